@@ -13,7 +13,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 interface Answer {
   readonly status: number
   readonly body: Buffer
-  /** Why it is not whole, if it is not. */
+  /** The error code of the client if the response is incomplete. */
   readonly failure?: string
 }
 
@@ -40,8 +40,8 @@ afterEach(async () => {
   await target.close()
 })
 
-/** One request over the connection that all requests of a test share. */
-function ask(path: string, body?: Buffer, through = proxy, over = agent): Promise<Answer> {
+/** Sends a request. By default all requests of a test use one connection. */
+function send(path: string, body?: Buffer, through = proxy, over = agent): Promise<Answer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let status = 0
@@ -67,11 +67,11 @@ const sha256 = (data: Buffer) => createHash('sha256').update(data).digest('hex')
 const MEBIBYTE = randomBytes(seededRandom(7), 1_048_576)
 
 describe('the fault proxy', () => {
-  test('with nothing wrong every byte goes through, over one connection', async () => {
-    const { status, body } = await ask('/big', MEBIBYTE)
+  test('none: forwards every byte, over one connection', async () => {
+    const { status, body } = await send('/big', MEBIBYTE)
     expect(status).toBe(200)
     expect(sha256(body)).toBe(sha256(MEBIBYTE))
-    expect(await text(ask('/small'))).toBe('answer to /small')
+    expect(await text(send('/small'))).toBe('answer to /small')
     expect(proxy.connections()).toEqual({ accepted: 1, open: 1 })
     const { fromClients, toTarget, fromTarget, toClients } = proxy.bytes()
     expect(toTarget).toBe(fromClients)
@@ -79,28 +79,28 @@ describe('the fault proxy', () => {
     expect(fromClients).toBeGreaterThan(MEBIBYTE.length)
   })
 
-  test('latency: late, whole and in order, though each piece has another delay', async () => {
-    const prompt = ask('/prompt')
+  test('latency: delays a response, complete and in order, even if the delay of each chunk differs', async () => {
+    const prompt = send('/prompt')
     await prompt
     await proxy.set({ kind: 'latency', ms: 1, jitterMs: 30 })
-    expect(sha256((await ask('/big', MEBIBYTE)).body)).toBe(sha256(MEBIBYTE))
+    expect(sha256((await send('/big', MEBIBYTE)).body)).toBe(sha256(MEBIBYTE))
 
     await proxy.set({ kind: 'latency', ms: 400 })
     const other = await startFaultProxy({ target: { host: '127.0.0.1', port: target.port } })
     const order: string[] = []
-    const late = ask('/late').then(() => order.push('late'))
+    const late = send('/late').then(() => order.push('late'))
     while (reached.at(-1) !== 'GET /late') await tick()
-    await ask('/prompt', undefined, other, new Agent()).then(() => order.push('prompt'))
+    await send('/prompt', undefined, other, new Agent()).then(() => order.push('prompt'))
     await late
     expect(order).toEqual(['prompt', 'late'])
     await other.close()
   })
 
-  test('hang: a connection is accepted, nothing is forwarded, and it goes on afterwards', async () => {
-    await ask('/before')
+  test('hang: accepts connections, forwards nothing, and continues after the fault', async () => {
+    await send('/before')
     await proxy.set({ kind: 'hang' })
     const { toTarget, fromClients } = proxy.bytes()
-    const waiting = ask('/held')
+    const waiting = send('/held')
     while (proxy.bytes().fromClients === fromClients) await tick()
     const fresh = connect(proxy.port, '127.0.0.1')
     await once(fresh, 'connect')
@@ -112,34 +112,34 @@ describe('the fault proxy', () => {
     fresh.destroy()
   })
 
-  test('hang: what a client gave up is not executed afterwards', async () => {
-    await ask('/before')
+  test('hang: never forwards a request that its client aborted', async () => {
+    await send('/before')
     await proxy.set({ kind: 'hang' })
     const { fromClients } = proxy.bytes()
-    const gone = ask('/given-up')
+    const gone = send('/given-up')
     while (proxy.bytes().fromClients === fromClients) await tick()
     agent.destroy()
     expect((await gone).failure).toBe('ECONNRESET')
     while (proxy.connections().open > 0) await tick()
     await proxy.set({ kind: 'none' })
-    expect(await text(ask('/after', undefined, proxy, new Agent()))).toBe('answer to /after')
+    expect(await text(send('/after', undefined, proxy, new Agent()))).toBe('answer to /after')
     expect(reached).toEqual(['GET /before', 'GET /after'])
   })
 
-  test('refuse: open connections are reset, new ones refused, and the port comes back', async () => {
-    await ask('/before')
+  test('refuse: resets open connections, refuses new ones, and listens again after the fault', async () => {
+    await send('/before')
     await proxy.set({ kind: 'refuse' })
     while (proxy.connections().open > 0) await tick()
-    expect((await ask('/refused')).failure).toMatch(/ECONNREFUSED|ECONNRESET/)
-    expect((await ask('/refused')).failure).toBe('ECONNREFUSED')
+    expect((await send('/refused')).failure).toMatch(/ECONNREFUSED|ECONNRESET/)
+    expect((await send('/refused')).failure).toBe('ECONNREFUSED')
     await proxy.set({ kind: 'none' })
-    expect(await text(ask('/after'))).toBe('answer to /after')
+    expect(await text(send('/after'))).toBe('answer to /after')
     expect(reached).toEqual(['GET /before', 'GET /after'])
   })
 
-  test('reset: the target has worked, and its answer breaks off', async () => {
+  test('reset: the target receives the request, and the response is cut off', async () => {
     await proxy.set({ kind: 'reset', afterBytes: 0 })
-    expect(await ask('/lost')).toEqual({
+    expect(await send('/lost')).toEqual({
       status: 0,
       body: Buffer.alloc(0),
       failure: 'ECONNRESET',
@@ -148,58 +148,58 @@ describe('the fault proxy', () => {
     expect(proxy.bytes().toClients).toBe(0)
 
     await proxy.set({ kind: 'reset', afterBytes: 5_000 })
-    const half = await ask('/half', MEBIBYTE)
+    const half = await send('/half', MEBIBYTE)
     expect(half.failure).toBe('ECONNRESET')
     expect(proxy.bytes().toClients).toBe(5_000)
   })
 
-  test('truncate: so many bytes and a regular end, counted anew for each answer', async () => {
+  test('truncate: ends each response regularly after a number of bytes', async () => {
     await proxy.set({ kind: 'truncate', afterBytes: 5_000 })
-    expect(await text(ask('/short'))).toBe('answer to /short')
-    expect(await text(ask('/short-too'))).toBe('answer to /short-too')
+    expect(await text(send('/short'))).toBe('answer to /short')
+    expect(await text(send('/short-too'))).toBe('answer to /short-too')
     const before = proxy.bytes().toClients
-    const cut = await ask('/cut', MEBIBYTE)
-    expect(cut.failure).toBe('ECONNRESET') // what Node calls an end before Content-Length
+    const cut = await send('/cut', MEBIBYTE)
+    expect(cut.failure).toBe('ECONNRESET') // Node's error for an end before Content-Length
     expect(proxy.bytes().toClients - before).toBe(5_000)
   })
 
-  test('throttle: whole, and later than a small answer that came after it', async () => {
+  test('throttle: delivers a response complete, and later than a small response that started after it', async () => {
     await proxy.set({ kind: 'throttle', bytesPerSecond: 100_000 })
     const other = await startFaultProxy({ target: { host: '127.0.0.1', port: target.port } })
     const order: string[] = []
     const body = MEBIBYTE.subarray(0, 40_000)
-    const slow = ask('/slow', body).then((answer) => {
+    const slow = send('/slow', body).then((answer) => {
       order.push('slow')
       return answer
     })
     while (reached.length === 0) await tick()
-    await ask('/quick', undefined, other, new Agent()).then(() => order.push('quick'))
+    await send('/quick', undefined, other, new Agent()).then(() => order.push('quick'))
     expect(sha256((await slow).body)).toBe(sha256(body))
     expect(order).toEqual(['quick', 'slow'])
     await other.close()
   })
 
-  test('garbage: bytes that are no HTTP, the same for the same seed, on open connections too', async () => {
-    await ask('/before')
+  test('garbage: sends bytes that are not HTTP, equal for equal seeds, on open connections as well', async () => {
+    await send('/before')
     await proxy.set({ kind: 'garbage', bytes: 64 })
-    expect((await ask('/spoiled')).failure).toMatch(/^HPE_|ECONNRESET/)
+    expect((await send('/spoiled')).failure).toMatch(/^HPE_|ECONNRESET/)
     expect(reached).toEqual(['GET /before'])
 
-    const said: string[] = []
+    const received: string[] = []
     for (const seed of [5, 5, 6]) {
       const seeded = await startFaultProxy({ target: { host: '127.0.0.1', port: 1 }, seed })
       await seeded.set({ kind: 'garbage', bytes: 64 })
       const socket = connect(seeded.port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\n\r\n'))
-      said.push(Buffer.concat(await socket.toArray()).toString('hex'))
+      received.push(Buffer.concat(await socket.toArray()).toString('hex'))
       await seeded.close()
     }
-    expect(said[0]).toHaveLength(128)
-    expect(said[1]).toBe(said[0])
-    expect(said[2]).not.toBe(said[0])
+    expect(received[0]).toHaveLength(128)
+    expect(received[1]).toBe(received[0])
+    expect(received[2]).not.toBe(received[0])
   })
 
-  test('answer: every request of an open connection gets it, and the target none', async () => {
-    await ask('/before')
+  test('answer: responds to every request of an open connection without the target', async () => {
+    await send('/before')
     const packed = gzipSync('half of this').subarray(0, 15)
     await proxy.set({
       kind: 'answer',
@@ -208,20 +208,20 @@ describe('the fault proxy', () => {
       bodyBase64: packed.toString('base64'),
     })
     for (const path of ['/one', '/two']) {
-      const { status, body } = await ask(path)
+      const { status, body } = await send(path)
       expect(status).toBe(429)
       expect(body.equals(packed)).toBe(true)
     }
-    expect((await ask('/post', MEBIBYTE)).status).toBe(429)
+    expect((await send('/post', MEBIBYTE)).status).toBe(429)
     expect(reached).toEqual(['GET /before'])
     expect(proxy.connections().accepted).toBe(1)
 
     await proxy.set({ kind: 'none' })
-    expect(await text(ask('/after'))).toBe('answer to /after')
+    expect(await text(send('/after'))).toBe('answer to /after')
     expect(proxy.connections().accepted).toBe(1)
   })
 
-  test('answer: a length that lies, and a chunked request that is understood', async () => {
+  test('answer: can send a wrong Content-Length, and reads chunked requests', async () => {
     await proxy.set({
       kind: 'answer',
       status: 200,
@@ -229,7 +229,7 @@ describe('the fault proxy', () => {
       body: 'short',
       close: true,
     })
-    expect((await ask('/lie')).failure).toBe('ECONNRESET')
+    expect((await send('/lie')).failure).toBe('ECONNRESET')
 
     await proxy.set({ kind: 'answer', status: 200, body: 'whole' })
     const socket = connect(proxy.port, '127.0.0.1', () => {
@@ -242,16 +242,16 @@ describe('the fault proxy', () => {
     expect(reached).toEqual([])
   })
 
-  test('answer: an exchange that began with the target ends with it', async () => {
+  test('answer: does not replace the response to a request that was sent before', async () => {
     await proxy.set({ kind: 'hang' })
-    const waiting = ask('/held')
+    const waiting = send('/held')
     while (proxy.bytes().fromClients === 0) await tick()
     await proxy.set({ kind: 'answer', status: 500 })
     expect(await text(waiting)).toBe('answer to /held')
-    expect((await ask('/next')).status).toBe(500)
+    expect((await send('/next')).status).toBe(500)
   })
 
-  test('flap: down first, then up, and again', async () => {
+  test('flap: alternates between the fault and no fault, the fault first', async () => {
     const [downMs, upMs] = [60, 40]
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
@@ -263,27 +263,27 @@ describe('the fault proxy', () => {
         [200, upMs],
       ] as const) {
         vi.advanceTimersByTime(ms - 1)
-        expect((await ask('/')).status).toBe(status)
+        expect((await send('/')).status).toBe(status)
         vi.advanceTimersByTime(1)
       }
       await proxy.set({ kind: 'none' })
       vi.advanceTimersByTime(2 * (downMs + upMs))
-      expect((await ask('/')).status).toBe(200)
+      expect((await send('/')).status).toBe(200)
     } finally {
       vi.useRealTimers()
     }
   })
 
-  test('a target that is gone is a reset, and does not end the proxy', async () => {
+  test('resets connections while the target is down, and continues', async () => {
     await target.close()
-    expect((await ask('/')).failure).toBe('ECONNRESET')
-    expect((await ask('/')).failure).toBe('ECONNRESET')
+    expect((await send('/')).failure).toBe('ECONNRESET')
+    expect((await send('/')).failure).toBe('ECONNRESET')
   })
 
-  test('another process can set faults and ask what went through', async () => {
-    const fault: Fault = { kind: 'answer', status: 503, body: 'told over HTTP' }
+  test('another process can set faults and read the counters', async () => {
+    const fault: Fault = { kind: 'answer', status: 503, body: 'set over HTTP' }
     await setFault(proxy, fault)
-    expect(await text(ask('/'))).toBe('told over HTTP')
+    expect(await text(send('/'))).toBe('set over HTTP')
     const state = await faultProxyState(proxy)
     expect(state.fault).toEqual(fault)
     expect(state.connections).toEqual(proxy.connections())

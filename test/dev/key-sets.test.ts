@@ -1,4 +1,4 @@
-/** Why key sets cannot be had, asked of real servers. */
+/** The complaints of `npm start` about key sets, with real servers. */
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { keySetComplaints } from '../../dev/start/key-sets.ts'
@@ -32,40 +32,45 @@ async function complaintsOf(answer: (response: ServerResponse) => void) {
 
 const key = await createKey('one')
 
-describe('of a key set is told', () => {
+describe('a complaint names a key set that', () => {
   test.each<[string, number, string, string]>([
-    ['its status', 404, 'hush', 'responds with status 404'],
-    ['that it has moved', 302, 'hush', 'responds with status 302; redirects are not followed'],
-    ['that it is a page', 200, '<html>hush</html>', 'responds with text that is not JSON'],
-    ['that it is another document', 200, '{"hush":1}', 'responds with JSON that is not a JWK Set'],
+    ['responds with an error status', 404, 'hush', 'responds with status 404'],
+    ['redirects', 302, 'hush', 'responds with status 302; redirects are not followed'],
+    ['responds with a page', 200, '<html>hush</html>', 'responds with text that is not JSON'],
     [
-      'that it is empty',
+      'responds with another document',
+      200,
+      '{"hush":1}',
+      'responds with JSON that is not a JWK Set',
+    ],
+    [
+      'is empty',
       200,
       '{"keys":[]}',
       'has no key that can be used for RS256, PS256, ES256, Ed25519, EdDSA',
     ],
-    ['that it has no end', 200, ' '.repeat(262_145), 'responds with more than 262144 bytes'],
+    ['is too long', 200, ' '.repeat(262_145), 'responds with more than 262144 bytes'],
   ])('%s', async (_what, status, body, why) => {
     expect(await complaintsOf((response) => response.writeHead(status).end(body))).toEqual([why])
   })
 
-  test('that it comes too late', async () => {
+  test('does not respond in time', async () => {
     expect(await complaintsOf((response) => response.writeHead(200).flushHeaders())).toEqual([
       'does not respond within 2000 ms',
     ])
   })
 
-  test('nothing, where it can be had or stands in the configuration', async () => {
+  test('is not available, and no key set that is available or inline', async () => {
     const set = { keys: [key.publicJwk] }
     expect(await complaintsOf((response) => response.end(JSON.stringify(set)))).toEqual([])
     const [inline] = issuers.parse([{ issuer: ISSUER, audience: 'api', jwks: set }])
     expect(await keySetComplaints(inline ? [inline] : [], never)).toEqual([])
   })
 
-  test('whose it is, for each of several', async () => {
-    const nobody = `http://127.0.0.1:${await freePort()}/keys`
-    expect(await complaintsAt(nobody, 'https://no-such-host.invalid/keys')).toEqual([
-      `ISSUERS: ${ISSUER}: jwksUri ${nobody} cannot be reached (ECONNREFUSED)`,
+  test('belongs to one of several issuers, with the name of that issuer', async () => {
+    const unreachable = `http://127.0.0.1:${await freePort()}/keys`
+    expect(await complaintsAt(unreachable, 'https://no-such-host.invalid/keys')).toEqual([
+      `ISSUERS: ${ISSUER}: jwksUri ${unreachable} cannot be reached (ECONNREFUSED)`,
       expect.stringMatching(
         /^ISSUERS: \S+\/1: jwksUri https:\/\/no-such-host\.invalid\/keys has an unknown host \((ENOTFOUND|EAI_AGAIN)\)$/,
       ),

@@ -10,7 +10,7 @@ import { type Checkout, makeCheckout, type Outcome } from '../start/checkout.ts'
 
 const HEADER = ['model', '  schema 1.1', 'type user', 'type document', '  relations'].join('\n')
 const HEADER_WORDS = 'expected: a model begins with the lines "model" and "schema 1.1"'
-/** Its definitions begin in line 6, and their names in column 12. */
+/** Returns a model. Its definitions begin in line 6, and their names in column 12. */
 const documentsWith = (...definitions: string[]): string =>
   [HEADER, ...definitions.map((definition) => `    define ${definition}`), ''].join('\n')
 
@@ -23,12 +23,12 @@ function mistakesIn(text: string): readonly string[] {
   }
 }
 
-describe('the language', () => {
-  it('says the same as the JSON that OpenFGA takes', () => {
+describe('the modelling language', () => {
+  it('is translated to the JSON form of OpenFGA', () => {
     const text = `model
       schema 1.1
     type user
-    # Within each other, if need be.
+    # Teams can be nested.
     type team
       relations
         define member: [user, team#member]
@@ -91,35 +91,35 @@ describe('the language', () => {
   })
 
   it.each<[string, string, readonly string[]]>([
-    ['nothing', '', [`1:1: "model" ${HEADER_WORDS}`]],
-    ['nothing but a comment', '\n# later\n', [`3:1: "model" ${HEADER_WORDS}`]],
+    ['an empty text', '', [`1:1: "model" ${HEADER_WORDS}`]],
+    ['only a comment', '\n# later\n', [`3:1: "model" ${HEADER_WORDS}`]],
     ['a text without a model', 'type user\n', [`1:1: "model" ${HEADER_WORDS}`]],
     ['JSON', '{\n  "schema_version": "1.1"\n}\n', [`1:1: "model" ${HEADER_WORDS}`]],
-    ['a schema alone', '# mine\n  schema 1.1\n', [`2:3: "model" ${HEADER_WORDS}`]],
-    ['a beginning on one line', 'model schema 1.1\ntype user\n', [`1:1: "model" ${HEADER_WORDS}`]],
+    ['only a schema', '# mine\n  schema 1.1\n', [`2:3: "model" ${HEADER_WORDS}`]],
+    ['a header on one line', 'model schema 1.1\ntype user\n', [`1:1: "model" ${HEADER_WORDS}`]],
     [
       'a model without a schema',
       'model # mine\n\n# all of it\ntype user\ntype team\n',
       [`4:1: "schema 1.1" ${HEADER_WORDS}`],
     ],
-    ['a model and no more', 'model', [`1:1: "schema 1.1" ${HEADER_WORDS}`]],
+    ['only the word model', 'model', [`1:1: "schema 1.1" ${HEADER_WORDS}`]],
     [
       'a model without a type',
       'model\n  schema 1.1\n\n',
       ['4:1: type expected: the model has no types'],
     ],
     [
-      'a schema that there never was',
+      'a schema that does not exist',
       'model\n  schema 7\ntype user\n',
       [`2:3: "schema 1.1" ${HEADER_WORDS}`],
     ],
     [
-      'half a definition',
+      'an incomplete definition',
       documentsWith('viewer: [user] and'),
       ["6:30: mismatched input '\\n' expecting"],
     ],
     [
-      'a relation twice',
+      'a duplicate relation',
       documentsWith('viewer: [user]', 'viewer: [user]'),
       ["7:12: 'viewer' is already defined in 'document'"],
     ],
@@ -147,7 +147,7 @@ describe('the language', () => {
       ],
     ],
     [
-      'names that are not there, each where it is used',
+      'unknown names, each where it is used',
       `${documentsWith('owner: [group]', 'viewer: editor', 'reader: owner from parent')}type folder\n  relations\n    define viewer: owner\n`,
       [
         '6:12: document#owner: group: unknown type group',
@@ -157,7 +157,7 @@ describe('the language', () => {
       ],
     ],
     [
-      'names that are none, or that would be lost',
+      'names that the tools of OpenFGA drop',
       `${documentsWith('__proto__: [user]', 'constructor: [user]')}type toString\n`,
       [
         "6:12: __proto__ cannot be a name, because OpenFGA's tools drop it",
@@ -166,22 +166,22 @@ describe('the language', () => {
       ],
     ],
     [
-      'a name that OpenFGA alone takes',
+      'a name that only OpenFGA accepts',
       documentsWith('can.view: [user]'),
       ['6:12: document#can.view: is not a name'],
     ],
     [
-      'a name that the gateway alone takes',
+      'a name that only the gateway accepts',
       documentsWith(`${'a'.repeat(60)}: [user]`),
       [`6:12: relation '${'a'.repeat(60)}' of type 'document' does not match naming rule`],
     ],
     [
-      'a type twice',
+      'a duplicate type',
       `${documentsWith('viewer: [user]')}type document\n`,
       ['4:6: the type `document` is a duplicate.', '7:6: document: this type is defined twice'],
     ],
     [
-      'relations that nobody can have',
+      'relations that no subject can have',
       documentsWith('viewer: [document#viewer]', 'editor: viewer'),
       [
         '6:12: document#viewer: no subject can ever have it',
@@ -189,12 +189,12 @@ describe('the language', () => {
       ],
     ],
     [
-      'more than any model needs',
+      'a text that is too long',
       documentsWith('viewer: [user]').padEnd(262_145),
       ['1:1: is longer than 262144 characters'],
     ],
     [
-      'parentheses without an end',
+      'deeply nested parentheses',
       documentsWith(`viewer: ${'('.repeat(100_000)}[user]`),
       ['6:30: is nested deeper than 10 levels'],
     ],
@@ -222,7 +222,7 @@ describe('npm run -s model', () => {
   const replaceInModel = async (from: string, to: string) =>
     write('portcullis.fga', (await checkout.file('portcullis.fga')).replace(from, to))
 
-  it('writes the JSON of the model beside it, and of nothing that has not changed', async () => {
+  it('writes the JSON beside the model, only if the model has changed', async () => {
     const npm = () => checkout.run(['npm', 'run', '-s', 'model']).ended
     expect(await npm()).toEqual({
       ...{ code: 0, stderr: '', stdout: 'portcullis.model.json is up to date\n' },
@@ -235,7 +235,7 @@ describe('npm run -s model', () => {
     expect(compileModel(json).types.get('department')?.get('head')?.directTypes).toHaveLength(2)
   })
 
-  it('reads the files it is given, and tells of each', async () => {
+  it('reads the given files, and prints a result for each', async () => {
     await write('good.fga', documentsWith('viewer: [user]'))
     await write('bad.fga', documentsWith('viewer: editor', 'owner: [users]'))
     expect(await model('bad.fga', 'good.fga', 'none.fga')).toEqual({
@@ -253,19 +253,19 @@ describe('npm run -s model', () => {
     ])
   })
 
-  it('leaves the JSON of a model that has become wrong as it was', async () => {
+  it('does not change the JSON of a model with a mistake', async () => {
     const before = await checkout.file('portcullis.model.json')
-    await replaceInModel('define head: [user]', 'define head: [nobody]')
+    await replaceInModel('define head: [user]', 'define head: [missing]')
     expect(await model()).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^portcullis\.fga:\d+:12: department#head: nobody: unknown type nobody\n$/,
+        /^portcullis\.fga:\d+:12: department#head: missing: unknown type missing\n$/,
       ),
     })
     expect(await checkout.file('portcullis.model.json')).toBe(before)
   })
 
-  it('--check writes nothing, and fails where the JSON is missing, old or changed by hand', async () => {
+  it('--check writes nothing, and fails if the JSON is missing, outdated or edited by hand', async () => {
     expect(await model('--check')).toEqual({ code: 0, stdout: '', stderr: '' })
     const before = await checkout.file('portcullis.model.json')
     const old = {
@@ -285,7 +285,7 @@ describe('npm run -s model', () => {
     })
   })
 
-  it('--check tells the command that mends it, for every file and from every folder', async () => {
+  it('--check prints the command that corrects the JSON, for every file and from every folder', async () => {
     const folder = join(checkout.path, "mine, and bob's")
     await mkdir(folder)
     await writeFile(join(folder, 'notes.fga'), documentsWith('viewer: [user]'))
@@ -306,7 +306,7 @@ describe('npm run -s model', () => {
     }
   })
 
-  it('--help tells every option, and what is wrongly asked for has status 2', async () => {
+  it('--help lists every option, and a usage error exits with 2', async () => {
     const help = await model('--help')
     expect({ code: help.code, stderr: help.stderr }).toEqual({ code: 0, stderr: '' })
     for (const word of ['--check', '--help', 'FILE.fga', 'Status 1'])
@@ -323,9 +323,9 @@ describe('npm run -s model', () => {
     }
   })
 
-  it('neither npm start nor npm run deploy begins with a model that is wrong or old', async () => {
-    await replaceInModel('define head: [user]', 'define head: [nobody]')
-    const wrong = /^\w+: portcullis\.fga:\d+:12: department#head: nobody: unknown type nobody\n$/
+  it('npm start and npm run deploy refuse a model with a mistake or an outdated JSON', async () => {
+    await replaceInModel('define head: [user]', 'define head: [missing]')
+    const wrong = /^\w+: portcullis\.fga:\d+:12: department#head: missing: unknown type missing\n$/
     const old =
       /^\w+: portcullis\.model\.json does not match portcullis\.fga; run: npm run -s model\n$/
     const commands = [
@@ -339,19 +339,19 @@ describe('npm run -s model', () => {
         })
     }
     await expectRefusals(wrong)
-    await replaceInModel('define head: [nobody]', 'define head: [team#member]')
+    await replaceInModel('define head: [missing]', 'define head: [team#member]')
     await expectRefusals(old)
     expect(await readdir(checkout.path)).not.toContain('.dev.vars')
   })
 })
 
-test('the JSON that is committed is what the model says', async () => {
+test('the committed JSON matches the model', async () => {
   const json = await readFile(join(ROOT, 'portcullis.model.json'), 'utf8')
   expect(json).toBe(await jsonTextOf(join(ROOT, 'portcullis.fga')))
   expect(compileModel(JSON.parse(json)).types.size).toBe(7)
 })
 
-test('a byte order mark is no part of a model', async () => {
+test('a byte order mark before a model is ignored', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-model-'))
   const [plain, marked] = [join(directory, 'plain.fga'), join(directory, 'marked.fga')]
   await writeFile(plain, documentsWith('viewer: [user]'))
@@ -360,7 +360,7 @@ test('a byte order mark is no part of a model', async () => {
   await rm(directory, { recursive: true })
 })
 
-test('the parser of the language is for developers, and in no Worker', async () => {
+test('the parser of the language is a development dependency that no Worker imports', async () => {
   const { dependencies, devDependencies } = JSON.parse(
     await readFile(join(ROOT, 'package.json'), 'utf8'),
   )

@@ -1,4 +1,4 @@
-/** The Redis for local use: chosen, started, stopped. */
+/** Starts and stops the Redis for local use. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
@@ -15,17 +15,20 @@ function connect(url: string): Redis {
   return redis
 }
 
-test.each(['server', 'embedded'] as const)('%s: answers until it is closed', async (prefer) => {
-  if (prefer === 'server' && found === undefined) return
-  const redis = await startRedis({ prefer })
-  expect(redis.kind).toBe(prefer)
-  expect(await connect(redis.url).echo('hello')).toBe('hello')
-  await redis.close()
-  await expect(connect(redis.url).connect()).rejects.toThrow()
-})
+test.each(['server', 'embedded'] as const)(
+  'a Redis of kind %s responds until it is closed',
+  async (prefer) => {
+    if (prefer === 'server' && found === undefined) return
+    const redis = await startRedis({ prefer })
+    expect(redis.kind).toBe(prefer)
+    expect(await connect(redis.url).echo('hello')).toBe('hello')
+    await redis.close()
+    await expect(connect(redis.url).connect()).rejects.toThrow()
+  },
+)
 
 test.runIf(found)(
-  'a redis-server ends with the process that started it, however that ends',
+  'a redis-server ends with the process that started it, even after SIGKILL',
   async () => {
     const code = `const { startRedis } = await import('./dev/redis.ts')
     console.log((await startRedis({ prefer: 'server' })).url)`
@@ -46,7 +49,7 @@ test.runIf(found)(
   },
 )
 
-test('two of them share nothing', async () => {
+test('two instances share no data', async () => {
   const [first, second] = await Promise.all([startRedis(), startRedis()])
   onTestFinished(async () => {
     await Promise.all([first.close(), second.close()])
@@ -55,7 +58,7 @@ test('two of them share nothing', async () => {
   expect(await connect(second.url).exists('key')).toBe(0)
 })
 
-test('REDIS_URL is used where nothing else is asked for, and left running', async () => {
+test('startRedis uses REDIS_URL by default, and does not stop that server', async () => {
   const running = await startRedis({ prefer: 'embedded' })
   onTestFinished(() => running.close())
   vi.stubEnv('REDIS_URL', running.url)
@@ -73,6 +76,6 @@ test.each([
   ['redis://user:secret@127.0.0.1:1', 'no response from Redis at 127.0.0.1:1 (ECONNREFUSED)'],
   ['127.0.0.1:6379', 'the Redis URL must look like redis://host:port'],
   ['http://secret@localhost', 'the Redis URL must look like redis://host:port'],
-])('a Redis that cannot be used is one clear error: %s', async (url, message) => {
+])('startRedis throws one error with the cause for %s', async (url, message) => {
   await expect(startRedis({ url })).rejects.toThrow(new Error(message))
 })

@@ -1,4 +1,4 @@
-/** What docs/relations.md shows in its first steps, taken as it stands. */
+/** The examples in the first steps of docs/relations.md, unchanged. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,13 +10,13 @@ import { ROOT } from '../harness/process.ts'
 
 const GUIDE = readFileSync(join(ROOT, 'docs/relations.md'), 'utf8')
 
-/** Blocks without a language of their own, also those within a list, as a reader copies them. */
+/** Blocks of the language `text`, without the indentation of a list, as a reader copies them. */
 const TEXTS = [...GUIDE.matchAll(/^( *)```text\n(.*?)\n\1```$/gms)].map(
   ([, indent = '', text = '']) => text.replace(new RegExp(`^${indent}`, 'gm'), ''),
 )
 const MODELS = TEXTS.filter((text) => /^\s*define /m.test(text))
 
-test('its model is one, and all that it does with it afterwards can be done', () => {
+test('the guide has one valid model, and the model permits its tuples, checks and route relations', () => {
   expect(MODELS.length).toBe(1)
   for (const text of MODELS) {
     const model = compileModel(modelOf(`${text}\n`))
@@ -26,16 +26,19 @@ test('its model is one, and all that it does with it afterwards can be done', ()
     expect(written.length).toBeGreaterThan(1)
     for (const tuple of written) {
       const parsed = parseTuple(tuple)
-      expect({ tuple, mistake: parsed ? mistakeOfTuple(model, parsed) : 'is none' }).toEqual({
+      expect({
+        tuple,
+        mistake: parsed ? mistakeOfTuple(model, parsed) : 'cannot be parsed',
+      }).toEqual({
         tuple,
       })
     }
-    const demanded = [
+    const used = [
       ...GUIDE.matchAll(/object: '(\w+):\{params\.id\}', relation: '(\w+)' \},\n/g),
       ...GUIDE.matchAll(/portcullis check (\w+):\S+ (\w+) /g),
     ]
-    expect(demanded.length).toBe(2)
-    for (const [, type = '', relation = ''] of demanded)
+    expect(used.length).toBe(2)
+    for (const [, type = '', relation = ''] of used)
       expect({ type, has: model.types.get(type)?.has(relation) }).toEqual({ type, has: true })
   }
 })

@@ -1,4 +1,4 @@
-/** The command `upstash-rest`, as its own process. */
+/** The command `upstash-rest` as a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -42,14 +42,17 @@ test('--help names every option and starts nothing', async () => {
 test.each([
   ['no token', []],
   ['an unknown option', ['--token', TOKEN, '--verbose']],
-  ['a port that is none', ['--token', TOKEN, '--port', '65536']],
-  ['options that exclude each other', ['--token', TOKEN, '--embedded', '--redis-url', 'redis://x']],
-  ['a URL that is none', ['--token', TOKEN, '--redis-url', 'localhost']],
+  ['an invalid port', ['--token', TOKEN, '--port', '65536']],
+  [
+    'options that exclude one another',
+    ['--token', TOKEN, '--embedded', '--redis-url', 'redis://x'],
+  ],
+  ['an invalid URL', ['--token', TOKEN, '--redis-url', 'localhost']],
   [
     'a Redis that does not answer',
     ['--token', TOKEN, '--redis-url', 'redis://:secret@127.0.0.1:1'],
   ],
-])('%s: one line that says so, and exit code 1', async (_, args) => {
+])('%s is reported in one line with exit code 1', async (_, args) => {
   const { code, out, err } = await run(args).ended
   expect(code).toBe(1)
   expect(out).toBe('')
@@ -57,7 +60,7 @@ test.each([
   expect(err).not.toMatch(/secret|token-for-tests/)
 })
 
-test('a port that is taken: one line that names it', async () => {
+test('a port that is in use is reported in one line', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   onTestFinished(() => void other.close())
@@ -68,7 +71,7 @@ test('a port that is taken: one line that names it', async () => {
 })
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  '%s ends it cleanly, streams included',
+  '%s ends the server and its streams with exit code 0',
   async (signal) => {
     const { child, ready, ended } = run(['--port', '0', '--embedded'], {
       UPSTASH_REDIS_REST_TOKEN: TOKEN,
@@ -85,7 +88,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 )
 
-test('it does not print the token', async () => {
+test('the server does not print the token', async () => {
   const { child, ready, ended } = run(['--port', '0', '--embedded', '--token', TOKEN])
   await ready
   child.kill('SIGTERM')
@@ -93,7 +96,7 @@ test('it does not print the token', async () => {
   expect(out + err).not.toContain(TOKEN)
 })
 
-test('a Redis that it did not start outlives it', async () => {
+test('the server does not stop a Redis that it did not start', async () => {
   const redis = await startRedis({ prefer: 'embedded' })
   onTestFinished(() => redis.close())
   const { child, ready, ended } = run(['--port', '0', '--token', TOKEN], { REDIS_URL: redis.url })

@@ -1,4 +1,4 @@
-/** What callers of the local Upstash REST server see while its Redis is away or silent. */
+/** Responses of the local Upstash REST server while its Redis is down or does not respond. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { Redis } from '@upstash/redis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -8,22 +8,22 @@ import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/serve
 const TOKEN = 'token-for-tests'
 
 let redis: RedisHandle
-let line: Awaited<ReturnType<typeof startLine>>
+let proxy: Awaited<ReturnType<typeof startProxy>>
 let rest: UpstashRest
 
 beforeEach(async () => {
   redis = await startRedis({ prefer: 'embedded' })
-  line = await startLine(Number(new URL(redis.url).port))
-  rest = await startUpstashRest({ port: 0, token: TOKEN, redis: { url: line.url } })
+  proxy = await startProxy(Number(new URL(redis.url).port))
+  rest = await startUpstashRest({ port: 0, token: TOKEN, redis: { url: proxy.url } })
 })
 afterEach(async () => {
   await rest.close()
-  await line.cut()
+  await proxy.cut()
   await redis.close()
 })
 
-/** A line to Redis that can be cut and mended: the same address, Redis or nobody. */
-async function startLine(redisPort: number) {
+/** Starts a proxy to Redis that a test can cut, silence and mend. Its address does not change. */
+async function startProxy(redisPort: number) {
   const sockets = new Set<Socket>()
   let silent = false
   const server = createServer((socket) => {
@@ -67,14 +67,14 @@ async function post(path: string, body: unknown) {
 
 const UNAVAILABLE = { status: 503, body: { error: 'ERR Redis is unavailable' } }
 
-test('a lost Redis is a 503 on every route, and none of its commands is sent later', async () => {
+test('every route responds with 503 during an outage of Redis, and sends none of the commands later', async () => {
   expect(await post('/', ['SET', 'counter', '1'])).toEqual({ status: 200, body: { result: 'OK' } })
-  await line.cut()
+  await proxy.cut()
   await expect.poll(() => post('/', ['INCR', 'counter'])).toEqual(UNAVAILABLE)
   expect(await post('/pipeline', [['INCR', 'counter'], ['PING']])).toEqual(UNAVAILABLE)
   expect(await post('/multi-exec', [['INCR', 'counter']])).toEqual(UNAVAILABLE)
   expect(await post('/', ['BLPOP', 'queue', 1])).toEqual(UNAVAILABLE)
-  await line.mend()
+  await proxy.mend()
   await expect
     .poll(() => post('/', ['GET', 'counter']), { timeout: 10_000 })
     .toEqual({
@@ -83,23 +83,23 @@ test('a lost Redis is a 503 on every route, and none of its commands is sent lat
     })
 })
 
-test('the client throws while Redis is away, and works once it is back', async () => {
+test('the client throws during an outage of Redis, and works after it', async () => {
   const client = new Redis({ url: rest.url, token: TOKEN, enableTelemetry: false })
-  await line.cut()
+  await proxy.cut()
   await expect(client.get('key')).rejects.toThrow('ERR Redis is unavailable')
-  await line.mend()
+  await proxy.mend()
   await expect.poll(() => client.ping().catch(() => ''), { timeout: 10_000 }).toBe('PONG')
 })
 
-test('a command under way when Redis is lost is answered', async () => {
-  line.silence()
+test('a command in progress gets a 503 when the connection to Redis is lost', async () => {
+  proxy.silence()
   const answer = post('/', ['PING'])
   await new Promise((resolve) => setImmediate(resolve))
-  await line.cut()
+  await proxy.cut()
   expect(await answer).toEqual(UNAVAILABLE)
 })
 
-test('a Redis that has fallen silent is given up', async () => {
-  line.silence()
+test('a command gets a 503 if Redis does not respond', async () => {
+  proxy.silence()
   expect(await post('/', ['PING'])).toEqual(UNAVAILABLE)
 }, 15_000)

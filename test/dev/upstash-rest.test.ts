@@ -1,6 +1,6 @@
 /**
- * The local Upstash REST server, over every Redis there is on this machine, through the clients
- * it is made for and through plain HTTP.
+ * The local Upstash REST server over each kind of Redis that this machine has, through its official
+ * clients and through plain HTTP.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
@@ -20,7 +20,7 @@ const found = await startRedis({ prefer: 'server' }).catch(() => undefined)
 await found?.close()
 const kinds = found === undefined ? (['embedded'] as const) : (['embedded', 'server'] as const)
 
-describe.each(kinds)('over a Redis that is %s', (prefer) => {
+describe.each(kinds)('with the Redis of kind %s', (prefer) => {
   let redis: RedisHandle
   let rest: UpstashRest
   let client: Redis
@@ -43,7 +43,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
   const post = (path: string, body: unknown, headers = {}) =>
     call(path, { method: 'POST', body: JSON.stringify(body), headers })
 
-  test('it is the Redis that was asked for', () => {
+  test('the Redis has the requested kind', () => {
     expect(redis.kind).toBe(prefer)
   })
 
@@ -70,20 +70,20 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect(await client.exists('intruder')).toBe(0)
     })
 
-    test('the query parameter _token stands in for the header, and is no argument', async () => {
+    test('the query parameter _token replaces the header, and is not an argument', async () => {
       const path = `/echo/hello?_token=${TOKEN}`
       expect(await (await fetch(rest.url + path)).json()).toEqual({ result: 'hello' })
       expect((await fetch(`${rest.url}/echo/hello?_token=wrong`)).status).toBe(401)
     })
 
-    test('a wrong header is not made good by the query', async () => {
+    test('a wrong header is refused even with a correct query parameter', async () => {
       const headers = { authorization: 'Bearer wrong' }
       expect((await fetch(`${rest.url}/ping?_token=${TOKEN}`, { headers })).status).toBe(401)
     })
   })
 
   describe('one command', () => {
-    test('arguments are strings, numbers and booleans; 64-bit integers keep every digit', async () => {
+    test('accepts strings, numbers and booleans as arguments, and keeps every digit of 64-bit integers', async () => {
       await post('/', ['SET', 'n', 1.5])
       expect((await post('/', ['GET', 'n'])).body).toBe('{"result":"1.5"}')
       await post('/', ['SET', 'flag', true])
@@ -93,7 +93,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
     })
 
     test.each(['', '{}', '[]', '[["SET","a","b"]]', '["SET",null]', '["SET",{}]', 'SET a b', '""'])(
-      'a body that is no command is a 400: %s',
+      'responds with 400 to a body that is not a command: %s',
       async (body) => {
         const response = await call('/', { method: 'POST', body })
         expect(response.status).toBe(400)
@@ -101,21 +101,21 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       },
     )
 
-    test('an error of Redis is a 400 with its own words', async () => {
+    test('responds with 400 and the message of Redis to an error of Redis', async () => {
       await client.set('text', 'abc')
       const response = await post('/', ['INCR', 'text'])
       expect(response.status).toBe(400)
       expect(JSON.parse(response.body).error).toMatch(/^ERR value is not an integer/)
     })
 
-    test('nothing is null, lists nest, integers stay integers', async () => {
+    test('returns null for a missing value, nested lists, and integers', async () => {
       const lua = 'return {1, "a", {2, {"b"}}, redis.status_reply("fine"), 3.99}'
       expect((await post('/', ['GET', 'no such key'])).body).toBe('{"result":null}')
       const { body } = await post('/', ['EVAL', lua, 0])
       expect(JSON.parse(body).result).toEqual([1, 'a', [2, ['b']], 'fine', 3])
     })
 
-    test('every answer has another Upstash-Sync-Token', async () => {
+    test('returns a different Upstash-Sync-Token with every response', async () => {
       const first = await call('/ping')
       const second = await call('/ping')
       expect(first.headers.get('upstash-sync-token')).toBeTruthy()
@@ -125,14 +125,14 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
     })
 
     test.each([['MULTI'], ['SELECT', '1'], ['CLIENT', 'REPLY', 'OFF'], ['SHUTDOWN'], ['MONITOR']])(
-      'a command that would change the shared connection is refused: %s',
+      'refuses a command that changes the shared connection: %s',
       async (...command) => {
         expect((await post('/', command)).status).toBe(400)
         expect((await post('/', ['PING'])).body).toBe('{"result":"PONG"}')
       },
     )
 
-    test('a command that blocks holds up nobody else', async () => {
+    test('executes other commands while a command blocks', async () => {
       const queue = randomUUID()
       const popped = post('/', ['BLPOP', queue, 30])
       await expect.poll(() => post('/', ['PING'])).toMatchObject({ status: 200 })
@@ -140,7 +140,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect(JSON.parse((await popped).body)).toEqual({ result: [queue, 'job'] })
     })
 
-    test('a body over 10 MB is a 413, one just below is taken', async () => {
+    test('responds with 413 to a body over 10 MB, and accepts one just below', async () => {
       const limit = 10 * 1024 * 1024
       const tooLarge = await call('/set/large', { method: 'POST', body: Buffer.alloc(limit + 1) })
       expect(tooLarge.status).toBe(413)
@@ -152,7 +152,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       await client.del('large')
     })
 
-    test('a chunked body over 10 MB is a 413', async () => {
+    test('responds with 413 to a chunked body over 10 MB', async () => {
       const body = Readable.from(Array.from({ length: 12 }, () => Buffer.alloc(1024 * 1024)))
       const init = { method: 'POST', body: Readable.toWeb(body), duplex: 'half' }
       expect((await call('/set/large', init as RequestInit)).status).toBe(413)
@@ -161,13 +161,16 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
   })
 
   describe('a command as a path', () => {
-    test.each(['GET', 'POST', 'PUT'])('%s sends its segments', async (method) => {
-      const key = randomUUID()
-      expect((await call(`/set/${key}/bar`, { method })).body).toBe('{"result":"OK"}')
-      expect((await call(`/get/${key}`, { method })).body).toBe('{"result":"bar"}')
-    })
+    test.each(['GET', 'POST', 'PUT'])(
+      '%s executes the path segments as a command',
+      async (method) => {
+        const key = randomUUID()
+        expect((await call(`/set/${key}/bar`, { method })).body).toBe('{"result":"OK"}')
+        expect((await call(`/get/${key}`, { method })).body).toBe('{"result":"bar"}')
+      },
+    )
 
-    test('HEAD runs it and answers without a body', async () => {
+    test('HEAD executes the command and responds without a body', async () => {
       const key = randomUUID()
       expect(await call(`/incr/${key}`, { method: 'HEAD' })).toMatchObject({
         status: 200,
@@ -180,12 +183,12 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect((await call('/get/key', { method })).status).toBe(405)
     })
 
-    test('an encoded slash, a plus and a space are part of their argument', async () => {
+    test('an encoded slash, a plus and a space belong to their argument', async () => {
       await call('/set/a%2Fb+c/d%20e')
       expect(await client.get('a/b+c')).toBe('d e')
     })
 
-    test('bytes in the path and in the body arrive as they are', async () => {
+    test('bytes in the path and in the body reach Redis unchanged', async () => {
       const bytes = randomBytes(512)
       const base64 = { 'upstash-encoding': 'base64' }
       await call('/set/raw', { method: 'POST', body: bytes })
@@ -195,7 +198,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect((await call('/get/raw2', { headers: base64 })).body).toBe('{"result":"/wD+"}')
     })
 
-    test('the body comes after the path, the query after the body', async () => {
+    test('the body follows the path as an argument, and the query follows the body', async () => {
       const key = randomUUID()
       await call(`/set/${key}?EX=100&NX`, { method: 'POST', body: '{"json":true}' })
       expect(await client.get(key)).toEqual({ json: true })
@@ -204,10 +207,10 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
     })
   })
 
-  describe('forms of the answer', () => {
+  describe('encodings of the response', () => {
     const base64 = { 'upstash-encoding': 'base64' }
 
-    test('base64: every string, nested ones too, but not OK, numbers, nulls and errors', async () => {
+    test('base64 encodes every string, nested ones too, but not OK, numbers, nulls and errors', async () => {
       expect((await post('/', ['SET', 'k', 'OK'], base64)).body).toBe('{"result":"OK"}')
       expect((await post('/', ['PING'], base64)).body).toBe('{"result":"UE9ORw=="}')
       const lua = 'return {1, "a", {"b"}, false, "OK"}'
@@ -217,18 +220,18 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect((await post('/', ['NOPE'], base64)).body).toMatch(/^\{"error":"ERR unknown command/)
     })
 
-    test('the client reads the string OK as it reads the status OK', async () => {
+    test('the client decodes the string OK like the status OK', async () => {
       await client.set('k', 'OK')
       expect(await client.get('k')).toBe('OK')
       expect(await client.mget('k', 'k')).toEqual(['OK', 'OK'])
     })
 
-    test('text: what is no UTF-8 becomes U+FFFD', async () => {
+    test('text replaces bytes that are not UTF-8 with U+FFFD', async () => {
       await call('/set/raw/%FFx')
       expect((await call('/get/raw')).body).toBe('{"result":"\ufffdx"}')
     })
 
-    test('resp2: bytes as Redis sends them', async () => {
+    test('resp2 returns the bytes that Redis sends', async () => {
       const headers = { 'upstash-response-format': 'resp2' }
       const { body } = await post(
         '/pipeline',
@@ -247,7 +250,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
   })
 
   describe('several commands', () => {
-    test('a pipeline answers each command, and goes on after an error', async () => {
+    test('a pipeline returns a result for each command, and continues after an error', async () => {
       const commands = [['SET', 'p', 'x'], ['INCR', 'p'], ['MULTI'], ['NOPE'], ['GET', 'p']]
       const { status, body } = await post('/pipeline', commands)
       expect(status).toBe(200)
@@ -261,7 +264,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
     })
 
     test.each(['[]', '["PING"]', '{}', '[["PING"],"PING"]', '[[]]', 'x'])(
-      'a body that is no pipeline is a 400: %s',
+      'a body that is not a pipeline gets 400: %s',
       async (body) => {
         for (const path of ['/pipeline', '/multi-exec']) {
           expect((await call(path, { method: 'POST', body })).status).toBe(400)
@@ -269,7 +272,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       },
     )
 
-    test('a transaction runs as a whole, errors of single commands included', async () => {
+    test('a transaction executes all commands, even if one of them fails', async () => {
       const key = randomUUID()
       const { status, body } = await post('/multi-exec', [
         ['SET', key, 'x'],
@@ -285,7 +288,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
     })
 
     test.each([[['GET']], [['NOPE']], [['WATCH', 'k']], [['EXEC']]])(
-      'a transaction with a command that is refused does nothing: %s',
+      'a transaction with a refused command has no effect: %s',
       async (refused) => {
         const key = randomUUID()
         const { status, body } = await post('/multi-exec', [['SET', key, '1'], refused])
@@ -313,7 +316,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
   })
 
   describe('scripts with the flag allow-key-locking', () => {
-    test('run by their text, then by the SHA-1 of that text', async () => {
+    test('are executed by their text, then by the SHA-1 of that text', async () => {
       const text = `${SCRIPT} -- ${randomUUID()}`
       const sha = sha1(text)
       const key = randomUUID()
@@ -323,7 +326,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect(await client.evalsha(sha.toUpperCase(), [key], ['4'])).toBe(9)
     })
 
-    test('SCRIPT LOAD and SCRIPT EXISTS speak of the text that was sent', async () => {
+    test('have the SHA-1 of the sent text in SCRIPT LOAD and SCRIPT EXISTS', async () => {
       const text = `${SCRIPT} -- ${randomUUID()}`
       const sha = sha1(text)
       expect(await client.scriptExists(sha)).toEqual([0])
@@ -332,7 +335,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect(await client.evalsha(sha, [randomUUID()], ['7'])).toBe(7)
     })
 
-    test('run read-only, in pipelines and in transactions', async () => {
+    test('are executed read-only, in pipelines and in transactions', async () => {
       const text = `#!lua flags=allow-key-locking\nreturn ARGV[1] -- ${randomUUID()}`
       expect(await client.evalRo(text, [], ['a'])).toBe('a')
       const sha = await client.scriptLoad(text)
@@ -353,7 +356,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       ['fixed window', Ratelimit.fixedWindow(10, '1 h')],
       ['sliding window', Ratelimit.slidingWindow(10, '1 h')],
       ['token bucket', Ratelimit.tokenBucket(10, '1 h', 10)],
-    ])('%s lets exactly its limit through under concurrency', async (_, limiter) => {
+    ])('%s permits exactly its limit under concurrency', async (_, limiter) => {
       const ratelimit = new Ratelimit({ redis: client, limiter, prefix: randomUUID() })
       const all = await Promise.all(Array.from({ length: 40 }, () => ratelimit.limit('alice')))
       expect(all.filter(({ success }) => success)).toHaveLength(10)
@@ -362,7 +365,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
   })
 
   describe('event streams', () => {
-    test('SUBSCRIBE tells the subscription, then each message', async () => {
+    test('SUBSCRIBE sends the subscription, then each message', async () => {
       const subscriber = client.subscribe<{ n: number }>('chat')
       onTestFinished(() => subscriber.unsubscribe())
       const messages: unknown[] = []
@@ -374,7 +377,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       await expect.poll(() => messages).toEqual([{ n: 1 }, { n: 3 }])
     })
 
-    test('PSUBSCRIBE tells the pattern and the channel', async () => {
+    test('PSUBSCRIBE sends the pattern and the channel', async () => {
       const subscriber = client.psubscribe<{ n: number }>('user:*')
       onTestFinished(() => subscriber.unsubscribe())
       const message = new Promise((resolve) => subscriber.on('pmessage', resolve))
@@ -383,7 +386,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect(await message).toEqual({ pattern: 'user:*', channel: 'user:7', message: { n: 1 } })
     })
 
-    test('MONITOR tells the commands of others', async () => {
+    test('MONITOR sends the commands of other connections', async () => {
       const abort = new AbortController()
       onTestFinished(() => abort.abort())
       const response = await fetch(`${rest.url}/monitor`, {
@@ -402,7 +405,7 @@ describe.each(kinds)('over a Redis that is %s', (prefer) => {
       expect(text).toMatch(/^data: "OK"\n\ndata: [\d.]+ \[0 .*\] "/)
     })
 
-    test('a stream ends its connection to Redis with its listener', async () => {
+    test('a stream closes its connection to Redis when its listener disconnects', async () => {
       const tcp = new TcpRedis(redis.url)
       onTestFinished(() => tcp.disconnect())
       const listeners = async () => (await tcp.pubsub('NUMSUB', 'left'))[1]
