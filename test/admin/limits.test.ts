@@ -122,7 +122,7 @@ test('a limit by address accepts addresses in the form that limits count them', 
 test.each([
   ['/limit', { limit: 'constructor', value: 'x' }],
   ['/limit', { limit: 'none', value: 'x' }],
-  ['/issuer', { limit: 'few', value: 'x', issuer: 'https://nobody.test' }],
+  ['/issuer', { limit: 'few', value: 'x', issuer: 'https://unknown.test' }],
   ['/issuer', { limit: 'anonymous', value: '192.0.2.1', issuer: REMOTE_ISSUER }],
   ['/value', { limit: 'anonymous', value: 'alice' }],
 ])('%s is refused in %j', async (path, body) => {

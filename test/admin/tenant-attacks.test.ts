@@ -105,7 +105,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
       ).body.clientId,
     }
     const target = path.replace(':key', made.key).replace(':client', made.client)
-    const { stream, asked, end } = slowly(body)
+    const { stream, pulled, end } = slowly(body)
     const pending = gateway.send(`/-/admin${target}`, {
       method,
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
@@ -113,7 +113,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
       // Node requires it for a stream as the body.
       ...{ duplex: 'half' },
     })
-    await asked
+    await pulled
     const revocation = { kind: 'tenant', value: tenant }
     expect((await gateway.admin('POST', '/revocations', revocation)).status).toBe(201)
     const before = await gateway.state()
@@ -132,14 +132,14 @@ describe('S30: an operator who is revoked while the body of a call is being sent
   ])('learns nothing after a slow body: POST %s', async (path, body) => {
     const tenant = `wayne-${++tenants}`
     const as = await operatorOf(tenant)
-    const { stream, asked, end } = slowly(body)
+    const { stream, pulled, end } = slowly(body)
     const pending = gateway.send(`/-/admin${path}`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
       body: stream,
       ...{ duplex: 'half' },
     })
-    await asked
+    await pulled
     await gateway.admin('POST', '/revocations', { kind: 'tenant', value: tenant })
     // Longer than an admission is valid.
     await new Promise((done) => setTimeout(done, 1_100))
@@ -151,14 +151,14 @@ describe('S30: an operator who is revoked while the body of a call is being sent
 
   test('changes nothing if banned instead of revoked', async () => {
     const as = await operatorOf(undefined, ISSUER, { sub: 'bruce' })
-    const { stream, asked, end } = slowly({ name: 'x', subject: 'x' })
+    const { stream, pulled, end } = slowly({ name: 'x', subject: 'x' })
     const pending = gateway.send('/-/admin/api-keys', {
       method: 'POST',
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
       body: stream,
       ...{ duplex: 'half' },
     })
-    await asked
+    await pulled
     const ban = { kind: 'subject', issuer: ISSUER, value: 'bruce', seconds: 3_600 }
     expect((await gateway.admin('POST', '/bans', ban)).status).toBe(201)
     const before = await gateway.state()

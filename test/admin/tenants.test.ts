@@ -41,7 +41,7 @@ describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body)
     }
   })
 
-  test('creates nothing for an issuer whose tenants the policy does not manage', async () => {
+  test('creates nothing for an issuer if the policy does not manage its tenants', async () => {
     const stranger = await operatorOf('acme', REMOTE_ISSUER)
     await gateway.expectRefused('POST', path, body, stranger)
     await gateway.expectRefused('POST', path, { ...body, tenant: 'acme' }, stranger)

@@ -129,14 +129,14 @@ describe('R17: clocks', () => {
   const SKEW_MS = 5_000
   const LIMIT = 10
 
-  /** Sends 60 requests at `atMs` to isolates whose clocks are early, correct and late in turn. */
+  /** Sends 60 requests at `atMs` to isolates with early, correct and late clocks in turn. */
   async function admittedAt(atMs: number, engine: LimitEngine) {
     vi.useFakeTimers({ toFake: ['Date'] })
     const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_MS / 1_000, engine })
     const isolates = [isolate(), isolate(), isolate()]
     let admitted = 0
     for (let n = 0; n < 60; n++) {
-      // The clock stands still while code runs, as on Workers.
+      // The clock does not advance while code runs, as on Workers.
       vi.setSystemTime(atMs + ((n % 3) - 1) * SKEW_MS)
       const { denial, limits } =
         (await isolates[n % 3]?.admit({ principal: null, address: ADDRESS, limits: [limit] })) ?? {}

@@ -15,7 +15,7 @@ export const ADDRESS = '192.0.2.1'
 export const nowSeconds = () => Math.floor(Date.now() / 1000)
 let serial = 0
 
-/** Returns a new principal whose token was issued ten seconds ago. */
+/** Returns a new principal with a token that was issued ten seconds ago. */
 export function principal(claims: Partial<Principal> = {}): Principal {
   serial += 1
   return {

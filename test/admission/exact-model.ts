@@ -30,7 +30,7 @@ export interface ModelOptions {
 }
 
 /** The fields of {@link LeaseRequest} that the model reads. */
-export interface ModelAsk {
+export interface ModelLeaseRequest {
   readonly units: number
   readonly step: number
   readonly holdMicros: number
@@ -43,7 +43,7 @@ export interface ModelGrant {
   readonly endMicros: number
 }
 
-export interface ModelAnswer {
+export interface ModelDecision {
   readonly admitted: boolean
   readonly left: number
   readonly waitMs: number
@@ -95,7 +95,7 @@ export function createModel({
     })
   }
 
-  function lend(nowMicros: number, { units, step, holdMicros }: ModelAsk): ModelGrant {
+  function lend(nowMicros: number, { units, step, holdMicros }: ModelLeaseRequest): ModelGrant {
     const ageMicros = Math.max(1, nowMicros - (shares[0]?.atMicros ?? nowMicros))
     const expected = sum(shares) * Math.max(1, Math.min(forecast, windowMicros / ageMicros))
     const most = Math.min(units, Math.floor((limit - expected - limit / RESERVE) / LEASE_PART))
@@ -115,11 +115,11 @@ export function createModel({
 
   return {
     /** Handles a request that costs `cost`, or a renewal if `cost` is 0. */
-    ask(
+    admit(
       nowMicros: number,
       cost: number,
-      ahead?: ModelAsk,
-    ): ModelAnswer & { readonly grant: ModelGrant } {
+      ahead?: ModelLeaseRequest,
+    ): ModelDecision & { readonly grant: ModelGrant } {
       forget(nowMicros)
       if (ahead !== undefined && ahead.returnedEndMicros + returnMicros > nowMicros)
         giveBack(ahead.returned)

@@ -15,7 +15,7 @@ function outcomesOf(schedule: Schedule, horizon = 1): Outcome[] {
   let atMicros = 1e15
   return gaps.map((gap) => {
     atMicros += gap
-    return { atMicros, admitted: model.ask(atMicros, cost).admitted }
+    return { atMicros, admitted: model.admit(atMicros, cost).admitted }
   })
 }
 
@@ -81,12 +81,12 @@ describe('R16: an exact window', () => {
         let atMicros = 1e15
         for (const gap of gaps) {
           atMicros += gap
-          const { admitted, waitMs } = model.ask(atMicros, cost)
-          early.ask(atMicros, cost)
-          late.ask(atMicros, cost)
+          const { admitted, waitMs } = model.admit(atMicros, cost)
+          early.admit(atMicros, cost)
+          late.admit(atMicros, cost)
           if (admitted) continue
-          expect(early.ask(atMicros + waitMs * 1000 - 1000, cost).admitted).toBe(false)
-          expect(late.ask(atMicros + waitMs * 1000, cost).admitted).toBe(true)
+          expect(early.admit(atMicros + waitMs * 1000 - 1000, cost).admitted).toBe(false)
+          expect(late.admit(atMicros + waitMs * 1000, cost).admitted).toBe(true)
           return
         }
       }),
@@ -96,9 +96,9 @@ describe('R16: an exact window', () => {
 
   test('R16: a limit of 1 has room again after exactly its window', () => {
     const model = createModel({ limit: 1, windowMicros: 60e6 })
-    expect(model.ask(1e15, 1)).toMatchObject({ admitted: true, left: 0, waitMs: 60_000 })
-    expect(model.ask(1e15 + 60e6 - 1, 1)).toMatchObject({ admitted: false, left: 0, waitMs: 1 })
-    expect(model.ask(1e15 + 60e6, 1).admitted).toBe(true)
+    expect(model.admit(1e15, 1)).toMatchObject({ admitted: true, left: 0, waitMs: 60_000 })
+    expect(model.admit(1e15 + 60e6 - 1, 1)).toMatchObject({ admitted: false, left: 0, waitMs: 1 })
+    expect(model.admit(1e15 + 60e6, 1).admitted).toBe(true)
   })
 
   test('R18: stores at most 40 shares, for any limit and cost', () => {
@@ -108,7 +108,7 @@ describe('R16: an exact window', () => {
         let atMicros = 1e15
         for (const gap of gaps) {
           atMicros += gap
-          model.ask(atMicros, cost)
+          model.admit(atMicros, cost)
           if (model.shares().length > 40) return false
         }
         return true
@@ -131,13 +131,13 @@ describe('R16: an exact window', () => {
         const outcomes = gaps.map((gap, index) => {
           realMicros += gap
           for (const { at, micros } of steps) if (at === index) behind += micros
-          const { admitted } = model.ask(realMicros - behind, cost)
+          const { admitted } = model.admit(realMicros - behind, cost)
           return { atMicros: realMicros, admitted }
         })
         expect(worstOf(outcomes, windowMicros, cost), NEVER).toBeLessThanOrEqual(limit)
-        const { waitMs } = model.ask(realMicros - behind, cost)
+        const { waitMs } = model.admit(realMicros - behind, cost)
         expect(waitMs).toBeLessThanOrEqual((2 * windowMicros) / 1000)
-        expect(model.ask(realMicros - behind + 2 * windowMicros, cost).admitted).toBe(true)
+        expect(model.admit(realMicros - behind + 2 * windowMicros, cost).admitted).toBe(true)
       }),
       RUNS,
     )

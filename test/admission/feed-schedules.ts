@@ -17,7 +17,7 @@ const KEYS_OF = [
 
 /** A call: when the script runs and when the reply arrives, after the call was sent. */
 interface Call {
-  readonly kind: 'ask' | 'refresh'
+  readonly kind: 'check' | 'refresh'
   readonly caller: number
   readonly runsMs: number
   readonly backMs: number
@@ -51,7 +51,7 @@ export const feedSchedules = fc.array(
   fc.record<Step>({
     afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: BOUND_MS / 4 })),
     happens: fc.oneof<fc.MaybeWeightedArbitrary<Happening>[]>(
-      { weight: 8, arbitrary: call('ask') },
+      { weight: 8, arbitrary: call('check') },
       { weight: 8, arbitrary: call('refresh') },
       {
         weight: 4,

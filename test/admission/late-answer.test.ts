@@ -27,7 +27,7 @@ afterAll(async () => {
 })
 beforeEach(() => proxy.set({ kind: 'none' }))
 
-/** Sends a request whose admission is read late, and runs `meanwhile` after Redis has decided. */
+/** Sends a request, reads its admission late, and runs `meanwhile` after Redis has decided. */
 async function admittedLate(subject: string, meanwhile: () => Promise<unknown>): Promise<number> {
   const token = await world.token(subject)
   await proxy.set({ kind: 'latency', ms: LATE_MS })

@@ -16,10 +16,10 @@ const use = (one: LeaseAccount, count: number, nowMs = START_MS) => {
 }
 /** Requests a lease and grants all of it, or `units`. Returns the units that it holds. */
 function lend(one: LeaseAccount, sentMs: number, units?: number): number {
-  const ask = one.request(sentMs)
-  if (ask === undefined) return 0
-  const granted = units ?? ask.units
-  one.settle(ask, { units: granted, endMicros: sentMs * 1000 }, sentMs)
+  const leaseRequest = one.request(sentMs)
+  if (leaseRequest === undefined) return 0
+  const granted = units ?? leaseRequest.units
+  one.settle(leaseRequest, { units: granted, endMicros: sentMs * 1000 }, sentMs)
   return granted
 }
 
@@ -50,10 +50,10 @@ describe('R16: a lease account', () => {
   test('has one request in progress at a time, until it is answered or lost', () => {
     const one = account()
     use(one, 100)
-    const ask = one.request(START_MS)
+    const leaseRequest = one.request(START_MS)
     expect(one.request(START_MS + 1)).toBeUndefined()
     expect(one.renewal(START_MS + 1)).toBeUndefined()
-    if (ask !== undefined) one.settle(ask, undefined, START_MS)
+    if (leaseRequest !== undefined) one.settle(leaseRequest, undefined, START_MS)
     expect(one.request(START_MS + 1)).toBeDefined()
     use(one, 100, START_MS + 900)
     expect(one.request(START_MS + 1_001)).toBeDefined()
@@ -319,9 +319,9 @@ describe('R19: a set of accounts', () => {
     limit: ReturnType<typeof leased>,
   ): void {
     for (let n = 0; n < 100; n++) {
-      const asked = book.withLeaseRequests([limit], START_MS)
-      if (asked[0]?.leaseRequest === undefined) continue
-      book.settle(asked, [stateOf(limit)], START_MS)
+      const requested = book.withLeaseRequests([limit], START_MS)
+      if (requested[0]?.leaseRequest === undefined) continue
+      book.settle(requested, [stateOf(limit)], START_MS)
       return
     }
     throw new Error('the account requested nothing')

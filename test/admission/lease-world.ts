@@ -96,14 +96,17 @@ export function live(
   /** Sends a call and schedules its arrival and its answer. */
   function send(
     { account }: Isolate,
-    ask: LeaseRequest | undefined,
+    leaseRequest: LeaseRequest | undefined,
     { sentMs, nowMicros, units }: { sentMs: number; nowMicros: number; units: number },
     { fate, there, back }: Happening,
   ): void {
     const isRenewal = units === 0
-    const ahead = ask && { ...ask, holdMicros: Math.floor(ask.holdMs * 1000 * heldShare) }
+    const ahead = leaseRequest && {
+      ...leaseRequest,
+      holdMicros: Math.floor(leaseRequest.holdMs * 1000 * heldShare),
+    }
     const settle = (grant: { units: number; endMicros: number } | undefined) =>
-      ask && account.settle(ask, grant, sentMs)
+      leaseRequest && account.settle(leaseRequest, grant, sentMs)
     const arriveMicros = nowMicros + Math.floor(there * MICROS_PER_SECOND)
     const isAgain = fate === 'repeated' && (!isRenewal || repeatsRenewals)
     const isLost = fate === 'lost' || (fate === 'repeated' && !isAgain)
@@ -112,7 +115,7 @@ export function live(
       return
     }
     const arrive = (atMicros: number, isHeard: boolean) => {
-      const { admitted, grant } = model.ask(atMicros, units, ahead)
+      const { admitted, grant } = model.admit(atMicros, units, ahead)
       // A lost call counts in Redis, but its caller has no answer and is not admitted.
       if (!isHeard) return
       if (!isRenewal) outcomes.push({ atMicros, admitted })

@@ -55,14 +55,14 @@ async function send(
   meanwhile: () => Promise<unknown>,
   { claims = {}, address = '192.0.2.7' }: { claims?: object; address?: string } = {},
 ) {
-  const { stream, asked, end } = slowly({ text: 'late' })
+  const { stream, pulled, end } = slowly({ text: 'late' })
   const token = subject === null ? undefined : await world.token(subject, { ...claims })
   const pending = isolate.send(path, token, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'cf-connecting-ip': address },
     body: stream,
   })
-  await asked
+  await pulled
   await meanwhile()
   await new Promise((done) => setTimeout(done, afterMs))
   end()

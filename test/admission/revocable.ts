@@ -22,11 +22,11 @@ export async function newCallerOf(key: TestKey, roles = ['reader']): Promise<Cal
 /** Revokes the token, writes a cutoff, revokes as an operator, or bans the subject, in turn. */
 export async function revokeAt(
   { url, token }: Pick<TestRedis, 'url' | 'token'>,
-  { principal: whose }: Caller,
+  { principal }: Caller,
   index: number,
 ): Promise<void> {
   const rest = createRedisRest({ url, token, timeoutMs: 5_000 })
-  const { subject: value, tokenIdHash: hash = '' } = whose
+  const { subject: value, tokenIdHash: hash = '' } = principal
   const atSeconds = Date.now() / 1000
   const by = { issuer: ISSUER, issuers: [ISSUER], createdBy: 'olga' } as const
   const order = { kind: 'subject', value, ...by } as const

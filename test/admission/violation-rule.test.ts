@@ -75,7 +75,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     },
   }
 
-  /** Creates an isolate whose clock differs from that of Redis by `skewMs`. */
+  /** Creates an isolate with a clock that differs from that of Redis by `skewMs`. */
   function isolate(rule: Required<BanDefinition>, skewMs = 0): Violations {
     const now = () => nowMs + skewMs
     return createViolations({ rule, counter: createViolationCounter(rest, now), now })
@@ -95,8 +95,8 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
   }
 
   async function countOf({ kind, value }: Offender): Promise<number> {
-    const whose = kind === 'subject' ? `subject:${encodeURIComponent(ISSUER)}:${value}` : value
-    const [name = ''] = await redis.direct.keys(`pc:violations:*${whose.split(':').at(-1)}`)
+    const caller = kind === 'subject' ? `subject:${encodeURIComponent(ISSUER)}:${value}` : value
+    const [name = ''] = await redis.direct.keys(`pc:violations:*${caller.split(':').at(-1)}`)
     return Number((await redis.direct.get(name))?.split(' ')[0] ?? 0)
   }
 
@@ -155,7 +155,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     expect(nowMs - 100 - beganMs).toBe((DEFAULT_BANS.violations - 1) * LIMIT_VIOLATION_MS)
   })
 
-  test('isolates whose clocks are minutes off count the same', async () => {
+  test('isolates with clocks that are minutes off count the same', async () => {
     const by = offenderOf('subject')
     const isolates = [-180_000, -7_000, 0, 7_000, 180_000].map((skew) =>
       isolate(DEFAULT_BANS, skew),

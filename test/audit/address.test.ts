@@ -70,18 +70,18 @@ describe('S66: the client address in audit events', () => {
       ['hashed', hash],
     ] as const) {
       const { events, pending, waitUntil, sink } = recording()
-      const telling = addressSink(sink, { form, key: KEY })
+      const addressing = addressSink(sink, { form, key: KEY })
       const ban = { action: 'ban.create', target: 'an-id' }
-      telling.record(anEvent({ requestId: 'reset', address: '198.51.100.7', change }), waitUntil)
-      telling.record(anEvent({ requestId: 'ban', change: ban }), waitUntil)
-      telling.record(anEvent({ requestId: 'nobody', address: 'unknown', change }), waitUntil)
+      addressing.record(anEvent({ requestId: 'reset', address: '198.51.100.7', change }), waitUntil)
+      addressing.record(anEvent({ requestId: 'ban', change: ban }), waitUntil)
+      addressing.record(anEvent({ requestId: 'no-address', address: 'unknown', change }), waitUntil)
       await Promise.all(pending)
       // The hashes complete in any order, and so do the events.
       const of = (id: string) => events.find(({ requestId }) => requestId === id)
       const reset = { action: 'limit.reset', target: `anonymous:${addresses}` }
       expect(of('reset')?.change).toEqual(reset)
       expect(of('ban')?.change).toEqual(ban)
-      expect(of('nobody')).toMatchObject({ address: 'unknown', change: reset })
+      expect(of('no-address')).toMatchObject({ address: 'unknown', change: reset })
     }
   })
 

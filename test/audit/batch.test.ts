@@ -50,7 +50,7 @@ describe('the duty to send a batch', () => {
     expect(hold && batches.take(hold, T0 + 50)).toBe(false)
   })
 
-  test('moves to the request whose message does not fit, which also opens the next batch', () => {
+  test('moves to the request with the first message that does not fit, which also opens the next batch', () => {
     const batches = createBatches()
     const message = 'x'.repeat(8_000)
     let duty = batches.add(message, T0)
@@ -73,7 +73,7 @@ describe('the duty to send a batch', () => {
   })
 })
 
-describe('a batch whose request context ended', () => {
+describe('a batch after the end of its request context', () => {
   test("is sent by the next request after its lease, with that request's own message", () => {
     const batches = createBatches()
     batches.add('stranded', T0)

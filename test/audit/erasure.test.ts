@@ -263,13 +263,13 @@ describe('S66: an erasure', () => {
     await carryOut()
     await append([changed('ban.create', id), changed('client.disable', id)])
     const changes = (await rows()).map(({ change }) => change && JSON.parse(String(change)).action)
-    const told = [null, 'audit.erase', 'ban.delete', 'token.mint', null, null]
-    expect(changes.slice(0, 6)).toEqual(told)
+    const actions = [null, 'audit.erase', 'ban.delete', 'token.mint', null, null]
+    expect(changes.slice(0, 6)).toEqual(actions)
     expect(changes.slice(-2)).toEqual(['ban.create', null])
     const [name = ''] = await names()
     const exported = partOf((await (await harness.bucket.get(name))?.text()) ?? '').rows
     expect(exported.map(({ change }) => change === null)).toEqual(
-      told.map((action) => action === null),
+      actions.map((action) => action === null),
     )
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
   })

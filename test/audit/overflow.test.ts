@@ -133,11 +133,11 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test.each([
-    ['whose event was sent, and that is smaller by now', true, 4, undefined, 4],
-    ['whose event was sent, and that is larger by now', true, 8, 'slow: 6', 2],
-    ['whose event is still stored, and that is larger by now', false, 8, undefined, 8],
+    ['after its event was sent, and smaller by now', true, 4, undefined, 4],
+    ['after its event was sent, and larger by now', true, 8, 'slow: 6', 2],
+    ['while its event is stored, and larger by now', false, 8, undefined, 8],
   ])(
-    `${kind}: R20: a count that other readers have taken meanwhile, %s, loses nothing`,
+    `${kind}: R20: a count that other readers have read, %s, loses nothing`,
     async (_, hasGone, grown, expected, left) => {
       let arrive = () => {}
       const atScript = new Promise<void>((resolve) => {

@@ -27,7 +27,7 @@ type Mood = 'works' | 'refuses' | 'hangs' | 'throws at once'
 const SETTLING = 4
 type Isolate = Pick<ReturnType<typeof isolate>, 'transport' | 'state'>
 
-/** Makes the queue work, and sends requests until nothing is left to drain. */
+/** Repairs the queue, and sends requests until nothing is left to drain. */
 async function recover({ transport, state }: Isolate) {
   state.mood = 'works'
   state.nowMs += QUEUE_COOL_DOWN_MS

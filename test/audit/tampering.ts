@@ -17,7 +17,7 @@ const TEXTS = [
 ]
 const NUMBERS = ['time_ms', 'status', 'v']
 /** What an erasure leaves of a caller. */
-const NOBODY =
+const ERASED =
   'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, ' +
   "request_id = '', trace_id = '', address = 'erased', salt = NULL"
 const HASHES = ['hash', 'previous_hash']
@@ -59,7 +59,7 @@ export function randomTampering(last: number, random: () => number): Tampering {
     () => ({
       name: `forget ${seq} in secret`,
       seqs: [seq],
-      statements: [at(NOBODY)],
+      statements: [at(ERASED)],
     }),
     () => ({
       name: `call ${seq} a row of before`,

@@ -36,7 +36,7 @@ export default async function setup(project: TestProject) {
 }
 
 /**
- * Makes the gateway write a key: the files may have emptied this Redis, and an empty Redis proves
+ * Has the gateway write a key: the files may have emptied this Redis, and an empty Redis proves
  * nothing. The last file may have left a circuit breaker open, which probes within 5 s.
  */
 async function leaveSomething({ gateways: [gateway] }: Stack): Promise<void> {

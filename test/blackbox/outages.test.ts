@@ -1,4 +1,4 @@
-/** A gateway in real workerd whose Redis and origin are behind TCP proxies that inject faults. */
+/** A gateway in real workerd. TCP proxies before its Redis and its origin inject faults. */
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
@@ -29,7 +29,7 @@ let origin: TestServer
 let toOrigin: FaultProxy
 let gateway: Running
 let url: string
-/** The subjects whose requests reached the origin. */
+/** The subjects of the requests that reached the origin. */
 const reached: string[] = []
 
 const portOf = (base: string) => Number(new URL(base).port)

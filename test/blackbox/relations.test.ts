@@ -1,5 +1,5 @@
 /**
- * Gateways in real workerd whose routes require relations, with one Redis, and tuples written by
+ * Gateways in real workerd with routes that require relations, with one Redis, and tuples written by
  * API.
  */
 import { Redis } from 'ioredis'

@@ -48,7 +48,7 @@ async function outcomeAt(url: string, { token }: Caller): Promise<Outcome> {
   return outcomeOf(response.status)
 }
 
-/** Through the operators' API of a third gateway, whose Redis has no faults. */
+/** Through the operators' API of a third gateway with a Redis without faults. */
 async function revoke({ principal: { subject } }: Caller): Promise<void> {
   const [gateway] = stack.gateways
   const grant = { grant_type: 'client_credentials' }

@@ -10,7 +10,7 @@ import { requestId } from '../../src/middleware/request-id.ts'
 import { shedLoad } from '../../src/middleware/shed-load.ts'
 import { startGateway } from '../rows/gateway.ts'
 
-/** Creates an app behind `shedLoad` whose handler answers on the test's command. */
+/** Creates an app behind `shedLoad` with a handler that responds on the test's command. */
 function build(maxConcurrentRequests: number, now?: () => number) {
   const events: AuditEvent[] = []
   const held: ((response: Response) => void)[] = []

@@ -17,7 +17,7 @@ let worker: Running
 let received: string[]
 /** Called when a request arrives. */
 let onRequest: () => void
-/** Paths whose requests are never answered. */
+/** Requests to these paths never get a response. */
 const hanging = new Set<string>()
 
 beforeAll(async () => {

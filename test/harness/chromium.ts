@@ -101,8 +101,8 @@ export function startChromium(): Browser {
         events,
         send: (method, params) => send(method, params, sessionId),
         async evaluate<Value>(expression: string) {
-          const asked = { expression, returnByValue: true, awaitPromise: true }
-          const { result, exceptionDetails } = await page.send('Runtime.evaluate', asked)
+          const params = { expression, returnByValue: true, awaitPromise: true }
+          const { result, exceptionDetails } = await page.send('Runtime.evaluate', params)
           if (exceptionDetails !== undefined) throw new Error(JSON.stringify(exceptionDetails))
           return (result as { readonly value: Value }).value
         },

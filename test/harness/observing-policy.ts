@@ -1,4 +1,4 @@
-/** A policy whose rules only observe and refuse nothing. */
+/** A policy with rules that only observe and refuse nothing. */
 import { definePolicy } from 'portcullis'
 
 export default definePolicy({

@@ -7,7 +7,7 @@ export interface RawAnswer {
 }
 
 /**
- * Sends `request`, whose lines end with CRLF, and reads until the peer closes the connection.
+ * Sends `request` with CRLF line ends, and reads until the peer closes the connection.
  * `status` is 0 if it closed without an answer.
  */
 export function sendRaw(url: string, request: string | Buffer): Promise<RawAnswer> {

@@ -1,9 +1,9 @@
-/** A body whose last part is sent on the test's command. */
+/** A body with a last part that is sent on the test's command. */
 
 export interface SlowBody {
   readonly stream: ReadableStream<Uint8Array>
   /** Resolves when the receiver waits for the rest. */
-  readonly asked: Promise<void>
+  readonly pulled: Promise<void>
   /** Sends the rest. */
   end(): void
 }
@@ -14,7 +14,7 @@ export interface SlowBody {
  */
 export function slowly(body: object | undefined): SlowBody {
   const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '')
-  const asked = Promise.withResolvers<void>()
+  const pulled = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   let pulls = 0
   const stream = new ReadableStream<Uint8Array>(
@@ -22,7 +22,7 @@ export function slowly(body: object | undefined): SlowBody {
       async pull(controller) {
         pulls += 1
         if (pulls === 1 && bytes.length > 0) return controller.enqueue(bytes.slice(0, 1))
-        asked.resolve()
+        pulled.resolve()
         await ended.promise
         if (bytes.length > 0) controller.enqueue(bytes.slice(1))
         controller.close()
@@ -30,5 +30,5 @@ export function slowly(body: object | undefined): SlowBody {
     },
     { highWaterMark: 0 },
   )
-  return { stream, asked: asked.promise, end: ended.resolve }
+  return { stream, pulled: pulled.promise, end: ended.resolve }
 }

@@ -22,7 +22,7 @@ export interface Stack {
   readonly keySet: Controlled
   /** The key of the issuer with inline keys in the configuration. */
   readonly inlineKey: TestKey
-  /** The key of the issuer whose keys are fetched. */
+  /** The key of the issuer with keys that the gateway fetches. */
   readonly remoteKey: TestKey
   /** An OAuth client from the configuration with the role `operator`. */
   readonly operator: { readonly id: string; readonly secret: string }

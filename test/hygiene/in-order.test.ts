@@ -82,7 +82,7 @@ describe('inOrder behaves like Hono', () => {
     ['a refusal after a refusal', [around('A'), afterwards, plain('c'), atOnce]],
     ['next is called twice', [around('A'), twice, plain('c'), answer]],
     ['a second response', [around('A'), answerToo, answer]],
-    ['nobody answers', [around('A'), plain('b')]],
+    ['no response', [around('A'), plain('b')]],
     ['a middleware that neither answers nor calls next', [around('A'), nothing, answer]],
     ['a thrown value that is not an Error', [around('A'), plain('b'), noError]],
   ])('%s', async (_, middlewares) => {

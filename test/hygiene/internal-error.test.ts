@@ -5,9 +5,9 @@ import { problemHandler } from '../../src/middleware/problem-handler.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
-const SECRET = 'Bearer of-somebody'
+const SECRET = 'Bearer of-a-caller'
 
-/** Returns the log of a request whose handler throws. */
+/** Returns the log of a request after its handler has thrown. */
 async function logOf(defect: () => never) {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
   const app = new Hono()
@@ -17,7 +17,7 @@ async function logOf(defect: () => never) {
   expect(response.status).toBe(500)
   const { headers } = response
   expect((await response.text()) + JSON.stringify([...headers])).not.toMatch(
-    /of-somebody|RangeError|internal-error\.test/,
+    /of-a-caller|RangeError|internal-error\.test/,
   )
   return logged.mock.calls.flat().join('\n')
 }

@@ -1,4 +1,4 @@
-/** An app behind `limitBody` and `inspect`, whose handler records what reached it. */
+/** An app behind `limitBody` and `inspect` with a handler that records what reached it. */
 import { Hono } from 'hono'
 import type { Principal } from '../../src/identity/principal.ts'
 import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/middleware/context.ts'

@@ -71,7 +71,7 @@ describe('S63: a batch', () => {
   const ping = (id: number) => message(`"id":${id},"method":"ping"`)
   const result = (id: number) => message(`"id":${id},"result":{}`)
 
-  test('may contain requests and responses, whose ids are independent', async () => {
+  test('may contain requests and responses with independent ids', async () => {
     expect(await answer(`[${ping(1)},${result(1)},${result(2)}]`)).toBe('passed')
     expect(await answer(`[${result(1)},${message(`"id":null,${ERROR}`)}]`)).toBe('passed')
   })

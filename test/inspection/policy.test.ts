@@ -78,7 +78,7 @@ test.each([
     { jsonRpc: { methods, tools: { a: dropping } } },
     /tools\.a.*z\.strictObject/,
   ],
-])('R31: a policy whose inspection has %s is refused', (_, inspect, message) => {
+])('R31: a policy with %s in its inspection is refused', (_, inspect, message) => {
   expect(mistakesOf({ inspect }).join('\n')).toMatch(message)
 })
 

@@ -61,7 +61,7 @@ const ANSWERS = [
   },
   {
     name: 'ask_refusing_client',
-    returned: { code: -32603, message: expect.stringContaining('nobody is here') },
+    returned: { code: -32603, message: expect.stringContaining('the user is absent') },
   },
 ]
 

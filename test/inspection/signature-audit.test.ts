@@ -9,7 +9,7 @@ import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
-const ATTACK = "nobody' union select login, password from users -- "
+const ATTACK = "mallory' union select login, password from users -- "
 
 const permission = 'notes:write'
 const policy = definePolicy({

@@ -39,7 +39,7 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
   const rest = createRedisRest({ url: proxy.url, token: redis.token, timeoutMs: 5_000 })
   const store = createMetricsStore(rest)
 
-  /** Creates an isolate whose pending reports run when the test advances the clock. */
+  /** Creates an isolate. Its pending reports run when the test advances the clock. */
   function isolate(open: readonly string[] = []) {
     const counters = createCounters()
     const count = createRequestCounter(counters)

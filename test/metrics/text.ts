@@ -61,7 +61,7 @@ function labelsOf(text: string): Record<string, string> {
   )
 }
 
-/** Returns the sum of the samples of this name whose labels include these. */
+/** Returns the sum of the samples that have this name and at least these labels. */
 export function amountOf(text: string, name: string, labels: Record<string, string> = {}): number {
   const families = familiesOf(text)
   const family = families.get(name) ?? families.get(name.replace(SUFFIX, ''))

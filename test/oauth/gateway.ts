@@ -170,7 +170,7 @@ export async function startGateway(options: GatewayOptions = {}) {
       const issuedAtSeconds = Math.floor(Date.now() / 1000)
       const stored = await storedReference({
         ...{ kind: 'opaque', tokenId: crypto.randomUUID(), tokenIssuer: PUBLIC_URL },
-        ...{ issuer: PUBLIC_URL, subject: 'somebody', roles: ['reader'], scopes: [] },
+        ...{ issuer: PUBLIC_URL, subject: 'erin', roles: ['reader'], scopes: [] },
         ...{ audiences: [PUBLIC_URL], issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + 300 },
         ...record,
       })

@@ -122,7 +122,7 @@ describe('S38: a client with scopes', () => {
     expect([scopeOf(third), await permitted(third)]).toEqual(['orders:read', 200])
   })
 
-  test('gets no token for a user whose roles grant none of its scopes, because the scope would not narrow it', async () => {
+  test('gets no token for a user if the user’s roles grant none of its scopes, because the scope would not narrow it', async () => {
     const client = await gateway.createClient({ scopes: ['orders:delete', 'openid'] })
     expect(scopeOf(await gateway.exchange(client, await login()))).toBe('invalid_scope')
   })

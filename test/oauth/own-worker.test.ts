@@ -39,7 +39,7 @@ beforeAll(async () => {
     {
       PUBLIC_URL,
       ...redisVars(redis),
-      ORIGIN_URL: 'https://nobody.test',
+      ORIGIN_URL: 'https://unknown.test',
       SIGNING_KEYS: JSON.stringify({ keys: [jwk] }),
       CLIENTS: JSON.stringify([
         {

@@ -1,5 +1,5 @@
 /**
- * A Worker whose routes coalesce, without authentication. Test headers, which no origin receives,
+ * A Worker with routes that coalesce, without authentication. Test headers, which no origin receives,
  * name the caller and how the request ends.
  */
 import { Hono } from 'hono'

@@ -288,7 +288,7 @@ describe('requests that are never shared', () => {
     expect(callsFor(path)).toBe(5)
   })
 
-  test('a response whose body is incomplete two seconds after its headers', async () => {
+  test('a response with a body that is incomplete two seconds after its headers', async () => {
     const path = newPath()
     handler = hold
     let slow!: ServerResponse

@@ -4,7 +4,7 @@ import { createOrigin } from '../../src/origin/origin.ts'
 import { freePort } from '../harness/process.ts'
 import { type Listening, startHttpOrigin, startTcpOrigin } from './origin-server.ts'
 
-/** A request whose URL no parser has changed, as workerd provides it. */
+/** A request with a URL that no parser has changed, as workerd provides it. */
 function incoming(url: string, init: RequestInit = {}): Request {
   const request = new Request('http://gateway.test/', init)
   return new Proxy(request, {

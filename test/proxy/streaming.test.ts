@@ -49,7 +49,7 @@ beforeAll(async () => {
       case '/range':
         return response
           .writeHead(206, { 'Content-Range': 'bytes 0-9/100', 'Content-Length': 10 })
-          .end(incoming.headers.range === 'bytes=0-9' ? PLAIN.subarray(0, 10) : 'not asked!')
+          .end(incoming.headers.range === 'bytes=0-9' ? PLAIN.subarray(0, 10) : 'wrong body')
       case '/nothing':
         return response.writeHead(204, { ETag: '"a"' }).end()
       case '/same':

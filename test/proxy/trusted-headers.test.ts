@@ -89,7 +89,7 @@ test('S73: a policy adds names to the removed ones, and keeps others', async () 
       'X-Tenant-Id': 'forged',
       'x-tenant-name': 'forged',
       'X-SESSION-ID': 'forged',
-      'X-User-Id': 'told by the browser',
+      'X-User-Id': 'sent by the browser',
       'X-User-Email': 'forged',
       'X-Auth-Subject': 'forged',
       'X-Tenant': 'ordinary',
@@ -97,7 +97,7 @@ test('S73: a policy adds names to the removed ones, and keeps others', async () 
     expect(await gateway.send({ path: '/public', headers })).toBe(200)
     const identity = arrived().filter(([name]) => /tenant|session|user-(?!agent)|auth/.test(name))
     expect(Object.fromEntries(identity)).toEqual({
-      'x-user-id': 'told by the browser',
+      'x-user-id': 'sent by the browser',
       'x-tenant': 'ordinary',
     })
   } finally {

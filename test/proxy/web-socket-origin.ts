@@ -16,9 +16,9 @@ export default {
     server.binaryType = 'arraybuffer'
     server.accept()
     server.addEventListener('message', ({ data }) => {
-      if (data === 'who') server.send(request.headers.get('X-Auth-Subject') ?? 'nobody')
+      if (data === 'who') server.send(request.headers.get('X-Auth-Subject') ?? 'anonymous')
       else if (data === 'headers') server.send(JSON.stringify([...request.headers]))
-      else if (data === 'bye') server.close(4001, 'as asked')
+      else if (data === 'bye') server.close(4001, 'as requested')
       else server.send(data)
     })
     server.addEventListener('close', ({ code, reason }) => {

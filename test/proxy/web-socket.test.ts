@@ -131,7 +131,7 @@ describe('a WebSocket upgrade', () => {
 
 describe('an open WebSocket', () => {
   test.each([
-    ['an anonymous caller', { 'Test-Route': LISTED }, 'nobody'],
+    ['an anonymous caller', { 'Test-Route': LISTED }, 'anonymous'],
     ['a known caller', { 'Test-Caller': callerUntil(FAR), X_Auth_Subject: 'admin' }, 'alice'],
   ])('R28: of %s carries messages both ways, in order and unchanged', async (_, headers, who) => {
     const { socket, closed, messages } = await open(headers as Record<string, string>)
@@ -143,7 +143,7 @@ describe('an open WebSocket', () => {
     socket.send('x'.repeat(100_000))
     expect(await messages(5)).toEqual([who, 'héllo', [0, 1, 255], '', 'x'.repeat(100_000)])
     socket.send('bye')
-    expect(await closed).toEqual({ code: 4001, reason: 'as asked' })
+    expect(await closed).toEqual({ code: 4001, reason: 'as requested' })
   })
 
   test('R28: is closed with 1008 when the token of its caller expires', async () => {

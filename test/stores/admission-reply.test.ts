@@ -33,7 +33,7 @@ function storeOver(...replies: RedisReply[]) {
   const store = createUpstashAdmissionStore({
     async send(commands) {
       sent.push(...commands)
-      return [replies[sent.length - 1] ?? { error: 'ERR asked too often' }]
+      return [replies[sent.length - 1] ?? { error: 'ERR too many calls' }]
     },
   })
   return { consult: () => store.consult(query), sent }

@@ -3,9 +3,9 @@ import { vi } from 'vitest'
 
 export interface EventLoop {
   now(): number
-  /** Makes `task` ready to run: it runs after all ready tasks, and takes `costMs`. */
+  /** Queues `task` behind all ready tasks. It takes `costMs`. */
   ready(task: () => void, costMs?: number): void
-  /** Makes `task` ready when the isolate polls for events at `atMs` or later. */
+  /** Queues `task` when the isolate polls for events at `atMs` or later. */
   at(atMs: number, task: () => void, costMs?: number): void
   /** Runs until no task is ready or due. */
   run(): void

@@ -50,7 +50,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
   })
   afterAll(() => redis.close())
 
-  /** Creates a store whose Redis has the clock `micros()`. */
+  /** Creates a store over a Redis with the clock `micros()`. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const changed: RedisRest = {

@@ -50,7 +50,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
   })
   afterAll(() => redis.close())
 
-  /** Creates a store whose Redis has the clock `micros()`. */
+  /** Creates a store over a Redis with the clock `micros()`. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const changed: RedisRest = {
@@ -76,16 +76,16 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
       for (const { gap, isRenewal, units, holdMs, back, isPlain } of list) {
         micros += gap
         const from = back && grants[back.grant % Math.max(1, grants.length)]
-        const ask = {
+        const leaseRequest = {
           ...{ units, step: cost, holdMs },
           returned: from ? (back?.units ?? 0) : 0,
           returnedEndMicros: from?.endMicros ?? 0,
         }
-        const ahead = isPlain ? undefined : { ...ask, holdMicros: holdMs * 1000 }
-        const expected = model.ask(micros, isRenewal ? 0 : cost, ahead)
+        const ahead = isPlain ? undefined : { ...leaseRequest, holdMicros: holdMs * 1000 }
+        const expected = model.admit(micros, isRenewal ? 0 : cost, ahead)
         const facts = await store.consult({
           ...NO_STATE,
-          limits: [isPlain ? limitInUse : { ...limitInUse, leaseRequest: ask }],
+          limits: [isPlain ? limitInUse : { ...limitInUse, leaseRequest }],
           isRenewal,
           nowMs: Date.now(),
         })
@@ -116,9 +116,9 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
   test('deletes a window when all its units are returned', async () => {
     const store = clocked(() => 1_795_000_000_000_000)
     const limitInUse = limitOf({ limit: 200 })
-    const ask = { units: 20, step: 1, holdMs: 1_000, returned: 0, returnedEndMicros: 0 }
-    const renew = async (more: Partial<typeof ask>) => {
-      const limits = [{ ...limitInUse, leaseRequest: { ...ask, ...more } }]
+    const leaseRequest = { units: 20, step: 1, holdMs: 1_000, returned: 0, returnedEndMicros: 0 }
+    const renew = async (more: Partial<typeof leaseRequest>) => {
+      const limits = [{ ...limitInUse, leaseRequest: { ...leaseRequest, ...more } }]
       const facts = await store.consult({ ...NO_STATE, limits, isRenewal: true, nowMs: Date.now() })
       return facts.limits[0] as RateLimit
     }

@@ -32,7 +32,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
   })
   afterAll(() => redis.close())
 
-  /** A store whose Redis has the clock `micros()`, and the last result of its script. */
+  /** A store over a Redis with the clock `micros()`, and the last result of its script. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     let returned: unknown
@@ -64,7 +64,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
       for (const [index, gap] of gaps.entries()) {
         micros += gap
         for (const step of steps) if (step.at === index) micros -= step.micros
-        const expected = model.ask(micros, cost)
+        const expected = model.admit(micros, cost)
         const { limits } = await store.consult({
           revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
           bans: [],

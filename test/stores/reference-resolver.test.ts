@@ -32,7 +32,7 @@ function resolverOver(...replies: RedisReply[]) {
   const resolve = createReferenceResolver({
     async send(commands) {
       sent.push(...commands)
-      return [replies[sent.length - 1] ?? { error: 'ERR asked too often' }]
+      return [replies[sent.length - 1] ?? { error: 'ERR too many calls' }]
     },
   })
   return { resolve: () => resolve(query), sent }

@@ -16,11 +16,11 @@ function gateway(issuers = [issuerOf([signer.publicJwk])]) {
   const app = new Hono()
   app.onError(problemHandler())
   app.all('/private', authenticate({ verifier }), (c) => {
-    reached.push(callerOf(c)?.subject ?? 'nobody')
+    reached.push(callerOf(c)?.subject ?? 'anonymous')
     return c.text('ok')
   })
   app.all('/public', authenticate({ verifier, anonymous: true }), (c) => {
-    reached.push(callerOf(c)?.subject ?? 'nobody')
+    reached.push(callerOf(c)?.subject ?? 'anonymous')
     return c.text('ok')
   })
   const send = (path: string, headers: [string, string][] = [], init: RequestInit = {}) =>
@@ -78,7 +78,7 @@ describe('authenticate', () => {
     const { send, reached } = gateway()
     expect((await send('/public')).status).toBe(200)
     expect((await send('/public', authorization('Basic YTpi'))).status).toBe(401)
-    expect(reached).toEqual(['nobody'])
+    expect(reached).toEqual(['anonymous'])
   })
 
   it('S27: ignores a token in the query, the body or a cookie', async () => {

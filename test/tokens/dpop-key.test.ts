@@ -5,7 +5,7 @@ import { outcome } from './signer.ts'
 
 const prover = await createProver()
 
-/** Creates a proof whose header has this number of `characters` in base64url. */
+/** Creates a proof with a header of this number of `characters` in base64url. */
 function proofWithHeaderOf(characters: number): Promise<string> {
   const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: prover.jwk, pad: '' }
   const pad = 'x'.repeat((characters / 4) * 3 - JSON.stringify(header).length)

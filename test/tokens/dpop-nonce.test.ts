@@ -11,7 +11,7 @@ const nonceSecret = await secretOf()
 /** RFC 9449 section 8.1: the characters allowed in `DPoP-Nonce`. */
 const NQCHAR = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-/** Creates a gateway whose clock is `laterSeconds` ahead. */
+/** Creates a gateway with a clock that is `laterSeconds` ahead. */
 function gateway(laterSeconds = 0, options: Parameters<typeof verifierOf>[0] = {}) {
   const now = () => NOW_MS + laterSeconds * 1000
   const verifier = verifierOf({ nonceSecret, nonceRequired: true, now, ...options })
@@ -75,7 +75,7 @@ describe('check 10: nonces', () => {
 
   it('do not exist without a secret, and then a nonce in a proof is ignored', async () => {
     const { verifier, check } = gateway(0, { nonceSecret: undefined, nonceRequired: false })
-    expect(await check('of somebody else')).toBe('ok')
+    expect(await check('of another gateway')).toBe('ok')
     await expect(verifier.nonce()).rejects.toThrow('has no secret')
   })
 

@@ -51,7 +51,7 @@ const generator = ((): Point => {
   throw new Error('found no point of order 8')
 })()
 
-/** The eight points whose order divides 8: at index n, n times a point of order 8. */
+/** The eight points with an order that divides 8: at index n, n times a point of order 8. */
 export const SMALL_ORDER_POINTS: readonly Point[] = Array.from({ length: 7 }).reduce<Point[]>(
   (points) => [...points, add(points.at(-1) as Point, generator)],
   [{ x: 0n, y: 1n }],

@@ -1,4 +1,4 @@
-/** An identity provider on a loopback port whose behavior a test can change at any time. */
+/** An identity provider on a loopback port. A test can change its behavior at any time. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRemoteKeySet, type RemoteKeySetOptions } from '../../src/tokens/key-set.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'

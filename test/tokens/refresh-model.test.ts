@@ -50,7 +50,7 @@ class Model {
     this.#clock = clock
   }
 
-  #standing(generation: number): 'current' | 'retry' | 'reused' | 'ended' {
+  #stateOf(generation: number): 'current' | 'retry' | 'reused' | 'ended' {
     if (this.ended) return 'ended'
     if (generation === this.current) return 'current'
     const inGrace = this.#clock.nowMs - this.#rotatedMs <= GRACE_SECONDS * 1000
@@ -58,18 +58,18 @@ class Model {
   }
 
   inspect(generation: number): string {
-    const standing = this.#standing(generation)
-    if (standing === 'reused') this.ended = true
-    return standing === 'reused' || standing === 'ended' ? standing : 'ok'
+    const state = this.#stateOf(generation)
+    if (state === 'reused') this.ended = true
+    return state === 'reused' || state === 'ended' ? state : 'ok'
   }
 
   /** Returns the failed check, or the resulting generation and its time. */
   rotate(generation: number): string | { readonly generation: number; readonly seconds: number } {
-    const standing = this.#standing(generation)
-    if (standing === 'reused') this.ended = true
-    if (standing === 'reused' || standing === 'ended') return standing
+    const state = this.#stateOf(generation)
+    if (state === 'reused') this.ended = true
+    if (state === 'reused' || state === 'ended') return state
     if (this.revokeBefore) return 'cut_off'
-    if (standing === 'current') {
+    if (state === 'current') {
       this.current = generation + 1
       this.#rotatedMs = this.#clock.nowMs
       this.#seconds = Math.floor(this.#clock.nowMs / 1000)

@@ -128,7 +128,7 @@ describe('the absolute lifetime of a session', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('expired')
   })
 
-  it('S39: ends by the clock of Redis, even for a gateway whose clock is stopped', async () => {
+  it('S39: ends by the clock of Redis, even for a gateway with a stopped clock', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)

@@ -225,7 +225,7 @@ describe('a remote key set', () => {
     expect(keySet.vouches(key)).toBe(false)
   })
 
-  it('a renewal whose request was cancelled delays no request for longer than its lease', async () => {
+  it('a renewal delays no request for longer than its lease if its own request was cancelled', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url, { timeoutMs: 600_000 })
     await find(first)

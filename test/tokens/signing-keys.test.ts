@@ -54,7 +54,7 @@ async function tokenAt(seconds: number, lifeSeconds = 3_600, set = keys): Promis
 }
 
 describe('S46: the schedule of signing keys', () => {
-  it('the first key whose nbf has passed and whose exp has not passed signs', () => {
+  it('the first key with an nbf in the past and an exp in the future signs', () => {
     const signs = (seconds: number) => activeKey(keys, at(seconds))?.kid
     expect(signs(0)).toBe(old.kid)
     expect(signs(SWITCH_SECONDS - 0.001)).toBe(old.kid)

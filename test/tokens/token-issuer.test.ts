@@ -81,7 +81,7 @@ describe('a JWT that the gateway issues', () => {
     expect(new Set(ids).size).toBe(3)
   })
 
-  it('S46: is signed by the first key whose nbf has passed and whose exp has not passed', async () => {
+  it('S46: is signed by the first key with an nbf in the past and an exp in the future', async () => {
     const [first, second] = keys
     if (first === undefined || second === undefined) throw new Error('unreachable')
     const next = { ...first, nbf: NOW_SECONDS + 600 }
@@ -158,7 +158,7 @@ describe('the lifetime of a token', () => {
 })
 
 describe('an opaque token', () => {
-  it('S40: is a UUIDv4 whose record is stored under its hash, and no stored value contains the token', async () => {
+  it('S40: is a UUIDv4, its record is stored under its hash, and no stored value contains the token', async () => {
     const { issuer, references } = issuing()
     const { token, tokenId, tokenIdHash } = await issuer.issue(full, { format: 'opaque' })
     expect(token).toMatch(UUID4)

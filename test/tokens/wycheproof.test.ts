@@ -46,7 +46,7 @@ function verify(jws: string, key: object): Promise<string> {
   })
 }
 
-/** A second key, so that a set whose other key is ignored is not empty. */
+/** A second key, so that a set is not empty if its other key is ignored. */
 const DECOY = {
   kty: 'OKP',
   crv: 'Ed25519',

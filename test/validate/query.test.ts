@@ -17,7 +17,7 @@ describe('a query', () => {
           }
   })
 
-  test('of printable ASCII needs no decoding, and each character of it stands for itself', () => {
+  test('of printable ASCII needs no decoding: each character represents itself', () => {
     for (let code = 0x20; code < 0x80; code++) {
       const query = `a${String.fromCharCode(code)}b=c${String.fromCharCode(code)}`
       expect([...queryParameters(query)]).toEqual([...new URLSearchParams(`?${query}`)])

@@ -11,7 +11,7 @@ import type { BodyVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import { validate } from '../../src/middleware/validate.ts'
 
-/** An app whose handlers report what reached them: nothing, unless they ran. */
+/** An app with handlers that report what reached them: nothing, unless they ran. */
 function guarded() {
   const reached: string[] = []
   const app = new Hono<{ Variables: BodyVariables }>()

@@ -21,7 +21,7 @@ client.setRequestHandler(CreateMessageRequestSchema, () => ({
   content: { type: 'text', text: 'hello' },
 }))
 client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-  if (params.message === 'fail') throw new Error('nobody is here')
+  if (params.message === 'fail') throw new Error('the user is absent')
   return { action: 'accept', content: { name: 'Alice' } }
 })
 client.setRequestHandler(ListRootsRequestSchema, () => ({

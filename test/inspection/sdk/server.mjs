@@ -1,5 +1,5 @@
 /**
- * An MCP server of the official SDK whose tools send requests to the client: sampling, elicitation,
+ * An MCP server of the official SDK with tools that send requests to the client: sampling, elicitation,
  * roots and ping. Prints its port. `/count` returns the number of other requests so far.
  */
 import { randomUUID } from 'node:crypto'

@@ -15,7 +15,7 @@ import type { RelationTrace } from '../../../src/relations/trace.ts'
 import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import {
-  anybody,
+  anyUser,
   computed,
   difference,
   direct,
@@ -31,7 +31,7 @@ import { restOver, writesOf } from './world.ts'
 const member = usersetOf('group', 'member')
 
 /**
- * Groups within groups, folders within folders whose viewers see their content, and some blocked
+ * Groups within groups, folders that pass their viewers on to their content, and some blocked
  * users.
  */
 const model: RelationModel = compileModel(
@@ -48,7 +48,7 @@ const model: RelationModel = compileModel(
       {
         parent: [{ type: 'folder' }],
         banned: [user, usersetOf('folder', 'reader')],
-        viewer: [user, anybody, member],
+        viewer: [user, anyUser, member],
       },
     ),
   ),

@@ -25,7 +25,7 @@ const LEAVES = ['user', 'robot']
 const TYPES = ['group', 'doc']
 const RELATIONS = ['a', 'b', 'c']
 const IDS = ['1', '2']
-/** Relations whose tuples name objects to visit. */
+/** Relations with tuples that name objects to visit. */
 const TUPLESETS = ['parent', 'home']
 
 const objects = fc

@@ -48,8 +48,8 @@ test.each(['end', 'nil', 'function', '__index', 'constructor', '_', 'a-b', 'r', 
     ]
     await rest.send([['FLUSHDB'], ...(await writesOf(tuples))])
     const authority = createRedisDecisionPoint(rest, createRelationCheck(modelOf(name, name)))
-    const checkFor = (whom: string) =>
-      authority.check({ ...query, object: `${name}:1`, subject: whom })
+    const checkFor = (subject: string) =>
+      authority.check({ ...query, object: `${name}:1`, subject })
     expect((await checkFor('user:anne')).decision).toEqual({ outcome: 'allowed' })
     expect((await checkFor(subject)).decision).toEqual({ outcome: 'allowed' })
     expect((await checkFor('user:bob')).decision).toEqual({ outcome: 'denied' })

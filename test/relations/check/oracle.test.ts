@@ -147,7 +147,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     ['a subject with too many memberships', "'too many'", "'all'"],
     ['objects that the model does not permit', 'names[into] and', ''],
     ['contextual tuples', 'index = 12, #ARGV, 2', 'index = 12, 0, 2'],
-    ['an exclusion whose subtracted part is unknown', 'less > base and less or base', 'base'],
+    ['an exclusion with an unknown subtracted part', 'less > base and less or base', 'base'],
   ])('differs from the specification if the script is wrong about %s', async (_, right, wrong) => {
     const found = await fc.check(
       fc.asyncProperty(graphs(QUERIES), async (graph) => {

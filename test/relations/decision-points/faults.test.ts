@@ -159,10 +159,11 @@ describe.each(KINDS)('%s behind a faulty connection', (kind) => {
       ...Array.from({ length: 3 }, () => decisionOf(authority, DENIED)),
       ...Array.from({ length: 3 }, () => decisionOf(authority, { ...ALLOWED, tenant: 'acme' })),
     ])
-    for (const answer of answers) expect(answer).toMatch(/^(?:denied|authority:\w+(?:, unasked)?)$/)
+    for (const answer of answers)
+      expect(answer).toMatch(/^(?:denied|authority:\w+(?:, short-circuited)?)$/)
     // An authorized caller is allowed, or the dependency is reported as failed.
     expect(await decisionOf(authority, ALLOWED)).toMatch(
-      /^(?:allowed|authority:\w+(?:, unasked)?)$/,
+      /^(?:allowed|authority:\w+(?:, short-circuited)?)$/,
     )
   })
 
@@ -193,7 +194,7 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
       await fail(one, fault)
       const before = server.requests.length
       for (let count = 0; count < 20; count++)
-        expect(await decisionOf(one.authority, ALLOWED)).toBe(`authority:${fault}, unasked`)
+        expect(await decisionOf(one.authority, ALLOWED)).toBe(`authority:${fault}, short-circuited`)
       expect(server.requests.length).toBe(before)
       expect(one.breakers.list.map(({ name, state }) => [name, state()])).toEqual([
         ['authority', 'open'],
@@ -205,7 +206,7 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
     },
   )
 
-  test('is not opened by a caller whose query the server refuses', async () => {
+  test('is not opened by queries that the server refuses', async () => {
     const one = isolate(kind, server.url)
     server.behavior = respondingWith('{"code":"validation_error"}', 400)
     for (let round = 0; round < 4; round++) await fail(one, 'refused')

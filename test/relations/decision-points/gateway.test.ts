@@ -1,4 +1,4 @@
-/** A gateway whose policy uses an external policy decision point. */
+/** A gateway with an external policy decision point. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'

@@ -117,6 +117,6 @@ export async function decisionOf(
     return decision.outcome === 'unknown' ? `unknown:${decision.why}` : decision.outcome
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
-    return `${error.dependency}:${error.fault}${error.shortCircuited ? ', unasked' : ''}`
+    return `${error.dependency}:${error.fault}${error.shortCircuited ? ', short-circuited' : ''}`
   }
 }

@@ -72,7 +72,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     const decide = fresh(kind)
     for (let count = 0; count < DEFAULT_FAILURES; count++)
       expect(await decide(ALLOWED)).toBe('503 authority: timeout')
-    expect(await decide(ALLOWED)).toBe('503 authority: timeout, unasked')
+    expect(await decide(ALLOWED)).toBe('503 authority: timeout, short-circuited')
     server.behavior = undefined
     await expect.poll(() => decide(ALLOWED), { timeout: 20_000, interval: 100 }).toBe('200 allowed')
   })

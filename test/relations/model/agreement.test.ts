@@ -19,7 +19,7 @@ const { userset } = fc.letrec<{ userset: object }>((tie) => ({
   ),
 }))
 
-/** `parent`, and three relations whose direct types are users, usersets of either type, or none. */
+/** `parent`, and three relations with users, usersets of either type, or no direct types. */
 const type = (name: string) =>
   fc
     .record({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import {
-  anybody,
+  anyUser,
   computed,
   difference,
   direct,
@@ -22,7 +22,7 @@ describe('a compiled model contains', () => {
   test('the direct types: objects, usersets and wildcards', () => {
     const json = modelOf(
       typeOf('team', { member: direct }, { member: [user, usersetOf('team', 'member')] }),
-      typeOf('document', { viewer: direct }, { viewer: [usersetOf('team', 'member'), anybody] }),
+      typeOf('document', { viewer: direct }, { viewer: [usersetOf('team', 'member'), anyUser] }),
     )
     expect(relationOf(json, 'team', 'member')?.directTypes).toEqual([
       { type: 'user', kind: 'object' },
@@ -117,7 +117,7 @@ describe('a compiled model contains', () => {
     expect(compileModel(extended)).toEqual(compileModel(plain))
   })
 
-  test('relations whose tuples may form a cycle, because a check ends in cycles', () => {
+  test('relations with tuples that may form a cycle, because a check ends in cycles', () => {
     const json = modelOf(
       typeOf(
         'folder',

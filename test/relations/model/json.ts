@@ -14,7 +14,7 @@ export const difference = (base: unknown, subtract: unknown): Json => ({
 })
 
 export const user = { type: 'user' }
-export const anybody = { type: 'user', wildcard: {} }
+export const anyUser = { type: 'user', wildcard: {} }
 export const usersetOf = (type: string, relation: string): Json => ({ type, relation })
 
 export function typeOf(

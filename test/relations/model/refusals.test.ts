@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import { ModelInvalid } from '../../../src/relations/model.ts'
 import {
-  anybody,
+  anyUser,
   computed,
   difference,
   direct,
@@ -129,7 +129,7 @@ describe('a userset is refused', () => {
     ],
     ['from an undefined relation', from('b', 'parent'), ['there is no relation parent']],
     [
-      'from a relation whose objects do not have the computed relation',
+      'from a relation with objects that do not have the computed relation',
       from('viewer', 'b'),
       ['viewer from b: no type that b names has a relation viewer'],
     ],
@@ -158,7 +158,7 @@ describe('a userset is refused', () => {
       { a: userset, b: direct, c: union(direct, computed('b')), everybody: direct, team: direct },
       {
         ...{ b: [user], c: [{ type: 'document' }] },
-        ...{ everybody: [anybody], team: [usersetOf('document', 'c')] },
+        ...{ everybody: [anyUser], team: [usersetOf('document', 'c')] },
       },
     )
     expect(mistakesOf(json)).toEqual(mistakes.map((why) => `document#a: ${why}`))
@@ -180,13 +180,13 @@ describe('direct types are refused', () => {
     [
       'twice',
       direct,
-      [user, anybody, user, anybody],
+      [user, anyUser, user, anyUser],
       ['user is listed twice', 'user:* is listed twice'],
     ],
     [
       'with both a relation and a wildcard',
       direct,
-      [user, { ...anybody, relation: 'a' }],
+      [user, { ...anyUser, relation: 'a' }],
       ['user: cannot have both a relation and a wildcard'],
     ],
     [
@@ -236,8 +236,8 @@ describe('relations are refused that', () => {
         'document',
         {
           owner: direct,
-          viewer: intersection(computed('owner'), computed('nobody')),
-          nobody: difference(computed('stuck'), computed('owner')),
+          viewer: intersection(computed('owner'), computed('unreachable')),
+          unreachable: difference(computed('stuck'), computed('owner')),
           stuck: direct,
           fine: union(computed('stuck'), computed('owner')),
         },
@@ -245,7 +245,7 @@ describe('relations are refused that', () => {
       ),
     )
     expect(mistakesOf(json)).toEqual(
-      ['folder#viewer', 'document#viewer', 'document#nobody', 'document#stuck'].map(
+      ['folder#viewer', 'document#viewer', 'document#unreachable', 'document#stuck'].map(
         (at) => `${at}: no subject can ever have it`,
       ),
     )

@@ -41,7 +41,7 @@ beforeEach(async () => {
   world.reached.length = 0
 })
 
-/** Creates a warm isolate behind the faulty Redis, and two callers of whom one may see order 1. */
+/** Creates a warm isolate behind the faulty Redis, and two callers. One of them may see order 1. */
 async function setUp(url: string, watch = false) {
   const isolate = world.isolate({
     // The default deadline.

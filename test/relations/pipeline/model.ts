@@ -1,6 +1,6 @@
 /** A model for tests: orders in folders, groups, and an exclusion that can form a cycle. */
 import {
-  anybody,
+  anyUser,
   computed,
   difference,
   direct,
@@ -31,7 +31,7 @@ export const MODEL = modelOf(
       parent: [{ type: 'folder' }],
       owner: [user],
       blocked: [user, usersetOf('order', 'payer')],
-      viewer: [user, anybody],
+      viewer: [user, anyUser],
     },
   ),
 )

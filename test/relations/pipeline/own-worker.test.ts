@@ -171,7 +171,7 @@ describe('a Worker that combines the middlewares itself', () => {
     expect(await checker.check(query)).toEqual({ outcome: 'denied' })
   })
 
-  test('whose store does not support relations fails with an explanation and admits no caller', async () => {
+  test('with a store that does not support relations fails with an explanation and admits no caller', async () => {
     const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
     const store = createUpstashAdmissionStore(rest)
     const query = { tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' }

@@ -333,7 +333,7 @@ describe('consistency tokens', () => {
   })
 })
 
-describe('the issuers whose callers have relations', () => {
+describe('the option `issuers` of relations', () => {
   const relations = (issuers?: readonly string[]) => ({ ...(issuers && { issuers }) })
 
   test('a gateway that trusts two issuers refuses to start until the policy distinguishes them', () => {

@@ -46,7 +46,7 @@ export default {
       return new Response(decision.outcome)
     } catch (error) {
       if (!(error instanceof Unavailable)) return new Response(String(error), { status: 500 })
-      return new Response(`${error.message}${error.shortCircuited ? ', unasked' : ''}`, {
+      return new Response(`${error.message}${error.shortCircuited ? ', short-circuited' : ''}`, {
         status: 503,
       })
     }
