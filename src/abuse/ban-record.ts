@@ -2,10 +2,10 @@
  * Bans that operators create and lift: the request body, the stored record and the port of the
  * store.
  */
-import * as z from 'zod'
 import { modeSchema } from '../validators/mode.ts'
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import * as z from '../validators/zod.ts'
 
 export const BAN_KINDS = ['address', 'subject'] as const
 /** One year. */
@@ -17,15 +17,17 @@ export const newBanSchema = z
     kind: z.enum(BAN_KINDS),
     /** An address or a subject. An IPv6 address represents its /64 network. */
     value: name(255),
-    seconds: z.int().min(1).max(MAX_BAN_SECONDS),
+    seconds: z.int().check(z.minimum(1), z.maximum(MAX_BAN_SECONDS)),
     /** For a subject only: one of the trusted issuers. Absent: all trusted issuers. */
-    issuer: issuerName.optional(),
-    reason: name(256).optional(),
+    issuer: z.optional(issuerName),
+    reason: z.optional(name(256)),
   })
-  .refine(({ kind, issuer }) => kind === 'subject' || issuer === undefined, {
-    error: 'an address has no issuer',
-    path: ['issuer'],
-  })
+  .check(
+    z.refine(({ kind, issuer }) => kind === 'subject' || issuer === undefined, {
+      error: 'an address has no issuer',
+      path: ['issuer'],
+    }),
+  )
 
 type NewBan = z.infer<typeof newBanSchema>
 
@@ -40,13 +42,13 @@ export const banSchema = z.strictObject({
    * The issuer from the request. Null: the ban is of an address, or covers all issuers that were
    * trusted at that time.
    */
-  issuer: z.string().nullable(),
+  issuer: z.nullable(z.string()),
   issuers: z.array(z.string()),
   /**
    * `observe`: the ban was earned while the policy only observed bans, so it refuses no request.
    */
-  mode: modeSchema.default('enforce'),
-  reason: z.string().nullable(),
+  mode: z._default(modeSchema, 'enforce'),
+  reason: z.nullable(z.string()),
   createdAtSeconds: z.int(),
   createdBy: z.string(),
   expiresAtSeconds: z.int(),

@@ -1,7 +1,7 @@
 /** Operator controls of single windows of a limit: override the size, or reset the count. */
-import * as z from 'zod'
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import * as z from '../validators/zod.ts'
 
 /** One year. */
 const MAX_OVERRIDE_SECONDS = 31_536_000
@@ -13,15 +13,15 @@ const windowMembers = {
   /** The value that the limit counts by: a subject, client, tenant or address. */
   value: name(512),
   /** One of the trusted issuers; absent: all of them. Not allowed for addresses. */
-  issuer: issuerName.optional(),
+  issuer: z.optional(issuerName),
 }
 
 /** The body of `POST /-/admin/limits/overrides`. */
 export const newOverrideSchema = z.strictObject({
   ...windowMembers,
-  requests: z.int().min(1).max(1_000_000_000),
+  requests: z.int().check(z.minimum(1), z.maximum(1_000_000_000)),
   /** Absent: in force until it is removed. */
-  expiresInSeconds: z.int().min(1).max(MAX_OVERRIDE_SECONDS).optional(),
+  expiresInSeconds: z.optional(z.int().check(z.minimum(1), z.maximum(MAX_OVERRIDE_SECONDS))),
 })
 
 type NewOverride = z.infer<typeof newOverrideSchema>
@@ -41,13 +41,13 @@ export const overrideSchema = z.strictObject({
    * The issuer of the order. Null: the limit counts addresses, or the override covers all issuers
    * that were trusted then.
    */
-  issuer: z.string().nullable(),
+  issuer: z.nullable(z.string()),
   requests: z.int(),
   /** Keys of the windows, from `limitKeyOf`. */
   windows: z.array(z.string()),
   createdAtSeconds: z.int(),
   createdBy: z.string(),
-  expiresAtSeconds: z.int().nullable(),
+  expiresAtSeconds: z.nullable(z.int()),
 })
 
 export type LimitOverrideRecord = z.infer<typeof overrideSchema>

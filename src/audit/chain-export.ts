@@ -1,7 +1,7 @@
 /**
  * The file format of an exported part of the chain: one JSON object in each line, including hashes.
  */
-import * as z from 'zod'
+import * as z from '../validators/zod.ts'
 import { PARTITION } from './chain.ts'
 import type { ChainRow } from './chain-row.ts'
 

@@ -1,14 +1,14 @@
 /** The audit event of one decision (OWASP ASVS 16.2). */
-import * as z from 'zod'
+import * as z from '../validators/zod.ts'
 
 export const DECISIONS = ['allow', 'deny', 'error'] as const
 
 const limitSchema = z.strictObject({
   name: z.string(),
   limit: z.int(),
-  remaining: z.int().min(0),
+  remaining: z.int().check(z.minimum(0)),
   /** Present and true if the limit could not be counted and allowed the request. */
-  unavailable: z.literal(true).optional(),
+  unavailable: z.optional(z.literal(true)),
 })
 
 /**
@@ -23,15 +23,15 @@ export const auditEventSchema = z.strictObject({
   /** W3C trace id, 32 hex digits. */
   traceId: z.string(),
   actor: z.strictObject({
-    issuer: z.string().nullable(),
-    subject: z.string().nullable(),
-    client: z.string().nullable(),
-    tenant: z.string().nullable(),
-    tokenIdHash: z.string().nullable(),
+    issuer: z.nullable(z.string()),
+    subject: z.nullable(z.string()),
+    client: z.nullable(z.string()),
+    tenant: z.nullable(z.string()),
+    tokenIdHash: z.nullable(z.string()),
   }),
   method: z.string(),
   /** The route's pattern (`/orders/:id`), or null if no route matched. Never the raw path. */
-  route: z.string().nullable(),
+  route: z.nullable(z.string()),
   decision: z.enum(DECISIONS),
   /** `ok`, or the precise reason: `token_rejected:exp`, `redis:timeout`. */
   reason: z.string(),
@@ -46,19 +46,19 @@ export const auditEventSchema = z.strictObject({
    */
   address: z.string(),
   /** The Cloudflare data centre (`request.cf.colo`). */
-  colo: z.string().nullable(),
+  colo: z.nullable(z.string()),
   /**
    * Present only if a rule in observe mode would have refused the request: the reasons, in the form
    * of `reason`.
    */
-  observed: z.array(z.string()).min(1).optional(),
+  observed: z.optional(z.array(z.string()).check(z.minLength(1))),
   /**
    * Present only if an operator changed something: the action, and its target (an id, never a
    * secret).
    */
-  change: z.strictObject({ action: z.string(), target: z.string() }).optional(),
+  change: z.optional(z.strictObject({ action: z.string(), target: z.string() })),
   /** Present only on `audit_lost`: the maximum number of events that were not delivered. */
-  lost: z.int().min(1).optional(),
+  lost: z.optional(z.int().check(z.minimum(1))),
 })
 
 export type AuditEvent = z.infer<typeof auditEventSchema>

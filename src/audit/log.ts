@@ -1,6 +1,6 @@
 /** Reading the audit trail: the query and the port. */
-import * as z from 'zod'
 import { pageSize } from '../validators/page.ts'
+import * as z from '../validators/zod.ts'
 import { type AuditEvent, DECISIONS } from './event.ts'
 
 /** `{milliseconds}.{event id}` of the last event of a page. Clients treat it as opaque. */
@@ -12,23 +12,23 @@ const CURSOR = /^\d{1,15}\.[0-9a-f-]{36}$/i
  * exclusive.
  */
 export const auditQuerySchema = z.strictObject({
-  subject: z.string().min(1).max(255).optional(),
-  decision: z.enum(DECISIONS).optional(),
+  subject: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  decision: z.optional(z.enum(DECISIONS)),
   /** The route's pattern, such as `/orders/:id`. */
-  route: z.string().min(1).max(2_048).optional(),
+  route: z.optional(z.string().check(z.minLength(1), z.maxLength(2_048))),
   /**
    * A complete reason (`token_rejected:exp`), or only its code (`token_rejected`) to match all
    * details.
    */
-  reason: z.string().min(1).max(512).optional(),
+  reason: z.optional(z.string().check(z.minLength(1), z.maxLength(512))),
   /** The same for the reasons of rules in observe mode. */
-  observed: z.string().min(1).max(512).optional(),
+  observed: z.optional(z.string().check(z.minLength(1), z.maxLength(512))),
   /** `X-Request-Id` of a response: UUIDv7, in upper or lower case. */
-  requestId: z.uuidv7().toLowerCase().optional(),
-  since: z.iso.datetime({ offset: true }).optional(),
-  until: z.iso.datetime({ offset: true }).optional(),
+  requestId: z.optional(z.uuidv7().check(z.toLowerCase())),
+  since: z.optional(z.iso.datetime({ offset: true })),
+  until: z.optional(z.iso.datetime({ offset: true })),
   /** Continues after the page that returned the cursor. Use it with the same filters. */
-  cursor: z.string().regex(CURSOR, 'a cursor from an earlier page').optional(),
+  cursor: z.optional(z.string().check(z.regex(CURSOR, 'a cursor from an earlier page'))),
   limit: pageSize,
 })
 
@@ -57,19 +57,24 @@ const SEQ = /^(?:0|[1-9]\d{0,14})$/
 /** The query of a page: rows with a `seq` above `after`. Refuses unknown parameters. */
 export const chainQuerySchema = z.strictObject({
   after: z
-    .string()
-    .regex(SEQ, 'must be a whole number')
-    .transform(Number)
-    .optional()
-    .transform((seq) => seq ?? 0)
-    .describe('rows behind this seq; default 0'),
+    .pipe(
+      z.optional(
+        z.pipe(z.string().check(z.regex(SEQ, 'must be a whole number')), z.transform(Number)),
+      ),
+      z.transform((seq) => seq ?? 0),
+    )
+    .check(z.describe('rows behind this seq; default 0')),
   limit: z
-    .string()
-    .regex(ROWS, 'must be a whole number from 1 to 500')
-    .transform(Number)
-    .optional()
-    .transform((rows) => rows ?? DEFAULT_ROWS)
-    .describe('from 1 to 500; default 500'),
+    .pipe(
+      z.optional(
+        z.pipe(
+          z.string().check(z.regex(ROWS, 'must be a whole number from 1 to 500')),
+          z.transform(Number),
+        ),
+      ),
+      z.transform((rows) => rows ?? DEFAULT_ROWS),
+    )
+    .check(z.describe('from 1 to 500; default 500')),
 })
 
 export type ChainQuery = z.infer<typeof chainQuerySchema>
@@ -83,11 +88,11 @@ export const chainPageSchema = z.strictObject({
   /** The checkpoints of the page's rows. The last page also contains those after the last row. */
   checkpoints: z.array(z.record(z.string(), value)),
   /** The end of the chain as the audit Worker recorded it; null before the first event. */
-  head: z.strictObject({ seq: z.int(), hash: z.string() }).nullable(),
+  head: z.nullable(z.strictObject({ seq: z.int(), hash: z.string() })),
   /** Number of rows of the trail that are in no chain. Only on the first page. */
-  unchained: z.int().optional(),
+  unchained: z.optional(z.int()),
   /** The `after` of the next page; absent on the last page. */
-  next: z.int().optional(),
+  next: z.optional(z.int()),
 })
 
 export type ChainPage = z.infer<typeof chainPageSchema>

@@ -1,5 +1,5 @@
 /** Checks JSON-RPC calls: the allowed methods and tools, their permissions and their arguments. */
-import type * as z from 'zod'
+import type { $ZodType } from 'zod/v4/core'
 import { Denied } from '../errors.ts'
 import { findingsOf } from '../validators/findings.ts'
 import { TOOLS_CALL } from '../validators/inspect.ts'
@@ -80,7 +80,7 @@ function demand(permission: string | undefined, isPermitted: IsPermitted): void 
     throw new Denied({ code: 'permission_missing', permission })
 }
 
-function refuseUnmatched(schema: z.ZodType, value: unknown, at: string): void {
+function refuseUnmatched(schema: $ZodType, value: unknown, at: string): void {
   const errors = findingsOf('body', schema, value, at)
   if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }

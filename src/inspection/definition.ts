@@ -1,5 +1,5 @@
 /** The part of a policy that defines what is inspected in the requests of a route. */
-import type * as z from 'zod'
+import type { $ZodType } from 'zod/v4/core'
 import type { Mode } from '../validators/mode.ts'
 import type { SignatureJudge } from './signatures/judge.ts'
 
@@ -8,7 +8,7 @@ export interface JsonRpcMethod {
   /** `<thing>:<verb>`. The caller needs it in addition to the route's permission. */
   readonly permission?: string
   /** Schema of `params`. Without it, any `params` are allowed. */
-  readonly params?: z.ZodType
+  readonly params?: $ZodType
 }
 
 /** An MCP tool that may be called. */
@@ -18,7 +18,7 @@ export interface McpTool {
    */
   readonly permission?: string
   /** Schema of the tool's arguments. Without it, the tool accepts no arguments. */
-  readonly arguments?: z.ZodType
+  readonly arguments?: $ZodType
 }
 
 /** The allowed calls of a route with JSON-RPC 2.0. All other calls are refused. */

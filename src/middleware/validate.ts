@@ -1,6 +1,6 @@
 /** The `validate` stage: input that matches its schema, or 422 with the findings. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type * as z from 'zod'
+import type { $ZodType } from 'zod/v4/core'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { Denied } from '../errors.ts'
 import { isJsonMediaType } from '../http/media-type.ts'
@@ -63,7 +63,7 @@ export const validate = ({
     return errors
   }
 
-  async function validateAll(c: Context<Environment>, next: Next, schema: z.ZodType) {
+  async function validateAll(c: Context<Environment>, next: Next, schema: $ZodType) {
     const errors = findingsBesideBody(c)
     check('body', schema, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH), errors)
     refuse(errors)
@@ -83,7 +83,7 @@ function refuse(errors: readonly InputError[]): void {
 
 function check(
   where: InputError['in'],
-  schema: z.ZodType,
+  schema: $ZodType,
   value: unknown,
   errors: InputError[],
 ): void {

@@ -1,5 +1,5 @@
 /** Types of the policy that a user writes: roles, limits and the route table. */
-import type * as z from 'zod'
+import type { $ZodType } from 'zod/v4/core'
 import type { AbuseDefinition } from '../abuse/definition.ts'
 import type { LeaseTerms } from '../admission/lease.ts'
 import type { LimitEngine, OnUnavailable } from '../admission/limit.ts'
@@ -66,11 +66,11 @@ export interface PermissionDemand {
  * `definePolicy` refuses schemas that drop unknown keys.
  */
 export interface InputSchemas {
-  readonly params?: z.ZodType
-  readonly query?: z.ZodType
-  readonly headers?: z.ZodType
+  readonly params?: $ZodType
+  readonly query?: $ZodType
+  readonly headers?: $ZodType
   /** Requires a body of type `application/json`. */
-  readonly body?: z.ZodType
+  readonly body?: $ZodType
 }
 
 /** One row of the route table. Requires exactly one of `permission` and `anonymous`. */

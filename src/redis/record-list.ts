@@ -1,7 +1,7 @@
 /** Lists of records that operators create, stored in Redis as JSON and read from the newest. */
-import type * as z from 'zod'
 import { Unavailable } from '../errors.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import * as z from '../validators/zod.ts'
 import { endsKey } from './keys.ts'
 import { resultOf } from './reply.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
@@ -9,7 +9,7 @@ import { evalCommand, runText } from './script.ts'
 import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
 
 /** The storage of one kind of record. */
-export interface RecordListOptions<Schema extends z.ZodType> {
+export interface RecordListOptions<Schema extends z.core.$ZodType> {
   readonly rest: RedisRest
   /** Prefix of the record keys: a record is stored at the prefix followed by its id. */
   readonly prefix: string
@@ -48,7 +48,7 @@ export interface RecordList<Item> {
 export const NEVER_ENDS = '+inf'
 
 /** Creates a list. Its methods throw `Unavailable` for a malformed reply or record. */
-export function createRecordList<Schema extends z.ZodType>({
+export function createRecordList<Schema extends z.core.$ZodType>({
   rest,
   prefix,
   index,
@@ -62,7 +62,7 @@ export function createRecordList<Schema extends z.ZodType>({
   }
 
   function parse(text: unknown): z.output<Schema> {
-    const parsed = schema.safeParse(jsonOf(text))
+    const parsed = z.safeParse(schema, jsonOf(text))
     if (!parsed.success) throw new Unavailable('redis', 'malformed')
     return parsed.data
   }

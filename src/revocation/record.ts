@@ -1,7 +1,7 @@
 /** Revocations by operators: the request body, the stored record and the ports of the store. */
-import * as z from 'zod'
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import * as z from '../validators/zod.ts'
 
 /**
  * What can be revoked: one token by its id, or everything issued until now to a session, subject,
@@ -15,8 +15,8 @@ export const newRevocationSchema = z.strictObject({
   /** The token's `jti`, or the session, subject, client or tenant. */
   value: name(512),
   /** One of the trusted issuers. Absent: all trusted issuers. */
-  issuer: issuerName.optional(),
-  reason: name(256).optional(),
+  issuer: z.optional(issuerName),
+  reason: z.optional(name(256)),
 })
 
 export type NewRevocation = z.infer<typeof newRevocationSchema>
@@ -28,10 +28,10 @@ export const revocationSchema = z.strictObject({
   kind: z.enum(REVOCATION_KINDS),
   value: z.string(),
   /** The issuer from the request. Null: all issuers that were trusted at that time. */
-  issuer: z.string().nullable(),
+  issuer: z.nullable(z.string()),
   /** The issuers that the revocation covers. */
   issuers: z.array(z.string()),
-  reason: z.string().nullable(),
+  reason: z.nullable(z.string()),
   createdAtSeconds: z.int(),
   /** Subject of the operator. */
   createdBy: z.string(),

@@ -1,10 +1,10 @@
 /** The metrics, for Prometheus. */
 import type { Context } from 'hono'
-import * as z from 'zod'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { EXPOSITION_MEDIA_TYPE } from '../observability/metrics/exposition.ts'
 import { ownRoute } from '../policy/own-route.ts'
 import type { Config } from '../validators/environment.ts'
+import * as z from '../validators/zod.ts'
 import type { AdminCall } from './admin/call.ts'
 import { permissionOf } from './admin/permissions.ts'
 

@@ -1,11 +1,10 @@
 /**
  * The format of API keys: easy to recognize, verifiable without a lookup, and impossible to guess.
  */
-
-import * as z from 'zod'
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import { name, roleNames, scopeNames } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import * as z from '../validators/zod.ts'
 
 /** Scanners of repositories and logs recognize a key by this prefix. */
 const PREFIX = 'pk_'
@@ -78,11 +77,11 @@ export const newApiKeySchema = z.strictObject({
    * it.
    */
   subject: name(255),
-  roles: roleNames.optional(),
-  scopes: scopeNames.optional(),
-  tenant: name(256).optional(),
+  roles: z.optional(roleNames),
+  scopes: z.optional(scopeNames),
+  tenant: z.optional(name(256)),
   /** Absent: the key lives until an operator ends it. */
-  expiresInSeconds: z.int().min(1).max(MAX_API_KEY_SECONDS).optional(),
+  expiresInSeconds: z.optional(z.int().check(z.minimum(1), z.maximum(MAX_API_KEY_SECONDS))),
 })
 
 type NewApiKey = z.infer<typeof newApiKeySchema>
@@ -95,7 +94,7 @@ export const apiKeySchema = z.strictObject({
   subject: z.string(),
   roles: z.array(z.string()),
   scopes: z.array(z.string()),
-  tenant: z.string().nullable(),
+  tenant: z.nullable(z.string()),
   /** `Principal.tokenId` of requests with the present key. Each rotation changes it. */
   tokenId: z.uuid(),
   /** base64url SHA-256 of the present key. Its record as a reference is stored under this hash. */
@@ -104,7 +103,7 @@ export const apiKeySchema = z.strictObject({
   createdBy: z.string(),
   /** When the present key was created. */
   rotatedAtSeconds: z.int(),
-  expiresAtSeconds: z.int().nullable(),
+  expiresAtSeconds: z.nullable(z.int()),
 })
 
 export type ApiKey = z.infer<typeof apiKeySchema>

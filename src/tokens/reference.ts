@@ -2,8 +2,6 @@
  * References: credentials without content (opaque access tokens and API keys). The store has a
  * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
-
-import * as z from 'zod'
 import { sha256 } from '../crypto/sha256.ts'
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -11,6 +9,7 @@ import { tokenIdHash } from '../identity/token-id.ts'
 import { keyPart } from '../redis/key-part.ts'
 import { REFERENCE_PREFIX } from '../redis/keys.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
+import * as z from '../validators/zod.ts'
 import type { TokenCheck } from './rejection.ts'
 
 export type ReferenceKind = 'opaque' | 'api_key'
@@ -39,18 +38,18 @@ export const referenceRecordSchema = z.strictObject({
   /** The issuer that vouches for the subject; see `Principal.issuer`. */
   issuer: z.string(),
   subject: z.string(),
-  client: z.string().optional(),
-  tenant: z.string().optional(),
-  session: z.string().optional(),
+  client: z.optional(z.string()),
+  tenant: z.optional(z.string()),
+  session: z.optional(z.string()),
   roles: z.array(z.string()),
   scopes: z.array(z.string()),
   audiences: z.array(z.string()),
   /** Whole seconds since the epoch. */
   issuedAtSeconds: z.int(),
   /** Seconds since the epoch. Null for an API key without expiry. */
-  expiresAtSeconds: z.int().nullable(),
+  expiresAtSeconds: z.nullable(z.int()),
   /** `cnf.jkt`. */
-  confirmation: z.string().optional(),
+  confirmation: z.optional(z.string()),
 })
 
 export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
@@ -89,9 +88,9 @@ const partsSchema = z.strictObject({
   issuer: z.string(),
   tokenIssuer: z.string(),
   subject: z.string(),
-  client: z.string().optional(),
-  tenant: z.string().optional(),
-  session: z.string().optional(),
+  client: z.optional(z.string()),
+  tenant: z.optional(z.string()),
+  session: z.optional(z.string()),
 })
 
 const storedSchema = z.strictObject({ record: referenceRecordSchema, parts: partsSchema })

@@ -1,8 +1,7 @@
 /** Refresh families: the stored data of a session, its states, and the port of the store. */
-
-import * as z from 'zod'
 import { REFRESH_FAMILY_PREFIX } from '../redis/keys.ts'
 import { type RevokedBeforeKind, revokedBeforeKey } from '../revocation/revocation.ts'
+import * as z from '../validators/zod.ts'
 import type { Session } from './access-grant.ts'
 
 /** A {@link Session} as it is stored, as JSON. */
@@ -10,14 +9,14 @@ export const sessionSchema = z.strictObject({
   id: z.string(),
   grant: z.strictObject({
     subject: z.string(),
-    subjectIssuer: z.string().optional(),
+    subjectIssuer: z.optional(z.string()),
     client: z.string(),
-    tenant: z.string().optional(),
-    session: z.string().optional(),
+    tenant: z.optional(z.string()),
+    session: z.optional(z.string()),
     roles: z.array(z.string()),
     scopes: z.array(z.string()),
-    audiences: z.array(z.string()).min(1),
-    confirmation: z.string().optional(),
+    audiences: z.array(z.string()).check(z.minLength(1)),
+    confirmation: z.optional(z.string()),
   }),
   startedAtSeconds: z.int(),
   expiresAtSeconds: z.number(),

@@ -1,5 +1,5 @@
 /** Lifetime of the gateway's access tokens. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /**
  * A shorter lifetime causes too many refreshes. A longer one delays changes of roles and scopes.
@@ -10,5 +10,4 @@ export const MAX_ACCESS_TOKEN_SECONDS = 3_600
 /** Lifetime of an access token in whole seconds. */
 export const accessTokenSeconds = z
   .int()
-  .min(MIN_ACCESS_TOKEN_SECONDS)
-  .max(MAX_ACCESS_TOKEN_SECONDS)
+  .check(z.minimum(MIN_ACCESS_TOKEN_SECONDS), z.maximum(MAX_ACCESS_TOKEN_SECONDS))

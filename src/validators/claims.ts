@@ -1,6 +1,6 @@
 /** Claims of access tokens (RFC 9068 section 2.2) and of client assertions (RFC 7523 section 3). */
-import * as z from 'zod'
 import { name, scopeName } from './names.ts'
+import * as z from './zod.ts'
 
 export const MAX_SUBJECT_CHARS = 255
 const MAX_TOKEN_ID_CHARS = 256
@@ -13,19 +13,22 @@ const THUMBPRINT = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 const MAX_TIME_SECONDS = 253_402_300_799
 
 /** NumericDate: seconds since the epoch, possibly with a fraction (RFC 7519 section 2). */
-const time = z.number().min(0).max(MAX_TIME_SECONDS)
+const time = z.number().check(z.minimum(0), z.maximum(MAX_TIME_SECONDS))
 
 /** `jti` (RFC 7519 section 4.1.7). */
-export const tokenId = z
-  .string()
-  .min(1)
-  .max(MAX_TOKEN_ID_CHARS)
-  .refine((text) => text.isWellFormed())
+export const tokenId = z.string().check(
+  z.minLength(1),
+  z.maxLength(MAX_TOKEN_ID_CHARS),
+  z.refine((text) => text.isWellFormed()),
+)
 
-const scopeText = z
-  .string()
-  .transform((text) => (text === '' ? [] : text.split(' ')))
-  .pipe(z.array(scopeName))
+const scopeText = z.pipe(
+  z.pipe(
+    z.string(),
+    z.transform((text) => (text === '' ? [] : text.split(' '))),
+  ),
+  z.array(scopeName),
+)
 
 /**
  * Schema of the claims of an access token. Each claim is checked by itself. Does NOT check times against the clock or
@@ -37,21 +40,34 @@ const scopeText = z
  */
 export const claimsSchema = z.object({
   sub: name(MAX_SUBJECT_CHARS),
-  aud: z.union([z.string().transform((one) => [one]), z.array(z.string()).min(1)]),
+  aud: z.union([
+    z.pipe(
+      z.string(),
+      z.transform((one) => [one]),
+    ),
+    z.array(z.string()).check(z.minLength(1)),
+  ]),
   exp: time,
   iat: time,
-  nbf: time.optional(),
-  jti: tokenId.optional(),
-  scope: z.union([scopeText, z.array(scopeName)]).default([]),
-  roles: z
-    .union([name(MAX_NAME_CHARS).transform((one) => [one]), z.array(name(MAX_NAME_CHARS))])
-    .default([]),
-  tenant: name(MAX_NAME_CHARS).optional(),
-  sid: name(MAX_NAME_CHARS).optional(),
-  client_id: name(MAX_NAME_CHARS).optional(),
-  sub_iss: name(MAX_ISSUER_CHARS).optional(),
+  nbf: z.optional(time),
+  jti: z.optional(tokenId),
+  scope: z._default(z.union([scopeText, z.array(scopeName)]), []),
+  roles: z._default(
+    z.union([
+      z.pipe(
+        name(MAX_NAME_CHARS),
+        z.transform((one) => [one]),
+      ),
+      z.array(name(MAX_NAME_CHARS)),
+    ]),
+    [],
+  ),
+  tenant: z.optional(name(MAX_NAME_CHARS)),
+  sid: z.optional(name(MAX_NAME_CHARS)),
+  client_id: z.optional(name(MAX_NAME_CHARS)),
+  sub_iss: z.optional(name(MAX_ISSUER_CHARS)),
   // Strict, because other ways to bind a token (RFC 8705) are not checked here.
-  cnf: z.strictObject({ jkt: z.string().regex(THUMBPRINT) }).optional(),
+  cnf: z.optional(z.strictObject({ jkt: z.string().check(z.regex(THUMBPRINT)) })),
 })
 
 export type Claims = z.output<typeof claimsSchema>
@@ -69,12 +85,18 @@ export const ASSERTION_TOLERANCE_SECONDS = 5
  * depend on the client or the clock.
  */
 export const assertionClaims = z.looseObject({
-  iss: z.string().min(1),
-  sub: z.string().min(1),
-  aud: z.union([z.string(), z.tuple([z.string()]).transform(([one]) => one)]),
+  iss: z.string().check(z.minLength(1)),
+  sub: z.string().check(z.minLength(1)),
+  aud: z.union([
+    z.string(),
+    z.pipe(
+      z.tuple([z.string()]),
+      z.transform(([one]) => one),
+    ),
+  ]),
   exp: time,
-  iat: time.optional(),
-  nbf: time.optional(),
+  iat: z.optional(time),
+  nbf: z.optional(time),
   jti: tokenId,
 })
 

@@ -1,10 +1,10 @@
 /** OAuth clients as operators define them: in `CLIENTS`, and in the body of an API call. */
 import type { JSONWebKeySet } from 'jose'
-import * as z from 'zod'
 import { accessTokenSeconds } from './access-token.ts'
 import { octets, sortKeys } from './jwk.ts'
 import { name, scopeName } from './names.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
+import * as z from './zod.ts'
 
 /** Grant types of the token endpoint (RFC 6749 sections 4.4 and 6, RFC 8693). */
 export const GRANT_TYPES = [
@@ -19,36 +19,39 @@ export const ASSERTION_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS25
 const SHA256_BYTES = 32
 const MAX_KEYS = 10
 
-const clientKeys = z
-  .strictObject({
-    keys: z
-      .array(z.looseObject({ kty: z.string() }))
-      .min(1)
-      .max(MAX_KEYS),
-  })
-  // An unusable key that is silently ignored would make the client fail later.
-  .refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
-    error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a unique kid`,
-  })
-  .transform((set) => set as JSONWebKeySet)
+const clientKeys = z.pipe(
+  z
+    .strictObject({
+      keys: z
+        .array(z.looseObject({ kty: z.string() }))
+        .check(z.minLength(1), z.maxLength(MAX_KEYS)),
+    })
+    .check(
+      // An unusable key that is silently ignored would make the client fail later.
+      z.refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
+        error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a unique kid`,
+      }),
+    ),
+  z.transform((set) => set as JSONWebKeySet),
+)
 
 /** Members that every client may have. */
 export const clientMembers = {
   name: name(128),
-  grants: z.array(z.enum(GRANT_TYPES)).min(1),
-  scopes: z
-    .array(scopeName)
-    .min(1, 'must not be empty; omit it for no restriction')
-    .max(100)
-    .optional(),
-  roles: z.array(name(256)).max(100).optional(),
-  audiences: z.array(name(2_048)).min(1).max(20).optional(),
-  tenant: name(256).optional(),
-  jwks: clientKeys.optional(),
-  tokenFormat: z.enum(['jwt', 'opaque']).optional(),
-  tokenAlgorithm: z.enum(SIGNING_ALGORITHMS).optional(),
-  accessTokenSeconds: accessTokenSeconds.optional(),
-  dpopBound: z.boolean().optional(),
+  grants: z.array(z.enum(GRANT_TYPES)).check(z.minLength(1)),
+  scopes: z.optional(
+    z
+      .array(scopeName)
+      .check(z.minLength(1, 'must not be empty; omit it for no restriction'), z.maxLength(100)),
+  ),
+  roles: z.optional(z.array(name(256)).check(z.maxLength(100))),
+  audiences: z.optional(z.array(name(2_048)).check(z.minLength(1), z.maxLength(20))),
+  tenant: z.optional(name(256)),
+  jwks: z.optional(clientKeys),
+  tokenFormat: z.optional(z.enum(['jwt', 'opaque'])),
+  tokenAlgorithm: z.optional(z.enum(SIGNING_ALGORITHMS)),
+  accessTokenSeconds: z.optional(accessTokenSeconds),
+  dpopBound: z.optional(z.boolean()),
 }
 
 /** The body of `POST /-/admin/clients`. */
@@ -58,27 +61,33 @@ export type NewClient = z.infer<typeof newClientSchema>
 const configuredClient = z
   .strictObject({
     ...clientMembers,
-    id: z.uuid('must be a UUID').toLowerCase(),
-    name: clientMembers.name.optional(),
-    secretSha256: octets
-      .refine(({ length }) => length === SHA256_BYTES, 'must be the base64url of 32 bytes')
-      .optional(),
+    id: z.uuid('must be a UUID').check(z.toLowerCase()),
+    name: z.optional(clientMembers.name),
+    secretSha256: z.optional(
+      octets.check(
+        z.refine(({ length }) => length === SHA256_BYTES, 'must be the base64url of 32 bytes'),
+      ),
+    ),
   })
-  .refine((client) => (client.secretSha256 === undefined) !== (client.jwks === undefined), {
-    error: 'requires exactly one of secretSha256 and jwks',
-  })
+  .check(
+    z.refine((client) => (client.secretSha256 === undefined) !== (client.jwks === undefined), {
+      error: 'requires exactly one of secretSha256 and jwks',
+    }),
+  )
 
 /** One client of the configuration. `secretSha256` is decoded to bytes. */
 export type ConfiguredClient = z.output<typeof configuredClient>
 
 /** `CLIENTS`: clients that exist before an operator creates any. */
-export const configuredClients = z.array(configuredClient).superRefine((list, context) => {
-  for (const [index, { id }] of list.entries()) {
-    if (list.findIndex((other) => other.id === id) < index) {
-      context.addIssue({ code: 'custom', path: [index, 'id'], message: 'duplicate client id' })
+export const configuredClients = z.array(configuredClient).check(
+  z.superRefine((list, context) => {
+    for (const [index, { id }] of list.entries()) {
+      if (list.findIndex((other) => other.id === id) < index) {
+        context.addIssue({ code: 'custom', path: [index, 'id'], message: 'duplicate client id' })
+      }
     }
-  }
-})
+  }),
+)
 
 const CLIENT_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 

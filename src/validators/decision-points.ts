@@ -1,6 +1,6 @@
 /** Configuration of external policy decision points: where they are, and which tenants use them. */
-import * as z from 'zod'
 import { httpUrl, isPrivateLine } from './variables.ts'
+import * as z from './zod.ts'
 
 /** An OpenFGA store, and the model for decisions; default the newest one. */
 export interface OpenfgaStore {
@@ -43,21 +43,27 @@ const MAX_TENANT_CHARS = 256
  * URL of a policy decision point, without a trailing slash. Must be https unless it is on a
  * loopback address, because an attacker on the network could otherwise allow everything.
  */
-export const decisionPointUrl = httpUrl
-  .refine(isPrivateLine, 'must be https, unless it is on a loopback address')
-  .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
-  .transform((url) => url.replace(/\/+$/, ''))
+export const decisionPointUrl = z.pipe(
+  httpUrl.check(
+    z.refine(isPrivateLine, 'must be https, unless it is on a loopback address'),
+    z.refine((url) => !/[?#]/.test(url), 'must have no query or fragment'),
+  ),
+  z.transform((url) => url.replace(/\/+$/, '')),
+)
 
 /** Sent as `Authorization: Bearer`. */
 export const decisionPointToken = z
   .string()
-  .regex(/^[\x21-\x7e]+$/, 'must be ASCII without spaces and control characters')
+  .check(z.regex(/^[\x21-\x7e]+$/, 'must be ASCII without spaces and control characters'))
 
-const ulid = z.string().regex(ULID)
+const ulid = z.string().check(z.regex(ULID))
 const storeEntry = z.union(
   [
-    ulid.transform((store): OpenfgaStore => ({ store })),
-    z.strictObject({ store: ulid, model: ulid.optional() }),
+    z.pipe(
+      ulid,
+      z.transform((store): OpenfgaStore => ({ store })),
+    ),
+    z.strictObject({ store: ulid, model: z.optional(ulid) }),
   ],
   { error: 'must be the id of a store, or { store, model }; ids have 26 characters (ULID)' },
 )
@@ -66,27 +72,35 @@ const storeEntry = z.union(
  * Parses an object with one value for each tenant as a map. Names that no tenant can have are
  * harmless.
  */
-const byTenant = <Value extends z.ZodType>(value: Value) =>
-  z
-    .record(z.string().max(MAX_TENANT_CHARS), value, {
-      error: 'must be an object with one member per tenant',
-    })
-    .refine((tenants) => Object.keys(tenants).length > 0, 'must have at least one entry')
-    .transform((tenants): ReadonlyMap<string, z.output<Value>> => new Map(Object.entries(tenants)))
+const byTenant = <Value extends z.core.$ZodType>(value: Value) =>
+  z.pipe(
+    z
+      .record(z.string().check(z.maxLength(MAX_TENANT_CHARS)), value, {
+        error: 'must be an object with one member per tenant',
+      })
+      .check(
+        z.refine((tenants) => Object.keys(tenants).length > 0, 'must have at least one entry'),
+      ),
+    z.transform(
+      (tenants): ReadonlyMap<string, z.output<Value>> => new Map(Object.entries(tenants)),
+    ),
+  )
 
 /** Each tenant must have its own store. Otherwise two tenants would share their tuples. */
-export const openfgaStores = byTenant(storeEntry).superRefine((stores, context) => {
-  const seen = new Set<string>()
-  for (const [tenant, { store }] of stores) {
-    if (seen.has(store))
-      context.addIssue({
-        code: 'custom',
-        path: [tenant],
-        message: 'duplicates the store of another tenant',
-      })
-    seen.add(store)
-  }
-})
+export const openfgaStores = byTenant(storeEntry).check(
+  z.superRefine((stores, context) => {
+    const seen = new Set<string>()
+    for (const [tenant, { store }] of stores) {
+      if (seen.has(store))
+        context.addIssue({
+          code: 'custom',
+          path: [tenant],
+          message: 'duplicates the store of another tenant',
+        })
+      seen.add(store)
+    }
+  }),
+)
 
 export const authzenUrls = byTenant(decisionPointUrl)
 

@@ -1,7 +1,7 @@
 /** Header and claims of DPoP proofs (RFC 9449 section 4.2). */
-import * as z from 'zod'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { tokenId } from './claims.ts'
+import * as z from './zod.ts'
 
 /** 4096 bits as base64url. Any caller can send a key, and larger keys take longer to verify. */
 const MAX_MODULUS_CHARS = 683
@@ -9,8 +9,8 @@ const MAX_MODULUS_CHARS = 683
 const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 const publicJwk = z
-  .looseObject({ kty: z.string(), n: z.string().max(MAX_MODULUS_CHARS).optional() })
-  .refine((jwk) => !SECRET_MEMBERS.some((member) => Object.hasOwn(jwk, member)))
+  .looseObject({ kty: z.string(), n: z.optional(z.string().check(z.maxLength(MAX_MODULUS_CHARS))) })
+  .check(z.refine((jwk) => !SECRET_MEMBERS.some((member) => Object.hasOwn(jwk, member))))
 
 /**
  * The protected header of a proof: type, algorithm and public key. Does NOT check that the key is
@@ -28,8 +28,8 @@ export const dpopClaims = z.object({
   htm: z.string(),
   htu: z.string(),
   iat: z.number(),
-  ath: z.string().optional(),
-  nonce: z.string().optional(),
+  ath: z.optional(z.string()),
+  nonce: z.optional(z.string()),
 })
 
 export type DpopClaims = z.output<typeof dpopClaims>

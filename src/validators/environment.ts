@@ -1,5 +1,4 @@
 /** Schema of the gateway's environment, parsed once per isolate. Errors list every mistake. */
-import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
 import { type ConfiguredClient, configuredClients } from './client.ts'
@@ -26,6 +25,7 @@ import {
   json,
   ratio,
 } from './variables.ts'
+import * as z from './zod.ts'
 
 export {
   DEFAULT_ALGORITHMS,
@@ -87,74 +87,83 @@ const required = { error: 'is missing' }
 
 const environmentSchema = z
   .object({
-    UPSTASH_REDIS_REST_URL: z.string(required).pipe(httpUrl),
+    UPSTASH_REDIS_REST_URL: z.pipe(z.string(required), httpUrl),
     // Does NOT check the strength of the token: only the server can verify it.
-    UPSTASH_REDIS_REST_TOKEN: z.string(required).min(1, 'must not be empty'),
-    ORIGIN_URL: httpUrl.optional(),
-    ORIGIN: z
-      .custom<Fetcher>(
+    UPSTASH_REDIS_REST_TOKEN: z.string(required).check(z.minLength(1, 'must not be empty')),
+    ORIGIN_URL: z.optional(httpUrl),
+    ORIGIN: z.optional(
+      z.custom<Fetcher>(
         (value) => typeof value === 'object' && value !== null,
         'must be a service binding',
-      )
-      .optional(),
-    PUBLIC_URL: z
-      .string(required)
-      .pipe(httpUrl)
-      // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do
-      // not look there.
-      .refine((url) => /^https?:\/\/[^/?#]+\/?$/.test(url), 'must have no path, query or fragment')
-      // It appears in quotation marks in challenges, and issuers are compared character by
-      // character.
-      .refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX')
-      .transform((url) => url.replace(/\/+$/, '')),
-    ISSUERS: json.pipe(issuers).optional(),
-    SIGNING_KEYS: json.pipe(signingKeys).optional(),
-    REDIS_TIMEOUT_MS: callTimeout.optional(),
-    CLIENTS: json.pipe(configuredClients).optional(),
-    METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
-    AUDIT_ADDRESSES: auditAddresses.optional(),
-    AUDIT_ADDRESS_KEY: auditAddressKey.optional(),
-    OTLP_ENDPOINT: httpUrl
-      .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
-      .optional(),
-    OTLP_HEADERS: headerList.optional(),
-    OTLP_SAMPLE_RATIO: ratio.optional(),
-    OPENFGA_URL: decisionPointUrl.optional(),
-    OPENFGA_STORES: json.pipe(openfgaStores).optional(),
-    OPENFGA_TOKEN: decisionPointToken.optional(),
-    AUTHZEN_URLS: json.pipe(authzenUrls).optional(),
-    AUTHZEN_TOKEN: decisionPointToken.optional(),
-    AUTHZEN_CONTEXT: authzenContext.optional(),
-    AUTHORITY_TIMEOUT_MS: callTimeout.optional(),
+      ),
+    ),
+    PUBLIC_URL: z.pipe(
+      z.pipe(z.string(required), httpUrl).check(
+        // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do
+        // not look there.
+        z.refine(
+          (url) => /^https?:\/\/[^/?#]+\/?$/.test(url),
+          'must have no path, query or fragment',
+        ),
+        // It appears in quotation marks in challenges, and issuers are compared character by
+        // character.
+        z.refine(
+          (url) => VISIBLE_ASCII.test(url),
+          'must be ASCII; write other names as xn-- or %XX',
+        ),
+      ),
+      z.transform((url) => url.replace(/\/+$/, '')),
+    ),
+    ISSUERS: z.optional(z.pipe(json, issuers)),
+    SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
+    REDIS_TIMEOUT_MS: z.optional(callTimeout),
+    CLIENTS: z.optional(z.pipe(json, configuredClients)),
+    METRICS_ACCESS: z.optional(z.enum(['operators', 'public'])),
+    AUDIT_ADDRESSES: z.optional(auditAddresses),
+    AUDIT_ADDRESS_KEY: z.optional(auditAddressKey),
+    OTLP_ENDPOINT: z.optional(
+      httpUrl.check(z.refine((url) => !/[?#]/.test(url), 'must have no query or fragment')),
+    ),
+    OTLP_HEADERS: z.optional(headerList),
+    OTLP_SAMPLE_RATIO: z.optional(ratio),
+    OPENFGA_URL: z.optional(decisionPointUrl),
+    OPENFGA_STORES: z.optional(z.pipe(json, openfgaStores)),
+    OPENFGA_TOKEN: z.optional(decisionPointToken),
+    AUTHZEN_URLS: z.optional(z.pipe(json, authzenUrls)),
+    AUTHZEN_TOKEN: z.optional(decisionPointToken),
+    AUTHZEN_CONTEXT: z.optional(authzenContext),
+    AUTHORITY_TIMEOUT_MS: z.optional(callTimeout),
   })
-  .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
-    error: 'is missing; set it, or bind a service as ORIGIN',
-    path: ['ORIGIN_URL'],
-    // Reported with all other mistakes, not after they are corrected.
-    when: () => true,
-  })
-  .refine((env) => env?.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined, {
-    error: 'is missing; AUDIT_ADDRESSES=hashed requires it',
-    path: ['AUDIT_ADDRESS_KEY'],
-    when: () => true,
-  })
-  .refine(...needs('OPENFGA_URL', 'OPENFGA_STORES'))
-  .refine(...needs('OPENFGA_STORES', 'OPENFGA_URL'))
-  .refine(...needs('OPENFGA_TOKEN', 'OPENFGA_URL'))
-  .refine(...needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'))
-  .superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
-    // A client with an algorithm that no key supports could never get a token.
-    for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
-      if (tokenAlgorithm === undefined) continue
-      if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
-      const path = ['CLIENTS', index, 'tokenAlgorithm']
-      context.addIssue({
-        code: 'custom',
-        path,
-        message: 'must be the algorithm of a key in SIGNING_KEYS',
-      })
-    }
-  })
+  .check(
+    z.refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
+      error: 'is missing; set it, or bind a service as ORIGIN',
+      path: ['ORIGIN_URL'],
+      // Reported with all other mistakes, not after they are corrected.
+      when: () => true,
+    }),
+    z.refine((env) => env?.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined, {
+      error: 'is missing; AUDIT_ADDRESSES=hashed requires it',
+      path: ['AUDIT_ADDRESS_KEY'],
+      when: () => true,
+    }),
+    z.refine(...needs('OPENFGA_URL', 'OPENFGA_STORES')),
+    z.refine(...needs('OPENFGA_STORES', 'OPENFGA_URL')),
+    z.refine(...needs('OPENFGA_TOKEN', 'OPENFGA_URL')),
+    z.refine(...needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS')),
+    z.superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
+      // A client with an algorithm that no key supports could never get a token.
+      for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
+        if (tokenAlgorithm === undefined) continue
+        if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
+        const path = ['CLIENTS', index, 'tokenAlgorithm']
+        context.addIssue({
+          code: 'custom',
+          path,
+          message: 'must be the algorithm of a key in SIGNING_KEYS',
+        })
+      }
+    }),
+  )
 
 /**
  * Parses a Worker's environment. Throws one {@link Misconfigured} that names every invalid

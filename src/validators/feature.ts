@@ -1,5 +1,5 @@
 /** Schema of the opt-in features that a policy imports. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /**
  * What the function of a feature returns. A policy that does not import the function does not have

@@ -1,6 +1,6 @@
 /** Converts zod issues to the findings that a caller receives. */
-import type * as z from 'zod'
 import type { InputError } from '../problems/reasons.ts'
+import * as z from './zod.ts'
 
 /** Without a limit, an invalid body with a million keys would produce a million findings. */
 export const MAX_FINDINGS = 20
@@ -17,7 +17,7 @@ export function findingsOf(
   value: unknown,
   at = '',
 ): readonly InputError[] {
-  const parsed = (schema as z.ZodType).safeParse(value)
+  const parsed = z.safeParse(schema, value)
   if (parsed.success) return NONE
   return parsed.error.issues
     .slice(0, MAX_FINDINGS)

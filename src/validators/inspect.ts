@@ -1,69 +1,77 @@
 /** Schema of a route's `inspect` in a policy, and of the middleware's options. */
-import * as z from 'zod'
+
 // Imported by name: a property access on the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
 import { featureSchema } from './feature.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
 import { dropsUnknownKeys } from './strictness.ts'
+import * as z from './zod.ts'
 
 /** MCP's method that calls a tool; `params.name` is the tool's name. */
 export const TOOLS_CALL = 'tools/call'
 
-const permission = z
-  .string()
-  .regex(PERMISSION, 'must be a permission such as orders:read')
-  .optional()
-const strictSchema = z
-  .custom<z.ZodType>((value) => value instanceof $ZodType, {
-    error: 'must be a zod schema',
-    abort: true,
-  })
-  .refine((schema) => !dropsUnknownKeys(schema), {
-    error:
-      'drops unknown keys, which would still reach the origin; ' +
-      'use z.strictObject, or z.looseObject to allow them',
-  })
-  .optional()
+const permission = z.optional(
+  z.string().check(z.regex(PERMISSION, 'must be a permission such as orders:read')),
+)
+const strictSchema = z.optional(
+  z
+    .custom<z.core.$ZodType>((value) => value instanceof $ZodType, {
+      error: 'must be a zod schema',
+      abort: true,
+    })
+    .check(
+      z.refine((schema) => !dropsUnknownKeys(schema), {
+        error:
+          'drops unknown keys, which would still reach the origin; ' +
+          'use z.strictObject, or z.looseObject to allow them',
+      }),
+    ),
+)
 /** Longer than any name in use. */
-const calledName = z.string().min(1).max(256)
+const calledName = z.string().check(z.minLength(1), z.maxLength(256))
 
 /**
  * Accepts an entry, or `true` for one without conditions. Not a union, because its errors would not
  * name the field.
  */
-const entry = <Schema extends z.ZodType>(schema: Schema) =>
-  z.preprocess((value) => (value === true ? {} : value), schema)
+const entry = <Schema extends z.core.$ZodType>(schema: Schema) =>
+  z.pipe(
+    z.transform((value) => (value === true ? {} : value)),
+    schema,
+  )
 
 const jsonRpcSchema = z
   .strictObject({
     methods: z.record(calledName, entry(z.strictObject({ permission, params: strictSchema }))),
-    tools: z
-      .record(calledName, entry(z.strictObject({ permission, arguments: strictSchema })))
-      .optional(),
-    maxBatch: z.int().min(1).max(50).optional(),
+    tools: z.optional(
+      z.record(calledName, entry(z.strictObject({ permission, arguments: strictSchema }))),
+    ),
+    maxBatch: z.optional(z.int().check(z.minimum(1), z.maximum(50))),
   })
-  .refine(({ methods, tools }) => Object.hasOwn(methods, TOOLS_CALL) === (tools !== undefined), {
-    error: `requires both tools and the method ${TOOLS_CALL}, or neither`,
-  })
+  .check(
+    z.refine(({ methods, tools }) => Object.hasOwn(methods, TOOLS_CALL) === (tools !== undefined), {
+      error: `requires both tools and the method ${TOOLS_CALL}, or neither`,
+    }),
+  )
 
-const mode = modeSchema.optional()
+const mode = z.optional(modeSchema)
 
 /** A route's `inspect`. Does NOT check the route: `jsonRpc` requires one with a body. */
 export const inspectSchema = z.strictObject({
   mode,
-  maxDepth: z.int().min(1).max(100).optional(),
-  maxNames: z.int().min(1).max(1_000_000).optional(),
-  maxStringChars: z.int().min(1).max(104_857_600).optional(),
-  repeatable: z.array(z.string()).optional(),
+  maxDepth: z.optional(z.int().check(z.minimum(1), z.maximum(100))),
+  maxNames: z.optional(z.int().check(z.minimum(1), z.maximum(1_000_000))),
+  maxStringChars: z.optional(z.int().check(z.minimum(1), z.maximum(104_857_600))),
+  repeatable: z.optional(z.array(z.string())),
   // Parses `false` as undefined. Not a union, because its errors would not name the field.
-  signatures: z
-    .preprocess(
-      (value) => (value === false ? undefined : value),
-      featureSchema('signatures', 'signatures').optional(),
-    )
-    .optional(),
-  jsonRpc: jsonRpcSchema.optional(),
+  signatures: z.optional(
+    z.pipe(
+      z.transform((value) => (value === false ? undefined : value)),
+      z.optional(featureSchema('signatures', 'signatures')),
+    ),
+  ),
+  jsonRpc: z.optional(jsonRpcSchema),
 })
 
 type Entries = Readonly<Record<string, true | { readonly permission?: string }>>

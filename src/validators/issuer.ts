@@ -1,10 +1,10 @@
 /** `ISSUERS`: trusted issuers of access tokens and their keys. */
 import { base64url, type JSONWebKeySet } from 'jose'
-import * as z from 'zod'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
 import { httpUrl, isPrivateLine } from './variables.ts'
+import * as z from './zod.ts'
 
 /** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
 export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'] as const
@@ -25,52 +25,62 @@ const jwks = z.custom<JSONWebKeySet>(
   'must be a JWK Set with at least one key (RFC 7517 section 5)',
 )
 
-const claimName = z.string().min(1).max(256)
+const claimName = z.string().check(z.minLength(1), z.maxLength(256))
 
 const issuer = z
   .strictObject({
-    issuer: z.string().min(1).max(2048),
-    audience: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
-      error: 'must be a name, or an array of names',
+    issuer: z.string().check(z.minLength(1), z.maxLength(2048)),
+    audience: z.union(
+      [
+        z.string().check(z.minLength(1)),
+        z.array(z.string().check(z.minLength(1))).check(z.minLength(1)),
+      ],
+      {
+        error: 'must be a name, or an array of names',
+      },
+    ),
+    jwksUri: z.optional(
+      httpUrl.check(
+        z.refine((url) => isPrivateLine(url), 'must be https, unless it is on a loopback address'),
+      ),
+    ),
+    jwks: z.optional(jwks),
+    algorithms: z._default(z.array(z.enum(ALGORITHMS)).check(z.minLength(1)), [
+      ...DEFAULT_ALGORITHMS,
+    ]),
+    typ: z._default(z.string().check(z.minLength(1)), DEFAULT_TOKEN_TYPE),
+    clockTolerance: z._default(
+      z.number().check(z.minimum(0), z.maximum(MAX_CLOCK_TOLERANCE_SECONDS)),
+      DEFAULT_CLOCK_TOLERANCE_SECONDS,
+    ),
+    maxTokenAge: z._default(z.number().check(z.positive()), DEFAULT_MAX_TOKEN_AGE_SECONDS),
+    rolesClaim: z._default(claimName, 'roles'),
+    tenantClaim: z._default(claimName, 'tenant'),
+  })
+  .check(
+    z.superRefine((config, context) => {
+      if ((config.jwksUri === undefined) === (config.jwks === undefined)) {
+        context.addIssue('requires exactly one of jwksUri and jwks')
+      }
+      for (const mistake of mistakesInKeys(config)) {
+        context.addIssue({ code: 'custom', ...mistake })
+      }
     }),
-    jwksUri: httpUrl
-      .refine((url) => isPrivateLine(url), 'must be https, unless it is on a loopback address')
-      .optional(),
-    jwks: jwks.optional(),
-    algorithms: z
-      .array(z.enum(ALGORITHMS))
-      .min(1)
-      .default([...DEFAULT_ALGORITHMS]),
-    typ: z.string().min(1).default(DEFAULT_TOKEN_TYPE),
-    clockTolerance: z
-      .number()
-      .min(0)
-      .max(MAX_CLOCK_TOLERANCE_SECONDS)
-      .default(DEFAULT_CLOCK_TOLERANCE_SECONDS),
-    maxTokenAge: z.number().positive().default(DEFAULT_MAX_TOKEN_AGE_SECONDS),
-    rolesClaim: claimName.default('roles'),
-    tenantClaim: claimName.default('tenant'),
-  })
-  .superRefine((config, context) => {
-    if ((config.jwksUri === undefined) === (config.jwks === undefined)) {
-      context.addIssue('requires exactly one of jwksUri and jwks')
-    }
-    for (const mistake of mistakesInKeys(config)) {
-      context.addIssue({ code: 'custom', ...mistake })
-    }
-  })
+  )
 
 /** One trusted issuer of access tokens. Times are in seconds. */
 export type IssuerConfig = z.infer<typeof issuer>
 
 /** All trusted issuers. No issuer may occur twice. */
-export const issuers = z.array(issuer).superRefine((list, context) => {
-  for (const [index, { issuer: name }] of list.entries()) {
-    if (list.findIndex((other) => other.issuer === name) < index) {
-      context.addIssue({ code: 'custom', path: [index, 'issuer'], message: 'duplicate issuer' })
+export const issuers = z.array(issuer).check(
+  z.superRefine((list, context) => {
+    for (const [index, { issuer: name }] of list.entries()) {
+      if (list.findIndex((other) => other.issuer === name) < index) {
+        context.addIssue({ code: 'custom', path: [index, 'issuer'], message: 'duplicate issuer' })
+      }
     }
-  }
-})
+  }),
+)
 
 interface Mistake {
   readonly path: (string | number)[]

@@ -1,7 +1,7 @@
 /** Validates untrusted JSON Web Keys, and decides which signatures each key may verify. */
 import { base64url } from 'jose'
-import * as z from 'zod'
 import { ed25519Fault, isRocaModulus } from '../crypto/weak-keys.ts'
+import * as z from './zod.ts'
 
 /** Supported signature algorithms (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
 // biome-ignore format: a table
@@ -39,51 +39,53 @@ const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as
 /**
  * base64url without padding, decoded to bytes. Unused bits must be 0: each value has one encoding.
  */
-export const octets = z
-  .string()
-  .regex(/^[\w-]+$/, 'base64url')
-  .transform((text, context) => {
+export const octets = z.pipe(
+  z.string().check(z.regex(/^[\w-]+$/, 'base64url')),
+  z.transform((text, context) => {
     try {
       const bytes = base64url.decode(text)
       if (base64url.encode(bytes) === text) return bytes
     } catch {
       // The length is impossible for base64url.
     }
-    context.addIssue('base64url')
+    context.issues.push({ code: 'custom', message: 'base64url', input: text })
     return z.NEVER
-  })
+  }),
+)
 
-const ed25519Point = octets
-  .refine(({ length }) => length === ED25519_OCTETS, { error: 'length', abort: true })
-  .superRefine((bytes, context) => {
+const ed25519Point = octets.check(
+  z.refine(({ length }) => length === ED25519_OCTETS, { error: 'length', abort: true }),
+  z.superRefine((bytes, context) => {
     const fault = ed25519Fault(bytes)
     if (fault !== undefined) context.addIssue(fault)
-  })
+  }),
+)
 
 /** Refuses members of a private key: signatures of a published private key prove nothing. */
-const unpublished = z.never('private').optional()
+const unpublished = z.optional(z.never('private'))
 
 const common = {
-  kid: z.string().min(1).max(MAX_KEY_ID_CHARS).optional(),
-  alg: z.string().optional(),
-  use: z.literal('sig').optional(),
-  key_ops: z
-    .array(z.string())
-    .refine((operations) => operations.includes('verify'))
-    .optional(),
-  exp: z.number().optional(),
+  kid: z.optional(z.string().check(z.minLength(1), z.maxLength(MAX_KEY_ID_CHARS))),
+  alg: z.optional(z.string()),
+  use: z.optional(z.literal('sig')),
+  key_ops: z.optional(
+    z.array(z.string()).check(z.refine((operations) => operations.includes('verify'))),
+  ),
+  exp: z.optional(z.number()),
 }
 
-const modulus = octets
-  .refine((n) => bitLength(n) >= MIN_RSA_BITS && bitLength(n) <= MAX_RSA_BITS, {
+const modulus = octets.check(
+  z.refine((n) => bitLength(n) >= MIN_RSA_BITS && bitLength(n) <= MAX_RSA_BITS, {
     error: 'size',
     abort: true,
-  })
-  .refine((n) => ((n.at(-1) ?? 0) & 1) === 1, 'even')
-  .refine((n) => !isRocaModulus(n), 'roca')
-const exponent = octets
-  .refine((e) => e.length <= MAX_RSA_EXPONENT_BYTES, 'size')
-  .refine((e) => integer(e) >= MIN_RSA_EXPONENT && integer(e) % 2 === 1, 'value')
+  }),
+  z.refine((n) => ((n.at(-1) ?? 0) & 1) === 1, 'even'),
+  z.refine((n) => !isRocaModulus(n), 'roca'),
+)
+const exponent = octets.check(
+  z.refine((e) => e.length <= MAX_RSA_EXPONENT_BYTES, 'size'),
+  z.refine((e) => integer(e) >= MIN_RSA_EXPONENT && integer(e) % 2 === 1, 'value'),
+)
 
 const privateRsa = { d: unpublished, p: unpublished, q: unpublished, dp: unpublished }
 const rsa = z.object({
@@ -107,7 +109,12 @@ const ec = z
     x: octets,
     y: octets,
   })
-  .refine(({ crv, x, y }) => [x, y].every(({ length }) => length === CURVES[crv].octets), 'length')
+  .check(
+    z.refine(
+      ({ crv, x, y }) => [x, y].every(({ length }) => length === CURVES[crv].octets),
+      'length',
+    ),
+  )
 const okp = z.object({
   kty: z.literal('OKP'),
   ...common,
@@ -119,7 +126,7 @@ const okp = z.object({
 const oct = z.object({
   kty: z.literal('oct'),
   ...common,
-  k: octets.refine((k) => k.length >= MIN_SECRET_BYTES, 'length'),
+  k: octets.check(z.refine((k) => k.length >= MIN_SECRET_BYTES, 'length')),
 })
 
 const verificationJwk = z.discriminatedUnion('kty', [rsa, ec, okp, oct])
@@ -142,7 +149,7 @@ export interface SortedKeys {
   readonly ignored: readonly { readonly index: number; readonly check: string }[]
 }
 
-const jwkSet = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
+const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)) })
 
 /**
  * Sorts the keys of a JWK Set (RFC 7517 section 5) into usable and ignored ones. Returns undefined
@@ -209,7 +216,7 @@ function material({ kty, n, e, crv, x, y, k }: JsonWebKey): JsonWebKey {
   ) as unknown as JsonWebKey
 }
 
-function checkOf({ issues: [issue] }: z.ZodError): string {
+function checkOf({ issues: [issue] }: z.core.$ZodError): string {
   const member = issue?.path.join('.') ?? ''
   return issue?.code === 'custom' ? `${member}_${issue.message}` : member || 'key'
 }

@@ -1,5 +1,5 @@
 /** Schema of the lease of a limit. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /** A shorter lease would expire before the response that grants it arrives. */
 const MIN_TTL_MS = 50
@@ -9,8 +9,8 @@ const MS_PER_SECOND = 1_000
 
 /** The field `lease` of a limit. */
 export const leaseSchema = z.strictObject({
-  max: z.int().min(2).max(1_000_000),
-  ttlMs: z.int().min(MIN_TTL_MS).max(60_000),
+  max: z.int().check(z.minimum(2), z.maximum(1_000_000)),
+  ttlMs: z.int().check(z.minimum(MIN_TTL_MS), z.maximum(60_000)),
 })
 
 interface LeasedLimit {

@@ -1,5 +1,5 @@
 /** Modes of a rule: enforced or only observed. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /** `observe`: the rule refuses nothing, and the audit event records what it would refuse. */
 export const MODES = ['enforce', 'observe'] as const

@@ -1,5 +1,5 @@
 /** Names that are used in tokens, headers and log lines. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /**
  * Control characters and separators of lines and paragraphs, which could end a header or log line.
@@ -19,29 +19,31 @@ const MAX_SCOPE_CHARS = 256
 /** One scope name: printable ASCII without quote and backslash (RFC 6749 section 3.3). */
 export const scopeName = z
   .string()
-  .max(MAX_SCOPE_CHARS)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope token')
+  .check(
+    z.maxLength(MAX_SCOPE_CHARS),
+    z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope token'),
+  )
 
 /**
  * Creates a schema for text of 1 to `maxChars` characters that is safe in a token, a header and a
  * log line.
  */
 export const name = (maxChars: number) =>
-  z
-    .string()
-    .min(1, { abort: true })
-    .max(maxChars)
-    .regex(PRINTABLE, 'must be printable')
+  z.string().check(
+    z.minLength(1, { abort: true }),
+    z.maxLength(maxChars),
+    z.regex(PRINTABLE, 'must be printable'),
     // A lone surrogate has no UTF-8 form, so two different names would become equal.
-    .refine((text) => text.isWellFormed(), 'must be printable')
+    z.refine((text) => text.isWellFormed(), 'must be printable'),
+  )
 
 const MAX_NAMES = 100
 const MAX_ROLE_CHARS = 256
 const MAX_ISSUER_CHARS = 2_048
 
 export const issuerName = name(MAX_ISSUER_CHARS)
-export const roleNames = z.array(name(MAX_ROLE_CHARS)).max(MAX_NAMES)
-export const scopeNames = z.array(scopeName).max(MAX_NAMES)
+export const roleNames = z.array(name(MAX_ROLE_CHARS)).check(z.maxLength(MAX_NAMES))
+export const scopeNames = z.array(scopeName).check(z.maxLength(MAX_NAMES))
 
 /** The permission that a route or a tool requires: `<thing>:<verb>`. Safe inside quotation marks. */
 export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i

@@ -1,5 +1,5 @@
 /** Pagination: the query parameters and the page type. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 const DEFAULT_PAGE_SIZE = 50
 /** 1 to 200. */
@@ -7,21 +7,23 @@ const PAGE_SIZE = /^(?:[1-9]\d?|1\d\d|200)$/
 
 /** Parses the `limit` query parameter of a list: digits only, 1 to 200, default 50. */
 export const pageSize = z
-  .string()
-  .regex(PAGE_SIZE, 'must be a whole number from 1 to 200')
-  .transform(Number)
-  .optional()
-  .transform((size) => size ?? DEFAULT_PAGE_SIZE)
-  .describe('from 1 to 200; default 50')
+  .pipe(
+    z.optional(
+      z.pipe(
+        z.string().check(z.regex(PAGE_SIZE, 'must be a whole number from 1 to 200')),
+        z.transform(Number),
+      ),
+    ),
+    z.transform((size) => size ?? DEFAULT_PAGE_SIZE),
+  )
+  .check(z.describe('from 1 to 200; default 50'))
 
 /** Query of a list that uses the ids of its items as cursors. Refuses unknown parameters. */
 export const pageQuerySchema = z.strictObject({
   limit: pageSize,
   cursor: z
-    .uuid('must be a cursor from an earlier page')
-    .toLowerCase()
-    .optional()
-    .describe('from an earlier page'),
+    .optional(z.uuid('must be a cursor from an earlier page').check(z.toLowerCase()))
+    .check(z.describe('from an earlier page')),
 })
 
 export type PageQuery = z.infer<typeof pageQuerySchema>

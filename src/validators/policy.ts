@@ -1,5 +1,5 @@
 /** Schema of the policy that a user writes. */
-import * as z from 'zod'
+
 // Imported by name: a property access on the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
 import { isPathPattern } from '../http/path-pattern.ts'
@@ -13,6 +13,7 @@ import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
 import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
+import * as z from './zod.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -22,26 +23,31 @@ const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** Stricter than the sf-string of `RateLimit` headers. */
 export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
 
-const zodSchema = z.custom<z.ZodType>((value) => value instanceof $ZodType, 'must be a zod schema')
-const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).origin === value, {
-  error: 'must be an origin such as https://app.example',
-})
+const zodSchema = z.custom<z.core.$ZodType>(
+  (value) => value instanceof $ZodType,
+  'must be a zod schema',
+)
+const origin = z.url({ protocol: /^https?$/ }).check(
+  z.refine((value) => new URL(value).origin === value, {
+    error: 'must be an origin such as https://app.example',
+  }),
+)
 
 /**
  * Accepts a name, or an object with one. Not a union, because its errors would not name the field.
  */
-const permissionSchema = z.preprocess(
-  (value) => (typeof value === 'string' ? { name: value } : value),
+const permissionSchema = z.pipe(
+  z.transform((value) => (typeof value === 'string' ? { name: value } : value)),
   z.strictObject({
-    name: z.string().regex(PERMISSION, 'must be a permission such as orders:read'),
-    mode: modeSchema.optional(),
+    name: z.string().check(z.regex(PERMISSION, 'must be a permission such as orders:read')),
+    mode: z.optional(modeSchema),
   }),
 )
 
 const limitSchema = z
   .strictObject({
-    limit: z.int().min(1).max(1_000_000_000),
-    windowSeconds: z.int().min(1).max(86_400),
+    limit: z.int().check(z.minimum(1), z.maximum(1_000_000_000)),
+    windowSeconds: z.int().check(z.minimum(1), z.maximum(86_400)),
     by: z.union([
       z.enum(['subject', 'client', 'tenant', 'address']),
       z.custom<(...of: never) => string>(
@@ -50,57 +56,67 @@ const limitSchema = z
       ),
     ]),
     onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
-    mode: modeSchema.optional(),
+    mode: z.optional(modeSchema),
     // Parses 'exact' as undefined. Not a union, because its errors would not name the field.
-    engine: z
-      .preprocess(
-        (value) => (value === 'exact' ? undefined : value),
-        featureSchema('upstash', 'upstash').optional(),
-      )
-      .optional(),
-    cost: z.int().min(1).optional(),
-    lease: leaseSchema.optional(),
+    engine: z.optional(
+      z.pipe(
+        z.transform((value) => (value === 'exact' ? undefined : value)),
+        z.optional(featureSchema('upstash', 'upstash')),
+      ),
+    ),
+    cost: z.optional(z.int().check(z.minimum(1))),
+    lease: z.optional(leaseSchema),
   })
-  .refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost must not exceed the limit' })
-  .refine(({ cost = 1, engine }) => cost === 1 || engine === undefined, {
-    error: 'a cost other than 1 requires exact windows; remove engine',
-  })
-  .superRefine((limit, context) => {
-    const mistake = leaseMistake(limit)
-    if (mistake !== undefined)
-      context.addIssue({ code: 'custom', path: ['lease'], message: mistake })
-  })
+  .check(
+    z.refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost must not exceed the limit' }),
+    z.refine(({ cost = 1, engine }) => cost === 1 || engine === undefined, {
+      error: 'a cost other than 1 requires exact windows; remove engine',
+    }),
+    z.superRefine((limit, context) => {
+      const mistake = leaseMistake(limit)
+      if (mistake !== undefined)
+        context.addIssue({ code: 'custom', path: ['lease'], message: mistake })
+    }),
+  )
 
 const routeSchema = z
   .strictObject({
     method: z.enum(METHODS),
     path: z
       .string()
-      .refine(isPathPattern, 'must be a path pattern such as /orders/:id or /files/*'),
-    originSpelling: z.enum(ORIGIN_SPELLINGS).optional(),
-    permission: permissionSchema.optional(),
-    relation: relationDemandSchema.optional(),
-    anonymous: z.literal(true).optional(),
-    limits: z.array(z.string()).optional(),
-    input: z
-      .strictObject({ params: zodSchema, query: zodSchema, headers: zodSchema, body: zodSchema })
-      .partial()
-      .optional(),
-    inspect: inspectSchema.optional(),
-    maxBodyBytes: z.int().min(0).max(104_857_600).optional(),
-    originTimeoutMs: z.int().min(1).max(600_000).optional(),
-    forwardAuthorization: z.boolean().optional(),
-    forwardCookies: z.boolean().optional(),
-    webSocketOrigins: z.array(origin).optional(),
-    dpop: z.boolean().optional(),
-    coalesce: z.boolean().optional(),
+      .check(z.refine(isPathPattern, 'must be a path pattern such as /orders/:id or /files/*')),
+    originSpelling: z.optional(z.enum(ORIGIN_SPELLINGS)),
+    permission: z.optional(permissionSchema),
+    relation: z.optional(relationDemandSchema),
+    anonymous: z.optional(z.literal(true)),
+    limits: z.optional(z.array(z.string())),
+    input: z.optional(
+      z.partial(
+        z.strictObject({
+          params: zodSchema,
+          query: zodSchema,
+          headers: zodSchema,
+          body: zodSchema,
+        }),
+      ),
+    ),
+    inspect: z.optional(inspectSchema),
+    maxBodyBytes: z.optional(z.int().check(z.minimum(0), z.maximum(104_857_600))),
+    originTimeoutMs: z.optional(z.int().check(z.minimum(1), z.maximum(600_000))),
+    forwardAuthorization: z.optional(z.boolean()),
+    forwardCookies: z.optional(z.boolean()),
+    webSocketOrigins: z.optional(z.array(origin)),
+    dpop: z.optional(z.boolean()),
+    coalesce: z.optional(z.boolean()),
   })
-  .refine((route) => (route.permission === undefined) === (route.anonymous === true), {
-    error: 'requires exactly one of permission and anonymous',
-  })
-  .refine((route) => !(route.dpop && route.anonymous), {
-    error: 'dpop cannot be combined with anonymous, because anonymous callers have no token',
-  })
+  .check(
+    z.refine((route) => (route.permission === undefined) === (route.anonymous === true), {
+      error: 'requires exactly one of permission and anonymous',
+    }),
+    z.refine((route) => !(route.dpop && route.anonymous), {
+      error: 'dpop cannot be combined with anonymous, because anonymous callers have no token',
+    }),
+  )
 
 /** Features of the list `features`, each exported by the module of its name. */
 const LISTED = ['openapi', 'otlp'] as const
@@ -116,43 +132,47 @@ const listedFeature = z.custom<PolicyFeature>(
 const MAX_STALENESS_MS = 60_000
 
 const exchangeLimit = z.strictObject({
-  limit: z.int().min(1).max(1_000_000_000),
-  windowSeconds: z.int().min(1).max(86_400),
+  limit: z.int().check(z.minimum(1), z.maximum(1_000_000_000)),
+  windowSeconds: z.int().check(z.minimum(1), z.maximum(86_400)),
 })
 
 /** The shape of a policy file. Does NOT check references between its parts: `definePolicy` does. */
 export const policySchema = z.strictObject({
   roles: z.record(
-    z.string().regex(LIMIT_NAME),
+    z.string().check(z.regex(LIMIT_NAME)),
     z.array(
       z
         .string()
-        .regex(PERMISSION_PATTERN, 'must be a permission pattern: orders:read, orders:* or *'),
+        .check(
+          z.regex(PERMISSION_PATTERN, 'must be a permission pattern: orders:read, orders:* or *'),
+        ),
     ),
   ),
-  limits: z.record(z.string().regex(LIMIT_NAME), limitSchema),
-  routes: z.array(routeSchema).min(1),
-  tokens: z
-    .strictObject({
-      accessTokenSeconds,
-      sessionSeconds: z.int().min(60).max(31_536_000),
-      exchangeLimits: z
-        .strictObject({ client: exchangeLimit, subjectToken: exchangeLimit })
-        .partial(),
-      refreshGraceSeconds: z.int().min(0).max(60),
-      dpopNonceRequired: z.boolean(),
-    })
-    .partial()
-    .optional(),
-  abuse: abuseSchema.optional(),
-  revocation: z
-    .strictObject({ maxStalenessMs: z.int().min(0).max(MAX_STALENESS_MS) })
-    .partial()
-    .optional(),
-  relations: featureSchema('relations', 'relations').optional(),
-  tenantIssuers: z.array(z.string().min(1)).optional(),
-  stripHeaders: z.array(strippedHeader).optional(),
-  keepHeaders: z.array(keptHeader).optional(),
-  features: z.array(listedFeature).optional(),
-  maxConcurrentRequests: z.int().min(1).max(1_000_000).optional(),
+  limits: z.record(z.string().check(z.regex(LIMIT_NAME)), limitSchema),
+  routes: z.array(routeSchema).check(z.minLength(1)),
+  tokens: z.optional(
+    z.partial(
+      z.strictObject({
+        accessTokenSeconds,
+        sessionSeconds: z.int().check(z.minimum(60), z.maximum(31_536_000)),
+        exchangeLimits: z.partial(
+          z.strictObject({ client: exchangeLimit, subjectToken: exchangeLimit }),
+        ),
+        refreshGraceSeconds: z.int().check(z.minimum(0), z.maximum(60)),
+        dpopNonceRequired: z.boolean(),
+      }),
+    ),
+  ),
+  abuse: z.optional(abuseSchema),
+  revocation: z.optional(
+    z.partial(
+      z.strictObject({ maxStalenessMs: z.int().check(z.minimum(0), z.maximum(MAX_STALENESS_MS)) }),
+    ),
+  ),
+  relations: z.optional(featureSchema('relations', 'relations')),
+  tenantIssuers: z.optional(z.array(z.string().check(z.minLength(1)))),
+  stripHeaders: z.optional(z.array(strippedHeader)),
+  keepHeaders: z.optional(z.array(keptHeader)),
+  features: z.optional(z.array(listedFeature)),
+  maxConcurrentRequests: z.optional(z.int().check(z.minimum(1), z.maximum(1_000_000))),
 })

@@ -1,5 +1,5 @@
 /** Schema of an authorization model in the format of OpenFGA's API (schema 1.1). */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /** A userset: `this`, or one of the five other kinds. */
 export interface UsersetJson {
@@ -30,35 +30,38 @@ const MAX_VALUES = 50_000
 
 /** `object` must be empty: it is always the object of the check. */
 const relationName = z.strictObject({
-  object: z
-    .literal('', { error: 'must be empty: it is always the object of the check' })
-    .optional(),
+  object: z.optional(
+    z.literal('', { error: 'must be empty: it is always the object of the check' }),
+  ),
   relation: z.string(),
 })
 
-const userset: z.ZodType<UsersetJson> = z.lazy(() =>
+const userset: z.core.$ZodType<UsersetJson> = z.lazy(() =>
   z
-    .strictObject(
-      {
-        this: z.strictObject({}),
-        computedUserset: relationName,
-        tupleToUserset: z.strictObject({ tupleset: relationName, computedUserset: relationName }),
-        union: usersets,
-        intersection: usersets,
-        difference: z.strictObject({ base: userset, subtract: userset }),
-      },
-      {
-        error: (issue) =>
-          issue.code === 'unrecognized_keys' ? unknownKind(issue.keys) : undefined,
-      },
+    .partial(
+      z.strictObject(
+        {
+          this: z.strictObject({}),
+          computedUserset: relationName,
+          tupleToUserset: z.strictObject({ tupleset: relationName, computedUserset: relationName }),
+          union: usersets,
+          intersection: usersets,
+          difference: z.strictObject({ base: userset, subtract: userset }),
+        },
+        {
+          error: (issue) =>
+            issue.code === 'unrecognized_keys' ? unknownKind(issue.keys) : undefined,
+        },
+      ),
     )
-    .partial()
-    .refine((kinds) => Object.keys(kinds).length === 1, {
-      error: 'must be a userset of exactly one kind',
-    }),
+    .check(
+      z.refine((kinds) => Object.keys(kinds).length === 1, {
+        error: 'must be a userset of exactly one kind',
+      }),
+    ),
 )
 const usersets = z.strictObject({
-  child: z.array(userset).min(2, 'must contain at least two usersets'),
+  child: z.array(userset).check(z.minLength(2, 'must contain at least two usersets')),
 })
 
 const unknownKind = (keys: readonly string[]): string =>
@@ -66,35 +69,35 @@ const unknownKind = (keys: readonly string[]): string =>
 
 /** The source file of a definition in a modular model. Ignored by decisions. */
 const origin = {
-  module: z.string().optional(),
-  source_info: z.looseObject({}).nullish(),
+  module: z.optional(z.string()),
+  source_info: z.nullish(z.looseObject({})),
 }
 
 const directType = z.strictObject({
   type: z.string(),
-  relation: z.string().optional(),
-  wildcard: z.strictObject({}).nullish(),
-  condition: z.string().optional(),
+  relation: z.optional(z.string()),
+  wildcard: z.nullish(z.strictObject({})),
+  condition: z.optional(z.string()),
 })
 export type DirectTypeJson = z.infer<typeof directType>
 
 const typeDefinition = z.strictObject({
   type: z.string(),
-  relations: z.record(z.string(), userset).nullish(),
-  metadata: z
-    .strictObject({
-      relations: z
-        .record(
+  relations: z.nullish(z.record(z.string(), userset)),
+  metadata: z.nullish(
+    z.strictObject({
+      relations: z.nullish(
+        z.record(
           z.string(),
           z.strictObject({
-            directly_related_user_types: z.array(directType).nullish(),
+            directly_related_user_types: z.nullish(z.array(directType)),
             ...origin,
           }),
-        )
-        .nullish(),
+        ),
+      ),
       ...origin,
-    })
-    .nullish(),
+    }),
+  ),
 })
 export type TypeDefinitionJson = z.infer<typeof typeDefinition>
 
@@ -103,10 +106,10 @@ export type TypeDefinitionJson = z.infer<typeof typeDefinition>
  * for which {@link unboundedness} returns undefined.
  */
 export const relationModelSchema = z.strictObject({
-  id: z.string().optional(),
+  id: z.optional(z.string()),
   schema_version: z.string(),
   type_definitions: z.array(typeDefinition),
-  conditions: z.record(z.string(), z.unknown()).nullish(),
+  conditions: z.nullish(z.record(z.string(), z.unknown())),
 })
 
 /**

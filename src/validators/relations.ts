@@ -1,7 +1,7 @@
 /** Schemas of a policy's `relations`, and of the relation that a route requires. */
-import * as z from 'zod'
 import type { Feature } from './feature.ts'
 import { modeSchema } from './mode.ts'
+import * as z from './zod.ts'
 
 /** A longer period would make the removal of a relation ineffective. */
 const MAX_STALENESS_MS = 60_000
@@ -11,8 +11,8 @@ const MAX_CACHE_ENTRIES = 1_000_000
 export const MAX_CONTEXTUAL_TUPLES = 20
 const MAX_TEMPLATE_CHARS = 512
 
-const template = z.string().min(1).max(MAX_TEMPLATE_CHARS)
-const relation = z.string().min(1)
+const template = z.string().check(z.minLength(1), z.maxLength(MAX_TEMPLATE_CHARS))
+const relation = z.string().check(z.minLength(1))
 
 const externalDecisionPoint = z.custom<Feature<'openfga' | 'authzen'>>(
   (value) => ['openfga', 'authzen'].includes((value as Feature<string> | null)?.feature ?? ''),
@@ -25,26 +25,27 @@ export const relationsSchema = z.strictObject({
     (value) => typeof value === 'object' && value !== null,
     'must be a model, such as portcullis.model.json',
   ),
-  subject: template.optional(),
-  issuers: z.array(z.string().min(1)).optional(),
-  maxStalenessMs: z.int().min(0).max(MAX_STALENESS_MS).optional(),
-  cacheEntries: z.int().min(1).max(MAX_CACHE_ENTRIES).optional(),
+  subject: z.optional(template),
+  issuers: z.optional(z.array(z.string().check(z.minLength(1)))),
+  maxStalenessMs: z.optional(z.int().check(z.minimum(0), z.maximum(MAX_STALENESS_MS))),
+  cacheEntries: z.optional(z.int().check(z.minimum(1), z.maximum(MAX_CACHE_ENTRIES))),
   // Parses 'redis' as undefined. Not a union, because its errors would not name the field.
-  authority: z
-    .preprocess(
-      (value) => (value === 'redis' ? undefined : value),
-      externalDecisionPoint.optional(),
-    )
-    .optional(),
+  authority: z.optional(
+    z.pipe(
+      z.transform((value) => (value === 'redis' ? undefined : value)),
+      z.optional(externalDecisionPoint),
+    ),
+  ),
 })
 
 /** The `relation` of a route. */
 export const relationDemandSchema = z.strictObject({
   object: template,
   relation,
-  contextualTuples: z
-    .array(z.strictObject({ object: template, relation, subject: template }))
-    .max(MAX_CONTEXTUAL_TUPLES)
-    .optional(),
-  mode: modeSchema.optional(),
+  contextualTuples: z.optional(
+    z
+      .array(z.strictObject({ object: template, relation, subject: template }))
+      .check(z.maxLength(MAX_CONTEXTUAL_TUPLES)),
+  ),
+  mode: z.optional(modeSchema),
 })

@@ -1,5 +1,5 @@
 /** Decides by name which request headers a client may send to an origin. */
-import * as z from 'zod'
+import * as z from './zod.ts'
 
 /** Lower-case names that no policy can forward, each for the reason above its line. */
 // biome-ignore format: a table
@@ -116,19 +116,22 @@ const NAME = /^[a-z0-9-]+$/i
 const NAME_OR_FAMILY = /^[a-z0-9-]+\*?$/i
 
 /** A header's name, or the prefix of several names, such as `X-Tenant-*`. */
-export const strippedHeader = z.string().max(MAX_NAME_CHARS).regex(NAME_OR_FAMILY, {
-  error:
-    'must contain only letters, digits and hyphens, and may end with *: X-Tenant-Id or X-Tenant-*',
-})
+export const strippedHeader = z.string().check(
+  z.maxLength(MAX_NAME_CHARS),
+  z.regex(NAME_OR_FAMILY, {
+    error:
+      'must contain only letters, digits and hyphens, and may end with *: X-Tenant-Id or X-Tenant-*',
+  }),
+)
 
 /** The name of a header that the gateway strips unless the policy keeps it. */
-export const keptHeader = z
-  .string()
-  .max(MAX_NAME_CHARS)
-  .superRefine((name, context) => {
+export const keptHeader = z.string().check(
+  z.maxLength(MAX_NAME_CHARS),
+  z.superRefine((name, context) => {
     const mistake = mistakeInKept(name)
     if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake })
-  })
+  }),
+)
 
 function mistakeInKept(name: string): string | undefined {
   if (!NAME.test(name)) return 'must be one name of letters, digits and hyphens, such as X-User-Id'

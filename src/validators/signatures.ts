@@ -1,7 +1,7 @@
 /** Schema of the settings of attack signatures. */
-import * as z from 'zod'
 import type { SignatureCategory } from '../problems/reasons.ts'
 import { modeSchema } from './mode.ts'
+import * as z from './zod.ts'
 
 /** All categories of attack signatures. */
 export const SIGNATURE_CATEGORIES = [
@@ -13,7 +13,7 @@ export const SIGNATURE_CATEGORIES = [
 ] as const satisfies readonly SignatureCategory[]
 
 export const signaturesSchema = z.strictObject({
-  threshold: z.int().min(1).max(100).optional(),
-  mode: modeSchema.optional(),
-  categories: z.array(z.enum(SIGNATURE_CATEGORIES)).min(1).optional(),
+  threshold: z.optional(z.int().check(z.minimum(1), z.maximum(100))),
+  mode: z.optional(modeSchema),
+  categories: z.optional(z.array(z.enum(SIGNATURE_CATEGORIES)).check(z.minLength(1))),
 })

@@ -1,32 +1,36 @@
 /** The gateway's own signing keys, as private JWKs. */
 import { base64url } from 'jose'
-import * as z from 'zod'
 import { isPublished } from '../crypto/weak-keys.ts'
 import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
+import * as z from './zod.ts'
 
-const member = z
-  .string('is missing')
-  .regex(/^[\w-]+$/, 'must be base64url')
-  .refine((text) => isDecodable(text), 'must be base64url')
+const member = z.string('is missing').check(
+  z.regex(/^[\w-]+$/, 'must be base64url'),
+  z.refine((text) => isDecodable(text), 'must be base64url'),
+)
 
-const wholeSeconds = z
-  .number('must be whole seconds')
-  .refine((seconds) => Number.isSafeInteger(seconds) && seconds >= 0, {
+const wholeSeconds = z.number('must be whole seconds').check(
+  z.refine((seconds) => Number.isSafeInteger(seconds) && seconds >= 0, {
     error: 'must be whole seconds',
     abort: true,
-  })
+  }),
+)
 
 const common = {
-  kid: z.string('is missing').min(1, 'must not be empty').max(MAX_KEY_ID_CHARS, 'is too long'),
-  use: z.literal('sig', "must be 'sig'").exactOptional(),
-  key_ops: z
-    .array(z.string())
-    .refine((operations) => operations.includes('sign'), "must include 'sign'")
-    .exactOptional(),
-  nbf: wholeSeconds.exactOptional(),
-  exp: wholeSeconds.exactOptional(),
+  kid: z
+    .string('is missing')
+    .check(z.minLength(1, 'must not be empty'), z.maxLength(MAX_KEY_ID_CHARS, 'is too long')),
+  use: z.exactOptional(z.literal('sig', "must be 'sig'")),
+  key_ops: z.exactOptional(
+    z
+      .array(z.string())
+      .check(z.refine((operations) => operations.includes('sign'), "must include 'sign'")),
+  ),
+  nbf: z.exactOptional(wholeSeconds),
+  exp: z.exactOptional(wholeSeconds),
 }
-const alg = <Name extends Algorithm>(name: Name) => z.literal(name, `must be ${name}`).default(name)
+const alg = <Name extends Algorithm>(name: Name) =>
+  z._default(z.literal(name, `must be ${name}`), name)
 
 /** What the gateway's keys sign with. `Ed25519` and `EdDSA` are two names of one (RFC 9864). */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256', 'Ed25519', 'EdDSA'] as const
@@ -49,7 +53,7 @@ const signingJwk = z.discriminatedUnion(
       x: member,
       d: member,
       ...common,
-      alg: z.enum(['Ed25519', 'EdDSA'], 'must be Ed25519 or EdDSA').default('EdDSA'),
+      alg: z._default(z.enum(['Ed25519', 'EdDSA'], 'must be Ed25519 or EdDSA'), 'EdDSA'),
     }),
     z.object({
       kty: z.literal('RSA'),
@@ -77,16 +81,18 @@ export type SigningJwk = z.output<typeof signingJwk>
 /** The algorithms that the gateway signs with, one for each key type. */
 export type SigningAlgorithm = SigningJwk['alg']
 
-const soundJwk = signingJwk.superRefine((key, context) => {
-  const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
-  if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)
-  if (key.nbf !== undefined && key.exp !== undefined && key.nbf >= key.exp) {
-    context.addIssue('must have an exp after its nbf')
-  }
-  if (isPublished(key.kty === 'RSA' ? key.n : key.x)) {
-    context.addIssue('is published in a standard; generate another key')
-  }
-})
+const soundJwk = signingJwk.check(
+  z.superRefine((key, context) => {
+    const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
+    if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)
+    if (key.nbf !== undefined && key.exp !== undefined && key.nbf >= key.exp) {
+      context.addIssue('must have an exp after its nbf')
+    }
+    if (isPublished(key.kty === 'RSA' ? key.n : key.x)) {
+      context.addIssue('is published in a standard; generate another key')
+    }
+  }),
+)
 
 /**
  * `SIGNING_KEYS`: a JWK Set of private keys: RSA of at least 2048 bits, P-256 or Ed25519. Each key
@@ -95,17 +101,19 @@ const soundJwk = signingJwk.superRefine((key, context) => {
  */
 export const signingKeys = z
   .object(
-    { keys: z.array(soundJwk).min(1, { error: 'must not be empty', abort: true }) },
+    { keys: z.array(soundJwk).check(z.minLength(1, { error: 'must not be empty', abort: true })) },
     'must be a JWK Set',
   )
-  .refine(({ keys }) => new Set(keys.map(({ kid }) => kid)).size === keys.length, {
-    error: 'must have a unique kid for each key',
-    path: ['keys'],
-  })
-  .refine(({ keys }) => keys.some(({ exp }) => exp === undefined || Date.now() < exp * 1000), {
-    error: 'must contain a key that has not expired',
-    path: ['keys'],
-  })
+  .check(
+    z.refine(({ keys }) => new Set(keys.map(({ kid }) => kid)).size === keys.length, {
+      error: 'must have a unique kid for each key',
+      path: ['keys'],
+    }),
+    z.refine(({ keys }) => keys.some(({ exp }) => exp === undefined || Date.now() < exp * 1000), {
+      error: 'must contain a key that has not expired',
+      path: ['keys'],
+    }),
+  )
 
 /** Returns only the public members of a key (RFC 7517 section 4). */
 export function publicJwk(key: SigningJwk) {

@@ -1,22 +1,22 @@
 /** Finds schemas that would let unchecked keys reach the origin. */
-import type * as z from 'zod'
+import type { $ZodType } from 'zod/v4/core'
 
 /** The parts of zod's definitions that contain other schemas. */
 interface Definition {
   readonly type: string
-  readonly catchall?: z.core.$ZodType
-  readonly shape?: Readonly<Record<string, z.core.$ZodType>>
-  readonly element?: z.core.$ZodType
-  readonly innerType?: z.core.$ZodType
-  readonly valueType?: z.core.$ZodType
-  readonly left?: z.core.$ZodType
-  readonly right?: z.core.$ZodType
-  readonly in?: z.core.$ZodType
-  readonly out?: z.core.$ZodType
-  readonly rest?: z.core.$ZodType | null
-  readonly options?: readonly z.core.$ZodType[]
-  readonly items?: readonly z.core.$ZodType[]
-  readonly getter?: () => z.core.$ZodType
+  readonly catchall?: $ZodType
+  readonly shape?: Readonly<Record<string, $ZodType>>
+  readonly element?: $ZodType
+  readonly innerType?: $ZodType
+  readonly valueType?: $ZodType
+  readonly left?: $ZodType
+  readonly right?: $ZodType
+  readonly in?: $ZodType
+  readonly out?: $ZodType
+  readonly rest?: $ZodType | null
+  readonly options?: readonly $ZodType[]
+  readonly items?: readonly $ZodType[]
+  readonly getter?: () => $ZodType
 }
 
 /**
@@ -24,10 +24,7 @@ interface Definition {
  * The origin receives the caller's bytes, so a dropped key would reach it unchecked. Use
  * `z.strictObject`, which refuses unknown keys, or `z.looseObject`, which passes them explicitly.
  */
-export function dropsUnknownKeys(
-  schema: z.core.$ZodType,
-  seen: Set<z.core.$ZodType> = new Set(),
-): boolean {
+export function dropsUnknownKeys(schema: $ZodType, seen: Set<$ZodType> = new Set()): boolean {
   if (seen.has(schema)) return false
   seen.add(schema)
   const definition = schema._zod.def as unknown as Definition
@@ -35,7 +32,7 @@ export function dropsUnknownKeys(
   return partsOf(definition).some((part) => dropsUnknownKeys(part, seen))
 }
 
-function partsOf(definition: Definition): readonly z.core.$ZodType[] {
+function partsOf(definition: Definition): readonly $ZodType[] {
   const { element, innerType, valueType, left, right, rest, catchall, getter } = definition
   return [
     ...Object.values(definition.shape ?? {}),

@@ -1,12 +1,14 @@
 /** Parsers of single environment variables. */
-import * as z from 'zod'
 import { isGuessable } from '../crypto/weak-keys.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
+import * as z from './zod.ts'
 
 /** An absolute http or https URL without credentials. */
 export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
-  .refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true })
+  .check(
+    z.refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true }),
+  )
 
 function hasCredentials(url: string): boolean {
   const { username, password } = new URL(url)
@@ -26,15 +28,19 @@ export function isPrivateLine(url: string): boolean {
 const MAX_JSON_DEPTH = 16
 
 /** Parses strict JSON, which has no duplicate member names. */
-export const json = z.string().transform((text, context) => {
-  try {
-    return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
-  } catch (error) {
-    const twice = error instanceof JsonRefused && error.check === 'duplicate_name'
-    context.addIssue(twice ? 'has a duplicate member name' : 'must be valid JSON')
-    return z.NEVER
-  }
-})
+export const json = z.pipe(
+  z.string(),
+  z.transform((text, context) => {
+    try {
+      return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
+    } catch (error) {
+      const twice = error instanceof JsonRefused && error.check === 'duplicate_name'
+      const message = twice ? 'has a duplicate member name' : 'must be valid JSON'
+      context.issues.push({ code: 'custom', message, input: text })
+      return z.NEVER
+    }
+  }),
+)
 
 const MIN_TIMEOUT_MS = 10
 /** Also bounds the age of a decision when its response arrives. */
@@ -42,12 +48,12 @@ const MAX_TIMEOUT_MS = 5_000
 
 /** Parses the timeout of calls to a dependency, in milliseconds. */
 export const callTimeout = z
-  .string()
-  .regex(/^\d{1,5}$/, 'must be a whole number')
-  .transform(Number)
-  .refine(
-    (ms) => ms >= MIN_TIMEOUT_MS && ms <= MAX_TIMEOUT_MS,
-    `must be from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`,
+  .pipe(z.string().check(z.regex(/^\d{1,5}$/, 'must be a whole number')), z.transform(Number))
+  .check(
+    z.refine(
+      (ms) => ms >= MIN_TIMEOUT_MS && ms <= MAX_TIMEOUT_MS,
+      `must be from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`,
+    ),
   )
 
 /** An HTTP field name (RFC 9110 section 5.1). */
@@ -59,20 +65,24 @@ const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
  * Parses `name=value,name=value` with percent-encoded values, the format of
  * `OTEL_EXPORTER_OTLP_HEADERS`. An error never contains the text, because values may be secret.
  */
-export const headerList = z.string().transform((text, context) => {
-  const headers: Record<string, string> = {}
-  for (const member of text.split(',')) {
-    const equals = member.indexOf('=')
-    const name = member.slice(0, Math.max(0, equals)).trim()
-    const value = decoded(member.slice(equals + 1).trim())
-    if (!HEADER_NAME.test(name) || value === undefined || !HEADER_VALUE.test(value)) {
-      context.addIssue('must be name=value pairs separated by commas, with percent-encoded values')
-      return z.NEVER
+export const headerList = z.pipe(
+  z.string(),
+  z.transform((text, context) => {
+    const headers: Record<string, string> = {}
+    for (const member of text.split(',')) {
+      const equals = member.indexOf('=')
+      const name = member.slice(0, Math.max(0, equals)).trim()
+      const value = decoded(member.slice(equals + 1).trim())
+      if (!HEADER_NAME.test(name) || value === undefined || !HEADER_VALUE.test(value)) {
+        const message = 'must be name=value pairs separated by commas, with percent-encoded values'
+        context.issues.push({ code: 'custom', message, input: text })
+        return z.NEVER
+      }
+      headers[name] = value
     }
-    headers[name] = value
-  }
-  return headers
-})
+    return headers
+  }),
+)
 
 function decoded(text: string): string | undefined {
   try {
@@ -83,10 +93,12 @@ function decoded(text: string): string | undefined {
 }
 
 /** Parses a number from 0 to 1. */
-export const ratio = z
-  .string()
-  .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9}|0\.\d{1,9})$/, 'must be a number from 0 to 1')
-  .transform(Number)
+export const ratio = z.pipe(
+  z
+    .string()
+    .check(z.regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9}|0\.\d{1,9})$/, 'must be a number from 0 to 1')),
+  z.transform(Number),
+)
 
 /** The full address, its network, or a keyed hash. */
 export const AUDIT_ADDRESS_FORMS = ['full', 'truncated', 'hashed'] as const
@@ -108,10 +120,10 @@ export const auditAddresses = z.enum(AUDIT_ADDRESS_FORMS, {
 })
 
 /** The key must be secret: hashes of all IPv4 addresses can be computed in minutes with it. */
-export const auditAddressKey = z
-  .string()
-  .min(MIN_KEY_CHARACTERS, `must have at least ${MIN_KEY_CHARACTERS} characters`)
-  .refine(
+export const auditAddressKey = z.string().check(
+  z.minLength(MIN_KEY_CHARACTERS, `must have at least ${MIN_KEY_CHARACTERS} characters`),
+  z.refine(
     (key) => !isGuessable(new TextEncoder().encode(key)),
     'must be random, not a placeholder or a pattern',
-  )
+  ),
+)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type * as z from 'zod'
+import * as z from 'zod/mini'
 import { newBanSchema } from '../../src/abuse/ban-record.ts'
 import { newOverrideSchema, windowResetSchema } from '../../src/admission/limit-override.ts'
 import { newClientSchema } from '../../src/oauth/client.ts'
@@ -37,7 +37,7 @@ async function requestOf(args: readonly string[], input = '') {
 afterEach(closeStubGateways)
 
 describe('every option reaches the API under the name of its field:', () => {
-  test.each<[string, string[], string, z.ZodType | undefined, object]>([
+  test.each<[string, string[], string, z.core.$ZodType | undefined, object]>([
     [
       'token mint',
       [
@@ -144,7 +144,7 @@ describe('every option reaches the API under the name of its field:', () => {
     ],
   ])('%s %j', async (command, args, call, schema, sent) => {
     expect(await requestOf([...command.split(' '), ...args])).toEqual({ call, query: {}, sent })
-    if (schema !== undefined) expect(schema.safeParse(sent).error).toBeUndefined()
+    if (schema !== undefined) expect(z.safeParse(schema, sent).error).toBeUndefined()
   })
 
   test.each<[string, string[], string, object]>([

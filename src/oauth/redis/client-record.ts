@@ -1,13 +1,13 @@
 /** The stored record of a client in Redis: one JSON text, validated strictly when it is read. */
 import { base64url } from 'jose'
-import * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
 import { CLIENT_PREFIX } from '../../redis/keys.ts'
 import { type ConfiguredClient, clientMembers, type NewClient } from '../../validators/client.ts'
+import * as z from '../../validators/zod.ts'
 import type { Client } from '../client.ts'
 
 const members = clientMembers
-const seconds = z.int().min(0)
+const seconds = z.int().check(z.minimum(0))
 
 const recordSchema = z.strictObject({
   id: z.string(),
@@ -15,9 +15,9 @@ const recordSchema = z.strictObject({
   grants: members.grants,
   scopes: members.scopes,
   roles: z.array(z.string()),
-  audiences: z.array(z.string()).min(1),
-  tenant: z.string().optional(),
-  secrets: z.array(z.strictObject({ hash: z.string(), untilSeconds: seconds.nullable() })),
+  audiences: z.array(z.string()).check(z.minLength(1)),
+  tenant: z.optional(z.string()),
+  secrets: z.array(z.strictObject({ hash: z.string(), untilSeconds: z.nullable(seconds) })),
   jwks: members.jwks,
   tokenFormat: z.enum(['jwt', 'opaque']),
   tokenAlgorithm: members.tokenAlgorithm,

@@ -1,7 +1,7 @@
 /** Relation checks at a policy decision point with the OpenID Authorization API 1.0 (AuthZEN). */
-import * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
 import type { ContextHandling } from '../../validators/decision-points.ts'
+import * as z from '../../validators/zod.ts'
 import type { PolicyDecisionPoint, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, WILDCARD } from '../tuple.ts'
 import { ALLOWED, DENIED, entryOf } from './question.ts'
@@ -28,7 +28,7 @@ const ANY_TENANT = '*'
 /** The response of section 5.5. Unknown members are accepted (section 10.1.1). */
 const evaluated = z.looseObject({
   decision: z.boolean(),
-  context: z.record(z.string(), z.unknown()).optional(),
+  context: z.optional(z.record(z.string(), z.unknown())),
 })
 
 /**

@@ -1,5 +1,4 @@
 /** HTTP client for external policy decision points: one POST of JSON, one response of JSON. */
-import * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
 import { JsonRefused, parseStrictJson } from '../../http/strict-json.ts'
@@ -8,6 +7,7 @@ import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../../isolate/deadline.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
+import * as z from '../../validators/zod.ts'
 
 export interface DecisionPointServerOptions {
   /** Base URL, without a trailing slash. */
@@ -39,7 +39,7 @@ export interface DecisionPointServer {
   ask<Answer>(
     path: string,
     question: object,
-    schema: z.ZodType<Answer>,
+    schema: z.core.$ZodType<Answer>,
   ): Promise<DecisionPointReply<Answer>>
 }
 
@@ -114,12 +114,12 @@ export function createDecisionPointServer({
 
 async function replyOf<Answer>(
   response: Response,
-  schema: z.ZodType<Answer>,
+  schema: z.core.$ZodType<Answer>,
 ): Promise<DecisionPointReply<Answer>> {
   const { status, body } = response
   if (status === 200) {
     const text = await boundedText(body, MAX_ANSWER_BYTES)
-    const { data } = schema.safeParse(parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH }))
+    const { data } = z.safeParse(schema, parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH }))
     if (data === undefined) throw new Unavailable('authority', 'malformed')
     return { kind: 'answered', answer: data }
   }

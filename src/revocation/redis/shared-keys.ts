@@ -3,7 +3,7 @@
  * records are the owners of the key. If one is removed, the key keeps the value that the other owners
  * and other writers need.
  */
-import type * as z from 'zod'
+import type { $ZodType, output } from 'zod/v4/core'
 import { FEED_KEY, OWNERS_PREFIX } from '../../redis/keys.ts'
 import {
   createRecordList,
@@ -20,9 +20,9 @@ export interface Owner {
   readonly expiresAtSeconds: number
 }
 
-export interface OwnerListOptions<Schema extends z.ZodType> extends RecordListOptions<Schema> {
+export interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
   /** Returns the keys that a record writes, which `admit` reads. */
-  sharedKeysOf(record: z.output<Schema>): Promise<readonly string[]>
+  sharedKeysOf(record: output<Schema>): Promise<readonly string[]>
 }
 
 export interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'find'> {
@@ -39,12 +39,12 @@ export interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'fi
 }
 
 /** Creates the list. Its methods throw `Unavailable` as those of a {@link RecordList} do. */
-export function createOwnerList<Schema extends z.ZodType<Owner>>(
+export function createOwnerList<Schema extends $ZodType<Owner>>(
   options: OwnerListOptions<Schema>,
-): OwnerList<z.output<Schema>> {
+): OwnerList<output<Schema>> {
   const list = createRecordList(options)
 
-  async function keysOf(record: z.output<Schema>): Promise<string[]> {
+  async function keysOf(record: output<Schema>): Promise<string[]> {
     const own = list.keysOf(record.id)
     return [own.record, own.index, own.ends, ...withOwners(await options.sharedKeysOf(record))]
   }

@@ -1,7 +1,7 @@
 /** Operators' calls that create, list, rotate and disable API keys. */
-import * as z from 'zod'
 import { type ApiKey, newApiKeySchema } from '../../tokens/api-key.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { createdBy, cursor, idParams, time, timeOf, timeOrNull, unknownId } from './input.ts'
@@ -15,17 +15,18 @@ const apiKeyView = () =>
     subject: z.string(),
     roles: z.array(z.string()),
     scopes: z.array(z.string()),
-    tenant: z.string().nullable(),
-    tokenId: z.uuid().describe('identifies the current key in audit events and revocations'),
+    tenant: z.nullable(z.string()),
+    tokenId: z
+      .uuid()
+      .check(z.describe('identifies the current key in audit events and revocations')),
     createdAt: time,
     createdBy,
     rotatedAt: time,
-    expiresAt: time.nullable().describe('null: valid until an operator disables it'),
+    expiresAt: z.nullable(time).check(z.describe('null: valid until an operator disables it')),
   })
 const apiKey = z
   .string()
-  .regex(/^pk_[0-9A-Za-z]{49}$/)
-  .describe('returned only in this response')
+  .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), z.describe('returned only in this response'))
 
 /** Returns everything but the hash. */
 function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
@@ -70,7 +71,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
       status: 201,
       response: 'The key is valid everywhere from the next request on.',
-      reply: () => apiKeyView().extend({ apiKey }),
+      reply: () => z.extend(apiKeyView(), { apiKey }),
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
         const tenant = tenantOf(scope, body.tenant)

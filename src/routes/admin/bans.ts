@@ -1,8 +1,8 @@
 /** Operators' calls that create, list and delete bans. */
-import * as z from 'zod'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../abuse/ban-record.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { cursor, idParams, time, timeOf, unknownId } from './input.ts'
 import type { AdminContext } from './stores.ts'
@@ -12,17 +12,18 @@ const banView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(BAN_KINDS),
-    value: z.string().describe('normalized: an IPv6 address is its /64'),
+    value: z.string().check(z.describe('normalized: an IPv6 address is its /64')),
     issuer: z
-      .string()
-      .nullable()
-      .describe('null for an address, and for all issuers that were trusted'),
-    reason: z.string().nullable(),
+      .nullable(z.string())
+      .check(z.describe('null for an address, and for all issuers that were trusted')),
+    reason: z.nullable(z.string()),
     createdAt: time,
-    createdBy: z.string().describe('subject of the operator, or portcullis'),
+    createdBy: z.string().check(z.describe('subject of the operator, or portcullis')),
     expiresAt: time,
-    mode: modeSchema.describe(
-      'observe: the ban refuses no request; audit events record the requests that it would refuse',
+    mode: modeSchema.check(
+      z.describe(
+        'observe: the ban refuses no request; audit events record the requests that it would refuse',
+      ),
     ),
   })
 

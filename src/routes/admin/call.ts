@@ -1,12 +1,12 @@
 /** Defines a call of the operators' API: its input, its responses and its handler. */
 import type { Context, MiddlewareHandler } from 'hono'
-import type * as z from 'zod'
 import type { Principal } from '../../identity/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
 import { validate, wholeOf } from '../../middleware/validate.ts'
 import { ownRoute } from '../../policy/own-route.ts'
 import type { Method, PolicyRoute } from '../../policy/policy.ts'
+import * as z from '../../validators/zod.ts'
 import type { Operation } from '../openapi/operation.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 import type { AdminContext } from './stores.ts'
@@ -28,13 +28,13 @@ export interface AdminRequest<Params, Query, Body> {
   header(name: string, value: string): void
 }
 
-type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
+type OutputOf<Schema> = Schema extends z.core.$ZodType ? z.output<Schema> : undefined
 
 /** The definition of one call. */
 export interface CallDefinition<
-  Params extends z.ZodObject | undefined,
-  Query extends z.ZodObject | undefined,
-  Body extends z.ZodType | undefined,
+  Params extends z.core.$ZodObject | undefined,
+  Query extends z.core.$ZodObject | undefined,
+  Body extends z.core.$ZodType | undefined,
 > {
   readonly method: Method
   /** Below `/-/admin`. */
@@ -60,7 +60,7 @@ export interface CallDefinition<
    * Schema of the return value of `handle`. Only used in the API description, so it is created on
    * demand.
    */
-  readonly reply?: () => z.ZodType
+  readonly reply?: () => z.core.$ZodType
   /** Problem statuses that not every guarded call has. */
   readonly problems?: readonly number[]
   handle(
@@ -91,9 +91,9 @@ export function adminGroup(
   { operatorLimits, tenantIssuers }: Pick<AdminContext, 'operatorLimits' | 'tenantIssuers'>,
 ) {
   return function adminCall<
-    Params extends z.ZodObject | undefined = undefined,
-    Query extends z.ZodObject | undefined = undefined,
-    Body extends z.ZodType | undefined = undefined,
+    Params extends z.core.$ZodObject | undefined = undefined,
+    Query extends z.core.$ZodObject | undefined = undefined,
+    Body extends z.core.$ZodType | undefined = undefined,
   >(call: CallDefinition<Params, Query, Body>): AdminCall {
     const { id, method, summary, params, query, body, reply, bodyOptional = false } = call
     const status = call.status ?? (reply === undefined ? 204 : 200)
@@ -117,9 +117,9 @@ export function adminGroup(
           const c = context as CallContext
           const operator = operatorOf(c)
           const result = await call.handle({
-            params: params?.parse(c.req.param()) as OutputOf<Params>,
-            query: query?.parse(validatedQuery(c)) as OutputOf<Query>,
-            body: body?.parse(validatedBody(c)) as OutputOf<Body>,
+            params: (params && z.parse(params, c.req.param())) as OutputOf<Params>,
+            query: (query && z.parse(query, validatedQuery(c))) as OutputOf<Query>,
+            body: (body && z.parse(body, validatedBody(c))) as OutputOf<Body>,
             operator,
             scope: { operator, call: call.permission, tenantIssuers },
             changed: (action, target) => c.set('change', { action, target }),

@@ -1,7 +1,7 @@
 /** Operators' calls that create, list, rotate and disable OAuth clients. */
-import * as z from 'zod'
 import { type Client, GRANT_TYPES, newClientSchema } from '../../oauth/client.ts'
 import { pageSize } from '../../validators/page.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
 import { cursor, inputRefused, time, timeOf, unknownId } from './input.ts'
@@ -13,36 +13,41 @@ const MAX_GRACE_SECONDS = 86_400
 /** A token request that read its client right before it was disabled ends within this time. */
 const IN_FLIGHT_SECONDS = 60
 
-const clientParams = z.strictObject({ clientId: z.uuid().toLowerCase() })
+const clientParams = z.strictObject({ clientId: z.uuid().check(z.toLowerCase()) })
 /** The last id of a page, or a position among the clients of the configuration. */
 const clientCursor = z
   .string()
-  .regex(
-    /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|configured:[0-9]{1,6})$/,
-    'must be a cursor from an earlier page',
+  .check(
+    z.regex(
+      /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|configured:[0-9]{1,6})$/,
+      'must be a cursor from an earlier page',
+    ),
   )
-const clientSecret = z.string().describe('returned only in this response')
+const clientSecret = z.string().check(z.describe('returned only in this response'))
 
 const clientView = () =>
   z.strictObject({
     clientId: z.uuid(),
     name: z.string(),
     grants: z.array(z.enum(GRANT_TYPES)),
-    scopes: z.array(z.string()).nullable().describe('null: not restricted'),
+    scopes: z.nullable(z.array(z.string())).check(z.describe('null: not restricted')),
     roles: z.array(z.string()),
     audiences: z.array(z.string()),
-    tenant: z.string().nullable(),
+    tenant: z.nullable(z.string()),
     authentication: z.enum(['client_secret', 'private_key_jwt']),
     tokenFormat: z.enum(['jwt', 'opaque']),
     tokenAlgorithm: z
-      .string()
-      .nullable()
-      .describe('null: the algorithm of the first active signing key'),
-    accessTokenSeconds: z.int().nullable().describe("null: the policy's lifetime"),
+      .nullable(z.string())
+      .check(z.describe('null: the algorithm of the first active signing key')),
+    accessTokenSeconds: z.nullable(z.int()).check(z.describe("null: the policy's lifetime")),
     dpopBound: z.boolean(),
     disabled: z.boolean(),
-    configured: z.boolean().describe('true: defined in CLIENTS; can only be changed there'),
-    createdAt: time.nullable().describe('null: defined in CLIENTS, which has no time of creation'),
+    configured: z
+      .boolean()
+      .check(z.describe('true: defined in CLIENTS; can only be changed there')),
+    createdAt: z
+      .nullable(time)
+      .check(z.describe('null: defined in CLIENTS, which has no time of creation')),
   })
 
 /** Returns everything but the hashes of its secrets. */
@@ -109,7 +114,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
       status: 201,
       response: 'The client can request tokens.',
-      reply: () => clientView().extend({ clientSecret: clientSecret.optional() }),
+      reply: () => z.extend(clientView(), { clientSecret: z.optional(clientSecret) }),
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, ownGrantOf(body), context)
         refuseUnsigned(body.tokenAlgorithm)
@@ -125,7 +130,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       permission: 'clients:list',
       id: 'listClients',
       summary: 'List OAuth clients',
-      query: z.strictObject({ limit: pageSize, cursor: clientCursor.optional() }),
+      query: z.strictObject({ limit: pageSize, cursor: z.optional(clientCursor) }),
       response:
         'Clients without their secrets, newest first, clients of the configuration last. The list ' +
         'includes disabled clients.',
@@ -157,11 +162,8 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       params: clientParams,
       body: z.strictObject({
         graceSeconds: z
-          .int()
-          .min(0)
-          .max(MAX_GRACE_SECONDS)
-          .optional()
-          .describe('how long the old secret stays valid; default: 0'),
+          .optional(z.int().check(z.minimum(0), z.maximum(MAX_GRACE_SECONDS)))
+          .check(z.describe('how long the old secret stays valid; default: 0')),
       }),
       bodyOptional: true,
       example: { graceSeconds: 3_600 },

@@ -1,5 +1,4 @@
 /** Operators' calls that list the limits, and override or reset single windows. */
-import * as z from 'zod'
 import { limitKeyOf } from '../../admission/limit-key.ts'
 import {
   type LimitOverrideRecord,
@@ -10,6 +9,7 @@ import {
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import {
   createdBy,
@@ -33,17 +33,16 @@ import {
 const limitView = () =>
   z.strictObject({
     name: z.string(),
-    limit: z.int().describe('units per window; requests, if the cost is 1'),
+    limit: z.int().check(z.describe('units per window; requests, if the cost is 1')),
     windowSeconds: z.int(),
     by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
     onUnavailable: z.enum(['deny', 'allow']),
-    mode: modeSchema.describe('observe: the limit counts requests and refuses none'),
-    engine: z.enum(['exact', 'upstash']).describe('upstash: windows are approximated'),
-    cost: z.int().describe('units that a request uses'),
+    mode: modeSchema.check(z.describe('observe: the limit counts requests and refuses none')),
+    engine: z.enum(['exact', 'upstash']).check(z.describe('upstash: windows are approximated')),
+    cost: z.int().check(z.describe('units that a request uses')),
     lease: z
-      .strictObject({ max: z.int(), ttlMs: z.int() })
-      .nullable()
-      .describe('units that an isolate may reserve in advance; null: none'),
+      .nullable(z.strictObject({ max: z.int(), ttlMs: z.int() }))
+      .check(z.describe('units that an isolate may reserve in advance; null: none')),
   })
 const overrideView = () =>
   z.strictObject({
@@ -51,13 +50,12 @@ const overrideView = () =>
     limit: z.string(),
     value: z.string(),
     issuer: z
-      .string()
-      .nullable()
-      .describe('null for an address, and for all issuers that were trusted'),
-    requests: z.int().describe('requests per window'),
+      .nullable(z.string())
+      .check(z.describe('null for an address, and for all issuers that were trusted')),
+    requests: z.int().check(z.describe('requests per window')),
     createdAt: time,
     createdBy,
-    expiresAt: time.nullable().describe('null: in force until an operator deletes it'),
+    expiresAt: z.nullable(time).check(z.describe('null: in force until an operator deletes it')),
   })
 
 function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {

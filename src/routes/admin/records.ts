@@ -1,11 +1,11 @@
 /** Operators' calls about the audit trail, its erasures, and the signing keys. */
-import * as z from 'zod'
 import type { Erasure } from '../../audit/erasure.ts'
 import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema, chainPageSchema, chainQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { issuerName, name } from '../../validators/names.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { cursor, idParams, inputRefused, time, timeOf, unknownId } from './input.ts'
 import type { AdminContext } from './stores.ts'
@@ -16,9 +16,11 @@ const keyView = () =>
     alg: z.string(),
     state: z
       .enum(['active', 'next', 'retired'])
-      .describe('active: signs; next: will sign; retired: only verifies, until it expires'),
-    notBefore: time.optional(),
-    expiresAt: time.optional(),
+      .check(
+        z.describe('active: signs; next: will sign; retired: only verifies, until it expires'),
+      ),
+    notBefore: z.optional(time),
+    expiresAt: z.optional(time),
   })
 
 function keyViewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
@@ -34,8 +36,8 @@ function keyViewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) 
 
 /** The issuer does not have to be trusted any more. */
 const newErasureSchema = z.strictObject({
-  subject: name(255).describe('the `sub` to erase from the audit trail'),
-  issuer: issuerName.describe('the issuer of the subject, as in audit events'),
+  subject: name(255).check(z.describe('the `sub` to erase from the audit trail')),
+  issuer: issuerName.check(z.describe('the issuer of the subject, as in audit events')),
 })
 
 const erasureView = () =>
@@ -43,9 +45,11 @@ const erasureView = () =>
     id: z.uuid(),
     state: z
       .enum(['pending', 'running', 'done'])
-      .describe('done: the subject is in neither the database nor its export'),
-    orderedAt: time.describe('events of decisions up to this time are erased'),
-    rows: z.int().describe('the number of erased rows of the chain, when the state is done'),
+      .check(z.describe('done: the subject is in neither the database nor its export')),
+    orderedAt: time.check(z.describe('events of decisions up to this time are erased')),
+    rows: z
+      .int()
+      .check(z.describe('the number of erased rows of the chain, when the state is done')),
   })
 
 const erasureViewOf = ({ orderedMs, ...erasure }: Erasure) =>

@@ -1,5 +1,4 @@
 /** Input of the calls about relations: schemas, checks against the model, and examples. */
-import * as z from 'zod'
 import { Denied } from '../../errors.ts'
 import type { InputError } from '../../problems/reasons.ts'
 import type { RelationModel } from '../../relations/model.ts'
@@ -9,6 +8,7 @@ import { formatTuple, type RelationTuple, WILDCARD } from '../../relations/tuple
 import { name } from '../../validators/names.ts'
 import { pageSize } from '../../validators/page.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
+import * as z from '../../validators/zod.ts'
 import { inputRefused } from './input.ts'
 
 /** An id has at most 512 characters, a name of a type or relation 63. */
@@ -27,29 +27,24 @@ const MAX_CURSOR_CHARS = 4_096
 const NAME = '[A-Za-z_][A-Za-z0-9_-]{0,62}'
 const ID_CHARACTER = '[^:#*\\u0000- \\u007f-\\u00a0\\u2000-\\u200f\\u2028-\\u202f\\u3000\\ufeff]'
 const documented = (pattern: string, maxChars: number) =>
-  z
-    .string()
-    .min(1)
-    .max(maxChars)
-    .meta({ pattern: `^${pattern}$` })
+  z.string().check(z.minLength(1), z.maxLength(maxChars), z.meta({ pattern: `^${pattern}$` }))
 
 const object = documented(`${NAME}:${ID_CHARACTER}+`, MAX_OBJECT_CHARS)
 const relation = documented(NAME, MAX_RELATION_CHARS)
 const subject = documented(`${NAME}:(?:\\*|${ID_CHARACTER}+(?:#${NAME})?)`, MAX_SUBJECT_CHARS)
 const consistencyToken = documented('v1\\.[0-9a-z]+\\.[A-Za-z0-9_-]*', MAX_TOKEN_CHARS)
-const tenant = name(256)
-  .optional()
-  .describe("default: the caller's own tenant, or no tenant if the caller has none")
+const tenant = z
+  .optional(name(256))
+  .check(z.describe("default: the caller's own tenant, or no tenant if the caller has none"))
 
 /** A tuple in its written form. The schema does not check that form. */
 export const tupleSchema = z.strictObject({ object, relation, subject })
 
-const tuples = z.array(tupleSchema).max(MAX_TUPLES_PER_WRITE).optional()
+const tuples = z.optional(z.array(tupleSchema).check(z.maxLength(MAX_TUPLES_PER_WRITE)))
 
 /** The body of `POST /-/admin/relations`. */
-export const tupleChangesSchema = z
-  .strictObject({ tenant, writes: tuples, deletes: tuples })
-  .superRefine(({ writes = [], deletes = [] }, context) => {
+export const tupleChangesSchema = z.strictObject({ tenant, writes: tuples, deletes: tuples }).check(
+  z.superRefine(({ writes = [], deletes = [] }, context) => {
     const report = (path: (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path, message })
     const count = writes.length + deletes.length
@@ -66,20 +61,21 @@ export const tupleChangesSchema = z
         if (seen.has(text)) report([list, index], 'duplicates an earlier tuple of the body')
         seen.add(text)
       }
-  })
+  }),
+)
 
 /** The query of `GET /-/admin/relations`. */
 export const tupleQuerySchema = z.strictObject({
   tenant,
-  object: documented(`${NAME}:${ID_CHARACTER}*`, MAX_OBJECT_CHARS)
-    .optional()
-    .describe('`type:id`, or `type:` for all objects of a type'),
-  relation: relation.optional().describe('requires an object'),
-  subject: subject.optional(),
+  object: z
+    .optional(documented(`${NAME}:${ID_CHARACTER}*`, MAX_OBJECT_CHARS))
+    .check(z.describe('`type:id`, or `type:` for all objects of a type')),
+  relation: z.optional(relation).check(z.describe('requires an object')),
+  subject: z.optional(subject),
   limit: pageSize,
-  cursor: documented('[A-Za-z0-9_-]+', MAX_CURSOR_CHARS)
-    .optional()
-    .describe('cursor from an earlier page'),
+  cursor: z
+    .optional(documented('[A-Za-z0-9_-]+', MAX_CURSOR_CHARS))
+    .check(z.describe('cursor from an earlier page')),
 })
 
 /** The body of `POST /-/admin/check`. */
@@ -87,16 +83,14 @@ export const relationQuerySchema = z.strictObject({
   tenant,
   object,
   relation,
-  subject: subject.describe('`type:id`, `type:id#relation` or `type:*`'),
+  subject: subject.check(z.describe('`type:id`, `type:id#relation` or `type:*`')),
   contextualTuples: z
-    .array(tupleSchema)
-    .max(MAX_CONTEXTUAL_TUPLES)
-    .optional()
-    .describe('tuples that are assumed to exist for this check only'),
-  consistencyToken: consistencyToken
-    .optional()
-    .describe('token of a write that the check must include; default: any recent state'),
-  trace: z.boolean().optional().describe('default: false'),
+    .optional(z.array(tupleSchema).check(z.maxLength(MAX_CONTEXTUAL_TUPLES)))
+    .check(z.describe('tuples that are assumed to exist for this check only')),
+  consistencyToken: z
+    .optional(consistencyToken)
+    .check(z.describe('token of a write that the check must include; default: any recent state')),
+  trace: z.optional(z.boolean()).check(z.describe('default: false')),
 })
 
 /** The body of `POST /-/admin/expand`. */

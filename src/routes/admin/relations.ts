@@ -1,5 +1,4 @@
 /** Operators' calls that write, list, check and expand relation tuples. */
-import * as z from 'zod'
 import { utf8Length } from '../../audit/truncate.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import {
@@ -20,6 +19,7 @@ import {
 import type { ExplainedAnswer } from '../../relations/trace.ts'
 import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { consistencyToken, cursor, inputRefused, unknownId } from './input.ts'
 import { permissionOf } from './permissions.ts'
@@ -43,14 +43,12 @@ const checkView = () =>
     allowed: z.boolean(),
     outcome: z.enum(['allowed', 'denied', 'unknown']),
     why: z
-      .enum(['max_depth_exceeded', 'max_work_exceeded', 'negated_cycle'])
-      .optional()
-      .describe('why the outcome is unknown; an unknown outcome is never allowed'),
-    consistencyToken: consistencyToken.describe('identifies the state that was checked'),
+      .optional(z.enum(['max_depth_exceeded', 'max_work_exceeded', 'negated_cycle']))
+      .check(z.describe('why the outcome is unknown; an unknown outcome is never allowed')),
+    consistencyToken: consistencyToken.check(z.describe('identifies the state that was checked')),
     trace: z
-      .looseObject({})
-      .optional()
-      .describe('the steps of the evaluation, from the relation down'),
+      .optional(z.looseObject({}))
+      .check(z.describe('the steps of the evaluation, from the relation down')),
   })
 
 function checkViewOf(
@@ -97,8 +95,8 @@ export function relationCalls(context: AdminContext): AdminCall[] {
       reply: () =>
         z.strictObject({
           consistencyToken,
-          written: z.int().describe('tuples that did not exist before'),
-          deleted: z.int().describe('tuples that existed before'),
+          written: z.int().check(z.describe('tuples that did not exist before')),
+          deleted: z.int().check(z.describe('tuples that existed before')),
         }),
       problems: [404],
       async handle({ body, scope, changed, header }) {

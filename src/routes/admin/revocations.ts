@@ -1,5 +1,4 @@
 /** Operators' calls that create, list and delete revocations. */
-import * as z from 'zod'
 import {
   type NewRevocation,
   newRevocationSchema,
@@ -7,6 +6,7 @@ import {
   type Revocation,
 } from '../../revocation/record.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { createdBy, cursor, idParams, time, timeOf, unknownId } from './input.ts'
 import type { AdminContext } from './stores.ts'
@@ -18,15 +18,16 @@ const revocationView = () =>
     kind: z.enum(REVOCATION_KINDS),
     value: z.string(),
     issuer: z
-      .string()
-      .nullable()
-      .describe(
-        'null: all issuers that were trusted; for an operator with a tenant, all tenant issuers',
+      .nullable(z.string())
+      .check(
+        z.describe(
+          'null: all issuers that were trusted; for an operator with a tenant, all tenant issuers',
+        ),
       ),
-    reason: z.string().nullable(),
+    reason: z.nullable(z.string()),
     createdAt: time,
     createdBy,
-    expiresAt: time.describe('when every credential that it covers has expired'),
+    expiresAt: time.check(z.describe('when every credential that it covers has expired')),
   })
 
 function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationView>> {

@@ -1,7 +1,7 @@
 /** The operators' call that mints access tokens, to try a call as another subject. */
-import * as z from 'zod'
 import { accessTokenSeconds } from '../../validators/access-token.ts'
 import { name, roleNames, scopeNames } from '../../validators/names.ts'
+import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time, timeOf, unknownId } from './input.ts'
@@ -10,12 +10,12 @@ import { refuseForeignClientIds, tenantOf } from './tenant.ts'
 
 const newTokenSchema = z.strictObject({
   subject: name(255),
-  roles: roleNames.optional(),
-  scopes: scopeNames.optional(),
-  tenant: name(256).optional(),
-  client: name(256).optional().describe('default: the subject of the operator'),
-  ttlSeconds: accessTokenSeconds.optional().describe("default: the policy's lifetime"),
-  format: z.enum(['jwt', 'opaque']).optional().describe('default: jwt'),
+  roles: z.optional(roleNames),
+  scopes: z.optional(scopeNames),
+  tenant: z.optional(name(256)),
+  client: z.optional(name(256)).check(z.describe('default: the subject of the operator')),
+  ttlSeconds: z.optional(accessTokenSeconds).check(z.describe("default: the policy's lifetime")),
+  format: z.optional(z.enum(['jwt', 'opaque'])).check(z.describe('default: jwt')),
 })
 
 /** Creates the call `/-/admin/tokens`. */

@@ -1,5 +1,5 @@
 /** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
-import * as z from 'zod'
+import * as z from '../../validators/zod.ts'
 import type { Operation, OperationResponse } from './operation.ts'
 
 /** A JSON Schema (draft 2020-12). */
@@ -62,22 +62,23 @@ const client = {
 /** RFC 9457, as `problem.ts` writes it. */
 const problemSchema = () =>
   z.strictObject({
-    type: z.string().describe('urn:portcullis:problem: followed by the code'),
+    type: z.string().check(z.describe('urn:portcullis:problem: followed by the code')),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
     code: z.string(),
-    requestId: z.string().optional(),
+    requestId: z.optional(z.string()),
     errors: z
-      .array(
-        z.strictObject({
-          in: z.enum(['params', 'query', 'headers', 'body']),
-          path: z.string().describe('a JSON Pointer'),
-          message: z.string(),
-        }),
+      .optional(
+        z.array(
+          z.strictObject({
+            in: z.enum(['params', 'query', 'headers', 'body']),
+            path: z.string().check(z.describe('a JSON Pointer')),
+            message: z.string(),
+          }),
+        ),
       )
-      .optional()
-      .describe('with status 422: the invalid values and the reasons'),
+      .check(z.describe('with status 422: the invalid values and the reasons')),
   })
 
 /** RFC 6749 section 5.2, as `oauth/error.ts` writes it. */
@@ -233,7 +234,7 @@ function* problemResponses(
 }
 
 function* parametersOf(
-  schema: z.ZodObject | undefined,
+  schema: z.core.$ZodObject | undefined,
   where: Parameter['in'],
 ): Generator<Parameter> {
   if (schema === undefined) return
@@ -253,7 +254,7 @@ function* parametersOf(
 }
 
 /** Returns the JSON Schema of the input (before defaults and transformations) or of the output. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+function schemaOf(schema: z.core.$ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest
 }

@@ -1,12 +1,12 @@
 /** The description of one of the gateway's own calls, for the OpenAPI document. */
-import type * as z from 'zod'
+import type { $ZodObject, $ZodType } from 'zod/v4/core'
 import type { Method } from '../../policy/policy.ts'
 
 /** A response that is not a problem. */
 export interface OperationResponse {
   readonly description: string
   /** Schema of its body, created on demand; absent: no body. */
-  readonly schema?: () => z.ZodType
+  readonly schema?: () => $ZodType
   /** Default `application/json`. */
   readonly mediaType?: string
 }
@@ -23,10 +23,10 @@ export interface Operation {
   readonly summary: string
   /** One or more paragraphs. */
   readonly description?: string
-  readonly params?: z.ZodObject
-  readonly query?: z.ZodObject
+  readonly params?: $ZodObject
+  readonly query?: $ZodObject
   readonly body?: {
-    readonly schema: z.ZodType
+    readonly schema: $ZodType
     /** Default `application/json`. */
     readonly mediaType?: string
     readonly optional?: boolean

@@ -1,47 +1,52 @@
 /** The description of the authorization server's endpoints and of the public calls. */
-import * as z from 'zod'
 import { GRANT_TYPES } from '../../oauth/client.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
+import * as z from '../../validators/zod.ts'
 import type { Operation } from './operation.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const TAG = 'OAuth'
 const OAUTH_PROBLEMS = [400, 401, 403, 405, 413, 429, 500, 503]
 const credentials = () => ({
-  client_id: z.string().optional().describe('required unless Authorization names the client'),
-  client_secret: z.string().optional(),
-  client_assertion: z.string().optional().describe('a signed JWT (RFC 7523)'),
-  client_assertion_type: z.string().optional(),
+  client_id: z
+    .optional(z.string())
+    .check(z.describe('required unless Authorization names the client')),
+  client_secret: z.optional(z.string()),
+  client_assertion: z.optional(z.string()).check(z.describe('a signed JWT (RFC 7523)')),
+  client_assertion_type: z.optional(z.string()),
 })
 
 const tokenForm = () =>
   z.looseObject({
     grant_type: z.enum(GRANT_TYPES),
     scope: z
-      .string()
-      .optional()
-      .describe('scopes to request, separated by spaces; default: all that can be granted'),
-    resource: z.string().optional().describe('audience of the token (RFC 8707)'),
-    audience: z.string().optional(),
-    refresh_token: z.string().optional(),
-    subject_token: z.string().optional().describe('access token or ID token of a login (RFC 8693)'),
-    subject_token_type: z.string().optional(),
-    requested_token_type: z.string().optional(),
+      .optional(z.string())
+      .check(
+        z.describe('scopes to request, separated by spaces; default: all that can be granted'),
+      ),
+    resource: z.optional(z.string()).check(z.describe('audience of the token (RFC 8707)')),
+    audience: z.optional(z.string()),
+    refresh_token: z.optional(z.string()),
+    subject_token: z
+      .optional(z.string())
+      .check(z.describe('access token or ID token of a login (RFC 8693)')),
+    subject_token_type: z.optional(z.string()),
+    requested_token_type: z.optional(z.string()),
     ...credentials(),
   })
 const tokenResponse = () =>
   z.looseObject({
     access_token: z.string(),
     token_type: z.enum(['Bearer', 'DPoP']),
-    expires_in: z.int().describe('seconds'),
-    scope: z.string().optional(),
-    refresh_token: z.string().optional(),
-    issued_token_type: z.string().optional(),
+    expires_in: z.int().check(z.describe('seconds')),
+    scope: z.optional(z.string()),
+    refresh_token: z.optional(z.string()),
+    issued_token_type: z.optional(z.string()),
   })
 const presentedToken = () =>
   z.looseObject({
     token: z.string(),
-    token_type_hint: z.string().optional(),
+    token_type_hint: z.optional(z.string()),
     ...credentials(),
   })
 
@@ -96,7 +101,7 @@ export const oauthOperations = (): readonly Operation[] => [
   },
 ]
 
-const document = (description: string, schema: () => z.ZodType, mediaType?: string) => ({
+const document = (description: string, schema: () => z.core.$ZodType, mediaType?: string) => ({
   200: { description, schema, ...(mediaType !== undefined && { mediaType }) },
 })
 const readiness = (status: string) =>
