@@ -2,10 +2,7 @@
 
 import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
 import { importKeys } from '../../src/tokens/key-ring.ts'
-import {
-  DEFAULT_KEY_SET_TIMEOUT_MS,
-  DEFAULT_MAX_KEY_SET_BYTES,
-} from '../../src/tokens/key-set-source.ts'
+import { DEFAULT_KEY_SET_TIMEOUT_MS, MAX_KEY_SET_BYTES } from '../../src/tokens/key-set-source.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 
 /**
@@ -45,7 +42,7 @@ async function whyNot(
       await response.body?.cancel()
       return `responds with status ${response.status}${hintFor(response.status)}`
     }
-    text = await boundedText(response.body, DEFAULT_MAX_KEY_SET_BYTES)
+    text = await boundedText(response.body, MAX_KEY_SET_BYTES)
   } catch (error) {
     if (timeout.aborted) return `does not respond within ${DEFAULT_KEY_SET_TIMEOUT_MS} ms`
     return error instanceof BodyRefused ? REFUSED[error.check] : unreachable(error as Error)
@@ -54,7 +51,7 @@ async function whyNot(
 }
 
 const REFUSED = {
-  length: `responds with more than ${DEFAULT_MAX_KEY_SET_BYTES} bytes`,
+  length: `responds with more than ${MAX_KEY_SET_BYTES} bytes`,
   encoding: 'responds with text that is not UTF-8',
 } as const
 

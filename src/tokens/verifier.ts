@@ -6,13 +6,9 @@ import type { IssuerConfig } from '../validators/environment.ts'
 import { principalFrom } from './claims.ts'
 import { own, readHeader, readPayload, verifySignature } from './jws.ts'
 import type { VerificationKey } from './key-ring.ts'
-import {
-  createInlineKeySet,
-  createRemoteKeySet,
-  type KeySet,
-  type RemoteKeySetOptions,
-} from './key-set.ts'
+import { createInlineKeySet, type KeySet } from './key-set.ts'
 import { rejected } from './rejection.ts'
+import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
 
 export interface TokenVerifierOptions {
   /** The trusted issuers. Tokens of other issuers are refused without verification. */
@@ -24,18 +20,13 @@ export interface TokenVerifierOptions {
   readonly ownIssuer?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /**
-   * Size of the cache of verified tokens, in bytes. Default 16 MiB, some 10,000 tokens; 0 disables
-   * it.
-   */
+  /** Size of the cache of verified tokens. Default 16 MiB, some 10,000 tokens; 0 disables it. */
   readonly maxCachedBytes?: number
   /** Counts hits and misses. */
   readonly tally?: Tally | undefined
-  /** How key sets are downloaded and cached; see `createRemoteKeySet`. */
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
 }
 
-/** A verifier that also reports whether it is ready. */
 export interface ReadyTokenVerifier extends TokenVerifier {
   /** Resolves when every issuer has keys. Throws `Unavailable` if one has none. */
   ready(waitUntil?: WaitUntil): Promise<void>
@@ -121,7 +112,7 @@ function keySetOf(
   throw new Misconfigured('The token verifier', [`${issuer}: has neither jwks nor jwksUri`])
 }
 
-/** Normalizes a media type: in lower case, without `application/` (RFC 7515 section 4.1.9). */
+/** Normalizes a media type (RFC 7515 section 4.1.9). */
 function mediaType(typ: string): string {
   return typ.toLowerCase().replace(/^application\//, '')
 }
@@ -137,7 +128,7 @@ const ENTRY_BYTES = 512
 const BYTES_PER_CHARACTER = 2
 export const MAX_CACHED_SECONDS = 300
 
-/** Returns the approximate heap size of a cached principal, in bytes, for a text of this length. */
+/** Returns the approximate heap size of a cached principal, for a text of this length. */
 export function cachedBytes(characters: number): number {
   return ENTRY_BYTES + BYTES_PER_CHARACTER * characters
 }
@@ -151,36 +142,30 @@ export interface Verified {
   readonly expiresAtMs: number
 }
 
-export interface TokenCache {
-  /** Returns the principal of a token that is still valid, the same object each time. */
-  get(token: string, nowMs: number): Principal | undefined
-  set(token: string, verified: Verified, nowMs: number): void
-}
-
 /**
  * Creates an LRU from token to principal, bounded by its heap size. The key is the exact text of
  * the token: the grammar allows one spelling of a token, and any other text is verified by itself.
  * An entry lives until the token expires, at most 5 minutes, and only while its key set still
- * contains its key. A lookup hashes one string and reads one map: no cryptography, no JSON, no
- * promise.
+ * contains its key.
  *
  * Refused tokens are NOT cached. A sender can vary bad tokens at no cost and would fill the cache.
  * And a signature that is bad today may be valid once a key is published.
  */
-export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES): TokenCache {
+export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) {
   const entries = new LRUCache<string, Verified & { readonly untilMs: number }>({
     maxSize: maxBytes,
     sizeCalculation: (_entry, token) => cachedBytes(token.length),
   })
   return {
-    get(token, nowMs) {
+    /** Returns the principal of a token that is still valid, the same object each time. */
+    get(token: string, nowMs: number): Principal | undefined {
       const entry = entries.get(token)
       if (entry === undefined) return undefined
       if (nowMs < entry.untilMs && entry.keySet.vouches(entry.key)) return entry.principal
       entries.delete(token)
       return undefined
     },
-    set(token, verified, nowMs) {
+    set(token: string, verified: Verified, nowMs: number): void {
       const untilMs = Math.min(verified.expiresAtMs, nowMs + MAX_CACHED_SECONDS * 1000)
       entries.set(token, { ...verified, untilMs })
     },
