@@ -236,7 +236,7 @@ export {
   type AssertionSignerOptions,
   createAssertionSigner,
 } from './tokens/assertion.ts'
-export { bearerToken } from './tokens/bearer.ts'
+export { bearerToken } from './tokens/credential.ts'
 export {
   createDpopVerifier,
   type DpopProof,

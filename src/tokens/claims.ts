@@ -8,12 +8,8 @@ import { own } from './jws.ts'
 import { type ClaimName, rejected } from './rejection.ts'
 
 export interface ClaimsOptions {
-  /** Milliseconds since the epoch. */
   readonly nowMs: number
-  /**
-   * True if the issuer is this gateway. Only then is `sub_iss` read, which names the issuer of the
-   * subject.
-   */
+  /** Whether the issuer is this gateway. Only then is `sub_iss` read. */
   readonly isOwn: boolean
 }
 
@@ -21,8 +17,7 @@ export interface ClaimsOptions {
  * Checks the claims of a token with a verified signature, and returns its principal. Throws
  * `Denied`, which names the claim. A token that is bound to a key (`cnf`, RFC 7800) by anything but
  * its thumbprint (RFC 9449 section 6.1) is refused: without the proof, the binding would have no
- * effect. `sub_iss` is ignored unless the gateway is the issuer. Does NOT check `iss`, which
- * selected `issuer`, nor the proof of possession.
+ * effect. Does NOT check `iss`, which selected `issuer`, nor the proof of possession.
  */
 export async function principalFrom(
   payload: Readonly<Record<string, unknown>>,
@@ -78,7 +73,7 @@ function read(
   throw rejected(parsed.error.issues[0]?.path[0] as ClaimName, { cause: parsed.error })
 }
 
-/** Checks the times of RFC 7519 sections 4.1.4 to 4.1.6, each with the issuer's clock tolerance. */
+/** RFC 7519 sections 4.1.4 to 4.1.6. */
 function refuseTimes(
   { exp, iat, nbf }: Claims,
   { clockTolerance, maxTokenAge }: IssuerConfig,

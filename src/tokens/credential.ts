@@ -1,17 +1,15 @@
 /** Parses credentials of an `Authorization` header: the scheme, the kind and the text. */
 import { Denied } from '../errors.ts'
 import { isApiKey, looksLikeApiKey } from './api-key.ts'
-import { authorizationOf, isCompactJws, MAX_TOKEN_BYTES, refuseMalformed } from './bearer.ts'
+import { isCompactJws, MAX_TOKEN_BYTES, refuseMalformed } from './jws.ts'
 import type { ReferenceKind } from './reference.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
-
-export type CredentialKind = 'jwt' | ReferenceKind
 
 /** A credential that a caller presents. Nothing of it has been verified. */
 export interface Credential {
   /** `dpop` requires a proof of possession in addition (RFC 9449 section 7.1). */
   readonly scheme: 'bearer' | 'dpop'
-  readonly kind: CredentialKind
+  readonly kind: 'jwt' | ReferenceKind
   readonly text: string
 }
 
@@ -24,8 +22,15 @@ export interface CredentialForms {
 }
 
 const BEARER = 'Bearer '
+/** RFC 9110 section 11.1: a scheme is a token. Spaces separate it from what follows. */
+const CREDENTIALS = /^([!#$%&'*+.^_`|~\w-]+)(?: +(.*))?$/s
 /** The only accepted spelling: that of `crypto.randomUUID` (RFC 9562 section 5.4). */
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** Extracts a JWT as {@link credentialOf} does, and accepts no other kind of credential. */
+export function bearerToken(header: string | undefined): string {
+  return credentialOf(header, { references: false, dpop: false }).text
+}
 
 /**
  * Returns the text after `Bearer ` in an `Authorization` header. Returns undefined for another
@@ -40,10 +45,11 @@ export function bearerText(header: string): string | undefined {
 
 /**
  * Extracts the credential from an `Authorization` header (RFC 6750 section 2.1, RFC 9449 section
- * 7.1). No other part of the request is read. Does NOT verify the credential or look it up. Throws
- * `Denied`:
+ * 7.1). No other part of the request is read: no query, no body, no cookie. Does NOT verify the
+ * credential or look it up. Throws `Denied`:
  *
- * - `missing_token` if there is no header, or if its scheme is not accepted.
+ * - `missing_token` if there is no header, or if its scheme is not accepted. RFC 6750 section 3.1
+ *   treats an unsupported method as no authentication information.
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
  *   scheme is not followed by exactly one credential of an accepted kind.
  *
@@ -51,10 +57,17 @@ export function bearerText(header: string): string | undefined {
  * key with a correct checksum.
  */
 export function credentialOf(header: string | undefined, forms: CredentialForms): Credential {
+  if (header === undefined) throw new Denied({ code: 'missing_token' })
   // The common case comes first and without pattern captures, because every request executes it.
-  const text = header === undefined ? undefined : bearerText(header)
+  const text = bearerText(header)
   if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
-  const { scheme, token } = authorizationOf(header)
+  // Checked before any pattern runs over the header. No real client sends enough spaces to exceed
+  // this.
+  if (header.length > MAX_TOKEN_BYTES + BEARER.length) throw rejected('length')
+  const [, name, token] = CREDENTIALS.exec(header) ?? []
+  if (name === undefined) throw rejected('authorization_grammar')
+  // Schemes are compared without case (RFC 9110 section 11.1).
+  const scheme = name.toLowerCase()
   if (scheme !== 'bearer' && !(scheme === 'dpop' && forms.dpop))
     throw new Denied({ code: 'missing_token' })
   if (token === undefined) throw rejected('empty')
@@ -68,7 +81,7 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
 export function kindOf(
   text: string,
   { references }: Pick<CredentialForms, 'references'>,
-): CredentialKind {
+): Credential['kind'] {
   if (references && UUID_V4.test(text)) return 'opaque'
   if (references && looksLikeApiKey(text)) {
     if (!isApiKey(text)) throw rejected('api_key_checksum')

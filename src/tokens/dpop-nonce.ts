@@ -3,7 +3,7 @@ import { base64url } from 'jose'
 import type { SigningJwk } from './signing-keys.ts'
 
 /** A nonce changes after this time. Within it, all clients get the same one. */
-export const DPOP_NONCE_STEP_SECONDS = 60
+const STEP_SECONDS = 60
 /** A nonce is valid for at least 5 minutes and at most 6. */
 const MAX_AGE_STEPS = 5
 /** The clock of another gateway may be ahead. */
@@ -14,16 +14,6 @@ const STEP_RADIX = 36
 const HMAC = { name: 'HMAC', hash: 'SHA-256', length: 256 }
 /** Separates this use of the secret from every other one (RFC 5869 section 3.2). */
 const PURPOSE = 'portcullis dpop nonce'
-
-export interface DpopNonces {
-  /** Returns the nonce of the present minute. */
-  current(): Promise<string>
-  /**
-   * Reports whether `nonce` was created with the same secret in the last 5 minutes. The comparison
-   * takes constant time.
-   */
-  accepts(nonce: string): Promise<boolean>
-}
 
 /**
  * Returns the secret that gateways with the same keys share for nonces: the private half of the
@@ -38,28 +28,25 @@ export function nonceSecretOf(keys: readonly SigningJwk[]): string | undefined {
  * derived from the secret (HKDF), so every gateway with that secret accepts the nonce. A nonce
  * shows when a proof was made. Replays are detected by `jti`, not by the nonce.
  */
-export function createDpopNonces(secret: string, now: () => number): DpopNonces {
+export function createDpopNonces(secret: string, now: () => number) {
   const encoder = new TextEncoder()
   let hmacKey: CryptoKey | undefined
   let last: { readonly step: number; readonly nonce: string } | undefined
 
-  const currentStep = () => Math.floor(now() / (DPOP_NONCE_STEP_SECONDS * 1000))
+  const currentStep = () => Math.floor(now() / (STEP_SECONDS * 1000))
 
   async function derive(): Promise<CryptoKey> {
     const material = await crypto.subtle.importKey('raw', encoder.encode(secret), 'HKDF', false, [
       'deriveKey',
     ])
-    const hkdf = {
-      name: 'HKDF',
-      hash: 'SHA-256',
-      salt: new Uint8Array(),
-      info: encoder.encode(PURPOSE),
-    }
+    const info = encoder.encode(PURPOSE)
+    const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info }
     return crypto.subtle.deriveKey(hkdf, material, HMAC, false, ['sign', 'verify'])
   }
 
   return {
-    async current() {
+    /** Returns the nonce of the present minute. */
+    async current(): Promise<string> {
       const step = currentStep()
       if (last?.step === step) return last.nonce
       hmacKey ??= await derive()
@@ -69,7 +56,11 @@ export function createDpopNonces(secret: string, now: () => number): DpopNonces 
       last = { step, nonce }
       return nonce
     },
-    async accepts(nonce) {
+    /**
+     * Reports whether `nonce` was created with the same secret in the last 5 minutes. The
+     * comparison takes constant time.
+     */
+    async accepts(nonce: string): Promise<boolean> {
       const [, counter, mac] = NONCE.exec(nonce) ?? []
       if (counter === undefined || mac === undefined) return false
       const age = currentStep() - Number.parseInt(counter, STEP_RADIX)

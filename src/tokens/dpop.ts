@@ -4,9 +4,15 @@ import { sha256 } from '../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../errors.ts'
 import { PROOF_PREFIX } from '../redis/keys.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../validators/dpop.ts'
-import { refuseMalformed } from './bearer.ts'
+
 import { createDpopNonces } from './dpop-nonce.ts'
-import { headerOf, readHeaderMembers, readPayload, verifySignature } from './jws.ts'
+import {
+  headerOf,
+  readHeaderMembers,
+  readPayload,
+  refuseMalformed,
+  verifySignature,
+} from './jws.ts'
 import { importKeys, type VerificationKey } from './key-ring.ts'
 import type { TokenCheck } from './rejection.ts'
 
@@ -27,10 +33,7 @@ export interface DpopRequest {
   readonly method: string
   /** The URL of the request as it arrived. Its query and fragment are ignored. */
   readonly url: string
-  /**
-   * The values of all `DPoP` headers, joined by `, ` as the platform does. Undefined: no such
-   * header.
-   */
+  /** The values of all `DPoP` headers, joined by `, ` as the platform does. */
   readonly header: string | undefined
   /** The access token of the request (`ath`). Absent at the token endpoint. */
   readonly token?: string
@@ -43,9 +46,7 @@ export interface DpopVerifier {
    * is the token's. The caller must do both, by `replayKey` and `thumbprint`.
    */
   verify(request: DpopRequest): Promise<DpopProof>
-  /**
-   * Returns a nonce for the client's next proofs (RFC 9449 section 8.2). Throws without a secret.
-   */
+  /** Returns a nonce for the client's next proofs (RFC 9449 section 8.2). Throws without a secret. */
   nonce(): Promise<string>
 }
 
@@ -63,7 +64,7 @@ export interface DpopVerifierOptions {
 /** A proof arrives within milliseconds. The minute is for clients with a late clock. */
 export const MAX_PROOF_AGE_SECONDS = 60
 /** For clients with a clock that is ahead. */
-export const MAX_PROOF_AHEAD_SECONDS = 5
+const MAX_PROOF_AHEAD_SECONDS = 5
 /** The largest difference between the clocks of two gateways. */
 const MAX_GATEWAY_SKEW_SECONDS = 15
 /** From the first moment at which one gateway accepts a proof to the last at which another does. */
@@ -71,10 +72,8 @@ export const PROOF_REPLAY_TTL_SECONDS =
   MAX_PROOF_AHEAD_SECONDS + MAX_PROOF_AGE_SECONDS + MAX_GATEWAY_SKEW_SECONDS
 
 /**
- * Creates the verifier of an isolate. It performs every check of RFC 9449 section 4.3 except two:
- * that a proof is new, and that its key is the token's. These need the store and the token, so the
- * caller performs them. Without a secret there are no nonces, and the nonce of a proof is ignored.
- * Throws `Misconfigured` if nonces are required without a secret.
+ * Creates the verifier of an isolate. Without a secret there are no nonces, and the nonce of a proof
+ * is ignored. Throws `Misconfigured` if nonces are required without a secret.
  */
 export function createDpopVerifier({
   publicUrl,
@@ -105,9 +104,8 @@ export function createDpopVerifier({
 
   async function refuseNonce(nonce: string | undefined): Promise<void> {
     if (nonces === undefined) return
-    const isGood = nonce === undefined ? !nonceRequired : await nonces.accepts(nonce)
-    if (isGood) return
-    throw new Denied({ code: 'use_dpop_nonce', nonce: await nonces.current() })
+    const isAccepted = nonce === undefined ? !nonceRequired : await nonces.accepts(nonce)
+    if (!isAccepted) throw new Denied({ code: 'use_dpop_nonce', nonce: await nonces.current() })
   }
 
   return {
@@ -137,23 +135,14 @@ export function createDpopVerifier({
 }
 
 /** The check of RFC 9449 section 4.3 that a proof failed. Never sent to the client. */
-export type DpopCheck =
-  | 'missing'
-  | 'multiple'
-  | 'jwk'
-  /** The member or rule that makes the key unusable. */
-  | `jwk_${string}`
-  | keyof DpopClaims
-  /** The checks that apply to every token. */
-  | TokenCheck
+type DpopCheck = 'missing' | 'multiple' | 'jwk' | `jwk_${string}` | keyof DpopClaims | TokenCheck
 
-/** Creates the refusal of a proof. `cause` is for debuggers and never leaves the process. */
-export function dpopRejected(check: DpopCheck, options?: ErrorOptions): Denied {
+function dpopRejected(check: DpopCheck, options?: ErrorOptions): Denied {
   return new Denied({ code: 'invalid_dpop_proof', check }, options)
 }
 
 /** Converts the refusal of a token to that of a proof. Returns any other error unchanged. */
-export function asDpopRejection(error: unknown): unknown {
+function asDpopRejection(error: unknown): unknown {
   if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') return error
   return new Denied({ code: 'invalid_dpop_proof', check: error.denial.check }, { cause: error })
 }
@@ -188,23 +177,10 @@ function pathOf({ pathname }: URL): string {
   })
 }
 
-/** A public key from the header of a proof. */
-export interface ProofKey {
-  /** base64url SHA-256 thumbprint (RFC 7638). */
+/** A public key from the header of a proof, and its thumbprint. */
+interface ProofKey {
   readonly thumbprint: string
   readonly key: VerificationKey
-}
-
-export interface ProofKeys {
-  /**
-   * Reads a proof's protected header and imports its key. The key must be public, asymmetric, for
-   * exactly the proof's algorithm, and as strong as keys of issuers must be (see `sortKeys`). RSA
-   * keys have at most 4096 bits. Throws `Denied`, with `token_rejected` for some of the failures.
-   * Does NOT verify the signature.
-   */
-  find(proof: string): Promise<ProofKey>
-  /** Caches the key of a proof with a verified signature. */
-  keep(proof: string, key: ProofKey): void
 }
 
 /** An estimate of the clients that an isolate serves at a time. Each has one key. */
@@ -215,16 +191,18 @@ const MAX_KEPT_CHARS = 1_536
 /**
  * Creates a cache of proof keys. All proofs of a client have the same header text, so the key is
  * cached by that text. Parsing and importing a key costs almost as much as verifying the signature.
- * Only keys with a verified signature are cached. Results of verification are NOT cached.
+ * Results of verification are NOT cached.
  */
-export function createProofKeys(): ProofKeys {
+export function createProofKeys() {
   const kept = new LRUCache<string, ProofKey>({ max: MAX_KEYS })
   return {
-    async find(proof) {
+    /** Returns the key of a proof. Throws `Denied`. Does NOT verify the signature. */
+    async find(proof: string): Promise<ProofKey> {
       refuseMalformed(proof)
-      return kept.get(headerTextOf(proof)) ?? read(proof)
+      return kept.get(headerTextOf(proof)) ?? importProofKey(proof)
     },
-    keep(proof, key) {
+    /** Caches the key of a proof. The signature of the proof must be verified. */
+    keep(proof: string, key: ProofKey): void {
       const header = headerTextOf(proof)
       if (header.length <= MAX_KEPT_CHARS) kept.set(header, key)
     },
@@ -235,7 +213,12 @@ function headerTextOf(proof: string): string {
   return proof.slice(0, proof.indexOf('.'))
 }
 
-async function read(proof: string): Promise<ProofKey> {
+/**
+ * Imports the key in a proof's header. It must be public, asymmetric, for exactly the proof's
+ * algorithm, and as strong as keys of issuers must be (see `sortKeys`). RSA keys have at most 4096
+ * bits. Throws `Denied`, with `token_rejected` for some of the failures.
+ */
+async function importProofKey(proof: string): Promise<ProofKey> {
   const members = readHeaderMembers(proof)
   headerOf(members)
   const parsed = dpopHeader.safeParse(members)

@@ -15,13 +15,13 @@ export interface VerificationKey {
 
 export type KeyRing = ReadonlySet<VerificationKey>
 
-/** A key of a set that the gateway does not use. `check` is the reason. For logs. */
+/** A key that the gateway does not use, and the reason, for logs. */
 export interface IgnoredKey {
   readonly index: number
   readonly check: string
 }
 
-/** What a token says about its key. It is untrusted. */
+/** The members of an unverified header that select the key. */
 export interface KeyHint {
   readonly alg: string
   readonly kid: string | undefined

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bearerToken, MAX_TOKEN_BYTES } from '../../src/tokens/bearer.ts'
+import { bearerToken } from '../../src/tokens/credential.ts'
+import { MAX_TOKEN_BYTES } from '../../src/tokens/jws.ts'
 import { outcome } from './signer.ts'
 
 const GOOD = 'eyJh.eyJz.c2ln'

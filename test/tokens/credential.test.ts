@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newApiKey } from '../../src/tokens/api-key.ts'
-import { MAX_TOKEN_BYTES } from '../../src/tokens/bearer.ts'
 import { bearerText, credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
+import { MAX_TOKEN_BYTES } from '../../src/tokens/jws.ts'
 import { outcome } from './signer.ts'
 
 const JWT = 'eyJh.eyJz.c2ln'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bearerToken } from '../../src/tokens/bearer.ts'
+import { bearerToken } from '../../src/tokens/credential.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { createSigner, encode, goodClaims, issuerOf, NOW_MS, outcome } from './signer.ts'
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { bearerToken } from '../../src/tokens/bearer.ts'
+import { bearerToken } from '../../src/tokens/credential.ts'
 import { readHeader, verifySignature } from '../../src/tokens/jws.ts'
 import { createInlineKeySet } from '../../src/tokens/key-set.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { refuseMalformed } from '../../src/tokens/bearer.ts'
+import { refuseMalformed } from '../../src/tokens/jws.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { createSigner, goodClaims, issuerOf, NOW_MS, outcome, type Signer } from './signer.ts'
 

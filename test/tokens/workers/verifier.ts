@@ -3,7 +3,7 @@
 import { base64url } from 'jose'
 import { Denied, Unavailable } from '../../../src/errors.ts'
 import type { TokenVerifier } from '../../../src/identity/principal.ts'
-import { bearerToken } from '../../../src/tokens/bearer.ts'
+import { bearerToken } from '../../../src/tokens/credential.ts'
 import { edgeKeySetCache } from '../../../src/tokens/key-set-source.ts'
 import { createTokenVerifier } from '../../../src/tokens/verifier.ts'
 import { issuers } from '../../../src/validators/issuer.ts'
