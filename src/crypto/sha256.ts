@@ -1,4 +1,4 @@
-/** SHA-256 as base64url, the form that the gateway uses everywhere. */
+/** SHA-256 and HMAC-SHA-256 of texts. */
 import { base64url } from 'jose'
 
 /**
@@ -8,4 +8,12 @@ import { base64url } from 'jose'
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return base64url.encode(new Uint8Array(digest))
+}
+
+/** Imports a key and returns a function that computes the HMAC-SHA-256 of a text's UTF-8. */
+export async function hmacSha256(bytes: Uint8Array) {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
+  const key = await crypto.subtle.importKey('raw', bytes.slice(), algorithm, false, ['sign'])
+  return async (text: string): Promise<Uint8Array<ArrayBuffer>> =>
+    new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(text)))
 }

@@ -1,6 +1,7 @@
 /** OAuth clients: their data, and the port of the registry. */
 import type { JSONWebKeySet } from 'jose'
 import type { Principal } from '../identity/principal.ts'
+import { principalOfGrant } from '../tokens/access-grant.ts'
 import type { GRANT_TYPES, NewClient } from '../validators/client.ts'
 import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
 
@@ -95,4 +96,12 @@ export function mayActFor(
 ): boolean {
   if (client.tenant === undefined) return true
   return client.tenant === tenant && tenantIssuers.has(issuer)
+}
+
+/** Returns the principal of a client for the audit trail, before any token exists. */
+export function principalOfClient({ id, tenant, roles }: Client, issuer: string): Principal {
+  return principalOfGrant(
+    { subject: id, client: id, tenant, roles, scopes: [], audiences: [] },
+    issuer,
+  )
 }

@@ -5,10 +5,8 @@ import type { Principal } from '../identity/principal.ts'
 import type { RevokedBy } from '../problems/reasons.ts'
 import { secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
-import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import { principalOfGrant } from './actor.ts'
 import type { ExhaustedCounter, GrantCounter } from './exchange-limits.ts'
 
 /**
@@ -33,15 +31,6 @@ export interface GrantFacts {
   readonly values: readonly (string | null)[]
   readonly proofIsNew: boolean
   readonly exhausted: ExhaustedCounter | undefined
-}
-
-/** Returns the keys of the revocation cutoffs that will cover a token of this grant. */
-export async function revokedBeforeKeysOf(
-  grant: AccessGrant,
-  tokenIssuer: string,
-): Promise<string[]> {
-  const { revokedBefore } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
-  return revokedBefore.map(({ key }) => key)
 }
 
 /**

@@ -1,9 +1,8 @@
 /** Grants that need no other token: client credentials and refresh tokens. */
-import type { AccessGrant } from '../tokens/access-grant.ts'
+import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import { principalOfGrant } from './actor.ts'
 import { mayActFor } from './client.ts'
-import { issuableAtSeconds, refuseReplay, revokedBeforeKeysOf } from './grant-store.ts'
+import { issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
 import {

@@ -1,10 +1,10 @@
 /** Token introspection for clients and resource servers (RFC 7662). */
 
 import type { Principal } from '../identity/principal.ts'
-import type { Session } from '../tokens/access-grant.ts'
+import { principalOfGrant } from '../tokens/access-grant.ts'
+import type { Session } from '../tokens/refresh-family.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import { principalOfClient, principalOfGrant } from './actor.ts'
-import type { Client } from './client.ts'
+import { type Client, principalOfClient } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { GrantStore } from './grant-store.ts'
 import { revocationLookup } from './grant-store.ts'

@@ -1,7 +1,6 @@
 /** Reads a token of any kind that a client presents for introspection or revocation. */
 import { Denied } from '../errors.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
-import type { FoundSession, RefreshTokens } from '../tokens/access-grant.ts'
 import { principalFrom } from '../tokens/claims.ts'
 import { kindOf } from '../tokens/credential.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
@@ -13,6 +12,7 @@ import {
   type ReferenceStore,
 } from '../tokens/reference.ts'
 import { parseRefreshToken } from '../tokens/refresh-token.ts'
+import type { FoundSession, RefreshTokens } from '../tokens/refresh-tokens.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { ACCESS_TOKEN_TYPE } from '../tokens/token-issuer.ts'
 import { ownIssuer } from '../validators/issuer.ts'

@@ -1,9 +1,10 @@
 /** Revocation by the client that a token was issued to (RFC 7009): the logout. */
 import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
-import type { RefreshTokens } from '../tokens/access-grant.ts'
+import { principalOfGrant } from '../tokens/access-grant.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
+import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import { principalOfClient, principalOfGrant } from './actor.ts'
+import { principalOfClient } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { PresentedTokenReader } from './presented-token.ts'
 import type { OAuthRequest } from './token-endpoint.ts'

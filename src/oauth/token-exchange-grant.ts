@@ -5,11 +5,11 @@ import { banOf, subjectBanKey } from '../abuse/ban.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import type { AccessGrant, Session } from '../tokens/access-grant.ts'
+import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
+import type { Session } from '../tokens/refresh-family.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
-import { principalOfGrant } from './actor.ts'
 import { mayActFor } from './client.ts'
 import { type ExchangeLimits, exchangeCounters, refuseExhausted } from './exchange-limits.ts'
 import {
@@ -17,7 +17,6 @@ import {
   issuableAtSeconds,
   refuseReplay,
   revocationLookup,
-  revokedBeforeKeysOf,
 } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'

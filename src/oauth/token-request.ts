@@ -1,13 +1,9 @@
 /** Requests to the token endpoint and their responses: the types that all grants share. */
 
 import type { Principal, WaitUntil } from '../identity/principal.ts'
-import type {
-  AccessGrant,
-  IssuedToken,
-  RefreshTokens,
-  TokenIssuer,
-} from '../tokens/access-grant.ts'
+import type { AccessGrant, IssuedToken, TokenIssuer } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
+import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { Client } from './client.ts'
 import type { AuthenticatedClient } from './client-authenticator.ts'
 import type { OAuthForm } from './form.ts'

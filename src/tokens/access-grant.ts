@@ -1,23 +1,65 @@
-/** Access grants and sessions: the types and ports that grants and token issuers share. */
+/** Access grants: what an access token says about its bearer, and the port that issues it. */
+import type { Principal } from '../identity/principal.ts'
+import { revocationKeysOf } from '../revocation/revocation.ts'
 import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
+import * as z from '../validators/zod.ts'
+
+const names = z.readonly(z.array(z.string()))
 
 /** What an access token says about its bearer (RFC 9068 section 2.2). */
-export interface AccessGrant {
+export const accessGrantSchema = z.strictObject({
   /** `sub`. */
-  readonly subject: string
+  subject: z.string(),
   /** `sub_iss`: the issuer that vouches for the subject. Undefined: the gateway itself. */
-  readonly subjectIssuer?: string | undefined
+  subjectIssuer: z.optional(z.string()),
   /** `client_id`. */
-  readonly client: string
-  readonly tenant?: string | undefined
+  client: z.string(),
+  tenant: z.optional(z.string()),
   /** `sid`: the session, for tokens that a refresh token can renew. */
-  readonly session?: string | undefined
-  readonly roles: readonly string[]
-  readonly scopes: readonly string[]
-  /** `aud`, at least one. */
-  readonly audiences: readonly string[]
+  session: z.optional(z.string()),
+  roles: names,
+  scopes: names,
+  /** `aud`. */
+  audiences: z.readonly(z.array(z.string()).check(z.minLength(1))),
   /** `cnf.jkt`: thumbprint of the key that the token is bound to (RFC 9449 section 6). */
-  readonly confirmation?: string | undefined
+  confirmation: z.optional(z.string()),
+})
+
+export type AccessGrant = Readonly<z.output<typeof accessGrantSchema>>
+
+/**
+ * Returns the principal of a granted token, as `authenticate` will create it. Without `issued`, it
+ * has no token id, and its times are 0.
+ */
+export function principalOfGrant(
+  grant: AccessGrant,
+  tokenIssuer: string,
+  issued?: IssuedToken,
+): Principal {
+  return {
+    issuer: grant.subjectIssuer ?? tokenIssuer,
+    tokenIssuer,
+    subject: grant.subject,
+    client: grant.client,
+    tenant: grant.tenant,
+    session: grant.session,
+    roles: grant.roles,
+    scopes: grant.scopes,
+    tokenId: issued?.tokenId,
+    tokenIdHash: issued?.tokenIdHash,
+    confirmation: grant.confirmation,
+    issuedAtSeconds: issued?.issuedAtSeconds ?? 0,
+    expiresAtSeconds: issued?.expiresAtSeconds ?? 0,
+  }
+}
+
+/** Returns the keys of all revocation cutoffs that will cover a token of this grant. */
+export async function revokedBeforeKeysOf(
+  grant: AccessGrant,
+  tokenIssuer: string,
+): Promise<string[]> {
+  const { revokedBefore } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
+  return revokedBefore.map(({ key }) => key)
 }
 
 export type TokenFormat = 'jwt' | 'opaque'
@@ -31,20 +73,13 @@ export type TokenSeed = Uint8Array
 export interface IssueOptions {
   /** Default `jwt`. */
   readonly format?: TokenFormat | undefined
-  /**
-   * The algorithm of the signature: the first active signing key with it signs. Default: the first
-   * active key.
-   */
+  /** The first active signing key with this algorithm signs. Default: the first active key. */
   readonly algorithm?: SigningAlgorithm | undefined
-  /** Life of the token, in seconds. Default: as configured. */
+  /** Life of the token. Default: as configured. */
   readonly ttlSeconds?: number | undefined
   /** The end of the session, in seconds since the epoch. The token never lives longer. */
   readonly notAfterSeconds?: number | undefined
-  /**
-   * The seed from which, together with the grant, the token's id and an opaque token are derived.
-   * The `seed` of a {@link Rotation} gives a retry with the same grant the same values. Default:
-   * random.
-   */
+  /** With the same seed, a retry with the same grant gets the same token id. Default: random. */
   readonly seed?: TokenSeed | undefined
   /** `iat`, whole seconds since the epoch. Default: now. */
   readonly issuedAtSeconds?: number | undefined
@@ -70,68 +105,4 @@ export interface IssuedToken {
  */
 export interface TokenIssuer {
   issue(grant: AccessGrant, options?: IssueOptions): Promise<IssuedToken>
-}
-
-/** A login that refresh tokens extend. */
-export interface Session {
-  /** `sid`: a UUID. */
-  readonly id: string
-  /** The most that any token of this session may be granted. */
-  readonly grant: AccessGrant
-  /**
-   * The start of the session, in whole seconds since the epoch. A revocation cutoff at or after it
-   * ends the session.
-   */
-  readonly startedAtSeconds: number
-  /** The absolute end of the session, in seconds since the epoch. Nothing extends it. */
-  readonly expiresAtSeconds: number
-}
-
-/** The session of a refresh token, and the state of that token. */
-export interface FoundSession {
-  readonly session: Session
-  /**
-   * True for the current token, and for the previous one in its grace period. A refresh with any
-   * other token ends the session.
-   */
-  readonly live: boolean
-}
-
-/** The result of a refresh. A retry within the grace period gets the same values. */
-export interface Rotation {
-  readonly refreshToken: string
-  /**
-   * The seed of the new access token. Pass it to `TokenIssuer.issue` unchanged, with
-   * `issuedAtSeconds`.
-   */
-  readonly seed: TokenSeed
-  /** At or after the start of the session, whatever the clock says. */
-  readonly issuedAtSeconds: number
-}
-
-/**
- * Port: refresh tokens (RFC 6749 section 6, RFC 9700 section 4.14.2). `inspect` and `rotate` throw
- * `Denied` with `oauth_refused` / `invalid_grant`. All methods throw `Unavailable` if the store is
- * not available.
- */
-export interface RefreshTokens {
-  /** Creates a refresh family and returns its first refresh token. */
-  open(session: Session): Promise<string>
-  /**
-   * Returns the session of a token, and whether the token itself is still good. Changes nothing.
-   * Returns undefined if the token is malformed or unknown, or if the session has ended.
-   */
-  find(refreshToken: string): Promise<FoundSession | undefined>
-  /**
-   * Returns the session of a live token that `client` presents, without using the token. Reuse of a
-   * used token ends the family. A token of another client is refused and changes nothing.
-   */
-  inspect(refreshToken: string, client: string): Promise<Session>
-  /**
-   * Uses a token and returns its successor, in one atomic step. Refuses if a revocation cutoff
-   * covers the session. Reuse ends the family and, by a cutoff of the session, its access tokens.
-   */
-  rotate(refreshToken: string, session: Session): Promise<Rotation>
-  /** Ends a token's family and the session's access tokens. Does nothing for an unknown token. */
-  end(refreshToken: string): Promise<void>
 }

@@ -1,26 +1,22 @@
 /** Refresh families: the stored data of a session, its states, and the port of the store. */
-import { REFRESH_FAMILY_PREFIX } from '../redis/keys.ts'
-import { type RevokedBeforeKind, revokedBeforeKey } from '../revocation/revocation.ts'
-import * as z from '../validators/zod.ts'
-import type { Session } from './access-grant.ts'
 
-/** A {@link Session} as it is stored, as JSON. */
+import { REFRESH_FAMILY_PREFIX } from '../redis/keys.ts'
+import * as z from '../validators/zod.ts'
+import { accessGrantSchema } from './access-grant.ts'
+
+/** A login that refresh tokens extend. */
 export const sessionSchema = z.strictObject({
+  /** `sid`: a UUID. */
   id: z.string(),
-  grant: z.strictObject({
-    subject: z.string(),
-    subjectIssuer: z.optional(z.string()),
-    client: z.string(),
-    tenant: z.optional(z.string()),
-    session: z.optional(z.string()),
-    roles: z.array(z.string()),
-    scopes: z.array(z.string()),
-    audiences: z.array(z.string()).check(z.minLength(1)),
-    confirmation: z.optional(z.string()),
-  }),
+  /** The most that any token of this session may be granted. */
+  grant: accessGrantSchema,
+  /** Whole seconds since the epoch. A revocation cutoff at or after it ends the session. */
   startedAtSeconds: z.int(),
+  /** The absolute end of the session, in seconds since the epoch. Nothing extends it. */
   expiresAtSeconds: z.number(),
 })
+
+export type Session = Readonly<z.output<typeof sessionSchema>>
 
 /** A family as it is stored. */
 export interface RefreshFamily {
@@ -29,26 +25,23 @@ export interface RefreshFamily {
   readonly current: string
   /** The token before `current` and the time of its use. Undefined before the first use. */
   readonly previous: { readonly hash: string; readonly rotatedAtMs: number } | undefined
-  /**
-   * True if the family was ended, by a call or by the reuse of a token. None of its tokens is
-   * valid.
-   */
+  /** Whether a call or the reuse of a token has ended the family: no token is valid any more. */
   readonly ended: boolean
 }
 
-/** The state of a presented token in its family. */
-export type Standing = 'current' | 'previous' | 'reused' | 'ended'
-
 /**
- * Returns the state of a token. `previous`: the token was used, but so recently that this may be
- * the retry of a client that did not receive the response. `reused`: the token was used before, or
- * is not of this family. The script of `rotate` decides by the same rule.
+ * The status of a presented token in its family. `previous`: the token was used, but so recently
+ * that this may be the retry of a client that did not receive the response. `reused`: the token was
+ * used before, or is not of this family.
  */
-export function standingOf(
+export type RefreshTokenStatus = 'current' | 'previous' | 'reused' | 'ended'
+
+/** Returns the status of a token. The script of `rotate` decides by the same rule. */
+export function statusOf(
   family: RefreshFamily,
   hash: string,
   { nowMs, graceMs }: { readonly nowMs: number; readonly graceMs: number },
-): Standing {
+): RefreshTokenStatus {
   if (family.ended) return 'ended'
   if (hash === family.current) return 'current'
   const { previous } = family
@@ -62,10 +55,7 @@ export interface FamilyEnd {
   readonly revokedBeforeKey: string
   /** Access tokens issued at or before this second are revoked. Whole seconds since the epoch. */
   readonly revokedBeforeSeconds: number
-  /**
-   * How long the cutoff is needed, in seconds: the longest life of an access token, plus the clock
-   * tolerance.
-   */
+  /** The longest life of an access token, plus the clock tolerance. */
   readonly revokedBeforeTtlSeconds: number
 }
 
@@ -114,32 +104,4 @@ export interface RefreshFamilies {
 /** Returns the key of a family. */
 export function refreshFamilyKey(familyHash: string): string {
   return REFRESH_FAMILY_PREFIX + familyHash
-}
-
-/**
- * Returns the key of the cutoff that revokes the access tokens of a session. `tokenIssuer` is the
- * gateway.
- */
-export function sessionRevokedBeforeKey(session: Session, tokenIssuer: string): Promise<string> {
-  return revokedBeforeKey('session', tokenIssuer, session.id)
-}
-
-/**
- * Returns the keys of all revocation cutoffs that end a session: its own, that of its client, and
- * those of its tenant and subject. For the last two, both the gateway and the issuer that vouches
- * for the subject apply.
- */
-export function sessionRevokedBeforeKeys(session: Session, tokenIssuer: string): Promise<string[]> {
-  const { subject, subjectIssuer = tokenIssuer, client, tenant } = session.grant
-  const covering: (readonly [RevokedBeforeKind, string, string | undefined])[] = [
-    ['session', tokenIssuer, session.id],
-    ['client', tokenIssuer, client],
-  ]
-  for (const issuer of new Set([subjectIssuer, tokenIssuer]))
-    covering.push(['tenant', issuer, tenant], ['subject', issuer, subject])
-  return Promise.all(
-    covering.flatMap(([kind, issuer, value]) =>
-      value === undefined ? [] : [revokedBeforeKey(kind, issuer, value)],
-    ),
-  )
 }

@@ -4,6 +4,7 @@
  */
 import { base64url } from 'jose'
 import type { RandomBytes } from '../crypto/random.ts'
+import { hmacSha256 } from '../crypto/sha256.ts'
 import type { TokenSeed } from './access-grant.ts'
 import { credentialHash } from './reference.ts'
 
@@ -13,7 +14,6 @@ const NONCE_BYTES = 16
 /** Canonical: the unused bits of the last character of each part must be zero. */
 const REFRESH_TOKEN = /^([\w-]{21}[AQgw])\.[\w-]{42}[AEIMQUYcgkosw048]$/
 
-/** A refresh token and its hashes. */
 export interface RefreshToken {
   readonly text: string
   /** base64url SHA-256 of the family. The family is stored under this hash. */
@@ -22,15 +22,9 @@ export interface RefreshToken {
   readonly hash: string
 }
 
-/** The values that replace a used token. */
-export interface Successor {
-  readonly refreshToken: RefreshToken
-  readonly seed: TokenSeed
-}
-
 /** Creates the first refresh token of a new family. */
 export function firstRefreshToken(random: RandomBytes): Promise<RefreshToken> {
-  return known(part(random(FAMILY_BYTES)), part(random(SECRET_BYTES)))
+  return tokenOf(base64url.encode(random(FAMILY_BYTES)), random(SECRET_BYTES))
 }
 
 /**
@@ -39,40 +33,35 @@ export function firstRefreshToken(random: RandomBytes): Promise<RefreshToken> {
  */
 export async function parseRefreshToken(text: string): Promise<RefreshToken | undefined> {
   const family = REFRESH_TOKEN.exec(text)?.[1]
-  if (family === undefined) return undefined
-  return known(family, text.slice(family.length + 1))
+  return family === undefined ? undefined : hashed(family, text)
 }
 
 /** Creates a nonce, which makes each successor of the same token different. It is not secret. */
 export function newNonce(random: RandomBytes): string {
-  return part(random(NONCE_BYTES))
+  return base64url.encode(random(NONCE_BYTES))
 }
 
 /**
  * Derives the successor of `token` for a nonce: HMAC-SHA-256 with the token's text as the key. Only
  * the holder of the token can compute its successor, and a retry computes the same one. The nonce
- * is stored, but useless without the token.
+ * is stored, but useless without the token. Returns the seed of the new access token as well.
  */
-export async function successorOf(token: RefreshToken, nonce: string): Promise<Successor> {
-  const bytes = new TextEncoder().encode(token.text)
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-  const key = await crypto.subtle.importKey('raw', bytes, algorithm, false, ['sign'])
-  const derive = async (purpose: string) =>
-    new Uint8Array(
-      await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(`${purpose} ${nonce}`)),
-    )
+export async function successorOf(
+  token: RefreshToken,
+  nonce: string,
+): Promise<{ readonly refreshToken: RefreshToken; readonly seed: TokenSeed }> {
+  const derive = await hmacSha256(new TextEncoder().encode(token.text))
   const [family = ''] = token.text.split('.')
   return {
-    refreshToken: await known(family, part(await derive('refresh_token'))),
-    seed: await derive('access_token'),
+    refreshToken: await tokenOf(family, await derive(`refresh_token ${nonce}`)),
+    seed: await derive(`access_token ${nonce}`),
   }
 }
 
-async function known(family: string, secret: string): Promise<RefreshToken> {
-  const text = `${family}.${secret}`
-  return { text, familyHash: await credentialHash(family), hash: await credentialHash(text) }
+function tokenOf(family: string, secret: Uint8Array): Promise<RefreshToken> {
+  return hashed(family, `${family}.${base64url.encode(secret)}`)
 }
 
-function part(bytes: Uint8Array): string {
-  return base64url.encode(bytes)
+async function hashed(family: string, text: string): Promise<RefreshToken> {
+  return { text, familyHash: await credentialHash(family), hash: await credentialHash(text) }
 }

@@ -1,17 +1,10 @@
 /** Sessions that refresh tokens extend (RFC 6749 section 6, RFC 9700 section 4.14.2). */
 
-import { type RandomBytes, randomBytes } from '../crypto/random.ts'
+import { randomBytes } from '../crypto/random.ts'
 import type { Denied } from '../errors.ts'
-import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
-import type { RefreshTokens, Session } from './access-grant.ts'
-import {
-  type FamilyEnd,
-  type RefreshFamilies,
-  type RefreshFamily,
-  sessionRevokedBeforeKey,
-  sessionRevokedBeforeKeys,
-  standingOf,
-} from './refresh-family.ts'
+import { REVOCATION_MARGIN_SECONDS, revokedBeforeKey } from '../revocation/revocation.ts'
+import { revokedBeforeKeysOf, type TokenSeed } from './access-grant.ts'
+import { type FamilyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
 import {
   firstRefreshToken,
   newNonce,
@@ -25,25 +18,43 @@ export interface RefreshTokensOptions {
   readonly store: RefreshFamilies
   /** The gateway's public URL: the issuer of the sessions. */
   readonly issuer: string
-  /**
-   * The grace period: how long a used token is accepted again, for a retry. 0 leaves almost no
-   * time.
-   */
+  /** How long a used token is accepted again, for a retry. 0 leaves almost no time. */
   readonly graceSeconds: number
   /** The longest life of an access token of a session. */
   readonly maxAccessTokenSeconds: number
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Default: the platform's CSPRNG. */
-  readonly random?: RandomBytes
 }
+
+/** The session of a refresh token, and the state of that token. */
+export interface FoundSession {
+  readonly session: Session
+  /**
+   * True for the current token, and for the previous one in its grace period. A refresh with any
+   * other token ends the session.
+   */
+  readonly live: boolean
+}
+
+/** The result of a refresh. A retry within the grace period gets the same values. */
+export interface Rotation {
+  readonly refreshToken: string
+  /** Pass it to `TokenIssuer.issue` unchanged, with `issuedAtSeconds`. */
+  readonly seed: TokenSeed
+  /** At or after the start of the session, whatever the clock says. */
+  readonly issuedAtSeconds: number
+}
+
+export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 /**
  * Creates the refresh tokens. A refresh token is valid for one use. Its successor is an HMAC with
  * the token as the key. A retry within the grace period therefore gets the same successor, although
  * only hashes are stored. A later reuse means that two parties have the token, so the session ends
  * for both. A session ends when either the gateway's clock or the store's clock reaches its end.
- * `inspect` checks which client presents a token. `rotate` and `end` do NOT.
+ *
+ * `inspect` and `rotate` throw `Denied` with `oauth_refused` / `invalid_grant`. All methods throw
+ * `Unavailable` if the store is not available.
  */
 export function createRefreshTokens({
   store,
@@ -51,8 +62,7 @@ export function createRefreshTokens({
   graceSeconds,
   maxAccessTokenSeconds,
   now = Date.now,
-  random = randomBytes,
-}: RefreshTokensOptions): RefreshTokens {
+}: RefreshTokensOptions) {
   const graceMs = graceSeconds * 1000
 
   /**
@@ -61,52 +71,67 @@ export function createRefreshTokens({
    */
   async function endOf(session: Session): Promise<FamilyEnd> {
     return {
-      revokedBeforeKey: await sessionRevokedBeforeKey(session, issuer),
+      revokedBeforeKey: await revokedBeforeKey('session', issuer, session.id),
       revokedBeforeSeconds: Math.ceil(session.expiresAtSeconds),
       revokedBeforeTtlSeconds: maxAccessTokenSeconds + REVOCATION_MARGIN_SECONDS,
     }
   }
 
   return {
-    async open(session) {
+    /** Creates a refresh family and returns its first refresh token. */
+    async open(session: Session): Promise<string> {
       const ttlSeconds = session.expiresAtSeconds - now() / 1000
       if (ttlSeconds <= 0) throw new RangeError('refresh tokens: the session has ended already')
-      const token = await firstRefreshToken(random)
+      const token = await firstRefreshToken(randomBytes)
       const family = { session, current: token.hash, previous: undefined, ended: false }
       await store.open(token.familyHash, family, ttlSeconds)
       return token.text
     },
 
-    async find(refreshToken) {
+    /**
+     * Returns the session of a token. Changes nothing. Returns undefined if the token is malformed
+     * or unknown, or if the session has ended.
+     */
+    async find(refreshToken: string): Promise<FoundSession | undefined> {
       const token = await parseRefreshToken(refreshToken)
       const family = token && (await store.find(token.familyHash))
       if (token === undefined || family === undefined) return undefined
       const { session } = family
       const nowMs = now()
-      const standing = standingOf(family, token.hash, { nowMs, graceMs })
-      if (standing === 'ended' || isExpired(session, nowMs)) return undefined
-      return { session, live: standing !== 'reused' }
+      const status = statusOf(family, token.hash, { nowMs, graceMs })
+      if (status === 'ended' || isExpired(session, nowMs)) return undefined
+      return { session, live: status !== 'reused' }
     },
 
-    async inspect(refreshToken, client) {
+    /**
+     * Returns the session of a live token that `client` presents, without using the token. Reuse of
+     * a used token ends the family. A token of another client is refused and changes nothing.
+     */
+    async inspect(refreshToken: string, client: string): Promise<Session> {
       const token = await read(refreshToken)
       const family = await store.find(token.familyHash)
       if (family === undefined) throw refused('unknown')
       if (family.session.grant.client !== client) throw refused('of_another_client')
       const nowMs = now()
-      const standing = standingOf(family, token.hash, { nowMs, graceMs })
-      if (standing === 'reused') await store.end(token.familyHash, await endOf(family.session))
-      if (standing === 'reused' || standing === 'ended') throw refused(standing)
-      refuseExpired(family.session, nowMs)
+      const status = statusOf(family, token.hash, { nowMs, graceMs })
+      if (status === 'reused') await store.end(token.familyHash, await endOf(family.session))
+      if (status === 'reused' || status === 'ended') throw refused(status)
+      if (isExpired(family.session, nowMs)) throw refused('expired')
       return family.session
     },
 
-    async rotate(refreshToken, session) {
+    /**
+     * Uses a token and returns its successor, in one atomic step. Refuses if a revocation cutoff
+     * covers the session. Reuse ends the family and, by a cutoff of the session, its access tokens.
+     * Does NOT check the client: `inspect` does.
+     */
+    async rotate(refreshToken: string, session: Session): Promise<Rotation> {
       const token = await read(refreshToken)
       const nowMs = now()
-      refuseExpired(session, nowMs)
-      const nonce = newNonce(random)
+      if (isExpired(session, nowMs)) throw refused('expired')
+      const nonce = newNonce(randomBytes)
       const own = await successorOf(token, nonce)
+      const { id, grant, startedAtSeconds } = session
       const reply = await store.rotate({
         familyHash: token.familyHash,
         presented: token.hash,
@@ -116,9 +141,9 @@ export function createRefreshTokens({
         graceMs,
         // Not before the start of the session, which may be the second after a cutoff that is later
         // than `now`.
-        issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), session.startedAtSeconds),
-        revokedBeforeKeys: await sessionRevokedBeforeKeys(session, issuer),
-        startedAtSeconds: session.startedAtSeconds,
+        issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), startedAtSeconds),
+        revokedBeforeKeys: await revokedBeforeKeysOf({ ...grant, session: id }, issuer),
+        startedAtSeconds,
         end: await endOf(session),
       })
       if (reply.outcome !== 'rotated' && reply.outcome !== 'replayed') throw refused(reply.outcome)
@@ -130,11 +155,12 @@ export function createRefreshTokens({
       }
     },
 
-    async end(refreshToken) {
+    /** Ends a token's family and the session's access tokens. Ignores an unknown token. */
+    async end(refreshToken: string): Promise<void> {
       const token = await parseRefreshToken(refreshToken)
-      if (token === undefined) return
-      const family: RefreshFamily | undefined = await store.find(token.familyHash)
-      if (family !== undefined) await store.end(token.familyHash, await endOf(family.session))
+      const family = token && (await store.find(token.familyHash))
+      if (token === undefined || family === undefined) return
+      await store.end(token.familyHash, await endOf(family.session))
     },
   }
 }
@@ -145,14 +171,8 @@ async function read(text: string): Promise<RefreshToken> {
   return token
 }
 
-/**
- * Refuses an expired session. The store deletes it at its end, but the store's clock may be late.
- */
-function refuseExpired(session: Session, nowMs: number): void {
-  if (isExpired(session, nowMs)) throw refused('expired')
-}
-
-function isExpired({ expiresAtSeconds }: Pick<Session, 'expiresAtSeconds'>, nowMs: number) {
+/** The store deletes a session at its end, but the store's clock may be late. */
+function isExpired({ expiresAtSeconds }: Session, nowMs: number): boolean {
   return nowMs >= expiresAtSeconds * 1000
 }
 

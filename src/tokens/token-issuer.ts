@@ -1,5 +1,6 @@
 import { type JWTPayload, SignJWT } from 'jose'
 import { v4 } from 'uuid'
+import { hmacSha256 } from '../crypto/sha256.ts'
 import { Misconfigured } from '../errors.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { MAX_ACCESS_TOKEN_SECONDS, MIN_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
@@ -17,23 +18,23 @@ import {
   importSigningKey,
   type SigningAlgorithm,
   type SigningJwk,
-  type SigningKey,
 } from './signing-keys.ts'
+
 /** RFC 9068 section 2.1. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt'
 
 export { MAX_ACCESS_TOKEN_SECONDS }
 
 export interface TokenIssuerOptions {
-  /** Private keys. The first active one signs, unless another algorithm is requested. */
+  /** Private keys. */
   readonly keys: readonly SigningJwk[]
   /** `iss`: the gateway's public URL. */
   readonly issuer: string
-  /** The store of the records of opaque tokens. */
+  /** Stores the records of opaque tokens. */
   readonly references: ReferenceStore
   /** Life of a token, 300 to 3600 s, unless another is requested. */
   readonly defaultTtlSeconds: number
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Milliseconds since the epoch. */
   readonly now?: () => number
 }
 
@@ -53,10 +54,7 @@ export function createTokenIssuer({
 }: TokenIssuerOptions): TokenIssuer {
   refuseLife(defaultTtlSeconds)
 
-  async function signingKey(
-    algorithm: SigningAlgorithm | undefined,
-    nowMs: number,
-  ): Promise<SigningKey> {
+  function signingKey(algorithm: SigningAlgorithm | undefined, nowMs: number) {
     const jwk = activeKey(keys, nowMs, algorithm)
     if (jwk !== undefined) return importSigningKey(jwk)
     throw new Misconfigured('SIGNING_KEYS', [
@@ -92,7 +90,6 @@ export function createTokenIssuer({
   }
 }
 
-/** Returns `iat` and `exp`, in whole seconds. */
 function times(options: IssueOptions, defaultTtlSeconds: number, nowMs: number) {
   const { ttlSeconds = defaultTtlSeconds, notAfterSeconds = Number.POSITIVE_INFINITY } = options
   refuseLife(ttlSeconds)
@@ -108,7 +105,7 @@ function refuseLife(seconds: number): void {
     throw new RangeError('token issuer: an access token lives 300 to 3600 seconds')
 }
 
-/** Returns the claims of a grant. `JSON.stringify` omits those that are undefined. */
+/** `JSON.stringify` omits claims that are undefined. */
 function claimsOf(grant: AccessGrant): JWTPayload {
   const { subject, subjectIssuer, client, roles, scopes, audiences, confirmation } = grant
   return {
@@ -147,9 +144,8 @@ function recordOf(
   }
 }
 
-/** The size of two UUIDs. */
-export const SEED_BYTES = 32
 const UUID_BYTES = 16
+const SEED_BYTES = 2 * UUID_BYTES
 
 /** Creates a random seed, for a token that no retry will request again. */
 export function randomSeed(): TokenSeed {
@@ -161,34 +157,23 @@ export function randomSeed(): TokenSeed {
  * audiences or another key gets another token, and the first token does not change. Throws
  * `RangeError` if the seed is not 32 bytes.
  */
-export async function seedOf(
+async function seedOf(
   seed: TokenSeed,
   { scopes, audiences, confirmation }: AccessGrant,
 ): Promise<TokenSeed> {
-  refuseLength(seed)
-  const said = JSON.stringify([scopes, audiences, confirmation ?? null])
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-  const key = await crypto.subtle.importKey('raw', seed.slice(), algorithm, false, ['sign'])
-  return new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(said)))
+  if (seed.length !== SEED_BYTES) throw new RangeError('token seed: must be 32 bytes')
+  const derive = await hmacSha256(seed)
+  return derive(JSON.stringify([scopes, audiences, confirmation ?? null]))
 }
 
 /**
  * Returns the UUIDs of a seed, both version 4 (RFC 9562 section 5.4), with 122 unpredictable bits
  * each. Neither reveals anything about the other if the seed is random or the output of an HMAC.
- * Throws `RangeError` if the seed is not 32 bytes.
  */
-export function seededIds(seed: TokenSeed): {
-  readonly tokenId: string
-  readonly opaqueToken: string
-} {
-  refuseLength(seed)
+export function seededIds(seed: TokenSeed) {
   // Copies, because `v4` writes the version into the given bytes.
   return {
     tokenId: v4({ random: seed.slice(0, UUID_BYTES) }),
     opaqueToken: v4({ random: seed.slice(UUID_BYTES) }),
   }
-}
-
-function refuseLength({ length }: TokenSeed): void {
-  if (length !== SEED_BYTES) throw new RangeError('token seed: must be 32 bytes')
 }

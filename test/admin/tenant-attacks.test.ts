@@ -3,11 +3,11 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { issuableSecond } from '../../src/routes/admin/grant.ts'
+import { principalOfGrant } from '../../src/tokens/access-grant.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 

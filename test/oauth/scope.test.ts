@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createAuthorizer, createScopeOfRoles } from '../../src/authorization/permissions.ts'
 import { Denied } from '../../src/errors.ts'
-import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { grantedScope } from '../../src/oauth/scope.ts'
+import { principalOfGrant } from '../../src/tokens/access-grant.ts'
 
 type Names = readonly string[]
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type RefreshFamily, standingOf } from '../../src/tokens/refresh-family.ts'
+import { type RefreshFamily, statusOf } from '../../src/tokens/refresh-family.ts'
 import { newSession } from './refreshing.ts'
 
 const ROTATED_AT_MS = 1_800_000_000_000
@@ -27,6 +27,6 @@ describe('the status of a refresh token in its family', () => {
     ['an older token of an ended family', hasEnded, 'h0', 0, 'ended'],
   ])('S36, S37: %s', (_name, of, hash, afterMs, expected) => {
     const at = { nowMs: ROTATED_AT_MS + afterMs, graceMs: 10_000 }
-    expect(standingOf(of, hash, at)).toBe(expected)
+    expect(statusOf(of, hash, at)).toBe(expected)
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
-import type { RefreshTokens, Rotation } from '../../src/tokens/access-grant.ts'
+import type { RefreshTokens, Rotation } from '../../src/tokens/refresh-tokens.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { GATEWAY } from './issuing.ts'
 import { type Clock, checkOf, GRACE_SECONDS, gateway, newClock, newSession } from './refreshing.ts'

@@ -4,13 +4,12 @@
  */
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
-import { principalOfGrant } from '../../oauth/actor.ts'
+import { issuableAtSeconds, revocationLookup } from '../../oauth/grant-store.ts'
 import {
-  issuableAtSeconds,
-  revocationLookup,
+  type AccessGrant,
+  principalOfGrant,
   revokedBeforeKeysOf,
-} from '../../oauth/grant-store.ts'
-import type { AccessGrant } from '../../tokens/access-grant.ts'
+} from '../../tokens/access-grant.ts'
 import { inputRefused } from './input.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
 import type { AdminOptions } from './stores.ts'

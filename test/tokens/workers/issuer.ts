@@ -1,10 +1,10 @@
 /** A Worker that opens sessions, refreshes them, and issues access tokens of each kind. */
 
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import type { IssueOptions, RefreshTokens, TokenIssuer } from '../../../src/tokens/access-grant.ts'
+import type { IssueOptions, TokenIssuer } from '../../../src/tokens/access-grant.ts'
 import { createReferenceStore } from '../../../src/tokens/redis/references.ts'
 import { createRefreshFamilies } from '../../../src/tokens/redis/refresh-families.ts'
-import { createRefreshTokens } from '../../../src/tokens/refresh-tokens.ts'
+import { createRefreshTokens, type RefreshTokens } from '../../../src/tokens/refresh-tokens.ts'
 import { parseSigningKeys } from '../../../src/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../../src/tokens/token-issuer.ts'
 

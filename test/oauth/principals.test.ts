@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { principalOfClient, principalOfGrant } from '../../src/oauth/actor.ts'
-import type { Client } from '../../src/oauth/client.ts'
+import { type Client, principalOfClient } from '../../src/oauth/client.ts'
+import { principalOfGrant } from '../../src/tokens/access-grant.ts'
 
 const GATEWAY = 'https://gateway.test'
 const grant = {
@@ -14,7 +14,7 @@ const grant = {
   confirmation: 'thumbprint',
 }
 
-test('the actor of a token is the subject of its grant, with the id and the times of the token', () => {
+test('the principal of a token is the subject of its grant, with the id and the times of the token', () => {
   const issued = {
     token: 'x',
     tokenId: 'token-1',
@@ -50,7 +50,7 @@ test('a subject of another issuer keeps that issuer, and its times are 0 before 
   })
 })
 
-test('the actor of a client is the client itself, with its roles and without a scope', () => {
+test('the principal of a client is the client itself, with its roles and without a scope', () => {
   const client: Client = {
     id: 'batch',
     name: 'Nightly batch',
