@@ -1,12 +1,12 @@
 /**
- * Prints which tests of a failed run may have a second try: `node .ci/again.mjs REPORT LIST`.
+ * Prints which tests of a failed run get a second attempt: `node .ci/again.mjs REPORT LIST`.
  *
  * REPORT is vitest's JSON report. LIST is a JSON array of `{ "file", "test", "reason" }`: the tests that
  * depend on the speed of the machine, by path and full name. The error stream names every failure.
  *
- * Exits with 0 only if every failure is a test of the list; it then prints a line for each:
- * the file, a tab, and a regular expression for `vitest -t`. Otherwise, and where a listed test has seen
- * what must never happen or a counterexample of fast-check, it exits with 1 and prints nothing.
+ * Exits with 0 only if every failure is a test of the list. Then it prints a line for each failure: the
+ * file, a tab, and a regular expression for `vitest -t`. Exits with 1 and prints nothing otherwise, and
+ * if a listed test reports a forbidden event or a counterexample of fast-check.
  */
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -18,7 +18,7 @@ const [, , report = '', list = ''] = process.argv
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'))
 const listed = new Set(readJson(list).map(({ file, test }) => `${file}\t${test}`))
 
-/** The failures of a file: its tests, or the file itself where it could not be loaded or prepared. */
+/** Returns the failures of a file: its tests, or the file itself if it could not be loaded. */
 function failuresOf({ name, message, assertionResults }) {
   const file = relative(process.cwd(), name)
   const failed = assertionResults.filter(({ status }) => status === 'failed')
@@ -45,7 +45,9 @@ for (const failure of failures) {
   const why = whyFinal(failure)
   isFinal ||= why !== undefined
   const [first] = failure.message.split('\n')
-  console.error(`${failure.file}: ${failure.test ?? ''}: ${first} (${why ?? 'has a second try'})`)
+  console.error(
+    `${failure.file}: ${failure.test ?? ''}: ${first} (${why ?? 'gets a second attempt'})`,
+  )
 }
 if (isFinal) process.exit(1)
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -12,10 +12,10 @@ const ENDING = '.ndjson'
 export interface ExportedChain {
   readonly extent: Required<Extent>
   /**
-   * Returns a page reader for `verifyChain`. It reads one file for each call, and then calls `ask`
-   * for the rows after the last file.
+   * Returns a page reader for `verifyChain`. It reads one file for each call, and then calls
+   * `fetchPage` for the rows after the last file.
    */
-  reader(ask?: (after: number) => Promise<ChainPage>): (after: number) => Promise<ChainPage>
+  reader(fetchPage?: (after: number) => Promise<ChainPage>): (after: number) => Promise<ChainPage>
 }
 
 interface ExportFile {
@@ -40,15 +40,16 @@ export async function readExports(paths: readonly string[]): Promise<ExportedCha
   if (first === undefined || last === undefined) throw usage('--file: no .ndjson file found')
   return {
     extent: { from: first.first, to: last.last },
-    reader(ask) {
+    reader(fetchPage) {
       let given = 0
       return async (after) => {
         const file = files[given]
-        if (file === undefined) return ask ? ask(after) : { rows: [], checkpoints: [], head: null }
+        if (file === undefined)
+          return fetchPage ? fetchPage(after) : { rows: [], checkpoints: [], head: null }
         given += 1
-        const goesOn = given < files.length || ask !== undefined
+        const hasNext = given < files.length || fetchPage !== undefined
         const page = { ...(await rowsOf(file.path)), head: null }
-        return goesOn ? { ...page, next: last.last } : page
+        return hasNext ? { ...page, next: last.last } : page
       }
     },
   }

@@ -2,7 +2,7 @@
 /** `portcullis`: the operators' command line. It stores nothing on disk. */
 import { type Command, CommanderError } from 'commander'
 import { Failure, USAGE, usage } from './failure.ts'
-import { tell } from './output.ts'
+import { printFailure } from './output.ts'
 import { createProgram } from './program.ts'
 
 /** Longer quoted text may be a misplaced credential, and is not repeated. */
@@ -43,14 +43,14 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0
-      const said = complaint(error)
-      const see = said.endsWith('.') ? ' See' : '; see'
+      const mistake = complaint(error)
+      const see = mistake.endsWith('.') ? ' See' : '; see'
       const hint = json ? '' : `${see} ${commandNamedBy(argv, program)} --help`
-      if (error.code !== HELP_SHOWN) tell(usage(said + hint), json)
+      if (error.code !== HELP_SHOWN) printFailure(usage(mistake + hint), json)
       return USAGE
     }
     if (!(error instanceof Failure)) throw error
-    tell(error, json)
+    printFailure(error, json)
     return error.exitCode
   }
 }

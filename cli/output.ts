@@ -64,7 +64,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
  * Writes a failure to stderr. With `--json`: `{"error":{code,detail,requestId}}`, and `errors` and
  * `retryAfterSeconds` if present.
  */
-export function tell(failure: Failure, json: boolean): void {
+export function printFailure(failure: Failure, json: boolean): void {
   const { code, message: detail, requestId, findings, retryAfterSeconds } = failure
   if (json) {
     const more = {

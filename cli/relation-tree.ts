@@ -39,8 +39,15 @@ const indented = (lines: readonly string[]) => lines.map((line) => INDENT + line
 
 /** Returns one line for each step, indented below its parent step. */
 export function traceLines({ outcome, why, rule, node, tuple, note, steps }: TraceStep): string[] {
-  const told = [outcome, why && `(${why})`, rule, node, tuple && `by ${tuple}`, note && `[${note}]`]
-  const line = visible(told.filter((part) => part !== undefined).join(' '))
+  const parts = [
+    outcome,
+    why && `(${why})`,
+    rule,
+    node,
+    tuple && `by ${tuple}`,
+    note && `[${note}]`,
+  ]
+  const line = visible(parts.filter((part) => part !== undefined).join(' '))
   return [line, ...indented(steps.flatMap(traceLines))]
 }
 

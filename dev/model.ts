@@ -12,10 +12,10 @@ Reads authorization models in OpenFGA's language, schema 1.1, and writes each on
 ${MODEL_FILE} becomes ${jsonFileOf(MODEL_FILE)}. A mistake is reported as
 FILE:LINE:COLUMN: REASON, and no JSON is written for that file.
 
-  --check   writes nothing, and fails if the JSON does not match the file
+  --check   writes nothing, and fails if the JSON does not match the model
   --help
 
-Without a FILE: ${MODEL_FILE}. Status 1: it failed; 2: wrong usage.`
+Without a FILE: ${MODEL_FILE}. Status 1: the command failed; 2: usage error.`
 
 interface ModelRequest {
   readonly check: boolean

@@ -14,7 +14,7 @@ import { keySetComplaints } from './start/key-sets.ts'
 import { requireFreePort } from './start/port.ts'
 import { untilReady } from './start/readiness.ts'
 import { openRedisRest } from './start/redis-rest.ts'
-import { keepServing, type Serving, tellOf } from './start/serving.ts'
+import { followWorkers, keepServing, type Serving } from './start/serving.ts'
 import {
   defaultPublicUrl,
   HOST,
@@ -30,11 +30,11 @@ import { complaint, startWrangler, type Wrangler } from './start/wrangler.ts'
 /**
  * Starts everything, and resolves when it is ready. Throws an `Error` that describes the problem.
  */
-async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
+async function start(requested: Settings, shutdown: Shutdown): Promise<Serving> {
   await checkModelIn(ROOT)
   const devVarsFile = join(ROOT, '.dev.vars')
-  const devVars = await prepareDevVars(devVarsFile, defaultPublicUrl(asked.port))
-  const settings = withUpstashOf(devVars, asked)
+  const devVars = await prepareDevVars(devVarsFile, defaultPublicUrl(requested.port))
+  const settings = withUpstashOf(devVars, requested)
   const unknownYet = { url: `http://${HOST}`, token: devVars.UPSTASH_REDIS_REST_TOKEN }
   // Checks the settings first. If the port is in use, a mistake in them would otherwise not be
   // reported.
@@ -62,7 +62,7 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
     signal.throwIfAborted()
     const wrangler = startWrangler(args, instance.directory)
     shutdown.defer(wrangler.stop)
-    if (settings.verbose) wrangler.follow(tell)
+    if (settings.verbose) wrangler.follow(print)
     return wrangler
   }
 
@@ -84,7 +84,7 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
       await workers.stop()
       throw error
     })
-    if (!settings.verbose) tellOf(workers, { url, signal, tell, progress })
+    if (!settings.verbose) followWorkers(workers, { url, signal, print, progress })
     return workers
   }
   progress('starting the Workers')
@@ -114,10 +114,10 @@ function withUpstashOf(devVars: DevVars, settings: Settings): Settings {
 }
 
 function progress(what: string): void {
-  tell(`portcullis: ${what}`)
+  print(`portcullis: ${what}`)
 }
 
-function tell(line: string): void {
+function print(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 

@@ -75,7 +75,7 @@ function sealerOf({ AUDIT_SIGNING_KEYS: text }: AuditEnv): CheckpointSealer {
   try {
     if (text !== undefined) signed = createCheckpointSealer(parseSigningKeys(JSON.parse(text)))
   } catch {
-    console.error('audit: AUDIT_SIGNING_KEYS is no private JWK Set; checkpoints are not signed')
+    console.error('audit: AUDIT_SIGNING_KEYS is not a private JWK Set; checkpoints are not signed')
   }
   const sealer: CheckpointSealer = (...statement) =>
     signed(...statement).catch(() => {

@@ -48,15 +48,15 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
   const isOwn = (event: TrailEvent) => options.route === undefined && isReadOfTrail(event, clientId)
   let tail: Tail | undefined
   let troubled = false
-  let told = false
+  let hasHeading = false
   for (;;) {
     try {
       tail ??= createTail(await startOf(gateway, options))
       const events = await eventsSince(gateway, options, tail.since())
       if (troubled) process.stderr.write('portcullis: the gateway responds again\n')
       troubled = false
-      if (!told) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
-      told = true
+      if (!hasHeading) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
+      hasHeading = true
       for (const event of tail.unseen(events)) {
         if (!isOwn(event)) output.result(event, line(event, EVENT_COLUMNS, EVENT_WIDTHS))
       }

@@ -37,7 +37,7 @@ export function addVerify(audit: Command): void {
       }
       const keys = options.jwks === undefined ? undefined : await keysOf(options.jwks)
       const verdict = await verdictOf(options, keys)
-      createOutput(options.json ?? false).result(verdict, told(verdict))
+      createOutput(options.json ?? false).result(verdict, textOf(verdict))
       if (!verdict.ok) process.exitCode = REFUSED
     })
 }
@@ -52,9 +52,9 @@ async function verdictOf(
     return verifyChain(files.reader(), keys, files.extent)
   }
   const { gateway } = workWith(options)
-  const ask = (after: number) => gateway.get<ChainPage>('/audit/chain', { after })
-  if (files === undefined) return verifyChain(ask, keys)
-  return verifyChain(files.reader(ask), keys, { from: files.extent.from })
+  const fetchPage = (after: number) => gateway.get<ChainPage>('/audit/chain', { after })
+  if (files === undefined) return verifyChain(fetchPage, keys)
+  return verifyChain(files.reader(fetchPage), keys, { from: files.extent.from })
 }
 
 async function keysOf(file: string) {
@@ -65,7 +65,7 @@ async function keysOf(file: string) {
   }
 }
 
-function told(verdict: Verdict): string {
+function textOf(verdict: Verdict): string {
   const { events, first, last, checkpoints, signed, sealed, findings } = verdict
   const { unchained, erased, unexplained } = verdict
   const signatures =

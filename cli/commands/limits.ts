@@ -32,7 +32,7 @@ interface LimitPage {
 }
 
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
-const WHOSE = ['<value>', 'subject, client, tenant or address, depending on the limit'] as const
+const VALUE = ['<value>', 'subject, client, tenant or address, depending on the limit'] as const
 const ISSUER = ['--issuer <issuer>', 'issuer of the value (default: all issuers)'] as const
 const LIMIT_COLUMNS = [
   'name',
@@ -56,7 +56,7 @@ export function addLimitCommands(program: Command): void {
     examples: ['portcullis limits override standard alice --requests 1000 --expires-in 7d'],
   })
     .argument(...LIMIT)
-    .argument(...WHOSE)
+    .argument(...VALUE)
     .requiredOption('--requests <count>', 'requests per window', whole)
     .option(
       '--expires-in <time>',
@@ -92,7 +92,7 @@ export function addLimitCommands(program: Command): void {
     examples: ['portcullis limits reset standard alice'],
   })
     .argument(...LIMIT)
-    .argument(...WHOSE)
+    .argument(...VALUE)
     .option(...ISSUER)
     .action(async (limit: string, value: string, options: WindowOptions) => {
       const { gateway, output } = workWith(options)
@@ -116,11 +116,11 @@ function addList(limits: Command): void {
     const page = await gateway.get<LimitPage>('/limits', pageQuery(options))
     const overrides =
       page.overrides.length > 0 ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS)}` : ''
-    const limits = page.limits.map((limit) => ({ ...limit, lease: leaseTold(limit) }))
+    const limits = page.limits.map((limit) => ({ ...limit, lease: leaseText(limit) }))
     output.result(page, table(limits, LIMIT_COLUMNS) + overrides)
     if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
   })
 }
 
-const leaseTold = ({ lease }: PolicyLimit): string | null =>
+const leaseText = ({ lease }: PolicyLimit): string | null =>
   lease ? `${lease.max} for ${lease.ttlMs} ms` : null

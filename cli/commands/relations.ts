@@ -36,7 +36,7 @@ export function addRelationCommands(program: Command): void {
     .description('tuples: which subject has which relation to which object')
   for (const [name, list, done] of [
     ['write', 'writes', 'write tuples; existing tuples stay'],
-    ['delete', 'deletes', 'delete tuples; a missing tuple is no error'],
+    ['delete', 'deletes', 'delete tuples; a missing tuple is not an error'],
   ] as const) {
     onlineCommand(relations, {
       name,

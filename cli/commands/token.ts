@@ -65,7 +65,7 @@ function addMint(token: Command): void {
 function addVerify(token: Command): void {
   onlineCommand(token, {
     name: 'verify <token>',
-    does: 'ask the gateway whether a token is valid now; exit code 1 if it is not',
+    does: 'query the gateway whether a token is valid now; exit code 1 if it is not',
     examples: [
       'portcullis token verify - < token.txt',
       'portcullis token verify --json - < token.txt',
@@ -111,7 +111,7 @@ function addDecode(token: Command): void {
       }
       const { header, claims } = decoded
       const text = [
-        'NOT VERIFIED: the signature was not checked. `portcullis token verify` asks the gateway.',
+        'NOT VERIFIED: the signature was not checked. `portcullis token verify` queries the gateway.',
         `\nheader\n${record(header)}`,
         `\nclaims\n${record(withTimes(claims))}`,
       ]

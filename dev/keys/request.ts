@@ -6,20 +6,20 @@ import { DEFAULT_SIGNING_ALGORITHM } from './key-set.ts'
 
 export const USAGE = `npm run -s keys -- <command> [options]
 
-  generate           makes a set with one new key, or one for each --alg
-  rotate             puts a new key in front: it signs in 10 minutes, and the keys that it follows
-                     verify for 65 minutes more. One deployment within 5 minutes is all it takes
-  list               tells which key signs, and which only verify
+  generate           creates a key set with one new key, or one for each --alg
+  rotate             adds a new key at the front. It signs in 10 minutes; the keys that it replaces
+                     verify for 65 more minutes. Deploy the key set once, within 5 minutes
+  list               shows which key signs, and which keys only verify
 
   --file <path>      a JWKS file, for a deployment (default: SIGNING_KEYS of .dev.vars); generate
                      prints the set for -
-  --alg <algorithm>  ${SIGNING_ALGORITHMS.join(', ')} (default: ${DEFAULT_SIGNING_ALGORITHM}, or that of the key which signs). A key
-                     follows the keys of its algorithm or, if there are none, all others
-  --force            lets generate replace keys: what they signed is then worth nothing
-  --json             lets list print JSON
+  --alg <algorithm>  ${SIGNING_ALGORITHMS.join(', ')} (default: ${DEFAULT_SIGNING_ALGORITHM}, or that of the active key). A key
+                     replaces the keys of its algorithm or, if there are none, all others
+  --force            for generate: replaces existing keys; all tokens that they signed become invalid
+  --json             for list: prints JSON
   --help
 
-Private keys are never printed, but by generate --file -. Status 1: it failed; 2: wrong usage.`
+Only generate --file - prints private keys. Status 1: the command failed; 2: usage error.`
 
 const OPTIONS = {
   file: { type: 'string' },

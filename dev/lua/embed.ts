@@ -3,7 +3,7 @@
  *
  * A line `--@include PATH`, before any code, puts that file in front, once for each script. A file
  * that another file includes is a library: scripts share its text. A line `local NAME = VALUE
- * --@inline` declares a constant whose value is inserted where the name is used; `local NAME --@inline
+ * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
  * PATH` takes the value from the export of a TypeScript module. Comments and empty lines are removed.
  */
 import { globSync, readFileSync } from 'node:fs'

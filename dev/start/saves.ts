@@ -29,15 +29,15 @@ export function watchSaves(
 ): Saves {
   let count = 0
   let waiting: (() => void)[] = []
-  function heard(name: string | null) {
+  function saved(name: string | null) {
     if (name === null || !SOURCE.test(name)) return
     count += 1
     onSave(name)
-    for (const tell of waiting.splice(0)) tell()
+    for (const resolve of waiting.splice(0)) resolve()
   }
   for (const folder of new Set(roots.flatMap(foldersBelow))) {
     try {
-      watch(folder, { signal }, (_, name) => heard(name)).on('error', ignore)
+      watch(folder, { signal }, (_, name) => saved(name)).on('error', ignore)
     } catch {
       // Ignored for the same reasons as below.
     }

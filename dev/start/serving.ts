@@ -42,14 +42,14 @@ export async function keepServing(
   /** Tries at once, because a correction may have been saved while the Workers were ending. */
   async function mended(mistake: string): Promise<Wrangler> {
     progress(mistake)
-    for (let told = mistake; ; told = '') {
+    for (let reported = mistake; ; reported = '') {
       const seen = saves.count()
       try {
         return await serveAgain()
       } catch (error) {
         signal.throwIfAborted()
         const { message } = error as Error
-        if (message !== told) progress(message)
+        if (message !== reported) progress(message)
       }
       if (saves.count() === seen)
         progress('no request is served until the mistake is corrected and saved')
@@ -69,11 +69,11 @@ export async function keepServing(
   }
 }
 
-export interface TellingOptions {
+export interface FollowOptions {
   /** URL of the gateway. */
   readonly url: string
   readonly signal: AbortSignal
-  readonly tell: (line: string) => void
+  readonly print: (line: string) => void
   readonly progress: (what: string) => void
 }
 
@@ -81,12 +81,15 @@ export interface TellingOptions {
  * Prints wrangler's unsolicited output, which is the Workers' warnings and errors. Omits what
  * `keepServing` reports itself. After a failed build, reports that requests wait.
  */
-export function tellOf(workers: Wrangler, { url, signal, tell, progress }: TellingOptions): void {
+export function followWorkers(
+  workers: Wrangler,
+  { url, signal, print, progress }: FollowOptions,
+): void {
   let isFailure = false
   let isWaiting = false
 
   /** Reports when the build works again. Until then, wrangler delays requests. */
-  async function tellWhenMended() {
+  async function reportWhenMended() {
     isWaiting = true
     progress('requests wait until the mistake is corrected')
     const answered = await fetch(`${url}/-/healthz`, { signal }).then(
@@ -101,7 +104,7 @@ export function tellOf(workers: Wrangler, { url, signal, tell, progress }: Telli
     if (signal.aborted) return
     if (/^\S/.test(line)) isFailure = FAILURE.test(line)
     if (isFailure || line.trim() === '') return
-    tell(line)
-    if (line.includes(BUILD_FAILED) && !isWaiting) void tellWhenMended()
+    print(line)
+    if (line.includes(BUILD_FAILED) && !isWaiting) void reportWhenMended()
   })
 }

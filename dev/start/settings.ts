@@ -15,33 +15,33 @@ export const USAGE = `npm start [-- --verbose]
 Runs Portcullis on this machine: Redis, the Upstash REST server over it, the demo origin, the
 audit consumer and the gateway. Ctrl-C stops all of them.
 
-  --verbose   shows everything that wrangler says
+  --verbose   prints the whole output of wrangler
   --help
 
 Environment, all optional:
   PORT                      port of the gateway (default: ${DEFAULT_PORT})
   REDIS_URL                 a Redis to use, redis://host:port (default: redis-server from the PATH,
                             else an embedded one)
-  UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use, with its
-  UPSTASH_REDIS_REST_TOKEN  token; no local Redis is needed then
-  REDIS_TIMEOUT_MS          how long it may take for an answer (default: 1000 before the
-                            REST server that is started here, 250 before Upstash)
-  ORIGIN_URL                an origin to front instead of the demo one
+  UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use; then no local Redis is started
+  UPSTASH_REDIS_REST_TOKEN  its token
+  REDIS_TIMEOUT_MS          deadline of a call to Redis (default: 1000 with the local REST server,
+                            250 with Upstash)
+  ORIGIN_URL                the origin (default: the demo origin)
   PORTCULLIS_CONFIG         another policy file (default: portcullis.config.ts)
   ISSUERS                   trusted issuers of tokens, JSON
-  PUBLIC_URL                where clients find the gateway (default: http://${HOST}:<PORT>)
-  SIGNING_KEYS              private JWKS (default: made on first use, kept in .dev.vars)
+  PUBLIC_URL                URL of the gateway for clients (default: http://${HOST}:<PORT>)
+  SIGNING_KEYS              private JWKS (default: created on first use, stored in .dev.vars)
   CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added
   METRICS_ACCESS            who may read /-/metrics: operators, or public (default: public)
   OTLP_ENDPOINT             a collector of traces (OTLP/HTTP), with OTLP_HEADERS for its credentials
-  OTLP_SAMPLE_RATIO         which share of the traces that begin here it gets (default: 1)
-  AUDIT_ADDRESSES           how the audit trail tells addresses: full, truncated or hashed
-  AUDIT_ADDRESS_KEY         the key for hashed
-  OPENFGA_URL               an OpenFGA that decides over relations, with OPENFGA_STORES (JSON, by
+  OTLP_SAMPLE_RATIO         share of new traces that are sent to it (default: 1)
+  AUDIT_ADDRESSES           form of addresses in the audit trail: full, truncated or hashed
+  AUDIT_ADDRESS_KEY         key for hashed
+  OPENFGA_URL               an OpenFGA server that checks relations, with OPENFGA_STORES (JSON, by
                             tenant) and OPENFGA_TOKEN
-  AUTHZEN_URLS              servers of AuthZEN that do (JSON, by tenant), with AUTHZEN_TOKEN and
-                            AUTHZEN_CONTEXT: refuse or ignore
-  AUTHORITY_TIMEOUT_MS      how long either may take (default: 250)`
+  AUTHZEN_URLS              AuthZEN servers that check relations (JSON, by tenant), with
+                            AUTHZEN_TOKEN and AUTHZEN_CONTEXT: refuse or ignore
+  AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)`
 
 /** Checked settings. Undefined: use the default. */
 export interface Settings {

@@ -86,7 +86,7 @@ describe('the second attempt of a failed run', () => {
       status: 0,
       tests: `${SLOW.file}\t^a slow \\(one\\)$\n`,
     })
-    expect(failures).toBe(`${SLOW.file}: ${SLOW.test}: ${late} (has a second try)\n`)
+    expect(failures).toBe(`${SLOW.file}: ${SLOW.test}: ${late} (gets a second attempt)\n`)
   })
 
   test.each([
