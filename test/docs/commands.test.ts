@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createProgram } from '../../cli/program.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, mint, type TestKey } from '../harness/issuer.ts'
 import { freePort } from '../harness/process.ts'
@@ -225,7 +226,7 @@ describe('commands that are not run, because they need an account or an argument
     expect([...new Set(named)].filter((name) => !(name in scripts))).toEqual([])
   })
 
-  test('exist in the command line, with these options', async () => {
+  test('exist in the command line, with these options', () => {
     const inline = GUIDES.flatMap((guide) =>
       [...outlineOf(readDocument(guide)).prose.matchAll(/`npx (portcullis [^`]+)`/g)].map(
         ([, command = '']) => command,
@@ -237,13 +238,27 @@ describe('commands that are not run, because they need an account or an argument
     ]
     expect(lines.length).toBeGreaterThan(8)
     for (const line of lines) {
-      const [, command = ''] = /^portcullis ([a-z-]+(?: [a-z-]+)?)/.exec(line) ?? []
-      const words = /^(revoke|check|expand)/.exec(command)?.[0] ?? command
-      const { code, output } = await terminal.run(`npx portcullis ${words} --help`)
-      expect(code, output).toBe(0)
-      expect(output).toContain(`portcullis ${words}`)
-      for (const [, option = ''] of line.matchAll(/ (--[a-z-]+)/g))
-        expect(output, line).toContain(option)
+      const { words, options } = commandOf(line)
+      expect(words.length, line).toBeGreaterThan(0)
+      for (const [option] of line.matchAll(/(?<= )--[a-z-]+/g))
+        expect(options, line).toContain(option)
     }
   })
 })
+
+/**
+ * Returns the command that a line names, and the long options of that command. A word that is not a
+ * subcommand is an argument.
+ */
+function commandOf(line: string): { words: readonly string[]; options: readonly string[] } {
+  let command = createProgram()
+  const words: string[] = []
+  for (const word of line.split(' ').slice(1)) {
+    const next = command.commands.find((candidate) => candidate.name() === word)
+    if (next === undefined) break
+    command = next
+    words.push(word)
+  }
+  expect(command.commands, `${line}: not a complete command`).toEqual([])
+  return { words, options: command.options.flatMap(({ long }) => long ?? []) }
+}
