@@ -21,7 +21,7 @@ const SLOW = [
   'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
   'test/audit/{chain,delivery,erasure,export}.test.ts',
   'test/dev/{fault-proxy,model,upstash-rest*}.test.ts',
-  'test/docs/commands.test.ts',
+  'test/docs/commands*.test.ts',
   'test/faults/{bursts,readiness,redis-breaker,workerd}.test.ts',
   'test/inspection/sdk.test.ts',
   'test/metrics/totals.test.ts',

@@ -2,27 +2,43 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
+import { type Block, blocksOf } from './blocks.ts'
 
 const IGNORED = new Set(['node_modules', '.git', '.wrangler', 'dist', 'cache', 'coverage'])
 
 /** Every Markdown file of the repository, by path from the root. */
 export const DOCUMENTS: readonly string[] = documentsBelow('').sort()
 
-/** Documents with commands that a user runs, in the order of reading. */
-export const GUIDES = [
+/** Documents about the first steps, with commands that a user runs. */
+export const FIRST_GUIDES = [
   'README.md',
   'docs/your-api.md',
   'docs/configuration.md',
-  'docs/tokens.md',
-  'docs/relations.md',
   'docs/middleware.md',
   'docs/deploy.md',
-  'docs/operate.md',
+] as const
+
+/** Documents about single features, with commands that a user runs. */
+export const FEATURE_GUIDES = [
+  'docs/tokens.md',
+  'docs/relations.md',
   'docs/audit.md',
   'docs/abuse.md',
 ] as const
 
+/** Documents about the operation of a gateway, with commands that a user runs. */
+export const OPERATION_GUIDES = ['docs/operate.md'] as const
+
+/** All documents with commands that a user runs. */
+export const GUIDES = [...FIRST_GUIDES, ...FEATURE_GUIDES, ...OPERATION_GUIDES] as const
+
+export type Guide = (typeof GUIDES)[number]
+
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+/** Returns the blocks of commands that a user runs. */
+export const commandsOf = (path: string): readonly Block[] =>
+  blocksOf(readDocument(path)).filter(({ language }) => language === 'sh')
 
 function documentsBelow(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {

@@ -1,0 +1,163 @@
+/** The tests of the commands in the README and in the guides, each guide in a checkout of its own. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey, mint, type TestKey } from '../harness/issuer.ts'
+import { freePort } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { type Block, blocksOf, patternOf, promiseAfter } from './blocks.ts'
+import { commandsOf, type Guide, readDocument } from './documents.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+
+const GATEWAY_PORT = '8787'
+const BOOKS_PORT = '9000'
+const IDP = 'https://idp.example.com'
+const UPSTASH_URL = 'https://example-12345.upstash.io'
+const UPSTASH_TOKEN = 'AbCdEfGhIjKlMnOpQrStUvWxYz'
+
+/** Run before a guide that assumes a gateway. Commands before `npm start` are not possible here. */
+const BEFORE: Partial<Record<Guide, readonly string[]>> = {
+  'docs/tokens.md': ['npm start'],
+  'docs/relations.md': ['npm start'],
+  'docs/audit.md': [
+    'npm start',
+    [
+      'TOKEN=$(npm run -s token -- --sub alice --role reader)',
+      'npx portcullis revoke subject alice',
+      `curl -s http://127.0.0.1:${GATEWAY_PORT}/orders -H "Authorization: Bearer $TOKEN"`,
+    ].join('\n'),
+  ],
+  'docs/abuse.md': ['npm start'],
+}
+
+/** Output that a document promises in words. */
+const PROMISED: readonly (readonly [command: string, output: RegExp])[] = [
+  ['portcullis revoke subject alice', /^\S+ +subject +alice +- +laptop stolen /m],
+  ['portcullis limits override standard alice', /^\S+ +standard +alice +- +1000 /m],
+  ['portcullis clients hash-secret', /^\[\{"id":"[\da-f-]{36}",.*"secretSha256":"[\w-]{43}"\}\]$/m],
+  ['portcullis bans create address', /^value +203\.0\.113\.7$/m],
+  ['portcullis audit verify', /^ok: /m],
+]
+
+/** Events that a query must find. An event reaches the database some time after its request. */
+const ON_RECORD: readonly (readonly [guide: Guide, command: string, reason: string])[] = [
+  ['docs/your-api.md', 'audit query --decision', 'token_rejected:aud'],
+  ['docs/audit.md', 'audit query --decision', 'token_revoked:subject'],
+  ['docs/audit.md', 'audit query --request-id', 'missing_token'],
+]
+const AUDIT_TRIES = 15
+
+/** Returns the statuses that a block promises in comments, and the statuses of its requests. */
+function statuses(block: Block, output: string): readonly [promised: string[], got: string[]] {
+  const promised = [...block.text.matchAll(/# (\d{3})$/gm)].map(([, status = '']) => status)
+  const got = [...output.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status = '']) => status)
+  return [promised, got]
+}
+
+/** Defines a test for each command of each guide. Commands of one guide run in their order. */
+export function testCommandsOf(guides: readonly Guide[]): void {
+  let redis: TestRedis
+  let provider: TestServer
+  let key: TestKey
+
+  beforeAll(async () => {
+    key = await createKey('idp')
+    redis = await startTestRedis()
+    provider = await startHttpServer((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' })
+      response.end(JSON.stringify({ keys: [key.publicJwk] }))
+    })
+  })
+
+  afterAll(async () => {
+    await provider?.close()
+    await redis?.close()
+  })
+
+  describe.each(guides)('the commands of %s', (guide) => {
+    const blocks = blocksOf(readDocument(guide))
+    let terminal: Terminal
+    let port: string
+
+    beforeAll(async () => {
+      port = String(await freePort())
+      terminal = await openTerminal(
+        [
+          [GATEWAY_PORT, port],
+          [BOOKS_PORT, String(await freePort())],
+          [IDP, provider.url],
+          [UPSTASH_URL, redis.url],
+          [UPSTASH_TOKEN, redis.token],
+        ],
+        {
+          PORT: port,
+          PORTCULLIS_URL: `http://127.0.0.1:${port}`,
+          // The documents assume an otherwise idle machine.
+          REDIS_TIMEOUT_MS: '5000',
+          CI: 'true',
+          NO_COLOR: '1',
+          WRANGLER_SEND_METRICS: 'false',
+        },
+      )
+      for (const command of BEFORE[guide] ?? []) {
+        const { code, output } = await terminal.run(command)
+        expect(code ?? 0, output).toBe(0)
+      }
+    })
+
+    afterAll(() => terminal?.close())
+
+    test.each(commandsOf(guide).map(({ line, text }) => [line, text.split('\n')[0]] as const))(
+      'line %i: %s',
+      async (line) => {
+        const block = blocks.find((one) => one.line === line)
+        if (block === undefined) throw new Error(`line ${line}: no block found`)
+        await writeFilesBefore(block)
+        const promise = promiseAfter(blocks, block)
+        const { code, output } = await terminal.run(block.text)
+        const fails = promise?.startsWith('portcullis:') === true
+        expect(code ?? 0, output).toBe(fails ? 1 : 0)
+        const [promised, got] = statuses(block, output)
+        expect(got, output).toEqual(promised)
+        if (promise !== undefined)
+          expect(output).toMatch(patternOf(promise.replaceAll(GATEWAY_PORT, port)))
+        if (block.text.includes('issuers.json')) await theProviderIsTrusted()
+        for (const [of, command, reason] of ON_RECORD)
+          if (of === guide && block.text.includes(command)) await itIsOnRecord(block, reason)
+        const [, pattern] = PROMISED.find(([command]) => block.text.includes(command)) ?? []
+        if (pattern !== undefined) expect(output).toMatch(pattern)
+      },
+    )
+
+    /** Writes a file that the document shows in the block before. */
+    async function writeFilesBefore(block: Block): Promise<void> {
+      const previous = blocks[blocks.indexOf(block) - 1]
+      if (previous?.language !== 'json') return
+      const text = previous.text.replaceAll(IDP, provider.url)
+      await writeFile(join(terminal.path, 'issuers.json'), text)
+    }
+
+    async function theProviderIsTrusted(): Promise<void> {
+      const statusFor = async (aud: string) => {
+        const token = await mint(key, {
+          claims: { iss: provider.url, aud },
+          header: { typ: 'JWT' },
+        })
+        const headers = { Authorization: `Bearer ${token}` }
+        return (await fetch(`http://127.0.0.1:${port}/orders`, { headers })).status
+      }
+      expect(await statusFor('https://api.example.com')).toBe(200)
+      expect(await statusFor('https://other.example.com')).toBe(401)
+    }
+
+    async function itIsOnRecord(block: Block, reason: string): Promise<void> {
+      let output = ''
+      for (let tries = 0; tries < AUDIT_TRIES; tries++) {
+        output = (await terminal.run(block.text)).output
+        if (output.includes(reason)) break
+      }
+      expect(output).toContain(reason)
+    }
+  })
+}
