@@ -1,5 +1,4 @@
 /** Finds the mistakes in a model that has the right shape. */
-import { possibleRelations, relationsInCycles, relationsWithEntrypoint } from './entrypoints.ts'
 import {
   type DirectType,
   formatDirectType,
@@ -10,6 +9,7 @@ import {
   type Userset,
   usersetsOf,
 } from './model.ts'
+import { possibleRelations } from './reach.ts'
 import { RELATION_NAME } from './tuple.ts'
 
 /** The limit keeps the check script, which contains the model, small enough to send. */
@@ -122,11 +122,11 @@ function* mistakesInTupleset(
 }
 
 function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
-  const cycles = relationsInCycles(model)
-  for (const [at, path] of cycles) yield { at, why: `depends on itself: ${path.join(' > ')}` }
-  if (cycles.size > 0) return
-  const possible = possibleRelations(model)
-  const entered = relationsWithEntrypoint(model)
+  const cycles = [...cyclesIn(model)]
+  yield* cycles
+  if (cycles.length > 0) return
+  const possible = possibleRelations(model, false)
+  const entered = possibleRelations(model, true)
   for (const [type, relations] of model.types)
     for (const [relation, { userset }] of relations) {
       const at = `${type}#${relation}`
@@ -136,4 +136,29 @@ function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
       else if (!entered.has(at) && excludes)
         yield { at, why: 'no subject can ever be excluded from it' }
     }
+}
+
+/**
+ * Yields each relation that computed usersets lead back to at the same object, with the path:
+ * `viewer > editor > viewer`. Does NOT report cycles through tuples: the check stops at them.
+ */
+function* cyclesIn({ types }: RelationModel): Generator<ModelMistake> {
+  for (const [type, relations] of types) {
+    const done = new Set<string>()
+    const path: string[] = []
+    const cycles = new Map<string, string>()
+    const visit = (relation: string): void => {
+      const start = path.indexOf(relation)
+      if (start !== -1) cycles.set(relation, [...path.slice(start), relation].join(' > '))
+      if (start !== -1 || done.has(relation)) return
+      path.push(relation)
+      for (const part of usersetsOf(relations.get(relation)?.userset ?? { kind: 'direct' }))
+        if (part.kind === 'computed') visit(part.relation)
+      path.pop()
+      done.add(relation)
+    }
+    for (const relation of relations.keys()) visit(relation)
+    for (const [relation, cycle] of cycles)
+      yield { at: `${type}#${relation}`, why: `depends on itself: ${cycle}` }
+  }
 }

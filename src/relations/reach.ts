@@ -12,15 +12,20 @@ export interface Reach {
   readonly kindsOf: ReadonlyMap<string, bigint>
 }
 
-const known = new WeakMap<RelationModel, Reach>()
+const NONE = 0n
+const bit = (place: number): bigint => 1n << BigInt(place)
 
-/**
- * Returns the reach of a model. Computes it once for each model, because a large model takes
- * milliseconds.
- */
+const computed = new WeakMap<RelationModel, Reach>()
+
+/** Returns the reach of a model. Cached by model, because a large one takes milliseconds. */
 export function reachOf(model: RelationModel): Reach {
-  const reach = known.get(model) ?? leastReach(model)
-  known.set(model, reach)
+  let reach = computed.get(model)
+  if (reach === undefined) {
+    const places = placesIn(model)
+    const bitOf = (kind: string) => bit(places.get(kind) ?? 0)
+    reach = { places, kindsOf: leastSets(model, { bitOf, ownBitOf: bitOf }) }
+    computed.set(model, reach)
+  }
   return reach
 }
 
@@ -30,30 +35,14 @@ export function canReach({ places, kindsOf }: Reach, at: string, kind: string): 
   return place !== undefined && ((kindsOf.get(at) ?? NONE) & bit(place)) !== NONE
 }
 
-const NONE = 0n
-const bit = (place: number): bigint => 1n << BigInt(place)
-
-/** Computes the least fixpoint: a relation that leads only to itself reaches nothing. */
-function leastReach(model: RelationModel): Reach {
-  const places = placesIn(model)
-  const kindsOf = new Map<string, bigint>()
-  const bitOf = (kind: string) => bit(places.get(kind) ?? 0)
-  for (const [type, relations] of model.types)
-    for (const relation of relations.keys())
-      kindsOf.set(`${type}#${relation}`, bitOf(`${type}#${relation}`))
-  for (let grows = true; grows; ) {
-    grows = false
-    for (const [type, relations] of model.types) {
-      for (const [relation, { userset }] of relations) {
-        const at = `${type}#${relation}`
-        const before = kindsOf.get(at) ?? NONE
-        const kinds = before | kindsIn(userset, { model, kindsOf, bitOf, type, relation })
-        kindsOf.set(at, kinds)
-        grows ||= kinds !== before
-      }
-    }
-  }
-  return { places, kindsOf }
+/**
+ * Returns the relations that a subject could have, as `type#relation`. With `bothSides`, these are
+ * the relations that have an entrypoint by OpenFGA's rule: each exclusion could exclude a subject as
+ * well. Expects that every name in the model is defined.
+ */
+export function possibleRelations(model: RelationModel, bothSides: boolean): ReadonlySet<string> {
+  const sets = leastSets(model, { bitOf: () => 1n, ownBitOf: () => NONE, bothSides })
+  return new Set([...sets].flatMap(([at, kinds]) => (kinds === NONE ? [] : [at])))
 }
 
 function placesIn({ types }: RelationModel): ReadonlyMap<string, number> {
@@ -67,41 +56,74 @@ function placesIn({ types }: RelationModel): ReadonlyMap<string, number> {
   return new Map([...kinds].map((kind, place) => [kind, place]))
 }
 
-interface Place extends Pick<Reach, 'kindsOf'> {
-  readonly model: RelationModel
+interface Bits {
+  /** Returns the bit of a kind that tuples name. */
   readonly bitOf: (kind: string) => bigint
-  readonly type: string
-  readonly relation: string
+  /** Returns the bit with which the set of a relation, `type#relation`, starts. */
+  readonly ownBitOf: (at: string) => bigint
+  /** Whether an exclusion has only the kinds of both its parts. Default: those of its base. */
+  readonly bothSides?: boolean
 }
 
-function kindsIn(userset: Userset, place: Place): bigint {
-  const { model, kindsOf, bitOf, type, relation } = place
-  const of = (part: Userset) => kindsIn(part, place)
-  const directTypes = (name: string) => model.types.get(type)?.get(name)?.directTypes ?? []
-  switch (userset.kind) {
-    case 'direct':
-      return directTypes(relation).reduce((kinds, direct) => {
-        const kind = formatDirectType(direct)
-        // A wildcard names every subject of its type as well. A userset passes the relation on to
-        // the subjects that it reaches.
-        if (direct.kind === 'wildcard') return kinds | bitOf(kind) | bitOf(direct.type)
-        return kinds | (kindsOf.get(kind) ?? bitOf(kind))
-      }, NONE)
-    case 'computed':
-      return kindsOf.get(`${type}#${userset.relation}`) ?? NONE
-    case 'tuple_to_userset':
-      return directTypes(userset.tupleset)
-        .filter(({ kind }) => kind === 'object')
-        .reduce((all, one) => all | (kindsOf.get(`${one.type}#${userset.computed}`) ?? NONE), NONE)
-    case 'union':
-      return userset.of.map(of).reduce((all, kinds) => all | kinds, NONE)
-    case 'intersection': {
-      const [first = NONE, ...others] = userset.of.map(of)
-      return others.reduce((all, kinds) => all & kinds, first)
-    }
-    case 'exclusion':
-      return of(userset.base)
-    default:
-      return userset satisfies never
+/**
+ * Computes the least fixpoint of all definitions: a relation that leads only to itself gets nothing
+ * but its own bit. Evaluates a relation again only when a relation that it reads has changed.
+ */
+function leastSets(
+  { types }: RelationModel,
+  { bitOf, ownBitOf, bothSides = false }: Bits,
+): ReadonlyMap<string, bigint> {
+  const all = [...types].flatMap(([type, relations]) =>
+    [...relations].map(([relation, definition]) => {
+      return { at: `${type}#${relation}`, type, relations, ...definition }
+    }),
+  )
+  type Relation = (typeof all)[number]
+  const sets = new Map(all.map(({ at }) => [at, ownBitOf(at)]))
+  const readers = new Map<string, Set<Relation>>()
+
+  function read(at: string, reader: Relation): bigint {
+    const readersOfThis = readers.get(at) ?? new Set()
+    readers.set(at, readersOfThis.add(reader))
+    return sets.get(at) ?? NONE
   }
+
+  function kindsIn(userset: Userset, relation: Relation): bigint {
+    const of = (part: Userset) => kindsIn(part, relation)
+    switch (userset.kind) {
+      case 'direct':
+        return relation.directTypes.reduce((kinds, direct) => {
+          const kind = formatDirectType(direct)
+          // A userset passes the relation on to the subjects that it reaches.
+          if (direct.kind === 'userset') return kinds | read(kind, relation)
+          // A wildcard names every subject of its type as well.
+          return kinds | bitOf(kind) | bitOf(direct.type)
+        }, NONE)
+      case 'computed':
+        return read(`${relation.type}#${userset.relation}`, relation)
+      case 'tuple_to_userset':
+        return (relation.relations.get(userset.tupleset)?.directTypes ?? []).reduce(
+          (kinds, { type }) => kinds | read(`${type}#${userset.computed}`, relation),
+          NONE,
+        )
+      case 'union':
+        return userset.of.reduce((kinds, part) => kinds | of(part), NONE)
+      case 'intersection':
+        return userset.of.map(of).reduce((kinds, part) => kinds & part)
+      case 'exclusion':
+        return bothSides ? of(userset.base) & of(userset.subtract) : of(userset.base)
+      default:
+        return userset satisfies never
+    }
+  }
+
+  const left = [...all]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const before = sets.get(next.at) ?? NONE
+    const kinds = before | kindsIn(next.userset, next)
+    if (kinds === before) continue
+    sets.set(next.at, kinds)
+    left.push(...(readers.get(next.at) ?? []))
+  }
+  return sets
 }
