@@ -1,6 +1,4 @@
-/**
- * Cache of relation decisions in one isolate. It is bounded; an evicted decision costs one call.
- */
+/** Cache of relation decisions in one isolate. */
 import { LRUCache } from 'lru-cache'
 import { newTally, type Tally } from '../isolate/tally.ts'
 import type { RelationAnswer, RelationDecision, RelationQuery } from './decision-point.ts'
@@ -11,22 +9,16 @@ export interface RelationCacheOptions {
   readonly maxStalenessMs: number
   /**
    * Maximum number of decisions, at least 1. The cache keeps fewer when names are long: all keys
-   * together may use {@link CHARS_AN_ENTRY} characters for each entry.
+   * together may use {@link CHARS_PER_ENTRY} characters for each entry.
    */
   readonly maxEntries: number
   /** Counts hits and misses. Default: a counter that no metric reads. */
   readonly tally?: Tally | undefined
 }
 
-/**
- * Port: the cache of relation decisions. Every `nowMs` and `startMs` is read from the same clock,
- * in milliseconds.
- */
+/** Port: the cache of relation decisions. `nowMs` and `startMs` are read from the same clock. */
 export interface RelationCache {
-  /**
-   * Returns a decision that is younger than the limit and includes the writes that the query
-   * requires. Returns undefined on a miss.
-   */
+  /** Returns a decision that is young enough and includes the writes that the query requires. */
   get(query: RelationQuery, nowMs: number): RelationDecision | undefined
   /**
    * Stores a decision, unless it is `unknown`. `startMs` is the time at which the call STARTED, not
@@ -35,11 +27,8 @@ export interface RelationCache {
   set(query: RelationQuery, answer: RelationAnswer, startMs: number): void
 }
 
-/**
- * Average key length that the size limit allows. Callers choose ids, so one key may be many times
- * as long.
- */
-const CHARS_AN_ENTRY = 256
+/** Callers choose ids, so one key may be many times as long as this average. */
+const CHARS_PER_ENTRY = 256
 
 interface Entry extends RelationAnswer {
   readonly startMs: number
@@ -60,14 +49,12 @@ export function createRelationCache({
 }: RelationCacheOptions): RelationCache {
   const entries = new LRUCache<string, Entry>({
     max: maxEntries,
-    maxSize: maxEntries * CHARS_AN_ENTRY,
+    maxSize: maxEntries * CHARS_PER_ENTRY,
     sizeCalculation: (_, key) => key.length,
   })
-  const isOff = maxStalenessMs === 0
 
   return {
     get(query, nowMs) {
-      if (isOff) return undefined
       const entry = entries.get(queryKey(query))
       const ageMs = entry === undefined ? Number.NaN : nowMs - entry.startMs
       const isGood = ageMs >= 0 && ageMs < maxStalenessMs
@@ -80,7 +67,7 @@ export function createRelationCache({
     },
 
     set(query, { decision, version }, startMs) {
-      if (isOff || decision.outcome === 'unknown') return
+      if (decision.outcome === 'unknown') return
       const key = queryKey(query)
       const before = entries.peek(key)
       // The answer to an earlier call can arrive after the answer to a later one.

@@ -1,6 +1,4 @@
-/**
- * Checks the relations that routes demand: first in the cache, then at the policy decision point.
- */
+/** Checks the relations that routes demand: in the cache, then at the policy decision point. */
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { Denial } from '../problems/reasons.ts'
@@ -23,36 +21,26 @@ export interface RelationRequest {
   readonly consistencyToken: string | undefined
 }
 
-/**
- * The outcome of a check. `Unavailable`: the policy decision point could not answer. Only the
- * outcome `allowed` allows the request.
- */
+/** `Unavailable`: the policy decision point could not answer. Only `allowed` allows the request. */
 export type RelationVerdict = RelationDecision | Unavailable
 
-/**
- * The checker that `admit` and `authorize` share. Without a cache, `cached` always returns
- * undefined.
- */
+/** The checker that `admit` and `authorize` share. */
 export interface RelationChecker {
   /** Whether `admit` sends the relation check in the same round trip as its other commands. */
   readonly isIncludedInAdmission: boolean
-  /** Returns the current time in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly now: () => number
   /**
-   * Returns the query for a request, or a denial when no query is possible. The denial is
-   * `relation_missing` for callers of an issuer that is not listed, and for values that cannot be
-   * ids. It is `malformed_request` for a consistency token that is not valid for the caller's
-   * tenant.
+   * Returns the query for a request, or a denial when no query is possible: `relation_missing` for
+   * callers of an issuer that is not listed and for values that cannot be ids; `malformed_request`
+   * for a consistency token that is not valid for the caller's tenant.
    */
   queryOf(rule: RelationRule, request: RelationRequest): RelationQuery | Denial
-  /** Returns the cached decision; undefined on a miss. */
+  /** Returns the cached decision; undefined on a miss or without a cache. */
   cached(query: RelationQuery): RelationDecision | undefined
-  /** Stores an answer in the cache. `startMs` is the time at which the call started, by `now`. */
+  /** Stores an answer in the cache. `startMs`: when the call started, by `now`. */
   store(query: RelationQuery, answer: RelationAnswer, startMs: number): void
-  /**
-   * Returns the cached decision, or calls the policy decision point. Returns `Unavailable` instead
-   * of throwing it.
-   */
+  /** Returns the cached decision, or calls the policy decision point. Never throws `Unavailable`. */
   check(query: RelationQuery): Promise<RelationVerdict>
 }
 
@@ -60,22 +48,15 @@ export interface RelationCheckerOptions {
   readonly decisionPoint: PolicyDecisionPoint
   /** Default: no cache. */
   readonly cache?: RelationCache | undefined
-  /**
-   * The accepted issuers. Callers of any other issuer have no relations. Undefined: every issuer is
-   * accepted.
-   */
+  /** Callers of other issuers have no relations. Undefined: every issuer is accepted. */
   readonly issuers?: ReadonlySet<string> | undefined
   /** Whether the store of `admit` was created with the same check. Default false. */
   readonly isIncludedInAdmission?: boolean
-  /** Returns the current time in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/**
- * Creates the checker of one isolate. Pass the same checker to `admit` and to `authorize`. It makes
- * no decisions itself: it builds the query, calls the policy decision point, and stores the answer
- * in the cache.
- */
+/** Creates the checker of one isolate. Pass the same checker to `admit` and to `authorize`. */
 export function createRelationChecker({
   decisionPoint,
   cache,

@@ -1,7 +1,4 @@
-/**
- * Single flight for relation checks: identical queries share one call to the policy decision point.
- */
-
+/** Identical queries share one call to the policy decision point. */
 import { Unavailable } from '../errors.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from './decision-point.ts'
@@ -10,11 +7,11 @@ import { queryKey } from './rule.ts'
 export interface CoalescedDecisionPointOptions {
   readonly decisionPoint: PolicyDecisionPoint
   /**
-   * How long requests wait for a call before another request makes it: the deadline of a call, in
-   * milliseconds.
+   * If the platform ends the request that makes a call, another request makes it after this time:
+   * the deadline of a call, in milliseconds.
    */
   readonly maxWaitMs: number
-  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
+  /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
@@ -30,10 +27,7 @@ type Outcome = RelationAnswer | Unavailable
  * that arrived meanwhile. So no answer is older than its query, and identical queries run one at a
  * time. The cost is a wait of up to one extra call.
  *
- * A failure is shared with all requests that wait at that moment, because a failure is not a
- * decision.
- *
- * If the platform ends the request that makes a call, another request makes it after `maxWaitMs`.
+ * A failure is shared with all requests that wait at that moment: it is not a decision.
  */
 export function coalescedDecisionPoint({
   decisionPoint,
@@ -50,8 +44,7 @@ export function coalescedDecisionPoint({
   async function lead(query: RelationQuery, call: Flight<Outcome>): Promise<RelationAnswer> {
     try {
       const answer = await decisionPoint.check(query)
-      // The requests that wait share the next call. A request that arrives before it begins does
-      // too.
+      // Requests that arrive before the next call begins share it with those that wait.
       call.end(answer, call.isFollowed)
       return answer
     } catch (error) {
@@ -79,8 +72,4 @@ export function coalescedDecisionPoint({
   }
 }
 
-/**
- * Returns the key of a query. Two queries have the same key only if tenant, tuples and `atLeast`
- * are equal.
- */
 const keyOf = (query: RelationQuery) => `${query.atLeast ?? 0} ${queryKey(query)}`

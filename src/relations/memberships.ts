@@ -1,10 +1,5 @@
 /** Finds the relations that can be looked up from the subject's side, by the model alone. */
-import {
-  formatDirectType,
-  type RelationDefinition,
-  type RelationModel,
-  type Userset,
-} from './model.ts'
+import { kindOf, type RelationDefinition, type RelationModel, type Userset } from './model.ts'
 
 /**
  * Returns the parts of a union, including the parts of nested unions. Returns a userset of any
@@ -60,6 +55,6 @@ const isMadeOf = (
     if (part.kind === 'computed') return memberships.has(`${type}#${part.relation}`)
     return (
       part.kind === 'direct' &&
-      directTypes.every((one) => one.kind !== 'userset' || memberships.has(formatDirectType(one)))
+      directTypes.every((one) => one.kind !== 'userset' || memberships.has(kindOf(one)))
     )
   })

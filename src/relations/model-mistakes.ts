@@ -1,7 +1,7 @@
 /** Finds the mistakes in a model that has the right shape. */
 import {
   type DirectType,
-  formatDirectType,
+  kindOf,
   type ModelMistake,
   partsOf,
   type RelationDefinition,
@@ -77,7 +77,7 @@ function* mistakesInDirectTypes(
   if (!isDirect && directTypes.length > 0) yield 'has direct types, but cannot be assigned directly'
   const seen = new Set<string>()
   for (const direct of directTypes) {
-    const written = formatDirectType(direct)
+    const written = kindOf(direct)
     if (seen.has(written)) yield `${written} is listed twice`
     seen.add(written)
     const relations = types.get(direct.type)
@@ -115,8 +115,7 @@ function* mistakesInTupleset(
   const name = `${computed} from ${tupleset}`
   if (userset.kind !== 'direct') yield `${name}: ${tupleset} must name types and nothing else`
   const other = directTypes.find(({ kind }) => kind !== 'object')
-  if (other !== undefined)
-    yield `${name}: ${tupleset} must not name ${formatDirectType(other)}, but objects`
+  if (other !== undefined) yield `${name}: ${tupleset} must not name ${kindOf(other)}, but objects`
   if (!directTypes.some(({ type }: DirectType) => types.get(type)?.has(computed)))
     yield `${name}: no type that ${tupleset} names has a relation ${computed}`
 }

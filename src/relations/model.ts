@@ -6,18 +6,13 @@ export type Userset =
   | { readonly kind: 'direct' }
   /** The subjects that have another relation to the same object. */
   | { readonly kind: 'computed'; readonly relation: string }
-  /**
-   * The subjects that have the relation `computed` to the objects that tuples of `tupleset` name.
-   */
+  /** The subjects with the relation `computed` to the objects that tuples of `tupleset` name. */
   | { readonly kind: 'tuple_to_userset'; readonly tupleset: string; readonly computed: string }
   | { readonly kind: 'union'; readonly of: readonly Userset[] }
   | { readonly kind: 'intersection'; readonly of: readonly Userset[] }
   | { readonly kind: 'exclusion'; readonly base: Userset; readonly subtract: Userset }
 
-/**
- * The kinds of subjects that tuples of a relation may name: `type:id`, `type:id#relation`, or
- * `type:*`.
- */
+/** Subjects that tuples of a relation may name: `type:id`, `type:id#relation`, or `type:*`. */
 export type DirectType =
   | { readonly type: string; readonly kind: 'object' }
   | { readonly type: string; readonly kind: 'userset'; readonly relation: string }
@@ -25,7 +20,7 @@ export type DirectType =
 
 export interface RelationDefinition {
   readonly userset: Userset
-  /** Empty if no tuple may name a subject. */
+  /** Empty if tuples cannot assign the relation. */
   readonly directTypes: readonly DirectType[]
 }
 
@@ -34,11 +29,10 @@ export interface RelationModel {
   readonly types: ReadonlyMap<string, ReadonlyMap<string, RelationDefinition>>
 }
 
-/** The model is not valid. Each mistake is `<where>: <why>`; see {@link ModelMistake}. */
+/** The model is not valid. Each mistake is `<at>: <why>`. */
 export class ModelInvalid extends Error {
   override readonly name = 'ModelInvalid'
   readonly mistakes: readonly string[]
-  /** The same mistakes, as objects. */
   readonly found: readonly ModelMistake[]
 
   constructor(mistakes: readonly ModelMistake[]) {
@@ -55,30 +49,13 @@ export interface ModelMistake {
   readonly why: string
 }
 
-/** Reports whether a direct type permits a subject. */
-export function permits(
-  direct: DirectType,
-  subject: {
-    readonly type: string
-    readonly relation: string | undefined
-    readonly isWildcard: boolean
-  },
-): boolean {
-  if (direct.type !== subject.type) return false
-  if (direct.kind === 'userset') return direct.relation === subject.relation
-  return subject.relation === undefined && (direct.kind === 'wildcard') === subject.isWildcard
-}
-
-/** Formats a {@link DirectType} as OpenFGA's language writes it. */
-export function formatDirectType(direct: DirectType): string {
+/** Returns the kind of subjects as OpenFGA's language writes it: `user`, `user:*`, `group#member`. */
+export function kindOf(direct: DirectType): string {
   if (direct.kind === 'userset') return `${direct.type}#${direct.relation}`
   return direct.kind === 'wildcard' ? `${direct.type}:*` : direct.type
 }
 
-/**
- * Returns the operands of a userset, at the same object. Returns an empty list for a userset that
- * has no operands.
- */
+/** Returns the operands of a union, an intersection or an exclusion; otherwise an empty list. */
 export function partsOf(userset: Userset): readonly Userset[] {
   switch (userset.kind) {
     case 'union':

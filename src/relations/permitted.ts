@@ -1,11 +1,15 @@
 /** Checks whether a model permits a tuple, and reports which part is wrong and why. */
-import { formatDirectType, permits, type RelationModel } from './model.ts'
-import { parseObject, parseSubject, RELATION_NAME, type RelationTuple, WILDCARD } from './tuple.ts'
+import { kindOf, type RelationModel } from './model.ts'
+import {
+  parseObject,
+  parseSubject,
+  RELATION_NAME,
+  type RelationTuple,
+  type SubjectReference,
+  WILDCARD,
+} from './tuple.ts'
 
-/**
- * A wrong part of a tuple. `message` is for the client that sent the tuple. It quotes the model,
- * never the part.
- */
+/** A wrong part of a tuple. `message` is for the client: it quotes the model, never the part. */
 export interface TupleMistake {
   readonly part: keyof RelationTuple
   readonly message: string
@@ -20,8 +24,8 @@ const NOT_A_SUBJECT =
   'percent-encoded'
 
 /**
- * Returns the first part with a syntax error; undefined if there is none. Does NOT check the model,
- * because a tuple that the model no longer permits can still be deleted.
+ * Returns the first syntax error. Does NOT check the model, because a tuple that the model no
+ * longer permits can still be deleted.
  */
 export function mistakeOfGrammar(tuple: RelationTuple): TupleMistake | undefined {
   if (parseObject(tuple.object) === undefined) return { part: 'object', message: NOT_AN_OBJECT }
@@ -45,10 +49,7 @@ export function mistakeOfRelation(
   return undefined
 }
 
-/**
- * Returns why a query cannot use a subject: its syntax is wrong, or the model does not have its
- * type or its relation. Returns undefined if a query can use the subject.
- */
+/** Returns why a query cannot use a subject; undefined if it can. */
 export function mistakeOfSubject(model: RelationModel, subject: string): TupleMistake | undefined {
   const named = parseSubject(subject)
   if (named === undefined) return { part: 'subject', message: NOT_A_SUBJECT }
@@ -75,9 +76,12 @@ export function mistakeOfTuple(
       message: `${named} is computed from other relations; tuples cannot assign it`,
     }
   const subject = parseSubject(tuple.subject)
-  const assignee = subject && { ...subject, isWildcard: subject.id === WILDCARD }
-  if (assignee !== undefined && directTypes.some((direct) => permits(direct, assignee)))
-    return undefined
-  const permitted = directTypes.map(formatDirectType).join(', ')
-  return { part: 'subject', message: `${named} can be assigned to ${permitted} only` }
+  const kinds = directTypes.map(kindOf)
+  if (subject !== undefined && kinds.includes(kindOfSubject(subject))) return undefined
+  return { part: 'subject', message: `${named} can be assigned to ${kinds.join(', ')} only` }
+}
+
+function kindOfSubject({ type, id, relation }: SubjectReference): string {
+  if (relation !== undefined) return `${type}#${relation}`
+  return id === WILDCARD ? `${type}:${WILDCARD}` : type
 }

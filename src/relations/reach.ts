@@ -1,5 +1,5 @@
 /** Finds the kinds of subjects that could have a relation, by the model alone. */
-import { formatDirectType, type RelationModel, type Userset } from './model.ts'
+import { kindOf, type RelationModel, type Userset } from './model.ts'
 
 /** The reachable kinds of subjects: `user`, `user:*`, `group#member`. */
 export interface Reach {
@@ -50,7 +50,7 @@ function placesIn({ types }: RelationModel): ReadonlyMap<string, number> {
   for (const [type, relations] of types) {
     for (const [relation, { directTypes }] of relations) {
       kinds.add(`${type}#${relation}`)
-      for (const direct of directTypes) kinds.add(formatDirectType(direct))
+      for (const direct of directTypes) kinds.add(kindOf(direct))
     }
   }
   return new Map([...kinds].map((kind, place) => [kind, place]))
@@ -93,7 +93,7 @@ function leastSets(
     switch (userset.kind) {
       case 'direct':
         return relation.directTypes.reduce((kinds, direct) => {
-          const kind = formatDirectType(direct)
+          const kind = kindOf(direct)
           // A userset passes the relation on to the subjects that it reaches.
           if (direct.kind === 'userset') return kinds | read(kind, relation)
           // A wildcard names every subject of its type as well.

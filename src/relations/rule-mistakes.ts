@@ -1,6 +1,6 @@
 /** Finds the mistakes in relation rules when the gateway reads a policy. */
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
-import { permits, type RelationModel } from './model.ts'
+import { kindOf, type RelationModel } from './model.ts'
 import { canReach, reachOf } from './reach.ts'
 import { parseTemplate, type Template } from './template.ts'
 
@@ -14,23 +14,20 @@ export interface RuleContext {
 
 /** Yields the mistakes of a rule as sentences. Each names the part of the rule that is wrong. */
 export function* mistakesInRule(
-  demand: RelationDemand,
+  { object: objectText, relation, contextualTuples = [] }: RelationDemand,
   { model, subject, params }: RuleContext,
 ): Generator<string> {
-  const object = parseTemplate(demand.object)
-  const whom = parseTemplate(subject)
-  if (typeof object === 'string') yield `object ${object}`
-  else {
-    yield* mistakesInObject(object, params)
-    const why = whyUndefined(model, object.type, demand.relation)
+  const object = parseTemplate(objectText)
+  const caller = parseTemplate(subject)
+  yield* mistakesInObject(object, params)
+  if (typeof object === 'object') {
+    const at = `${object.type}#${relation}`
+    const why = whyUndefined(model, object.type, relation)
     if (why !== undefined) yield why
-    else if (typeof whom === 'object') {
-      const at = `${object.type}#${demand.relation}`
-      // Checks whether any set of tuples could give the relation to a caller.
-      if (!canReach(reachOf(model), at, whom.type)) yield `no ${whom.type} can ever have ${at}`
-    }
+    else if (typeof caller === 'object' && !canReach(reachOf(model), at, caller.type))
+      yield `no ${caller.type} can ever have ${at}`
   }
-  for (const [index, tuple] of (demand.contextualTuples ?? []).entries())
+  for (const [index, tuple] of contextualTuples.entries())
     for (const mistake of mistakesInTuple(tuple, model, params))
       yield `contextualTuples[${index}] ${mistake}`
 }
@@ -43,29 +40,31 @@ export function* mistakesInSubject(text: string, model: RelationModel): Generato
     return
   }
   if (!model.types.has(subject.type)) yield `the model has no type ${subject.type}`
-  if (subject.relation !== undefined || subject.isWildcard)
-    yield 'must be one subject, not a userset or a wildcard'
+  if (subject.kind !== subject.type) yield 'must be one subject, not a userset or a wildcard'
   else if (subject.placeholders.length === 0)
     yield 'must contain a placeholder: it is the same for every caller'
   if (subject.placeholders.some(({ kind }) => kind === 'param'))
     yield 'must not depend on the path: the caller would choose its own subject'
 }
 
-function* mistakesInObject(
-  template: Template,
-  params: readonly string[] | undefined,
-): Generator<string> {
-  if (template.relation !== undefined || template.isWildcard)
+type Params = RuleContext['params']
+
+function* mistakesInObject(object: Template | string, params: Params): Generator<string> {
+  if (typeof object === 'object' && object.kind !== object.type)
     yield 'object must be one object, not a userset or a wildcard'
-  yield* mistakesInParams('object', template, params)
+  yield* mistakesInTemplate('object', object, params)
 }
 
-function* mistakesInParams(
+function* mistakesInTemplate(
   part: 'object' | 'subject',
-  { placeholders }: Template,
-  params: readonly string[] | undefined,
+  template: Template | string,
+  params: Params,
 ): Generator<string> {
-  for (const placeholder of placeholders)
+  if (typeof template === 'string') {
+    yield `${part} ${template}`
+    return
+  }
+  for (const placeholder of template.placeholders)
     if (placeholder.kind === 'param' && params?.includes(placeholder.name) === false)
       yield `${part} names {params.${placeholder.name}}, which is not in the path`
 }
@@ -73,19 +72,17 @@ function* mistakesInParams(
 function* mistakesInTuple(
   tuple: ContextualTupleDefinition,
   model: RelationModel,
-  params: readonly string[] | undefined,
+  params: Params,
 ): Generator<string> {
   const object = parseTemplate(tuple.object)
   const subject = parseTemplate(tuple.subject)
-  if (typeof object === 'string') yield `object ${object}`
-  else yield* mistakesInObject(object, params)
-  if (typeof subject === 'string') yield `subject ${subject}`
-  else yield* mistakesInParams('subject', subject, params)
+  yield* mistakesInObject(object, params)
+  yield* mistakesInTemplate('subject', subject, params)
   if (typeof object === 'string' || typeof subject === 'string') return
   const why = whyUndefined(model, object.type, tuple.relation)
   const { directTypes = [] } = model.types.get(object.type)?.get(tuple.relation) ?? {}
   if (why !== undefined) yield why
-  else if (!directTypes.some((direct) => permits(direct, subject)))
+  else if (!directTypes.some((direct) => kindOf(direct) === subject.kind))
     yield `the model permits no ${tuple.subject} as ${object.type}#${tuple.relation}`
 }
 

@@ -2,7 +2,7 @@
 import type { Principal } from '../identity/principal.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { RelationQuery } from './decision-point.ts'
-import type { RelationDemand } from './definition.ts'
+import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
 import type { RelationModel } from './model.ts'
 import { mistakesInRule } from './rule-mistakes.ts'
 import { parseTemplate, type Template, type ValueOf } from './template.ts'
@@ -49,42 +49,47 @@ export function createRelationRule(options: RelationRuleOptions): RelationRule {
   return ruleOf(demand, subject)
 }
 
-/**
- * Creates a rule from a demand that has no mistakes. Throws `TypeError` for an invalid template.
- */
-export function ruleOf(demand: RelationDemand, subjectTemplate: string): RelationRule {
-  const { relation, mode = 'enforce' } = demand
-  const object = templateOf(demand.object)
-  const subject = templateOf(subjectTemplate)
-  const contextual = (demand.contextualTuples ?? []).map((tuple) => ({
-    object: templateOf(tuple.object),
-    relation: tuple.relation,
-    subject: templateOf(tuple.subject),
-  }))
+/** Creates a rule without checking it. Throws `TypeError` for an invalid template. */
+export function ruleOf(
+  { object, relation, contextualTuples = [], mode = 'enforce' }: RelationDemand,
+  subject: string,
+): RelationRule {
+  const demanded = tupleTemplateOf({ object, relation, subject })
+  const contextual = contextualTuples.map(tupleTemplateOf)
   return {
-    name: `${object.type}#${relation}`,
+    name: `${demanded.object.type}#${relation}`,
     mode,
     queryOf(principal, paramOf) {
       const lookUp: ValueOf = (placeholder) =>
         placeholder.kind === 'param' ? paramOf(placeholder.name) : principal[placeholder.kind]
-      const whom = subject.fill(lookUp)
-      const what = object.fill(lookUp)
-      if (whom === undefined || what === undefined) return undefined
+      const query = filledTuple(demanded, lookUp)
+      if (query === undefined) return undefined
       const tuples: RelationTuple[] = []
       for (const template of contextual) {
-        const tuple = {
-          object: template.object.fill(lookUp),
-          relation: template.relation,
-          subject: template.subject.fill(lookUp),
-        }
-        if (!isFilled(tuple)) return undefined
+        const tuple = filledTuple(template, lookUp)
+        if (tuple === undefined) return undefined
         tuples.push(tuple)
       }
-      const tenant = principal.tenant ?? null
-      return { tenant, object: what, relation, subject: whom, contextualTuples: tuples }
+      return { tenant: principal.tenant ?? null, ...query, contextualTuples: tuples }
     },
   }
 }
+
+interface TupleTemplate {
+  readonly object: Template
+  readonly relation: string
+  readonly subject: Template
+}
+
+const tupleTemplateOf = ({
+  object,
+  relation,
+  subject,
+}: ContextualTupleDefinition): TupleTemplate => ({
+  object: templateOf(object),
+  relation,
+  subject: templateOf(subject),
+})
 
 function templateOf(text: string): Template {
   const template = parseTemplate(text)
@@ -92,11 +97,12 @@ function templateOf(text: string): Template {
   return template
 }
 
-const isFilled = (
-  tuple: {
-    readonly [Part in keyof RelationTuple]: string | undefined
-  },
-): tuple is RelationTuple => tuple.object !== undefined && tuple.subject !== undefined
+function filledTuple(template: TupleTemplate, lookUp: ValueOf): RelationTuple | undefined {
+  const object = template.object.fill(lookUp)
+  const subject = template.subject.fill(lookUp)
+  if (object === undefined || subject === undefined) return undefined
+  return { object, relation: template.relation, subject }
+}
 
 /**
  * Returns the cache key of a query. Two queries have the same key only if they check the same
@@ -105,6 +111,6 @@ const isFilled = (
  */
 export function queryKey(query: RelationQuery): string {
   const { tenant, contextualTuples } = query
-  const asked = [query, ...contextualTuples].map(formatTuple).join(' ')
-  return tenant === null ? asked : `${asked}\n${tenant}`
+  const tuples = [query, ...contextualTuples].map(formatTuple).join(' ')
+  return tenant === null ? tuples : `${tuples}\n${tenant}`
 }

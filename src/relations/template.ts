@@ -1,6 +1,4 @@
-/**
- * Templates of objects and subjects, such as `order:{params.id}`, filled with values of a request.
- */
+/** Templates of objects and subjects, such as `order:{params.id}`. */
 import { escapeId, isId, RELATION_NAME, WILDCARD } from './tuple.ts'
 
 /** A value that a template may refer to: a path parameter or an attribute of the caller. */
@@ -13,24 +11,17 @@ export type ValueOf = (placeholder: Placeholder) => string | undefined
 
 export interface Template {
   readonly type: string
-  /** The relation of a userset (`team:{tenant}#member`); undefined for an object. */
-  readonly relation: string | undefined
-  /** Whether the template is `type:*`. */
-  readonly isWildcard: boolean
+  /** The kind of the subject, as `kindOf` returns it: equal to `type` for one object. */
+  readonly kind: string
   readonly placeholders: readonly Placeholder[]
-  /**
-   * Returns the object or subject in its written form; undefined if a value is missing or cannot be
-   * an id.
-   */
+  /** Returns the object or subject; undefined if a value is missing or cannot be an id. */
   fill(lookUp: ValueOf): string | undefined
 }
 
 const WORDS = ['subject', 'client', 'tenant', 'issuer'] as const
 const PARAM = /^params\.(\w+)$/
 const PART = /\{([^{}]*)\}/
-/**
- * Characters that can separate two values: ASCII punctuation, except `%`, which starts an escape.
- */
+/** ASCII punctuation, which can separate two values; except `%`, which starts an escape. */
 const SEPARATOR = /[!-$&-/:-@[-`{-~]/g
 
 /**
@@ -51,7 +42,7 @@ export function parseTemplate(text: string): Template | string {
     return `invalid relation name ${relation}`
   const id = text.slice(colon + 1, hash === -1 ? undefined : hash)
   if (id === WILDCARD && relation === undefined)
-    return { type, relation, isWildcard: true, placeholders: [], fill: () => text }
+    return { type, kind: text, placeholders: [], fill: () => text }
 
   // Literals are at even indexes, placeholders at odd ones.
   const parts = id.split(PART)
@@ -76,14 +67,13 @@ export function parseTemplate(text: string): Template | string {
   const [head = '', ...tails] = literals
   return {
     type,
-    relation,
-    isWildcard: false,
+    kind: type + ending,
     placeholders,
     fill(lookUp) {
       let filled = head
       for (const [index, placeholder] of placeholders.entries()) {
         const value = lookUp(placeholder)
-        const part = value === undefined ? undefined : escapeId(guarded(value, reserved))
+        const part = value === undefined ? undefined : escapeId(withoutSeparators(value, reserved))
         if (part === undefined) return undefined
         filled += part + tails[index]
       }
@@ -99,11 +89,8 @@ function placeholderOf(text: string): Placeholder | undefined {
   return word && { kind: word }
 }
 
-/**
- * Encodes the reserved characters of a value, so that none is left and different values stay
- * different. Returns the value unchanged if no character is reserved.
- */
-function guarded(value: string, reserved: ReadonlySet<string>): string {
+/** Encodes the reserved characters of a value. Different values stay different. */
+function withoutSeparators(value: string, reserved: ReadonlySet<string>): string {
   if (reserved.size === 0) return value
   return value
     .replace(/%/g, '%25')

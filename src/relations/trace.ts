@@ -4,7 +4,6 @@ import type {
   RelationAnswer,
   RelationDecision,
   RelationQuery,
-  Undecided,
 } from './decision-point.ts'
 
 /**
@@ -12,15 +11,16 @@ import type {
  * a lookup of the subject and its wildcard. `userset` is an evaluation of the usersets that tuples
  * name.
  */
-export type TracedRule =
-  | 'relation'
-  | 'direct'
-  | 'userset'
-  | 'computed'
-  | 'tuple_to_userset'
-  | 'union'
-  | 'intersection'
-  | 'exclusion'
+export const TRACED_RULES = [
+  'relation',
+  'direct',
+  'userset',
+  'computed',
+  'tuple_to_userset',
+  'union',
+  'intersection',
+  'exclusion',
+] as const
 
 /**
  * Why a step has no child steps although it could have some.
@@ -32,10 +32,10 @@ export type TracedRule =
  * - `by_subject`: the check found the memberships of the subject, direct and indirect, and looked
  *   for them in the tuples. The trace contains only memberships that prove the relation.
  */
-export type TraceNote = 'self' | 'not_in_model' | 'cycle' | 'seen' | 'by_subject'
+export const TRACE_NOTES = ['self', 'not_in_model', 'cycle', 'seen', 'by_subject'] as const
 
-export interface RelationStep {
-  readonly rule: TracedRule
+export type RelationStep = RelationDecision & {
+  readonly rule: (typeof TRACED_RULES)[number]
   /** The `type:id#relation` that was evaluated. */
   readonly node: string
   /**
@@ -43,10 +43,7 @@ export interface RelationStep {
    * `object#relation@subject`.
    */
   readonly tuple?: string
-  readonly note?: TraceNote
-  readonly outcome: RelationDecision['outcome']
-  /** Present if the outcome is `unknown`. */
-  readonly why?: Undecided
+  readonly note?: (typeof TRACE_NOTES)[number]
   /**
    * The child steps in the order of evaluation. Evaluation ends with the first step that decides.
    * For an allowed relation, the allowed steps from the root down are the proof.

@@ -1,4 +1,5 @@
 /** Relation tuples and their written form: `order:1#viewer@team:eng#member`. */
+import { base64url } from 'jose'
 
 /** A reference to an object: `type:id`. */
 export interface ObjectReference {
@@ -113,3 +114,20 @@ export const isTuple = ({ object, relation, subject }: RelationTuple): boolean =
   parseObject(object) !== undefined &&
   RELATION_NAME.test(relation) &&
   parseSubject(subject) !== undefined
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Returns the cursor of a tuple list for the last tuple of a page. */
+export const cursorOf = (tuple: RelationTuple): string =>
+  base64url.encode(encoder.encode(formatTuple(tuple)))
+
+/** Returns the tuple in a cursor; undefined if {@link cursorOf} would spell it differently. */
+export function tupleOfCursor(cursor: string): RelationTuple | undefined {
+  try {
+    const tuple = parseTuple(decoder.decode(base64url.decode(cursor)))
+    return tuple !== undefined && cursorOf(tuple) === cursor ? tuple : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -4,11 +4,13 @@ import type { ContextHandling } from '../../validators/decision-points.ts'
 import * as z from '../../validators/zod.ts'
 import type { PolicyDecisionPoint, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, WILDCARD } from '../tuple.ts'
-import { ALLOWED, DENIED, entryOf } from './question.ts'
 import {
+  ALLOWED,
   createDecisionPointServer,
+  DENIED,
   type DecisionPointServer,
   type DecisionPointServerOptions,
+  entryOf,
 } from './server.ts'
 
 export interface AuthzenDecisionPointOptions extends Omit<DecisionPointServerOptions, 'url'> {
@@ -26,7 +28,7 @@ const PATH = '/access/v1/evaluation'
 const ANY_TENANT = '*'
 
 /** The response of section 5.5. Unknown members are accepted (section 10.1.1). */
-const evaluated = z.looseObject({
+const evaluationResponse = z.looseObject({
   decision: z.boolean(),
   context: z.optional(z.record(z.string(), z.unknown())),
 })
@@ -51,17 +53,16 @@ export function createAuthzenDecisionPoint({
   ...options
 }: AuthzenDecisionPointOptions): PolicyDecisionPoint {
   const servers = new Map<string, DecisionPointServer>()
-  for (const url of urls.values()) {
-    if (!servers.has(url)) servers.set(url, createDecisionPointServer({ url, ...options }))
-  }
+  for (const url of new Set(urls.values()))
+    servers.set(url, createDecisionPointServer({ url, ...options }))
   return {
     async check(query) {
       const url = entryOf(urls, query.tenant) ?? urls.get(ANY_TENANT)
       const server = url === undefined ? undefined : servers.get(url)
-      const question = questionOf(query)
-      if (server === undefined || question === undefined) return DENIED
+      const request = requestOf(query)
+      if (server === undefined || request === undefined) return DENIED
       if ((query.atLeast ?? 0) > 0) throw new Unavailable('authority', 'stale')
-      const reply = await server.ask(PATH, question, evaluated)
+      const reply = await server.post(PATH, request, evaluationResponse)
       if (reply.kind === 'refused') throw new Unavailable('authority', 'refused')
       const { answer } = reply
       if (!answer.decision) return DENIED
@@ -73,7 +74,7 @@ export function createAuthzenDecisionPoint({
 }
 
 /** Builds the request body; undefined if the API cannot express the query. */
-function questionOf({ tenant, contextualTuples, ...query }: RelationQuery): object | undefined {
+function requestOf({ tenant, contextualTuples, ...query }: RelationQuery): object | undefined {
   const subject = parseSubject(query.subject)
   const resource = parseObject(query.object)
   if (subject === undefined || resource === undefined || contextualTuples.length > 0)

@@ -4,8 +4,13 @@ import type { OpenfgaStore } from '../../validators/decision-points.ts'
 import * as z from '../../validators/zod.ts'
 import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, type RelationTuple } from '../tuple.ts'
-import { ALLOWED, DENIED, entryOf } from './question.ts'
-import { createDecisionPointServer, type DecisionPointServerOptions } from './server.ts'
+import {
+  ALLOWED,
+  createDecisionPointServer,
+  DENIED,
+  type DecisionPointServerOptions,
+  entryOf,
+} from './server.ts'
 
 export interface OpenfgaDecisionPointOptions extends DecisionPointServerOptions {
   /** Stores by tenant; '' is for callers without a tenant. */
@@ -19,7 +24,7 @@ const MAX_SUBJECT_CHARS = 512
 const TOO_COMPLEX = 'authorization_model_resolution_too_complex'
 
 /** A response without `allowed` is malformed, although protocol buffers may omit `false`. */
-const checked = z.looseObject({ allowed: z.boolean() })
+const checkResponse = z.looseObject({ allowed: z.boolean() })
 
 const TOO_DEEP: RelationAnswer = {
   decision: { outcome: 'unknown', why: 'max_depth_exceeded' },
@@ -32,13 +37,12 @@ const TOO_DEEP: RelationAnswer = {
  * the same form.
  *
  * Denies without a call: tenants without a store, and names that OpenFGA cannot have tuples for,
- * such as names that are too long. A tenant without a store is never looked up in the store of
- * another tenant.
+ * such as names that are too long.
  *
  * With `atLeast` the call requires `HIGHER_CONSISTENCY`: OpenFGA bypasses its caches, so the answer
  * includes every write that it acknowledged before the call. OpenFGA has no versions, so answers
- * have the version 0. A model that lacks the type or the relation is `Unavailable` (`authority`),
- * as is every other query that OpenFGA refuses.
+ * have the version 0. A query that OpenFGA refuses is `Unavailable`, for example because its model
+ * lacks the relation.
  */
 export function createOpenfgaDecisionPoint({
   stores,
@@ -47,10 +51,10 @@ export function createOpenfgaDecisionPoint({
   const openfga = createDecisionPointServer(options)
   return {
     async check(query) {
-      const place = entryOf(stores, query.tenant)
-      if (place === undefined || !isExpressible(query)) return DENIED
-      const path = `/stores/${place.store}/check`
-      const reply = await openfga.ask(path, questionOf(query, place), checked)
+      const store = entryOf(stores, query.tenant)
+      if (store === undefined || !isExpressible(query)) return DENIED
+      const path = `/stores/${store.store}/check`
+      const reply = await openfga.post(path, requestOf(query, store), checkResponse)
       if (reply.kind === 'answered') return reply.answer.allowed ? ALLOWED : DENIED
       if (reply.code === TOO_COMPLEX) return TOO_DEEP
       throw new Unavailable('authority', 'refused')
@@ -58,7 +62,7 @@ export function createOpenfgaDecisionPoint({
   }
 }
 
-function questionOf(query: RelationQuery, { model }: OpenfgaStore): object {
+function requestOf(query: RelationQuery, { model }: OpenfgaStore): object {
   const { contextualTuples, atLeast = 0 } = query
   return {
     tuple_key: tupleKeyOf(query),

@@ -8,6 +8,7 @@ import { createDeadlines } from '../../isolate/deadline.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
 import * as z from '../../validators/zod.ts'
+import type { RelationAnswer } from '../decision-point.ts'
 
 export interface DecisionPointServerOptions {
   /** Base URL, without a trailing slash. */
@@ -16,15 +17,14 @@ export interface DecisionPointServerOptions {
   readonly token?: string | undefined
   /** Timeout of a call in milliseconds, including the retry and the response body. Default 250. */
   readonly timeoutMs?: number
-  /** The `watch` function of `createBreakers`. Default: no observer. */
+  /** From `createBreakers`. Default: the breaker is not watched. */
   readonly watch?: Breakers['watch'] | undefined
-  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
+  /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   /** Returns a random number in [0, 1). Default `Math.random`. */
   readonly random?: () => number
 }
 
-/** The reply of the server. */
 export type DecisionPointReply<Answer> =
   | { readonly kind: 'answered'; readonly answer: Answer }
   /** The server rejects this query. `code` is the `code` of its response, if it has one. */
@@ -32,13 +32,13 @@ export type DecisionPointReply<Answer> =
 
 export interface DecisionPointServer {
   /**
-   * Posts `question` to `path` below the URL. Returns `answered` for a 200 response that `schema`
-   * accepts, and `refused` for a status that concerns only this query. Throws
-   * `Unavailable('authority')` for everything else.
+   * Returns `answered` for a 200 response that `schema` accepts, and `refused` for a status that
+   * concerns only this query. Throws `Unavailable('authority')` for everything else. `path` is below
+   * the URL.
    */
-  ask<Answer>(
+  post<Answer>(
     path: string,
-    question: object,
+    body: object,
     schema: z.core.$ZodType<Answer>,
   ): Promise<DecisionPointReply<Answer>>
 }
@@ -47,9 +47,24 @@ export interface DecisionPointServer {
 const MAX_ANSWER_BYTES = 65_536
 const MAX_JSON_DEPTH = 16
 /** The 4xx statuses that do not depend on the query: credentials, timeouts and rate limits. */
-const OF_ALL_QUESTIONS: ReadonlySet<number> = new Set([401, 407, 408, 429])
+const OF_ALL_QUERIES: ReadonlySet<number> = new Set([401, 407, 408, 429])
 
 const refusal = z.looseObject({ code: z.string() })
+
+/** Answers without a version. `DENIED` also answers queries that the server's API cannot express. */
+export const DENIED: RelationAnswer = { decision: { outcome: 'denied' }, version: 0 }
+export const ALLOWED: RelationAnswer = { decision: { outcome: 'allowed' }, version: 0 }
+
+/** The map key for callers without a tenant. */
+const WITHOUT_TENANT = ''
+
+/** Returns the entry of a tenant. A tenant named '' has none: that key is for other callers. */
+export function entryOf<Entry>(
+  entries: ReadonlyMap<string, Entry>,
+  tenant: string | null,
+): Entry | undefined {
+  return tenant === WITHOUT_TENANT ? undefined : entries.get(tenant ?? WITHOUT_TENANT)
+}
 
 /**
  * Creates the client of one server. It does not follow redirects. It reads a response up to 64 KiB
@@ -75,10 +90,13 @@ export function createDecisionPointServer({
     ...(token !== undefined && { Authorization: `Bearer ${token}` }),
   }
 
-  async function post(path: string, body: string, signal: AbortSignal): Promise<Response> {
+  async function sendTwice(path: string, body: string, signal: AbortSignal): Promise<Response> {
     const send = () =>
       fetch(url + path, {
-        ...{ method: 'POST', headers, body, signal },
+        method: 'POST',
+        headers,
+        body,
+        signal,
         redirect: 'manual',
         cache: 'no-store',
       })
@@ -91,14 +109,12 @@ export function createDecisionPointServer({
   }
 
   return {
-    async ask(path, question, schema) {
+    async post(path, body, schema) {
       const entry = breaker.enter()
       const deadline = deadlines.start()
       try {
-        const reply = await replyOf(
-          await post(path, JSON.stringify(question), deadline.signal),
-          schema,
-        )
+        const response = await sendTwice(path, JSON.stringify(body), deadline.signal)
+        const reply = await replyOf(response, schema)
         deadline.end(true)
         breaker.succeeded()
         return reply
@@ -123,7 +139,7 @@ async function replyOf<Answer>(
     if (data === undefined) throw new Unavailable('authority', 'malformed')
     return { kind: 'answered', answer: data }
   }
-  if (status < 400 || status > 499 || OF_ALL_QUESTIONS.has(status)) {
+  if (status < 400 || status > 499 || OF_ALL_QUERIES.has(status)) {
     await body?.cancel()
     throw new Unavailable('authority', 'refused')
   }

@@ -1,39 +1,23 @@
 /** Builds the trace of a check from the steps that its script returns. */
 import { Unavailable } from '../../errors.ts'
 import type { RelationDecision } from '../decision-point.ts'
-import type { RelationStep, RelationTrace, TracedRule, TraceNote } from '../trace.ts'
+import { type RelationStep, type RelationTrace, TRACE_NOTES, TRACED_RULES } from '../trace.ts'
 
-/** The outcomes that the script returns, as in `walk.lua`. */
-const OUTCOMES = { denied: 0, allowed: 1, negatedCycle: 2, depth: 3, work: 4 } as const
+/** The outcomes of the script, by their numbers in `walk.lua`. */
+const DECISIONS: readonly RelationDecision[] = [
+  { outcome: 'denied' },
+  { outcome: 'allowed' },
+  { outcome: 'unknown', why: 'negated_cycle' },
+  { outcome: 'unknown', why: 'max_depth_exceeded' },
+  { outcome: 'unknown', why: 'max_work_exceeded' },
+]
 
-/** The decision for each outcome of the script. */
-export const DECISIONS: ReadonlyMap<unknown, RelationDecision> = new Map<unknown, RelationDecision>(
-  [
-    [OUTCOMES.denied, { outcome: 'denied' }],
-    [OUTCOMES.allowed, { outcome: 'allowed' }],
-    [OUTCOMES.negatedCycle, { outcome: 'unknown', why: 'negated_cycle' }],
-    [OUTCOMES.depth, { outcome: 'unknown', why: 'max_depth_exceeded' }],
-    [OUTCOMES.work, { outcome: 'unknown', why: 'max_work_exceeded' }],
-  ],
-)
-
-const RULES: ReadonlySet<unknown> = new Set<TracedRule>([
-  'relation',
-  'direct',
-  'userset',
-  'computed',
-  'tuple_to_userset',
-  'union',
-  'intersection',
-  'exclusion',
-])
-const NOTES: ReadonlySet<unknown> = new Set<TraceNote>([
-  'self',
-  'not_in_model',
-  'cycle',
-  'seen',
-  'by_subject',
-])
+/** Returns the decision for an outcome of the script. Throws `Unavailable` for any other value. */
+export function decisionOf(outcome: unknown): RelationDecision {
+  const decision = typeof outcome === 'number' ? DECISIONS[outcome] : undefined
+  if (decision === undefined) throw malformed()
+  return decision
+}
 
 type Growing = RelationStep & { readonly steps: RelationStep[] }
 
@@ -57,25 +41,23 @@ export function traceOf(result: unknown): RelationTrace {
 }
 
 function stepOf([rule, node, tuple, note, outcome]: readonly unknown[]): Growing {
-  const decision = DECISIONS.get(outcome)
-  if (!isRule(rule) || typeof node !== 'string' || typeof tuple !== 'string') throw malformed()
-  if (decision === undefined) throw malformed()
+  const knownRule = TRACED_RULES.find((each) => each === rule)
+  const knownNote = TRACE_NOTES.find((each) => each === note)
+  if (knownRule === undefined || typeof node !== 'string' || typeof tuple !== 'string')
+    throw malformed()
   return {
-    rule,
+    rule: knownRule,
     node,
     ...(tuple !== '' && { tuple }),
-    ...(isNote(note) && { note }),
-    ...decision,
+    ...(knownNote !== undefined && { note: knownNote }),
+    ...decisionOf(outcome),
     steps: [],
   }
 }
-
-const isRule = (value: unknown): value is TracedRule => RULES.has(value)
-const isNote = (value: unknown): value is TraceNote => NOTES.has(value)
 
 function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw malformed()
 }
 
-const malformed = () => new Unavailable('redis', 'malformed')
+export const malformed = () => new Unavailable('redis', 'malformed')

@@ -10,7 +10,7 @@ import type { RelationAnswer, RelationQuery } from '../decision-point.ts'
 import type { RelationModel } from '../model.ts'
 import { type ExplainedAnswer, type ExplainingDecisionPoint, MAX_TRACE_STEPS } from '../trace.ts'
 import { isTuple } from '../tuple.ts'
-import { DECISIONS, traceOf } from './check-trace.ts'
+import { decisionOf, malformed, traceOf } from './check-trace.ts'
 import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
 import { relationScript } from './script.ts'
 
@@ -132,15 +132,12 @@ function commandOf(
 function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
   if (!Array.isArray(result) || result.length !== 5) throw malformed()
   const [outcome, versionText] = result
-  const decision = DECISIONS.get(outcome)
-  if (decision === undefined) throw malformed()
+  const decision = decisionOf(outcome)
   const version = versionText === '' ? 0 : versionIn(versionText)
   const atLeast = Number(command[AT_LEAST])
   if (!(version >= atLeast)) throw new Unavailable('redis', 'stale')
   return { decision, version }
 }
-
-const malformed = () => new Unavailable('redis', 'malformed')
 
 /**
  * Creates a policy decision point that makes its own calls. A check takes one round trip to Redis,

@@ -1,11 +1,6 @@
 /** Generates the script that checks a relation over a tenant's tuples: a model, and `check.lua`. */
 import { alternativesOf, membershipsOf } from '../memberships.ts'
-import {
-  formatDirectType,
-  type RelationDefinition,
-  type RelationModel,
-  type Userset,
-} from '../model.ts'
+import { kindOf, type RelationDefinition, type RelationModel, type Userset } from '../model.ts'
 import { reachOf } from '../reach.ts'
 import { RELATION_NAME } from '../tuple.ts'
 import { CHECK_SCRIPT } from './scripts.generated.ts'
@@ -57,7 +52,7 @@ function modelInLua(model: RelationModel): string {
       if (memberships.has(kind) && isGiven) {
         fields.push('climbs=1')
         for (const direct of definition.directTypes) {
-          const named = formatDirectType(direct)
+          const named = kindOf(direct)
           above.set(named, (above.get(named) ?? new Set()).add(type))
         }
       }
@@ -89,12 +84,12 @@ function fieldsOf(
 ): string[] {
   const usersets = directTypes.flatMap((direct) => (direct.kind === 'userset' ? [direct] : []))
   const fields = [
-    `names=${setInLua(directTypes.map(formatDirectType))}`,
+    `names=${setInLua(directTypes.map(kindOf))}`,
     `parts=${partInLua(userset, usersets.length > 0)}`,
   ]
   if (usersets.length > 0) {
     const into = usersets.map(({ type, relation }) => `{${quoted(type)},${quoted(relation)}}`)
-    const members = usersets.map(formatDirectType).filter((kind) => memberships.has(kind))
+    const members = usersets.map(kindOf).filter((kind) => memberships.has(kind))
     fields.push(`into={${into}}`, `members=${setInLua(members)}`)
   }
   return fields
@@ -149,7 +144,7 @@ function quoted(name: string): string {
 }
 
 /**
- * Returns a kind of subjects in the form of `formatDirectType`. Throws `TypeError` if it contains
+ * Returns a kind of subjects in the form of `kindOf`. Throws `TypeError` if it contains
  * an invalid name.
  */
 function checked(kind: string): string {

@@ -6,7 +6,6 @@ import {
   decodeConsistency,
   encodeConsistency,
 } from '../../relations/consistency.ts'
-import { cursorOf, tupleOfCursor } from '../../relations/cursor.ts'
 import type { RelationAnswer } from '../../relations/decision-point.ts'
 import { expanded, relationsIn } from '../../relations/expand.ts'
 import { mistakeOfRelation, mistakeOfSubject } from '../../relations/permitted.ts'
@@ -17,7 +16,13 @@ import {
   type TupleQuery,
 } from '../../relations/store.ts'
 import type { ExplainedAnswer } from '../../relations/trace.ts'
-import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
+import {
+  cursorOf,
+  parseObject,
+  parseSubject,
+  RELATION_NAME,
+  tupleOfCursor,
+} from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
-import { cursorOf, tupleOfCursor } from '../../../src/relations/cursor.ts'
 import { expanded, relationsIn } from '../../../src/relations/expand.ts'
 import type { Userset } from '../../../src/relations/model.ts'
 import {
@@ -9,7 +8,12 @@ import {
   mistakeOfSubject,
   mistakeOfTuple,
 } from '../../../src/relations/permitted.ts'
-import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+import {
+  cursorOf,
+  parseTuple,
+  type RelationTuple,
+  tupleOfCursor,
+} from '../../../src/relations/tuple.ts'
 import { idsInChange, subjectOfId, tupleChange } from '../../../src/relations/tuple-change.ts'
 import { MODEL } from '../../admin/relation-model.ts'
 
