@@ -36,7 +36,6 @@ function compiled(roles: Roles): ReadonlyMap<string, PermissionSet> {
   return new Map([...roles].map(([role, patterns]) => [role, permissionSet(patterns)]))
 }
 
-/** Reports whether a principal has a permission. */
 export type Authorizer = (principal: Principal, permission: string) => boolean
 
 /**
@@ -52,10 +51,7 @@ export type Authorizer = (principal: Principal, permission: string) => boolean
  */
 export function createAuthorizer(roles: Roles): Authorizer {
   const sets = compiled(roles)
-  /**
-   * Compiled scopes of each principal, for as long as its token is cached. Null: no scope names a
-   * permission.
-   */
+  /** For as long as the token is cached. Null: no scope names a permission. */
   const scopeSets = new WeakMap<Principal, PermissionSet | null>()
 
   function scopeSetOf(principal: Principal): PermissionSet | null {

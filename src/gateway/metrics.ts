@@ -6,12 +6,9 @@ import type { Breakers } from '../isolate/breakers.ts'
 import { type AuditTally, newAuditTally, newTally, type Tally } from '../isolate/tally.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
 import { exposition } from '../observability/metrics/exposition.ts'
-import { meteredSink } from '../observability/metrics/metered-sink.ts'
 import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
 import { createReporter } from '../observability/metrics/reporter.ts'
 import { createRequestCounter } from '../observability/metrics/request-metrics.ts'
-import { samplesOf } from '../observability/metrics/samples.ts'
-import { createSources } from '../observability/metrics/sources.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 
@@ -59,12 +56,12 @@ export interface MetricsServices {
 export function metricsServices(parts: MetricsParts): MetricsServices {
   const { redis, breakers, auditDb, verdicts, now } = parts
   const counters = createCounters()
-  const sources = createSources(counters)
   const store = createMetricsStore(createRedisRest({ ...redis, timeoutMs: METRICS_TIMEOUT_MS }))
   const count = createRequestCounter(counters)
-  const reporter = createReporter({
-    ...{ counters, store, now },
-    collect: sources.collect,
+  const scheduleReport = createReporter({
+    counters,
+    store,
+    now,
     open: () => breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
   })
   breakers.onTransition(({ breaker: { name }, to }) => {
@@ -77,20 +74,20 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
     exhausted: newTally(),
     relations: newTally(),
   }
-  for (const [name, tally] of Object.entries(memories)) sources.addCache(name, tally)
-  if (verdicts !== undefined) sources.addCache('verdicts', verdicts)
+  for (const [name, tally] of Object.entries(memories)) counters.addCache(name, tally)
+  if (verdicts !== undefined) counters.addCache('verdicts', verdicts)
   const local = newLocalTally()
-  sources.add('portcullis_local_admissions_total', [], () => local.admitted)
+  counters.addSource('portcullis_local_admissions_total', [], () => local.admitted)
   for (const outcome of ['granted', 'returned'] as const)
-    sources.add('portcullis_leased_units_total', [outcome], () => local[outcome])
+    counters.addSource('portcullis_leased_units_total', [outcome], () => local[outcome])
   for (const outcome of ['refreshed', 'failed'] as const)
-    sources.add('portcullis_admission_refreshes_total', [outcome], () => local[outcome])
+    counters.addSource('portcullis_admission_refreshes_total', [outcome], () => local[outcome])
   const audit = newAuditTally()
   for (const outcome of ['sent', 'spilled', 'lost'] as const)
-    sources.add('portcullis_audit_events_total', [outcome], () => audit[outcome])
+    counters.addSource('portcullis_audit_events_total', [outcome], () => audit[outcome])
   const spans: SpanTally = { exported: 0, dropped: 0 }
   for (const outcome of ['exported', 'dropped'] as const)
-    sources.add('portcullis_spans_total', [outcome], () => spans[outcome])
+    counters.addSource('portcullis_spans_total', [outcome], () => spans[outcome])
   const redisCalls = new Map<string, number>()
 
   return {
@@ -98,7 +95,14 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
     local,
     audit,
     spans,
-    metered: (sink) => meteredSink(sink, count, reporter),
+    metered: (sink) => ({
+      record(event, waitUntil) {
+        // First, so that an error in the metrics costs a count and not an audit event.
+        sink.record(event, waitUntil)
+        count(event)
+        scheduleReport(waitUntil)
+      },
+    }),
     redisCall(outcome) {
       let place = redisCalls.get(outcome)
       if (place === undefined) {
@@ -112,7 +116,7 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
         store.read(now()),
         auditDb === undefined ? undefined : newestEventMs(auditDb),
       ])
-      return exposition(samplesOf(totals, newestMs))
+      return exposition(totals, newestMs)
     },
   }
 }

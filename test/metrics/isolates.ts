@@ -6,7 +6,6 @@ import { exposition } from '../../src/observability/metrics/exposition.ts'
 import { createMetricsStore } from '../../src/observability/metrics/redis/metrics.ts'
 import { createReporter, REPORT_INTERVAL_MS } from '../../src/observability/metrics/reporter.ts'
 import { createRequestCounter } from '../../src/observability/metrics/request-metrics.ts'
-import { samplesOf } from '../../src/observability/metrics/samples.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { anEvent } from '../audit/event.ts'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -47,17 +46,17 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
     let sleepers: { readonly untilMs: number; readonly wake: () => void }[] = []
     const sleep = (ms: number) =>
       new Promise<void>((wake) => sleepers.push({ untilMs: clock.nowMs + ms, wake }))
-    const reporter = createReporter({ counters, store, open: () => open, now, sleep })
+    const scheduleReport = createReporter({ counters, store, open: () => open, now, sleep })
     return {
       counters,
       /**
-       * Counts one decision as `meteredSink` does. Returns whether this request will send the
+       * Counts one decision as the gateway does. Returns whether this request will send the
        * report.
        */
       decide(different: Partial<AuditEvent> = {}): boolean {
         const before = background.length
         count(anEvent(different))
-        reporter.touch((promise) => void background.push(promise))
+        scheduleReport((promise) => void background.push(promise))
         return background.length > before
       },
       /** Drops every pending report, as if its request had ended. */
@@ -91,7 +90,7 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
     },
     read: () => store.read(now()),
     async text(newestEventMs?: number): Promise<string> {
-      return exposition(samplesOf(await store.read(now()), newestEventMs))
+      return exposition(await store.read(now()), newestEventMs)
     },
     async close() {
       await proxy.close()

@@ -3,7 +3,6 @@ import { createAuditQueue, QUEUE_COOL_DOWN_MS } from '../../src/audit/queue/audi
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { newAuditTally, newTally } from '../../src/isolate/tally.ts'
 import { createCounters, seriesName } from '../../src/observability/metrics/counters.ts'
-import { createSources } from '../../src/observability/metrics/sources.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { anEvent } from '../audit/event.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -11,19 +10,15 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 describe('counters of other features', () => {
   test('are reported by their increase, and not reported without an increase', () => {
     const counters = createCounters()
-    const sources = createSources(counters)
     const tally = newTally()
-    sources.addCache('tokens', tally)
+    counters.addCache('tokens', tally)
     tally.hits = 5
     tally.misses = 2
     const hits = seriesName('portcullis_cache_requests_total', ['tokens', 'hit'])
     const misses = seriesName('portcullis_cache_requests_total', ['tokens', 'miss'])
-    sources.collect()
     expect(counters.take()).toEqual({ series: [hits, misses], values: [5, 2] })
     tally.hits = 6
-    sources.collect()
     expect(counters.take()).toEqual({ series: [hits], values: [1] })
-    sources.collect()
     expect(counters.take()).toEqual({ series: [], values: [] })
   })
 })

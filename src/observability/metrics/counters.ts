@@ -1,5 +1,6 @@
 /** The counts of an isolate since its last report, in arrays of numbers. */
-import { BUCKETS_MS, bucketOf, type MetricName } from './catalogue.ts'
+import type { Tally } from '../../isolate/tally.ts'
+import { BUCKETS_MS, type MetricName } from './catalogue.ts'
 
 /** A report: the amount to add to each series. */
 export interface Deltas {
@@ -18,6 +19,10 @@ export interface Counters {
   add(place: number, amount: number): void
   /** Adds a duration in whole milliseconds to a histogram. */
   observe(place: number, ms: number): void
+  /** Registers a sum of another feature that only increases. Each `take` counts its increase. */
+  addSource(metric: MetricName, labels: readonly string[], read: () => number): void
+  /** Registers the hits and misses of a cache. */
+  addCache(name: string, tally: Tally): void
   /** Returns all counts since the last call, and resets them. */
   take(): Deltas
 }
@@ -40,6 +45,7 @@ export function createCounters(): Counters {
   const places = new Map<string, number>()
   const names: string[] = []
   const values: number[] = []
+  const sources: { readonly place: number; readonly read: () => number; counted: number }[] = []
 
   function reserve(name: string, more: readonly string[] = []): number {
     const place = names.length
@@ -52,7 +58,7 @@ export function createCounters(): Counters {
   // Reserves places for a whole histogram, so that `observe` works the same for a dropped one.
   const nowhere = reserve('', Array<string>(HISTOGRAM_PLACES - 1).fill(''))
 
-  return {
+  const counters: Counters = {
     counter(metric, labels) {
       const name = seriesName(metric, labels)
       const known = places.get(name)
@@ -73,12 +79,24 @@ export function createCounters(): Counters {
       values[place] = (values[place] as number) + amount
     },
     observe(place, ms) {
-      const bucket = place + bucketOf(ms)
-      values[bucket] = (values[bucket] as number) + 1
-      const sum = place + HISTOGRAM_PLACES - 1
-      values[sum] = (values[sum] as number) + ms
+      let bucket = 0
+      while (bucket < BUCKETS_MS.length && ms > (BUCKETS_MS[bucket] as number)) bucket += 1
+      counters.add(place + bucket, 1)
+      counters.add(place + HISTOGRAM_PLACES - 1, ms)
+    },
+    addSource(metric, labels, read) {
+      sources.push({ place: counters.counter(metric, labels), read, counted: 0 })
+    },
+    addCache(name, tally) {
+      counters.addSource('portcullis_cache_requests_total', [name, 'hit'], () => tally.hits)
+      counters.addSource('portcullis_cache_requests_total', [name, 'miss'], () => tally.misses)
     },
     take() {
+      for (const source of sources) {
+        const sum = source.read()
+        counters.add(source.place, sum - source.counted)
+        source.counted = sum
+      }
       const series: string[] = []
       const amounts: number[] = []
       for (const [place, value] of values.entries()) {
@@ -92,4 +110,5 @@ export function createCounters(): Counters {
       return { series, values: amounts }
     },
   }
+  return counters
 }

@@ -1,27 +1,49 @@
-/** The Prometheus text format, version 0.0.4. */
+/** Formats the totals in the Prometheus text format, version 0.0.4. */
 import { BUCKETS_MS, METRICS, type Metric, type MetricName } from './catalogue.ts'
+import { seriesName } from './counters.ts'
+import type { MetricsTotals } from './store.ts'
 
 export const EXPOSITION_MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
+/** The dependencies with a circuit breaker. */
+const DEPENDENCIES = ['redis', 'key_set', 'authority', 'origin']
 /**
- * One value of a metric. For a histogram: the count of one bucket (not cumulative) or the sum (ms).
+ * Series that are always reported, as 0 without counts. Prometheus sees no increase in a series
+ * that appears with its first count. These counts are rare, and alerts depend on them.
  */
-export interface Sample {
-  readonly metric: MetricName
-  readonly labels: readonly string[]
-  /** Only for a histogram: an index of `BUCKETS_MS`, the length of `BUCKETS_MS`, or `sum`. */
-  readonly part?: string
-  readonly value: number
-}
+const ALWAYS_REPORTED: readonly string[] = [
+  ...DEPENDENCIES.flatMap((dependency) =>
+    ['closed', 'half_open', 'open'].map((to) =>
+      seriesName('portcullis_breaker_transitions_total', [dependency, to]),
+    ),
+  ),
+  ...['sent', 'spilled', 'lost'].map((outcome) =>
+    seriesName('portcullis_audit_events_total', [outcome]),
+  ),
+  ...['exported', 'dropped'].map((outcome) => seriesName('portcullis_spans_total', [outcome])),
+  seriesName('portcullis_rate_limited_total', ['authentication_failures']),
+  seriesName('portcullis_metrics_flush_failures_total', []),
+  seriesName('portcullis_metrics_dropped_total', []),
+]
 
 const MS_PER_SECOND = 1_000
 
+/** For a histogram: the count of one bucket (not cumulative), or the sum in milliseconds. */
+interface Sample {
+  readonly metric: MetricName
+  readonly labels: readonly string[]
+  /** Only for a histogram: the index of the bucket, or `sum`. */
+  readonly part?: string | undefined
+  readonly value: number
+}
+
 /**
- * Formats samples as text. Metrics are in the order of the catalogue, each with HELP and TYPE, even
- * without samples. Buckets become cumulative; milliseconds become seconds.
+ * Returns the text of the totals, and of the newest audit event if `newestEventMs` is given
+ * (milliseconds since the epoch). Metrics are in the order of the catalogue, each with HELP and
+ * TYPE, even without samples. Buckets become cumulative; milliseconds become seconds.
  */
-export function exposition(samples: Iterable<Sample>): string {
-  const byMetric = Map.groupBy(samples, ({ metric }) => metric)
+export function exposition(totals: MetricsTotals, newestEventMs: number | undefined): string {
+  const byMetric = Map.groupBy(samplesOf(totals, newestEventMs), ({ metric }) => metric)
   let text = ''
   for (const [name, metric] of Object.entries(METRICS) as [MetricName, Metric][]) {
     text += `# HELP ${name} ${metric.help}\n# TYPE ${name} ${metric.kind}\n`
@@ -29,6 +51,51 @@ export function exposition(samples: Iterable<Sample>): string {
     text += metric.kind === 'histogram' ? histograms(name, metric, own) : simple(name, metric, own)
   }
   return text
+}
+
+function* samplesOf(
+  { counts, isolates, open, bans, lastReportMs, overflowEvents }: MetricsTotals,
+  newestEventMs: number | undefined,
+): Generator<Sample> {
+  const zeros = ALWAYS_REPORTED.map((series) => [series, 0] as const)
+  for (const [series, value] of new Map([...zeros, ...counts])) {
+    const sample = sampleOf(series, value)
+    if (sample !== undefined) yield sample
+  }
+  const gauge = (metric: MetricName, value: number, ...labels: string[]) => {
+    return { metric, labels, value }
+  }
+  yield gauge('portcullis_isolates', isolates)
+  for (const dependency of DEPENDENCIES)
+    yield gauge('portcullis_breaker_open_isolates', open.get(dependency) ?? 0, dependency)
+  yield gauge('portcullis_bans', bans)
+  yield gauge('portcullis_audit_spilled_events', overflowEvents)
+  if (newestEventMs !== undefined)
+    yield gauge('portcullis_audit_newest_event_timestamp_seconds', newestEventMs / MS_PER_SECOND)
+  if (lastReportMs !== undefined)
+    yield gauge('portcullis_metrics_last_flush_timestamp_seconds', lastReportMs / MS_PER_SECOND)
+}
+
+/** Returns undefined for a series that only another version of the gateway defines. */
+function sampleOf(series: string, value: number): Sample | undefined {
+  const [metric, ...rest] = partsOf(series)
+  if (metric === undefined || !isMetric(metric)) return undefined
+  const { kind, labels: names }: Metric = METRICS[metric]
+  // Gauges report a current value and are not added up.
+  if (kind === 'gauge') return undefined
+  if (rest.length !== names.length + (kind === 'histogram' ? 1 : 0)) return undefined
+  return { metric, labels: rest.slice(0, names.length), value, part: rest[names.length] }
+}
+
+const isMetric = (name: string): name is MetricName => Object.hasOwn(METRICS, name)
+
+function partsOf(series: string): readonly string[] {
+  try {
+    const parts: unknown = JSON.parse(series)
+    return Array.isArray(parts) ? parts.map(String) : []
+  } catch {
+    return []
+  }
 }
 
 function simple(name: string, metric: Metric, samples: readonly Sample[]): string {

@@ -1,5 +1,4 @@
 /** Schedules the metric reports of an isolate, and repeats reports that got no response. */
-
 import type { WaitUntil } from '../../identity/principal.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import { randomHex } from '../../isolate/random-ids.ts'
@@ -9,20 +8,11 @@ import type { MetricsStore } from './store.ts'
 export interface ReporterOptions {
   readonly counters: Counters
   readonly store: Pick<MetricsStore, 'add'>
-  /** Updates the counters from external counts. Called before each report. */
-  readonly collect?: () => void
   /** Returns the dependencies with a circuit breaker that is not closed now. */
-  readonly open?: () => readonly string[]
-  /** Returns the current time in milliseconds since the epoch. */
+  readonly open: () => readonly string[]
+  /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep?: (ms: number) => Promise<void>
-  /** Returns the id of this isolate. Default 64 random bits. */
-  readonly newId?: () => string
-}
-
-export interface Reporter {
-  /** Schedules a report of the current counts within {@link REPORT_INTERVAL_MS}. */
-  touch(waitUntil: WaitUntil): void
 }
 
 /** Interval between two reports of an isolate with new counts, in milliseconds. */
@@ -43,7 +33,8 @@ interface Report extends Deltas {
 }
 
 /**
- * Creates the reporter of an isolate. The first request that counts after a report makes the next
+ * Creates the function that each request calls after it has counted: it schedules a report within
+ * {@link REPORT_INTERVAL_MS}. The first request that counts after a report makes the next
  * one. It waits ten seconds after its response and sends all counts in one call. No request waits
  * for another. If the platform ends that request, the next request after 15 s takes over.
  *
@@ -55,48 +46,37 @@ interface Report extends Deltas {
 export function createReporter({
   counters,
   store,
-  collect,
   open,
   now,
   sleep,
-  newId = () => randomHex(ID_BYTES),
-}: ReporterOptions): Reporter {
+}: ReporterOptions): (waitUntil: WaitUntil) => void {
   let isolate: string | undefined
   let number = 0
   let unanswered: Report | undefined
-  let dropped: number | undefined
-  let failures: number | undefined
-
-  function nextReport(): Report {
-    collect?.()
-    number += 1
-    return { ...counters.take(), number, madeMs: now() }
-  }
 
   async function report(): Promise<void> {
     if (unanswered !== undefined && now() - unanswered.madeMs > MAX_REPORT_AGE_MS) {
-      dropped ??= counters.counter('portcullis_metrics_dropped_total', [])
+      const dropped = counters.counter('portcullis_metrics_dropped_total', [])
       counters.add(dropped, unanswered.series.length)
       unanswered = undefined
     }
-    isolate ??= newId()
-    const sent = unanswered ?? nextReport()
+    isolate ??= randomHex(ID_BYTES)
+    if (unanswered === undefined) number += 1
+    const sent = unanswered ?? { ...counters.take(), number, madeMs: now() }
     unanswered = sent
     try {
-      await store.add({ isolate, ...sent, open: open?.() ?? [], nowMs: now() })
+      await store.add({ isolate, ...sent, open: open(), nowMs: now() })
       if (unanswered === sent) unanswered = undefined
     } catch {
-      failures ??= counters.counter('portcullis_metrics_flush_failures_total', [])
-      counters.add(failures, 1)
+      counters.add(counters.counter('portcullis_metrics_flush_failures_total', []), 1)
     }
   }
 
-  const touch = createAfterResponse({
+  return createAfterResponse({
     delayMs: REPORT_INTERVAL_MS,
     leaseMs: LEASE_MS,
     now,
     sleep,
     work: report,
   })
-  return { touch }
 }

@@ -1,7 +1,6 @@
 /** The port for the metric totals of all isolates. */
 import type { Deltas } from './counters.ts'
 
-/** The report of an isolate. */
 export interface IsolateReport extends Deltas {
   readonly isolate: string
   /** Number of the report, from 1. Each number is applied once. */
@@ -21,19 +20,15 @@ export interface MetricsTotals {
   readonly open: ReadonlyMap<string, number>
   /** Milliseconds since the epoch; undefined if no isolate reported. */
   readonly lastReportMs: number | undefined
-  /** Number of bans in force. */
+  /** Bans in force. */
   readonly bans: number
-  /** Number of audit events that wait for the queue. */
+  /** Audit events that wait for the queue. */
   readonly overflowEvents: number
 }
 
-/**
- * Port: stores the metric totals. Both functions reject with `Unavailable` if the store does not
- * respond.
- */
+/** Port: stores the metric totals. Throws `Unavailable` if the store does not respond. */
 export interface MetricsStore {
-  /** Adds a report exactly once, even if it is sent again. Makes one call. */
+  /** Adds a report exactly once, even if it is sent again. */
   add(report: IsolateReport): Promise<void>
-  /** Reads the totals. Makes one call. */
   read(nowMs: number): Promise<MetricsTotals>
 }

@@ -1,5 +1,4 @@
 /** Exports the spans of an isolate to a collector, in batches of a few seconds. */
-
 import type { WaitUntil } from '../../identity/principal.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import { exportRequest, type Span } from './span.ts'
@@ -10,7 +9,7 @@ export interface SpanExporterOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Counts exported and dropped spans. */
   readonly tally?: SpanTally
-  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
+  /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
 }
@@ -26,17 +25,14 @@ export interface SpanExporter {
   export(spans: readonly Span[], waitUntil: WaitUntil): void
 }
 
-/** How long the first request collects the spans of other requests, in milliseconds. */
+/** How long the first request collects the spans of other requests. */
 export const GATHER_MS = 2_000
-/**
- * If this time passes, the platform has ended the request that was collecting, and another request
- * takes over.
- */
+/** If this time passes, the platform has ended the request that was collecting. */
 const LEASE_MS = GATHER_MS + 8_000
 /** Maximum number of spans in one call and in the memory of an isolate: about 300 KB. */
 export const MAX_SPANS = 512
 const EXPORT_TIMEOUT_MS = 5_000
-/** How long the exporter makes no calls after the collector failed, in milliseconds. */
+/** How long the exporter makes no calls after the collector failed. */
 export const COOL_DOWN_MS = 10_000
 
 /**

@@ -23,7 +23,7 @@ const KINDS = { internal: 1, server: 2 } as const
 const STATUS_ERROR = 2
 const SERVICE_NAME = 'portcullis'
 
-/** Creates an `ExportTraceServiceRequest` with these spans. */
+/** Creates an `ExportTraceServiceRequest` for `JSON.stringify`, which omits undefined members. */
 export function exportRequest(spans: readonly Span[]): object {
   return {
     resourceSpans: [
@@ -36,11 +36,12 @@ export function exportRequest(spans: readonly Span[]): object {
 }
 
 function spanOf(span: Span): object {
-  const { traceId, spanId, parentSpanId, tracestate, name } = span
   return {
-    ...{ traceId, spanId, name },
-    ...(parentSpanId !== undefined && { parentSpanId }),
-    ...(tracestate !== undefined && { traceState: tracestate }),
+    traceId: span.traceId,
+    spanId: span.spanId,
+    parentSpanId: span.parentSpanId,
+    traceState: span.tracestate,
+    name: span.name,
     kind: KINDS[span.kind],
     startTimeUnixNano: nanosecondsOf(span.startMs),
     endTimeUnixNano: nanosecondsOf(span.endMs),

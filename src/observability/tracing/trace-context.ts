@@ -1,6 +1,5 @@
 /** W3C Trace Context: parses `traceparent` and checks `tracestate` headers of callers. */
 
-/** The part of a caller's trace that the gateway continues. */
 export interface ParentTrace {
   /** 32 lower-case hex digits, not all zero. */
   readonly traceId: string
@@ -19,9 +18,9 @@ const KNOWN_FLAGS = 0x03
 const SAMPLED_FLAG = 0x01
 
 /** Section 3.3.1.1. */
-export const MAX_TRACESTATE_MEMBERS = 32
+const MAX_TRACESTATE_MEMBERS = 32
 /** Section 3.3.1.5 requires at least 512. Longer values than this are not plausible. */
-export const MAX_TRACESTATE_LENGTH = 8_192
+const MAX_TRACESTATE_LENGTH = 8_192
 const PRINTABLE = /^[\t\x20-\x7e]+$/
 
 /**
@@ -40,9 +39,8 @@ export function parseTraceparent(header: string | undefined): ParentTrace | unde
 }
 
 /**
- * Reports whether a `tracestate` header may be passed on, which is then done unmodified. Checks its
- * length, the number of its members, and that it is printable. Does NOT check the grammar of keys
- * and values.
+ * Reports whether a `tracestate` header may be passed on unmodified. Does NOT check the grammar of
+ * keys and values.
  */
 export function isPassableTracestate(header: string): boolean {
   if (header.length > MAX_TRACESTATE_LENGTH || !PRINTABLE.test(header)) return false

@@ -1,5 +1,4 @@
 /** Totals of the metrics of all isolates, in one hash in Upstash Redis. */
-
 import { Unavailable } from '../../../errors.ts'
 import {
   BAN_RECORDS,
@@ -16,12 +15,12 @@ import type { MetricsStore } from '../store.ts'
 import { ADD_TOTALS_SCRIPT } from './scripts.generated.ts'
 
 /** Longer than any gateway is idle. Prometheus handles a counter that restarts. */
-export const METRICS_TTL_SECONDS = 2_592_000
-/** TTL of the number of an isolate's last report, in seconds. */
-export const REPORT_TTL_SECONDS = 3_600
+const METRICS_TTL_SECONDS = 2_592_000
+/** TTL of the number of an isolate's last report. */
+const REPORT_TTL_SECONDS = 3_600
 /** Maximum number of series of all gateways together: about 1.5 MB. */
 export const MAX_TOTAL_SERIES = 10_000
-/** Three report intervals and some seconds, in milliseconds. */
+/** Three report intervals and some seconds. */
 const LATELY_MS = 35_000
 
 const DROPPED_SERIES = '["portcullis_metrics_dropped_total"]'
@@ -83,7 +82,7 @@ function numberOf(reply: unknown): number {
   return number
 }
 
-/** Converts a hash in the form of Redis: names and values alternate. */
+/** Names and values alternate. */
 function countsOf(flat: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (let at = 0; at + 1 < flat.length; at += 2)
