@@ -5,6 +5,7 @@
 import { modeSchema } from '../validators/mode.ts'
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import { wholeNumber } from '../validators/schema-parts.ts'
 import * as z from '../validators/zod.ts'
 
 export const BAN_KINDS = ['address', 'subject'] as const
@@ -17,7 +18,7 @@ export const newBanSchema = z
     kind: z.enum(BAN_KINDS),
     /** An address or a subject. An IPv6 address represents its /64 network. */
     value: name(255),
-    seconds: z.int().check(z.minimum(1), z.maximum(MAX_BAN_SECONDS)),
+    seconds: wholeNumber(1, MAX_BAN_SECONDS),
     /** For a subject only: one of the trusted issuers. Absent: all trusted issuers. */
     issuer: z.optional(issuerName),
     reason: z.optional(name(256)),

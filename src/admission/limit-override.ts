@@ -1,6 +1,7 @@
 /** Operator controls of single windows of a limit: override the size, or reset the count. */
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import { wholeNumber } from '../validators/schema-parts.ts'
 import * as z from '../validators/zod.ts'
 
 /** One year. */
@@ -19,9 +20,9 @@ const windowMembers = {
 /** The body of `POST /-/admin/limits/overrides`. */
 export const newOverrideSchema = z.strictObject({
   ...windowMembers,
-  requests: z.int().check(z.minimum(1), z.maximum(1_000_000_000)),
+  requests: wholeNumber(1, 1_000_000_000),
   /** Absent: in force until it is removed. */
-  expiresInSeconds: z.optional(z.int().check(z.minimum(1), z.maximum(MAX_OVERRIDE_SECONDS))),
+  expiresInSeconds: z.optional(wholeNumber(1, MAX_OVERRIDE_SECONDS)),
 })
 
 type NewOverride = z.infer<typeof newOverrideSchema>

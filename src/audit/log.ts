@@ -1,5 +1,6 @@
 /** Reading the audit trail: the query and the port. */
 import { pageSize } from '../validators/page.ts'
+import { digits } from '../validators/schema-parts.ts'
 import * as z from '../validators/zod.ts'
 import { type AuditEvent, DECISIONS } from './event.ts'
 
@@ -56,25 +57,12 @@ const SEQ = /^(?:0|[1-9]\d{0,14})$/
 
 /** The query of a page: rows with a `seq` above `after`. Refuses unknown parameters. */
 export const chainQuerySchema = z.strictObject({
-  after: z
-    .pipe(
-      z.optional(
-        z.pipe(z.string().check(z.regex(SEQ, 'must be a whole number')), z.transform(Number)),
-      ),
-      z.transform((seq) => seq ?? 0),
-    )
-    .check(z.describe('rows behind this seq; default 0')),
-  limit: z
-    .pipe(
-      z.optional(
-        z.pipe(
-          z.string().check(z.regex(ROWS, 'must be a whole number from 1 to 500')),
-          z.transform(Number),
-        ),
-      ),
-      z.transform((rows) => rows ?? DEFAULT_ROWS),
-    )
-    .check(z.describe('from 1 to 500; default 500')),
+  after: digits(SEQ, 'must be a whole number', 0).check(
+    z.describe('rows behind this seq; default 0'),
+  ),
+  limit: digits(ROWS, 'must be a whole number from 1 to 500', DEFAULT_ROWS).check(
+    z.describe('from 1 to 500; default 500'),
+  ),
 })
 
 export type ChainQuery = z.infer<typeof chainQuerySchema>

@@ -4,6 +4,7 @@
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import { name, roleNames, scopeNames } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import { wholeNumber } from '../validators/schema-parts.ts'
 import * as z from '../validators/zod.ts'
 
 /** Scanners of repositories and logs recognize a key by this prefix. */
@@ -81,7 +82,7 @@ export const newApiKeySchema = z.strictObject({
   scopes: z.optional(scopeNames),
   tenant: z.optional(name(256)),
   /** Absent: the key lives until an operator ends it. */
-  expiresInSeconds: z.optional(z.int().check(z.minimum(1), z.maximum(MAX_API_KEY_SECONDS))),
+  expiresInSeconds: z.optional(wholeNumber(1, MAX_API_KEY_SECONDS)),
 })
 
 type NewApiKey = z.infer<typeof newApiKeySchema>

@@ -1,13 +1,9 @@
 /** Lifetime of the gateway's access tokens. */
-import * as z from './zod.ts'
+import { wholeNumber } from './schema-parts.ts'
 
-/**
- * A shorter lifetime causes too many refreshes. A longer one delays changes of roles and scopes.
- */
+/** A shorter lifetime causes too many refreshes. */
 export const MIN_ACCESS_TOKEN_SECONDS = 300
+/** A longer lifetime delays changes of roles and scopes. */
 export const MAX_ACCESS_TOKEN_SECONDS = 3_600
 
-/** Lifetime of an access token in whole seconds. */
-export const accessTokenSeconds = z
-  .int()
-  .check(z.minimum(MIN_ACCESS_TOKEN_SECONDS), z.maximum(MAX_ACCESS_TOKEN_SECONDS))
+export const accessTokenSeconds = wholeNumber(MIN_ACCESS_TOKEN_SECONDS, MAX_ACCESS_TOKEN_SECONDS)

@@ -1,9 +1,9 @@
 /** Claims of access tokens (RFC 9068 section 2.2) and of client assertions (RFC 7523 section 3). */
 import { name, scopeName } from './names.ts'
+import { converted } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 export const MAX_SUBJECT_CHARS = 255
-const MAX_TOKEN_ID_CHARS = 256
 const MAX_NAME_CHARS = 256
 /** The same limit as in `ISSUERS`. */
 const MAX_ISSUER_CHARS = 2_048
@@ -18,21 +18,19 @@ const time = z.number().check(z.minimum(0), z.maximum(MAX_TIME_SECONDS))
 /** `jti` (RFC 7519 section 4.1.7). */
 export const tokenId = z.string().check(
   z.minLength(1),
-  z.maxLength(MAX_TOKEN_ID_CHARS),
+  z.maxLength(256),
   z.refine((text) => text.isWellFormed()),
 )
 
+const text = name(MAX_NAME_CHARS)
+const scopes = z.array(scopeName)
 const scopeText = z.pipe(
-  z.pipe(
-    z.string(),
-    z.transform((text) => (text === '' ? [] : text.split(' '))),
-  ),
-  z.array(scopeName),
+  converted(z.string(), (list) => (list === '' ? [] : list.split(' '))),
+  scopes,
 )
 
 /**
- * Schema of the claims of an access token. Each claim is checked by itself. Does NOT check times against the clock or
- * each other.
+ * Schema of the claims of an access token. Does NOT check times against the clock or each other.
  *
  * `scope` may be a string, as in the standard, or an array, as some providers send it; an empty
  * string means no scope. `roles` may be an array or a string. A string is one role and is NOT
@@ -40,31 +38,16 @@ const scopeText = z.pipe(
  */
 export const claimsSchema = z.object({
   sub: name(MAX_SUBJECT_CHARS),
-  aud: z.union([
-    z.pipe(
-      z.string(),
-      z.transform((one) => [one]),
-    ),
-    z.array(z.string()).check(z.minLength(1)),
-  ]),
+  aud: z.union([converted(z.string(), (one) => [one]), z.array(z.string()).check(z.minLength(1))]),
   exp: time,
   iat: time,
   nbf: z.optional(time),
   jti: z.optional(tokenId),
-  scope: z._default(z.union([scopeText, z.array(scopeName)]), []),
-  roles: z._default(
-    z.union([
-      z.pipe(
-        name(MAX_NAME_CHARS),
-        z.transform((one) => [one]),
-      ),
-      z.array(name(MAX_NAME_CHARS)),
-    ]),
-    [],
-  ),
-  tenant: z.optional(name(MAX_NAME_CHARS)),
-  sid: z.optional(name(MAX_NAME_CHARS)),
-  client_id: z.optional(name(MAX_NAME_CHARS)),
+  scope: z._default(z.union([scopeText, scopes]), []),
+  roles: z._default(z.union([converted(text, (one) => [one]), z.array(text)]), []),
+  tenant: z.optional(text),
+  sid: z.optional(text),
+  client_id: z.optional(text),
   sub_iss: z.optional(name(MAX_ISSUER_CHARS)),
   // Strict, because other ways to bind a token (RFC 8705) are not checked here.
   cnf: z.optional(z.strictObject({ jkt: z.string().check(z.regex(THUMBPRINT)) })),
@@ -79,21 +62,17 @@ export const MAX_UNDATED_ASSERTION_SECONDS = 300
 /** Tolerance for differences between the client's clock and the gateway's. */
 export const ASSERTION_TOLERANCE_SECONDS = 5
 
+const nonEmpty = z.string().check(z.minLength(1))
+
 /**
- * Schema of the claims of a client assertion. Each claim is checked by itself. `aud` must be one name: with two
- * audiences, each server could use the assertion at the other one. Does NOT check claims that
- * depend on the client or the clock.
+ * Schema of the claims of a client assertion. `aud` must be one name: with two audiences, each
+ * server could use the assertion at the other one. Does NOT check claims that depend on the client
+ * or the clock.
  */
 export const assertionClaims = z.looseObject({
-  iss: z.string().check(z.minLength(1)),
-  sub: z.string().check(z.minLength(1)),
-  aud: z.union([
-    z.string(),
-    z.pipe(
-      z.tuple([z.string()]),
-      z.transform(([one]) => one),
-    ),
-  ]),
+  iss: nonEmpty,
+  sub: nonEmpty,
+  aud: z.union([z.string(), converted(z.tuple([z.string()]), ([one]) => one)]),
   exp: time,
   iat: z.optional(time),
   nbf: z.optional(time),

@@ -3,6 +3,7 @@ import type { JSONWebKeySet } from 'jose'
 import { accessTokenSeconds } from './access-token.ts'
 import { octets, sortKeys } from './jwk.ts'
 import { name, scopeName } from './names.ts'
+import { converted, unique } from './schema-parts.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
 import * as z from './zod.ts'
 
@@ -17,25 +18,18 @@ export const GRANT_TYPES = [
 export const ASSERTION_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
 
 const SHA256_BYTES = 32
-const MAX_KEYS = 10
 
-const clientKeys = z.pipe(
-  z
-    .strictObject({
-      keys: z
-        .array(z.looseObject({ kty: z.string() }))
-        .check(z.minLength(1), z.maxLength(MAX_KEYS)),
-    })
-    .check(
-      // An unusable key that is silently ignored would make the client fail later.
-      z.refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
-        error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a unique kid`,
-      }),
-    ),
-  z.transform((set) => set as JSONWebKeySet),
+const keys = z.array(z.looseObject({ kty: z.string() })).check(z.minLength(1), z.maxLength(10))
+const clientKeys = converted(
+  z.strictObject({ keys }).check(
+    // An unusable key that is silently ignored would make the client fail later.
+    z.refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
+      error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a unique kid`,
+    }),
+  ),
+  (set) => set as JSONWebKeySet,
 )
 
-/** Members that every client may have. */
 export const clientMembers = {
   name: name(128),
   grants: z.array(z.enum(GRANT_TYPES)).check(z.minLength(1)),
@@ -75,23 +69,16 @@ const configuredClient = z
     }),
   )
 
-/** One client of the configuration. `secretSha256` is decoded to bytes. */
 export type ConfiguredClient = z.output<typeof configuredClient>
 
 /** `CLIENTS`: clients that exist before an operator creates any. */
-export const configuredClients = z.array(configuredClient).check(
-  z.superRefine((list, context) => {
-    for (const [index, { id }] of list.entries()) {
-      if (list.findIndex((other) => other.id === id) < index) {
-        context.addIssue({ code: 'custom', path: [index, 'id'], message: 'duplicate client id' })
-      }
-    }
-  }),
-)
+export const configuredClients = z
+  .array(configuredClient)
+  .check(unique('id', 'duplicate client id'))
 
 const CLIENT_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
-/** Reports whether a text has the format of a `client_id`: a UUID in lower case. */
+/** Reports whether a text is a UUID in lower case. */
 export function isClientId(text: string): boolean {
   return CLIENT_ID.test(text)
 }

@@ -3,16 +3,12 @@ import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
 import { type ConfiguredClient, configuredClients } from './client.ts'
 import {
-  authzenContext,
-  authzenUrls,
   type DecisionPointsConfig,
   decisionPointsOf,
-  decisionPointToken,
-  decisionPointUrl,
-  needs,
-  openfgaStores,
+  decisionPointVariables,
 } from './decision-points.ts'
 import { type IssuerConfig, issuers, ownIssuer } from './issuer.ts'
+import { converted } from './schema-parts.ts'
 import { type SigningJwk, signingKeys } from './signing-jwk.ts'
 import {
   type AuditAddresses,
@@ -38,7 +34,12 @@ export {
 export type { Algorithm } from './jwk.ts'
 
 export interface Config {
-  readonly redis: RedisConfig
+  readonly redis: {
+    readonly url: string
+    readonly token: string
+    /** Timeout of a call on behalf of a request. Undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
+    readonly timeoutMs?: number | undefined
+  }
   /** Undefined if the origin is the service binding `ORIGIN`. */
   readonly originUrl: string | undefined
   /** Public URL of this gateway: its issuer identifier and audience. Without a trailing slash. */
@@ -48,27 +49,16 @@ export interface Config {
    * entry of `ISSUERS` for the gateway's own URL replaces the derived one.
    */
   readonly issuers: readonly IssuerConfig[]
-  /**
-   * Private keys, each with `kid` and `alg`; see `activeKey`. Undefined: the gateway signs nothing.
-   */
+  /** Undefined: the gateway signs nothing. See `activeKey`. */
   readonly signingKeys: { readonly keys: SigningJwk[] } | undefined
   /** OAuth clients that are configured instead of created by an operator. */
   readonly clients: readonly ConfiguredClient[]
   /** Callers that may read the metrics. */
   readonly metricsAccess: 'operators' | 'public'
-  /** The form in which the audit trail stores client addresses. */
   readonly auditAddresses: AuditAddresses
-  /** Destination of spans. Undefined: no traces. */
+  /** Undefined: no traces. */
   readonly traces: TracesConfig | undefined
-  /** External policy decision points that a policy may select. */
   readonly decisionPoints: DecisionPointsConfig
-}
-
-export interface RedisConfig {
-  readonly url: string
-  readonly token: string
-  /** Timeout of a call on behalf of a request. Undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
-  readonly timeoutMs?: number | undefined
 }
 
 export interface TracesConfig {
@@ -85,6 +75,31 @@ const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 const required = { error: 'is missing' }
 
+const publicUrl = z.pipe(z.string(required), httpUrl).check(
+  // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do not
+  // look there.
+  z.refine((url) => /^https?:\/\/[^/?#]+\/?$/.test(url), 'must have no path, query or fragment'),
+  // It appears in quotation marks in challenges, and issuers are compared character by character.
+  z.refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX'),
+)
+
+type Environment = Readonly<Record<string, unknown>>
+
+/** Reports the missing variable `name` together with all other mistakes, not after them. */
+const requires = (name: string, reason: string, isMet: (env: Environment) => boolean) =>
+  z.refine<Environment | undefined>((env) => isMet(env ?? {}), {
+    error: `is missing; ${reason}`,
+    path: [name],
+    when: () => true,
+  })
+
+const needs = (given: string, needed: string) =>
+  requires(
+    needed,
+    `${given} requires it`,
+    (env) => env[given] === undefined || env[needed] !== undefined,
+  )
+
 const environmentSchema = z
   .object({
     UPSTASH_REDIS_REST_URL: z.pipe(z.string(required), httpUrl),
@@ -97,23 +112,7 @@ const environmentSchema = z
         'must be a service binding',
       ),
     ),
-    PUBLIC_URL: z.pipe(
-      z.pipe(z.string(required), httpUrl).check(
-        // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do
-        // not look there.
-        z.refine(
-          (url) => /^https?:\/\/[^/?#]+\/?$/.test(url),
-          'must have no path, query or fragment',
-        ),
-        // It appears in quotation marks in challenges, and issuers are compared character by
-        // character.
-        z.refine(
-          (url) => VISIBLE_ASCII.test(url),
-          'must be ASCII; write other names as xn-- or %XX',
-        ),
-      ),
-      z.transform((url) => url.replace(/\/+$/, '')),
-    ),
+    PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
     ISSUERS: z.optional(z.pipe(json, issuers)),
     SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
     REDIS_TIMEOUT_MS: z.optional(callTimeout),
@@ -126,41 +125,31 @@ const environmentSchema = z
     ),
     OTLP_HEADERS: z.optional(headerList),
     OTLP_SAMPLE_RATIO: z.optional(ratio),
-    OPENFGA_URL: z.optional(decisionPointUrl),
-    OPENFGA_STORES: z.optional(z.pipe(json, openfgaStores)),
-    OPENFGA_TOKEN: z.optional(decisionPointToken),
-    AUTHZEN_URLS: z.optional(z.pipe(json, authzenUrls)),
-    AUTHZEN_TOKEN: z.optional(decisionPointToken),
-    AUTHZEN_CONTEXT: z.optional(authzenContext),
-    AUTHORITY_TIMEOUT_MS: z.optional(callTimeout),
+    ...decisionPointVariables,
   })
   .check(
-    z.refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
-      error: 'is missing; set it, or bind a service as ORIGIN',
-      path: ['ORIGIN_URL'],
-      // Reported with all other mistakes, not after they are corrected.
-      when: () => true,
-    }),
-    z.refine((env) => env?.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined, {
-      error: 'is missing; AUDIT_ADDRESSES=hashed requires it',
-      path: ['AUDIT_ADDRESS_KEY'],
-      when: () => true,
-    }),
-    z.refine(...needs('OPENFGA_URL', 'OPENFGA_STORES')),
-    z.refine(...needs('OPENFGA_STORES', 'OPENFGA_URL')),
-    z.refine(...needs('OPENFGA_TOKEN', 'OPENFGA_URL')),
-    z.refine(...needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS')),
+    requires(
+      'ORIGIN_URL',
+      'set it, or bind a service as ORIGIN',
+      ({ ORIGIN, ORIGIN_URL }) => ORIGIN !== undefined || ORIGIN_URL !== undefined,
+    ),
+    requires(
+      'AUDIT_ADDRESS_KEY',
+      'AUDIT_ADDRESSES=hashed requires it',
+      (env) => env.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined,
+    ),
+    needs('OPENFGA_URL', 'OPENFGA_STORES'),
+    needs('OPENFGA_STORES', 'OPENFGA_URL'),
+    needs('OPENFGA_TOKEN', 'OPENFGA_URL'),
+    needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'),
     z.superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
       // A client with an algorithm that no key supports could never get a token.
       for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
         if (tokenAlgorithm === undefined) continue
         if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
         const path = ['CLIENTS', index, 'tokenAlgorithm']
-        context.addIssue({
-          code: 'custom',
-          path,
-          message: 'must be the algorithm of a key in SIGNING_KEYS',
-        })
+        const message = 'must be the algorithm of a key in SIGNING_KEYS'
+        context.addIssue({ code: 'custom', path, message })
       }
     }),
   )

@@ -5,6 +5,7 @@ import { $ZodType } from 'zod/v4/core'
 import { featureSchema } from './feature.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
+import { wholeNumber } from './schema-parts.ts'
 import { dropsUnknownKeys } from './strictness.ts'
 import * as z from './zod.ts'
 
@@ -47,7 +48,7 @@ const jsonRpcSchema = z
     tools: z.optional(
       z.record(calledName, entry(z.strictObject({ permission, arguments: strictSchema }))),
     ),
-    maxBatch: z.optional(z.int().check(z.minimum(1), z.maximum(50))),
+    maxBatch: z.optional(wholeNumber(1, 50)),
   })
   .check(
     z.refine(({ methods, tools }) => Object.hasOwn(methods, TOOLS_CALL) === (tools !== undefined), {
@@ -60,9 +61,9 @@ const mode = z.optional(modeSchema)
 /** A route's `inspect`. Does NOT check the route: `jsonRpc` requires one with a body. */
 export const inspectSchema = z.strictObject({
   mode,
-  maxDepth: z.optional(z.int().check(z.minimum(1), z.maximum(100))),
-  maxNames: z.optional(z.int().check(z.minimum(1), z.maximum(1_000_000))),
-  maxStringChars: z.optional(z.int().check(z.minimum(1), z.maximum(104_857_600))),
+  maxDepth: z.optional(wholeNumber(1, 100)),
+  maxNames: z.optional(wholeNumber(1, 1_000_000)),
+  maxStringChars: z.optional(wholeNumber(1, 104_857_600)),
   repeatable: z.optional(z.array(z.string())),
   // Parses `false` as undefined. Not a union, because its errors would not name the field.
   signatures: z.optional(

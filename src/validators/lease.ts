@@ -1,4 +1,6 @@
 /** Schema of the lease of a limit. */
+
+import { wholeNumber } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** A shorter lease would expire before the response that grants it arrives. */
@@ -9,8 +11,8 @@ const MS_PER_SECOND = 1_000
 
 /** The field `lease` of a limit. */
 export const leaseSchema = z.strictObject({
-  max: z.int().check(z.minimum(2), z.maximum(1_000_000)),
-  ttlMs: z.int().check(z.minimum(MIN_TTL_MS), z.maximum(60_000)),
+  max: wholeNumber(2, 1_000_000),
+  ttlMs: wholeNumber(MIN_TTL_MS, 60_000),
 })
 
 interface LeasedLimit {

@@ -1,24 +1,19 @@
 /** Pagination: the query parameters and the page type. */
+import { digits } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 const DEFAULT_PAGE_SIZE = 50
 /** 1 to 200. */
 const PAGE_SIZE = /^(?:[1-9]\d?|1\d\d|200)$/
 
-/** Parses the `limit` query parameter of a list: digits only, 1 to 200, default 50. */
-export const pageSize = z
-  .pipe(
-    z.optional(
-      z.pipe(
-        z.string().check(z.regex(PAGE_SIZE, 'must be a whole number from 1 to 200')),
-        z.transform(Number),
-      ),
-    ),
-    z.transform((size) => size ?? DEFAULT_PAGE_SIZE),
-  )
-  .check(z.describe('from 1 to 200; default 50'))
+/** The `limit` query parameter of a list. */
+export const pageSize = digits(
+  PAGE_SIZE,
+  'must be a whole number from 1 to 200',
+  DEFAULT_PAGE_SIZE,
+).check(z.describe('from 1 to 200; default 50'))
 
-/** Query of a list that uses the ids of its items as cursors. Refuses unknown parameters. */
+/** Query of a list that uses the ids of its items as cursors. */
 export const pageQuerySchema = z.strictObject({
   limit: pageSize,
   cursor: z

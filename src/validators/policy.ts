@@ -13,6 +13,7 @@ import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
 import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
+import { wholeNumber } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
@@ -46,8 +47,8 @@ const permissionSchema = z.pipe(
 
 const limitSchema = z
   .strictObject({
-    limit: z.int().check(z.minimum(1), z.maximum(1_000_000_000)),
-    windowSeconds: z.int().check(z.minimum(1), z.maximum(86_400)),
+    limit: wholeNumber(1, 1_000_000_000),
+    windowSeconds: wholeNumber(1, 86_400),
     by: z.union([
       z.enum(['subject', 'client', 'tenant', 'address']),
       z.custom<(...of: never) => string>(
@@ -101,8 +102,8 @@ const routeSchema = z
       ),
     ),
     inspect: z.optional(inspectSchema),
-    maxBodyBytes: z.optional(z.int().check(z.minimum(0), z.maximum(104_857_600))),
-    originTimeoutMs: z.optional(z.int().check(z.minimum(1), z.maximum(600_000))),
+    maxBodyBytes: z.optional(wholeNumber(0, 104_857_600)),
+    originTimeoutMs: z.optional(wholeNumber(1, 600_000)),
     forwardAuthorization: z.optional(z.boolean()),
     forwardCookies: z.optional(z.boolean()),
     webSocketOrigins: z.optional(z.array(origin)),
@@ -132,8 +133,8 @@ const listedFeature = z.custom<PolicyFeature>(
 const MAX_STALENESS_MS = 60_000
 
 const exchangeLimit = z.strictObject({
-  limit: z.int().check(z.minimum(1), z.maximum(1_000_000_000)),
-  windowSeconds: z.int().check(z.minimum(1), z.maximum(86_400)),
+  limit: wholeNumber(1, 1_000_000_000),
+  windowSeconds: wholeNumber(1, 86_400),
 })
 
 /** The shape of a policy file. Does NOT check references between its parts: `definePolicy` does. */
@@ -154,25 +155,23 @@ export const policySchema = z.strictObject({
     z.partial(
       z.strictObject({
         accessTokenSeconds,
-        sessionSeconds: z.int().check(z.minimum(60), z.maximum(31_536_000)),
+        sessionSeconds: wholeNumber(60, 31_536_000),
         exchangeLimits: z.partial(
           z.strictObject({ client: exchangeLimit, subjectToken: exchangeLimit }),
         ),
-        refreshGraceSeconds: z.int().check(z.minimum(0), z.maximum(60)),
+        refreshGraceSeconds: wholeNumber(0, 60),
         dpopNonceRequired: z.boolean(),
       }),
     ),
   ),
   abuse: z.optional(abuseSchema),
   revocation: z.optional(
-    z.partial(
-      z.strictObject({ maxStalenessMs: z.int().check(z.minimum(0), z.maximum(MAX_STALENESS_MS)) }),
-    ),
+    z.partial(z.strictObject({ maxStalenessMs: wholeNumber(0, MAX_STALENESS_MS) })),
   ),
   relations: z.optional(featureSchema('relations', 'relations')),
   tenantIssuers: z.optional(z.array(z.string().check(z.minLength(1)))),
   stripHeaders: z.optional(z.array(strippedHeader)),
   keepHeaders: z.optional(z.array(keptHeader)),
   features: z.optional(z.array(listedFeature)),
-  maxConcurrentRequests: z.optional(z.int().check(z.minimum(1), z.maximum(1_000_000))),
+  maxConcurrentRequests: z.optional(wholeNumber(1, 1_000_000)),
 })

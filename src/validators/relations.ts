@@ -1,6 +1,7 @@
 /** Schemas of a policy's `relations`, and of the relation that a route requires. */
 import type { Feature } from './feature.ts'
 import { modeSchema } from './mode.ts'
+import { wholeNumber } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** A longer period would make the removal of a relation ineffective. */
@@ -27,8 +28,8 @@ export const relationsSchema = z.strictObject({
   ),
   subject: z.optional(template),
   issuers: z.optional(z.array(z.string().check(z.minLength(1)))),
-  maxStalenessMs: z.optional(z.int().check(z.minimum(0), z.maximum(MAX_STALENESS_MS))),
-  cacheEntries: z.optional(z.int().check(z.minimum(1), z.maximum(MAX_CACHE_ENTRIES))),
+  maxStalenessMs: z.optional(wholeNumber(0, MAX_STALENESS_MS)),
+  cacheEntries: z.optional(wholeNumber(1, MAX_CACHE_ENTRIES)),
   // Parses 'redis' as undefined. Not a union, because its errors would not name the field.
   authority: z.optional(
     z.pipe(

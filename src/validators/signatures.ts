@@ -1,6 +1,7 @@
 /** Schema of the settings of attack signatures. */
 import type { SignatureCategory } from '../problems/reasons.ts'
 import { modeSchema } from './mode.ts'
+import { wholeNumber } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** All categories of attack signatures. */
@@ -13,7 +14,7 @@ export const SIGNATURE_CATEGORIES = [
 ] as const satisfies readonly SignatureCategory[]
 
 export const signaturesSchema = z.strictObject({
-  threshold: z.optional(z.int().check(z.minimum(1), z.maximum(100))),
+  threshold: z.optional(wholeNumber(1, 100)),
   mode: z.optional(modeSchema),
   categories: z.optional(z.array(z.enum(SIGNATURE_CATEGORIES)).check(z.minLength(1))),
 })

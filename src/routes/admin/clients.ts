@@ -1,6 +1,7 @@
 /** Operators' calls that create, list, rotate and disable OAuth clients. */
 import { type Client, GRANT_TYPES, newClientSchema } from '../../oauth/client.ts'
 import { pageSize } from '../../validators/page.ts'
+import { wholeNumber } from '../../validators/schema-parts.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
@@ -162,7 +163,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       params: clientParams,
       body: z.strictObject({
         graceSeconds: z
-          .optional(z.int().check(z.minimum(0), z.maximum(MAX_GRACE_SECONDS)))
+          .optional(wholeNumber(0, MAX_GRACE_SECONDS))
           .check(z.describe('how long the old secret stays valid; default: 0')),
       }),
       bodyOptional: true,

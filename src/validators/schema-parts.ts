@@ -1,0 +1,43 @@
+/** Parts that many schemas share. */
+import * as z from './zod.ts'
+
+/** A whole number from `min` to `max`. */
+export const wholeNumber = (min: number, max: number) =>
+  z.int().check(z.minimum(min), z.maximum(max))
+
+/** Parses with `schema`, and converts the result. */
+export const converted = <Schema extends z.core.$ZodType, Result>(
+  schema: Schema,
+  convert: (value: z.output<Schema>) => Result,
+) => z.pipe(schema, z.transform(convert))
+
+/**
+ * Parses `shorthand` as `meaning`, and anything else with `schema`. Not a union, because its errors
+ * would not name the field.
+ */
+export const withShorthand = <Schema extends z.core.$ZodType>(
+  shorthand: unknown,
+  meaning: unknown,
+  schema: Schema,
+) =>
+  z.pipe(
+    z.transform((value) => (value === shorthand ? meaning : value)),
+    schema,
+  )
+
+/** Refuses a list in which two items have the same `member`. */
+export const unique = <Member extends string>(member: Member, message: string) =>
+  z.superRefine<readonly Readonly<Record<Member, unknown>>[]>((list, context) => {
+    const seen = new Set<unknown>()
+    for (const [index, { [member]: value }] of list.entries()) {
+      if (seen.has(value)) context.addIssue({ code: 'custom', path: [index, member], message })
+      seen.add(value)
+    }
+  })
+
+/** Parses a query parameter of digits that match `pattern`. Without the parameter: `otherwise`. */
+export const digits = (pattern: RegExp, message: string, otherwise: number) =>
+  converted(
+    z.optional(converted(z.string().check(z.regex(pattern, message)), Number)),
+    (number) => number ?? otherwise,
+  )
