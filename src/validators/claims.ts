@@ -1,12 +1,9 @@
 /** Claims of access tokens (RFC 9068 section 2.2) and of client assertions (RFC 7523 section 3). */
-import { name, scopeName } from './names.ts'
-import { converted } from './schema-parts.ts'
+import { issuerName, name, scopeName } from './names.ts'
+import { converted, nonEmpty, text } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 export const MAX_SUBJECT_CHARS = 255
-const MAX_NAME_CHARS = 256
-/** The same limit as in `ISSUERS`. */
-const MAX_ISSUER_CHARS = 2_048
 /** 32 bytes as canonical base64url (RFC 7638, RFC 4648 section 3.5). */
 const THUMBPRINT = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 /** End of the year 9999, the last year that RFC 3339 can represent. */
@@ -16,13 +13,9 @@ const MAX_TIME_SECONDS = 253_402_300_799
 const time = z.number().check(z.minimum(0), z.maximum(MAX_TIME_SECONDS))
 
 /** `jti` (RFC 7519 section 4.1.7). */
-export const tokenId = z.string().check(
-  z.minLength(1),
-  z.maxLength(256),
-  z.refine((text) => text.isWellFormed()),
-)
+export const tokenId = text(256).check(z.refine((id) => id.isWellFormed()))
 
-const text = name(MAX_NAME_CHARS)
+const shortName = name(256)
 const scopes = z.array(scopeName)
 const scopeText = z.pipe(
   converted(z.string(), (list) => (list === '' ? [] : list.split(' '))),
@@ -44,11 +37,11 @@ export const claimsSchema = z.object({
   nbf: z.optional(time),
   jti: z.optional(tokenId),
   scope: z._default(z.union([scopeText, scopes]), []),
-  roles: z._default(z.union([converted(text, (one) => [one]), z.array(text)]), []),
-  tenant: z.optional(text),
-  sid: z.optional(text),
-  client_id: z.optional(text),
-  sub_iss: z.optional(name(MAX_ISSUER_CHARS)),
+  roles: z._default(z.union([converted(shortName, (one) => [one]), z.array(shortName)]), []),
+  tenant: z.optional(shortName),
+  sid: z.optional(shortName),
+  client_id: z.optional(shortName),
+  sub_iss: z.optional(issuerName),
   // Strict, because other ways to bind a token (RFC 8705) are not checked here.
   cnf: z.optional(z.strictObject({ jkt: z.string().check(z.regex(THUMBPRINT)) })),
 })
@@ -61,8 +54,6 @@ export const MAX_ASSERTION_SECONDS = 3_600
 export const MAX_UNDATED_ASSERTION_SECONDS = 300
 /** Tolerance for differences between the client's clock and the gateway's. */
 export const ASSERTION_TOLERANCE_SECONDS = 5
-
-const nonEmpty = z.string().check(z.minLength(1))
 
 /**
  * Schema of the claims of a client assertion. `aud` must be one name: with two audiences, each

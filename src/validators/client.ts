@@ -2,7 +2,7 @@
 import type { JSONWebKeySet } from 'jose'
 import { accessTokenSeconds } from './access-token.ts'
 import { octets, sortKeys } from './jwk.ts'
-import { name, scopeName } from './names.ts'
+import { name, roleNames, scopeNames } from './names.ts'
 import { converted, unique } from './schema-parts.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
 import * as z from './zod.ts'
@@ -34,11 +34,9 @@ export const clientMembers = {
   name: name(128),
   grants: z.array(z.enum(GRANT_TYPES)).check(z.minLength(1)),
   scopes: z.optional(
-    z
-      .array(scopeName)
-      .check(z.minLength(1, 'must not be empty; omit it for no restriction'), z.maxLength(100)),
+    scopeNames.check(z.minLength(1, 'must not be empty; omit it for no restriction')),
   ),
-  roles: z.optional(z.array(name(256)).check(z.maxLength(100))),
+  roles: z.optional(roleNames),
   audiences: z.optional(z.array(name(2_048)).check(z.minLength(1), z.maxLength(20))),
   tenant: z.optional(name(256)),
   jwks: z.optional(clientKeys),

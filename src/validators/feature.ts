@@ -10,12 +10,11 @@ export interface Feature<Name extends string> {
 }
 
 /**
- * Accepts only what the function `name` of the module `portcullis/<module>` returned. The message
+ * Accepts only what the function `name` of the module `portcullis/<name>` returned. The message
  * names the import, because settings alone do not contain the feature's code.
  */
-export function featureSchema<Name extends string>(name: Name, module: string) {
-  return z.custom<Feature<Name>>((value) => (value as Feature<Name> | null)?.feature === name, {
-    error: `must be the result of ${name}(); import { ${name} } from 'portcullis/${module}'`,
+export const featureSchema = <Name extends string>(name: Name) =>
+  z.custom<Feature<Name>>((value) => (value as Feature<Name> | null)?.feature === name, {
+    error: `must be the result of ${name}(); import { ${name} } from 'portcullis/${name}'`,
     abort: true,
   })
-}

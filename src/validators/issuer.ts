@@ -2,6 +2,7 @@
 import { base64url, type JSONWebKeySet } from 'jose'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
+import { nonEmpty, text, unique } from './schema-parts.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
 import { httpUrl, isPrivateLine } from './variables.ts'
 import * as z from './zod.ts'
@@ -11,7 +12,7 @@ export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'
 /** RFC 9068 section 2.1. */
 export const DEFAULT_TOKEN_TYPE = 'at+jwt'
 export const DEFAULT_CLOCK_TOLERANCE_SECONDS = 5
-/** A larger tolerance would not cover clock skew, but keep expired tokens valid. */
+/** A larger tolerance would keep expired tokens valid. */
 export const MAX_CLOCK_TOLERANCE_SECONDS = 300
 /** Access tokens older than one day are refused by default, even if they have not expired. */
 export const DEFAULT_MAX_TOKEN_AGE_SECONDS = 86_400
@@ -25,30 +26,22 @@ const jwks = z.custom<JSONWebKeySet>(
   'must be a JWK Set with at least one key (RFC 7517 section 5)',
 )
 
-const claimName = z.string().check(z.minLength(1), z.maxLength(256))
+const claimName = text(256)
 
 const issuer = z
   .strictObject({
-    issuer: z.string().check(z.minLength(1), z.maxLength(2048)),
-    audience: z.union(
-      [
-        z.string().check(z.minLength(1)),
-        z.array(z.string().check(z.minLength(1))).check(z.minLength(1)),
-      ],
-      {
-        error: 'must be a name, or an array of names',
-      },
-    ),
+    issuer: text(2_048),
+    audience: z.union([nonEmpty, z.array(nonEmpty).check(z.minLength(1))], {
+      error: 'must be a name, or an array of names',
+    }),
     jwksUri: z.optional(
-      httpUrl.check(
-        z.refine((url) => isPrivateLine(url), 'must be https, unless it is on a loopback address'),
-      ),
+      httpUrl.check(z.refine(isPrivateLine, 'must be https, unless it is on a loopback address')),
     ),
     jwks: z.optional(jwks),
     algorithms: z._default(z.array(z.enum(ALGORITHMS)).check(z.minLength(1)), [
       ...DEFAULT_ALGORITHMS,
     ]),
-    typ: z._default(z.string().check(z.minLength(1)), DEFAULT_TOKEN_TYPE),
+    typ: z._default(nonEmpty, DEFAULT_TOKEN_TYPE),
     clockTolerance: z._default(
       z.number().check(z.minimum(0), z.maximum(MAX_CLOCK_TOLERANCE_SECONDS)),
       DEFAULT_CLOCK_TOLERANCE_SECONDS,
@@ -71,16 +64,7 @@ const issuer = z
 /** One trusted issuer of access tokens. Times are in seconds. */
 export type IssuerConfig = z.infer<typeof issuer>
 
-/** All trusted issuers. No issuer may occur twice. */
-export const issuers = z.array(issuer).check(
-  z.superRefine((list, context) => {
-    for (const [index, { issuer: name }] of list.entries()) {
-      if (list.findIndex((other) => other.issuer === name) < index) {
-        context.addIssue({ code: 'custom', path: [index, 'issuer'], message: 'duplicate issuer' })
-      }
-    }
-  }),
-)
+export const issuers = z.array(issuer).check(unique('issuer', 'duplicate issuer'))
 
 interface Mistake {
   readonly path: (string | number)[]
@@ -89,8 +73,7 @@ interface Mistake {
 
 /**
  * Yields the mistakes in an issuer's keys. Every configured key must be usable: a key that is
- * silently ignored would make tokens fail later. A symmetric key requires HS256 in `algorithms`,
- * and HS256 requires a symmetric key.
+ * silently ignored would make tokens fail later.
  */
 function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
   const { algorithms, jwks: set } = config
@@ -115,10 +98,7 @@ function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
   }
 }
 
-/**
- * Returns the configuration of the gateway as an issuer. It contains the public keys, so that no
- * request is needed to fetch them.
- */
+/** Returns the gateway as an issuer, with its public keys: no request is needed to fetch them. */
 export function ownIssuer(
   publicUrl: string,
   keys: readonly SigningJwk[],

@@ -1,5 +1,4 @@
-/** Schema of the lease of a limit. */
-
+/** The field `lease` of a limit. */
 import { wholeNumber } from './schema-parts.ts'
 import * as z from './zod.ts'
 
@@ -9,14 +8,13 @@ const MIN_TTL_MS = 50
 const MAX_WINDOW_SHARE = 1 / 4
 const MS_PER_SECOND = 1_000
 
-/** The field `lease` of a limit. */
 export const leaseSchema = z.strictObject({
   max: wholeNumber(2, 1_000_000),
   ttlMs: wholeNumber(MIN_TTL_MS, 60_000),
 })
 
 interface LeasedLimit {
-  readonly lease?: { readonly max: number; readonly ttlMs: number } | undefined
+  readonly lease?: Readonly<z.output<typeof leaseSchema>> | undefined
   readonly windowSeconds: number
   readonly cost?: number | undefined
   readonly engine?: unknown

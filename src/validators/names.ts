@@ -1,33 +1,21 @@
 /** Names that are used in tokens, headers and log lines. */
 import * as z from './zod.ts'
 
-/**
- * Control characters and separators of lines and paragraphs, which could end a header or log line.
- */
+/** Controls and separators of lines and paragraphs, which could end a header or log line. */
 const UNPRINTABLE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 /** White space at the end of a header value is removed: `alice ` would arrive as `alice`. */
 const BLANK = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff'
-/**
- * Avoids classes such as `\s`, which JSON Schema tools in other languages interpret differently.
- */
+/** Without classes such as `\s`, which JSON Schema tools in other languages read differently. */
 const PRINTABLE = new RegExp(
   `^[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?$`,
 )
 
-const MAX_SCOPE_CHARS = 256
-
 /** One scope name: printable ASCII without quote and backslash (RFC 6749 section 3.3). */
 export const scopeName = z
   .string()
-  .check(
-    z.maxLength(MAX_SCOPE_CHARS),
-    z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope token'),
-  )
+  .check(z.maxLength(256), z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope token'))
 
-/**
- * Creates a schema for text of 1 to `maxChars` characters that is safe in a token, a header and a
- * log line.
- */
+/** Text of 1 to `maxChars` characters that is safe in a token, a header and a log line. */
 export const name = (maxChars: number) =>
   z.string().check(
     z.minLength(1, { abort: true }),
@@ -37,13 +25,9 @@ export const name = (maxChars: number) =>
     z.refine((text) => text.isWellFormed(), 'must be printable'),
   )
 
-const MAX_NAMES = 100
-const MAX_ROLE_CHARS = 256
-const MAX_ISSUER_CHARS = 2_048
-
-export const issuerName = name(MAX_ISSUER_CHARS)
-export const roleNames = z.array(name(MAX_ROLE_CHARS)).check(z.maxLength(MAX_NAMES))
-export const scopeNames = z.array(scopeName).check(z.maxLength(MAX_NAMES))
+export const issuerName = name(2_048)
+export const roleNames = z.array(name(256)).check(z.maxLength(100))
+export const scopeNames = z.array(scopeName).check(z.maxLength(100))
 
 /** The permission that a route or a tool requires: `<thing>:<verb>`. Safe inside quotation marks. */
 export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i

@@ -1,7 +1,4 @@
 /** Schema of the policy that a user writes. */
-
-// Imported by name: a property access on the namespace `z.core` would bundle all of zod.
-import { $ZodType } from 'zod/v4/core'
 import { isPathPattern } from '../http/path-pattern.ts'
 import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
 import { abuseSchema } from './abuse.ts'
@@ -13,7 +10,8 @@ import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
 import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
-import { wholeNumber } from './schema-parts.ts'
+import { nonEmpty, wholeNumber, withShorthand } from './schema-parts.ts'
+import { zodSchema } from './strictness.ts'
 import * as z from './zod.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
@@ -24,10 +22,6 @@ const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** Stricter than the sf-string of `RateLimit` headers. */
 export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
 
-const zodSchema = z.custom<z.core.$ZodType>(
-  (value) => value instanceof $ZodType,
-  'must be a zod schema',
-)
 const origin = z.url({ protocol: /^https?$/ }).check(
   z.refine((value) => new URL(value).origin === value, {
     error: 'must be an origin such as https://app.example',
@@ -45,10 +39,11 @@ const permissionSchema = z.pipe(
   }),
 )
 
+const window = { limit: wholeNumber(1, 1_000_000_000), windowSeconds: wholeNumber(1, 86_400) }
+
 const limitSchema = z
   .strictObject({
-    limit: wholeNumber(1, 1_000_000_000),
-    windowSeconds: wholeNumber(1, 86_400),
+    ...window,
     by: z.union([
       z.enum(['subject', 'client', 'tenant', 'address']),
       z.custom<(...of: never) => string>(
@@ -58,13 +53,7 @@ const limitSchema = z
     ]),
     onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
     mode: z.optional(modeSchema),
-    // Parses 'exact' as undefined. Not a union, because its errors would not name the field.
-    engine: z.optional(
-      z.pipe(
-        z.transform((value) => (value === 'exact' ? undefined : value)),
-        z.optional(featureSchema('upstash', 'upstash')),
-      ),
-    ),
+    engine: z.optional(withShorthand('exact', undefined, z.optional(featureSchema('upstash')))),
     cost: z.optional(z.int().check(z.minimum(1))),
     lease: z.optional(leaseSchema),
   })
@@ -131,11 +120,7 @@ const listedFeature = z.custom<PolicyFeature>(
 
 /** A longer time would make revocations ineffective. */
 const MAX_STALENESS_MS = 60_000
-
-const exchangeLimit = z.strictObject({
-  limit: wholeNumber(1, 1_000_000_000),
-  windowSeconds: wholeNumber(1, 86_400),
-})
+const exchangeLimit = z.strictObject(window)
 
 /** The shape of a policy file. Does NOT check references between its parts: `definePolicy` does. */
 export const policySchema = z.strictObject({
@@ -168,8 +153,8 @@ export const policySchema = z.strictObject({
   revocation: z.optional(
     z.partial(z.strictObject({ maxStalenessMs: wholeNumber(0, MAX_STALENESS_MS) })),
   ),
-  relations: z.optional(featureSchema('relations', 'relations')),
-  tenantIssuers: z.optional(z.array(z.string().check(z.minLength(1)))),
+  relations: z.optional(featureSchema('relations')),
+  tenantIssuers: z.optional(z.array(nonEmpty)),
   stripHeaders: z.optional(z.array(strippedHeader)),
   keepHeaders: z.optional(z.array(keptHeader)),
   features: z.optional(z.array(listedFeature)),

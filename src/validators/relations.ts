@@ -1,7 +1,7 @@
 /** Schemas of a policy's `relations`, and of the relation that a route requires. */
 import type { Feature } from './feature.ts'
 import { modeSchema } from './mode.ts'
-import { wholeNumber } from './schema-parts.ts'
+import { nonEmpty, text, wholeNumber, withShorthand } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** A longer period would make the removal of a relation ineffective. */
@@ -10,10 +10,8 @@ const MAX_STALENESS_MS = 60_000
 const MAX_CACHE_ENTRIES = 1_000_000
 /** All of them are sent with each check. */
 export const MAX_CONTEXTUAL_TUPLES = 20
-const MAX_TEMPLATE_CHARS = 512
 
-const template = z.string().check(z.minLength(1), z.maxLength(MAX_TEMPLATE_CHARS))
-const relation = z.string().check(z.minLength(1))
+const template = text(512)
 
 const externalDecisionPoint = z.custom<Feature<'openfga' | 'authzen'>>(
   (value) => ['openfga', 'authzen'].includes((value as Feature<string> | null)?.feature ?? ''),
@@ -27,25 +25,19 @@ export const relationsSchema = z.strictObject({
     'must be a model, such as portcullis.model.json',
   ),
   subject: z.optional(template),
-  issuers: z.optional(z.array(z.string().check(z.minLength(1)))),
+  issuers: z.optional(z.array(nonEmpty)),
   maxStalenessMs: z.optional(wholeNumber(0, MAX_STALENESS_MS)),
   cacheEntries: z.optional(wholeNumber(1, MAX_CACHE_ENTRIES)),
-  // Parses 'redis' as undefined. Not a union, because its errors would not name the field.
-  authority: z.optional(
-    z.pipe(
-      z.transform((value) => (value === 'redis' ? undefined : value)),
-      z.optional(externalDecisionPoint),
-    ),
-  ),
+  authority: z.optional(withShorthand('redis', undefined, z.optional(externalDecisionPoint))),
 })
 
 /** The `relation` of a route. */
 export const relationDemandSchema = z.strictObject({
   object: template,
-  relation,
+  relation: nonEmpty,
   contextualTuples: z.optional(
     z
-      .array(z.strictObject({ object: template, relation, subject: template }))
+      .array(z.strictObject({ object: template, relation: nonEmpty, subject: template }))
       .check(z.maxLength(MAX_CONTEXTUAL_TUPLES)),
   ),
   mode: z.optional(modeSchema),

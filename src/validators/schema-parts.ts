@@ -5,6 +5,11 @@ import * as z from './zod.ts'
 export const wholeNumber = (min: number, max: number) =>
   z.int().check(z.minimum(min), z.maximum(max))
 
+export const nonEmpty = z.string().check(z.minLength(1))
+
+/** Text of 1 to `maxChars` characters. */
+export const text = (maxChars: number) => nonEmpty.check(z.maxLength(maxChars))
+
 /** Parses with `schema`, and converts the result. */
 export const converted = <Schema extends z.core.$ZodType, Result>(
   schema: Schema,

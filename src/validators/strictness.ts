@@ -1,5 +1,12 @@
-/** Finds schemas that would let unchecked keys reach the origin. */
-import type { $ZodType } from 'zod/v4/core'
+/** Schemas that a policy contains. They may be of `zod` or `zod/mini`. */
+// Imported by name: a property access on the namespace `z.core` would bundle all of zod.
+import { $ZodType } from 'zod/v4/core'
+import * as z from './zod.ts'
+
+export const zodSchema = z.custom<$ZodType>((value) => value instanceof $ZodType, {
+  error: 'must be a zod schema',
+  abort: true,
+})
 
 /** The parts of zod's definitions that contain other schemas. */
 interface Definition {
