@@ -1,4 +1,4 @@
-/** Converts zod issues to the findings that a caller receives. */
+/** Findings: why an input does not match its schema, as the caller receives it. */
 import type { InputError } from '../problems/reasons.ts'
 import * as z from './zod.ts'
 
@@ -24,10 +24,7 @@ export function findingsOf(
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
 }
 
-/**
- * Returns the message of an issue. zod's message for unknown keys quotes them, and a response must
- * not repeat the caller's input.
- */
+/** zod's message for unknown keys quotes them, and a response must not repeat the caller's input. */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'unrecognized_keys' ? 'Unknown keys are not allowed' : issue.message
 }

@@ -15,13 +15,12 @@ export type Algorithm = (typeof ALGORITHMS)[number]
 export const MIN_RSA_BITS = 2048
 /** Verification time is quadratic in the modulus, and no issuer uses larger keys. */
 const MAX_RSA_BITS = 8192
-/**
- * Smaller exponents have caused forgeries. Exponents larger than 32 bits allow denial of service.
- */
+/** Smaller exponents have caused forgeries. */
 const MIN_RSA_EXPONENT = 65_537
+/** Larger exponents allow denial of service. */
 const MAX_RSA_EXPONENT_BYTES = 4
 /** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
-export const MIN_SECRET_BYTES = 32
+const MIN_SECRET_BYTES = 32
 export const MAX_KEY_ID_CHARS = 256
 /** Each key is imported when its set arrives. A provider needs only a few. */
 const MAX_KEYS = 128
@@ -36,9 +35,7 @@ const ED25519_OCTETS = 32
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
 
-/**
- * base64url without padding, decoded to bytes. Unused bits must be 0: each value has one encoding.
- */
+/** Decodes base64url without padding. Unused bits must be 0: each value has one encoding. */
 export const octets = z.pipe(
   z.string().check(z.regex(/^[\w-]+$/, 'base64url')),
   z.transform((text, context) => {
@@ -87,11 +84,13 @@ const exponent = octets.check(
   z.refine((e) => integer(e) >= MIN_RSA_EXPONENT && integer(e) % 2 === 1, 'value'),
 )
 
-const privateRsa = { d: unpublished, p: unpublished, q: unpublished, dp: unpublished }
 const rsa = z.object({
   kty: z.literal('RSA'),
   ...common,
-  ...privateRsa,
+  d: unpublished,
+  p: unpublished,
+  q: unpublished,
+  dp: unpublished,
   dq: unpublished,
   qi: unpublished,
   oth: unpublished,
@@ -131,7 +130,6 @@ const oct = z.object({
 
 const verificationJwk = z.discriminatedUnion('kty', [rsa, ec, okp, oct])
 
-/** A key that passed all checks, reduced to the members that its import needs. */
 export interface UsableJwk {
   /** Position in the set. */
   readonly index: number
@@ -140,10 +138,11 @@ export interface UsableJwk {
   readonly algorithms: readonly Algorithm[]
   /** `exp` of the key itself, seconds since the epoch. */
   readonly expiresAtSeconds: number | undefined
+  /** Only the members that the import of the key needs. */
   readonly jwk: JsonWebKey
 }
 
-export interface SortedKeys {
+interface SortedKeys {
   readonly usable: readonly UsableJwk[]
   /** For logs: position in the set, and the member or rule that made the key unusable. */
   readonly ignored: readonly { readonly index: number; readonly check: string }[]
@@ -179,12 +178,13 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
     const algorithms = algorithmsFor(key.data).filter(
       (name) => allowed.includes(name) && (alg === undefined || alg === name),
     )
-    if (algorithms.length === 0) ignored.push({ index, check: 'alg' })
-    // Uses the original members, because the parsed ones are bytes.
-    else {
-      const jwk = material(candidate as JsonWebKey)
-      usable.push({ index, kid, algorithms, expiresAtSeconds, jwk })
+    if (algorithms.length === 0) {
+      ignored.push({ index, check: 'alg' })
+      continue
     }
+    // The original members, because the parsed ones are bytes.
+    const jwk = material(candidate as JsonWebKey)
+    usable.push({ index, kid, algorithms, expiresAtSeconds, jwk })
   }
   const isAmbiguous = ({ kid }: UsableJwk) =>
     kid !== undefined && usable.filter((other) => other.kid === kid).length > 1
@@ -194,7 +194,6 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
   return { usable: usable.filter((key) => !isAmbiguous(key)), ignored }
 }
 
-/** Returns the algorithms that a key of this type and curve supports. */
 function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorithm[] {
   switch (key.kty) {
     case 'RSA':
@@ -221,14 +220,14 @@ function checkOf({ issues: [issue] }: z.core.$ZodError): string {
   return issue?.code === 'custom' ? `${member}_${issue.message}` : member || 'key'
 }
 
-/** Returns the number of bits of a big-endian number, without leading zeros. */
+/** Does not count leading zeros. */
 function bitLength(bigEndian: Uint8Array): number {
   const start = bigEndian.findIndex((byte) => byte !== 0)
   if (start === -1) return 0
   return (bigEndian.length - start) * 8 - (Math.clz32(bigEndian[start] ?? 0) - 24)
 }
 
-/** Returns the value of a big-endian number of at most 6 bytes. */
+/** Exact for at most 6 bytes. */
 function integer(bigEndian: Uint8Array): number {
   return bigEndian.reduce((value, byte) => value * 256 + byte, 0)
 }

@@ -1,7 +1,6 @@
 /** Schema of an authorization model in the format of OpenFGA's API (schema 1.1). */
 import * as z from './zod.ts'
 
-/** A userset: `this`, or one of the five other kinds. */
 export interface UsersetJson {
   readonly this?: object | undefined
   readonly computedUserset?: RelationNameJson | undefined
@@ -17,15 +16,11 @@ interface RelationNameJson {
   readonly relation: string
 }
 
-/**
- * Why a value must not be parsed as a model. The rest of the value is not inspected, because that
- * would not be safe.
- */
 export type Unbounded = 'nesting' | 'size' | 'name' | 'kind'
 
-/** Maximum nesting of containers: enough for a userset of ten levels. */
+/** Enough for a userset of ten levels. */
 const MAX_DEPTH = 64
-/** Maximum number of values: far more than a model of the permitted size has. */
+/** Far more than a model of the permitted size has. */
 const MAX_VALUES = 50_000
 
 /** `object` must be empty: it is always the object of the check. */
@@ -134,10 +129,7 @@ export function unboundedness(value: unknown): Unbounded | undefined {
   return undefined
 }
 
-/**
- * Reports whether an object is plain. Also accepts plain objects of another realm, which has its
- * own prototypes.
- */
+/** Also accepts plain objects of another realm, which has its own prototypes. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null

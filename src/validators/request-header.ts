@@ -1,4 +1,4 @@
-/** Decides by name which request headers a client may send to an origin. */
+/** Decides by name which request headers a client may send to the origin. */
 import * as z from './zod.ts'
 
 /** Lower-case names that no policy can forward, each for the reason above its line. */
@@ -63,7 +63,6 @@ const isReserved = (name: string): boolean => RESERVED.has(name) || RESERVED_FAM
 
 const unwrapped = (name: string): string => name.replace(WRAPPING, '')
 
-/** Changes to the headers that reach the origin. */
 export interface HeaderRules {
   /**
    * Names that a client cannot send to the origin. `X-Tenant-*` means every name with this prefix.
@@ -79,11 +78,9 @@ const MAX_NAME_CHARS = 256
 const MAX_CACHED_NAMES = 1_000
 
 /**
- * Creates the check whether a client's header may reach the origin, by its lower-case name. Returns
- * false for headers that the gateway writes, hop-by-hop headers, and names with a character other
- * than letters, digits and hyphens. Returns false also for headers that common servers trust as set
- * by a proxy: about the caller, the address, the certificate, or a replaced method, path or host.
- * The check caches its results by name.
+ * Creates the check whether a client's header may reach the origin, by its lower-case name. Refused
+ * are reserved names, and names that common servers trust as set by a proxy: about the caller, the
+ * address, the certificate, or a replaced method, path or host.
  */
 export function createHeaderCheck(rules: HeaderRules): (name: string) => boolean {
   const decide = createDecision(rules)
@@ -115,7 +112,6 @@ function createDecision({ stripHeaders = [], keepHeaders = [] }: HeaderRules) {
 const NAME = /^[a-z0-9-]+$/i
 const NAME_OR_FAMILY = /^[a-z0-9-]+\*?$/i
 
-/** A header's name, or the prefix of several names, such as `X-Tenant-*`. */
 export const strippedHeader = z.string().check(
   z.maxLength(MAX_NAME_CHARS),
   z.regex(NAME_OR_FAMILY, {
@@ -124,7 +120,6 @@ export const strippedHeader = z.string().check(
   }),
 )
 
-/** The name of a header that the gateway strips unless the policy keeps it. */
 export const keptHeader = z.string().check(
   z.maxLength(MAX_NAME_CHARS),
   z.superRefine((name, context) => {
@@ -141,7 +136,6 @@ function mistakeInKept(name: string): string | undefined {
   return undefined
 }
 
-/** Yields a message for each header that is both kept and stripped. */
 export function* mistakesInHeaders(rules: HeaderRules): Generator<string> {
   const mayReachOrigin = createDecision(rules)
   for (const name of rules.keepHeaders ?? [])

@@ -78,7 +78,6 @@ const signingJwk = z.discriminatedUnion(
  */
 export type SigningJwk = z.output<typeof signingJwk>
 
-/** The algorithms that the gateway signs with, one for each key type. */
 export type SigningAlgorithm = SigningJwk['alg']
 
 const soundJwk = signingJwk.check(
@@ -115,7 +114,6 @@ export const signingKeys = z
     }),
   )
 
-/** Returns only the public members of a key (RFC 7517 section 4). */
 export function publicJwk(key: SigningJwk) {
   const { kid, alg } = key
   const use = 'sig'

@@ -8,23 +8,22 @@ export const zodSchema = z.custom<$ZodType>((value) => value instanceof $ZodType
   abort: true,
 })
 
-/** The parts of zod's definitions that contain other schemas. */
-interface Definition {
-  readonly type: string
-  readonly catchall?: $ZodType
-  readonly shape?: Readonly<Record<string, $ZodType>>
-  readonly element?: $ZodType
-  readonly innerType?: $ZodType
-  readonly valueType?: $ZodType
-  readonly left?: $ZodType
-  readonly right?: $ZodType
-  readonly in?: $ZodType
-  readonly out?: $ZodType
-  readonly rest?: $ZodType | null
-  readonly options?: readonly $ZodType[]
-  readonly items?: readonly $ZodType[]
-  readonly getter?: () => $ZodType
-}
+/** The members of zod's definitions that contain other schemas: one, a list, or by name. */
+const PARTS = [
+  'shape',
+  'catchall',
+  'options',
+  'items',
+  'rest',
+  'element',
+  'innerType',
+  'valueType',
+  'left',
+  'right',
+  'in',
+  // For `z.preprocess` and `z.unknown().pipe()`, this side checks the keys.
+  'out',
+]
 
 /**
  * Reports whether `schema` contains, at any depth, a `z.object` that silently drops unknown keys.
@@ -34,27 +33,15 @@ interface Definition {
 export function dropsUnknownKeys(schema: $ZodType, seen: Set<$ZodType> = new Set()): boolean {
   if (seen.has(schema)) return false
   seen.add(schema)
-  const definition = schema._zod.def as unknown as Definition
-  if (definition.type === 'object' && definition.catchall === undefined) return true
-  return partsOf(definition).some((part) => dropsUnknownKeys(part, seen))
+  const definition = schema._zod.def as unknown as Readonly<Record<string, unknown>>
+  const { type, catchall, getter } = definition
+  if (type === 'object' && catchall === undefined) return true
+  const parts = PARTS.flatMap((member) => schemasIn(definition[member]))
+  if (type === 'lazy') parts.push((getter as () => $ZodType)())
+  return parts.some((part) => dropsUnknownKeys(part, seen))
 }
 
-function partsOf(definition: Definition): readonly $ZodType[] {
-  const { element, innerType, valueType, left, right, rest, catchall, getter } = definition
-  return [
-    ...Object.values(definition.shape ?? {}),
-    ...(definition.options ?? []),
-    ...(definition.items ?? []),
-    element,
-    innerType,
-    valueType,
-    left,
-    right,
-    rest,
-    catchall,
-    definition.in,
-    // For `z.preprocess` and `z.unknown().pipe()`, this side checks the keys.
-    definition.out,
-    definition.type === 'lazy' ? getter?.() : undefined,
-  ].filter((part) => part !== undefined && part !== null && typeof part === 'object')
+function schemasIn(part: unknown): readonly $ZodType[] {
+  if (typeof part !== 'object' || part === null) return []
+  return part instanceof $ZodType ? [part] : Object.values(part)
 }

@@ -1,6 +1,7 @@
 /** Parsers of single environment variables. */
 import { isGuessable } from '../crypto/weak-keys.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
+import { converted } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** An absolute http or https URL without credentials. */
@@ -15,10 +16,7 @@ function hasCredentials(url: string): boolean {
   return username !== '' || password !== ''
 }
 
-/**
- * Reports whether the URL is https, or http that does not leave the machine (RFC 8252 section 8.3
- * for the addresses).
- */
+/** Whether the URL is https, or http that does not leave the machine (RFC 8252 section 8.3). */
 export function isPrivateLine(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
@@ -27,7 +25,7 @@ export function isPrivateLine(url: string): boolean {
 /** Deeper than any configuration. */
 const MAX_JSON_DEPTH = 16
 
-/** Parses strict JSON, which has no duplicate member names. */
+/** JSON without duplicate member names. */
 export const json = z.pipe(
   z.string(),
   z.transform((text, context) => {
@@ -46,15 +44,16 @@ const MIN_TIMEOUT_MS = 10
 /** Also bounds the age of a decision when its response arrives. */
 const MAX_TIMEOUT_MS = 5_000
 
-/** Parses the timeout of calls to a dependency, in milliseconds. */
-export const callTimeout = z
-  .pipe(z.string().check(z.regex(/^\d{1,5}$/, 'must be a whole number')), z.transform(Number))
-  .check(
-    z.refine(
-      (ms) => ms >= MIN_TIMEOUT_MS && ms <= MAX_TIMEOUT_MS,
-      `must be from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`,
-    ),
-  )
+/** The timeout of calls to a dependency, in milliseconds. */
+export const callTimeout = converted(
+  z.string().check(z.regex(/^\d{1,5}$/, 'must be a whole number')),
+  Number,
+).check(
+  z.refine(
+    (ms) => ms >= MIN_TIMEOUT_MS && ms <= MAX_TIMEOUT_MS,
+    `must be from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`,
+  ),
+)
 
 /** An HTTP field name (RFC 9110 section 5.1). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -92,32 +91,29 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Parses a number from 0 to 1. */
-export const ratio = z.pipe(
+export const ratio = converted(
   z
     .string()
     .check(z.regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9}|0\.\d{1,9})$/, 'must be a number from 0 to 1')),
-  z.transform(Number),
+  Number,
 )
-
-/** The full address, its network, or a keyed hash. */
-export const AUDIT_ADDRESS_FORMS = ['full', 'truncated', 'hashed'] as const
 
 /** Operators need the full address to ban one client without its neighbors. */
 export const DEFAULT_AUDIT_ADDRESSES = 'full'
 
+/** The full address, its network, or a keyed hash. */
+export const auditAddresses = z.enum(['full', 'truncated', 'hashed'], {
+  error: 'must be full, truncated or hashed',
+})
+
 export interface AuditAddresses {
-  readonly form: (typeof AUDIT_ADDRESS_FORMS)[number]
+  readonly form: z.output<typeof auditAddresses>
   /** For `hashed`: the UTF-8 of this text is the key. */
   readonly key: string
 }
 
 /** 256 bits if each character has 8 bits; base64 of 32 random bytes has 44 characters. */
 const MIN_KEY_CHARACTERS = 32
-
-export const auditAddresses = z.enum(AUDIT_ADDRESS_FORMS, {
-  error: 'must be full, truncated or hashed',
-})
 
 /** The key must be secret: hashes of all IPv4 addresses can be computed in minutes with it. */
 export const auditAddressKey = z.string().check(
