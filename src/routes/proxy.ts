@@ -15,9 +15,9 @@ import {
 import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
+import { setIdentity } from '../origin/identity-headers.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/policy.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
-import { setIdentity } from './identity-headers.ts'
 import { fieldsOf, makePrivate, sanitizeResponse, varyByCaller } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Principal } from '../../src/identity/principal.ts'
-import { headerWord, setIdentity } from '../../src/routes/identity-headers.ts'
+import { headerWord, setIdentity } from '../../src/origin/identity-headers.ts'
 import {
   fieldsOf,
   makePrivate,
