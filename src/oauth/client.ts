@@ -1,59 +1,56 @@
 /** OAuth clients: their data, and the port of the registry. */
-import type { JSONWebKeySet } from 'jose'
 import type { Principal } from '../identity/principal.ts'
 import { principalOfGrant } from '../tokens/access-grant.ts'
-import type { GRANT_TYPES, NewClient } from '../validators/client.ts'
-import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
+import { clientMembers, type GRANT_TYPES, type NewClient } from '../validators/client.ts'
+import * as z from '../validators/zod.ts'
 
 export { GRANT_TYPES, type NewClient, newClientSchema } from '../validators/client.ts'
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-/**
- * The hash of a client's secret, and when the secret expires, in seconds since the epoch. Null:
- * never.
- */
-export interface ClientSecretHash {
+const seconds = z.int().check(z.minimum(0))
+
+/** A secret of a client. */
+const secretSchema = z.strictObject({
   /** base64url SHA-256 of the secret. */
-  readonly hash: string
-  readonly untilSeconds: number | null
-}
+  hash: z.string(),
+  /** When the secret expires, in seconds since the epoch. Null: never. */
+  untilSeconds: z.nullable(seconds),
+})
+
+export type ClientSecretHash = z.output<typeof secretSchema>
 
 /** A confidential client (RFC 6749 section 2.1). Times are whole seconds since the epoch. */
-export interface Client {
+export const clientSchema = z.strictObject({
   /** `client_id`. */
-  readonly id: string
-  readonly name: string
-  readonly grants: readonly GrantType[]
+  id: z.string(),
+  name: z.string(),
+  grants: clientMembers.grants,
   /** The most scopes that its tokens may have. Undefined: the client sets no bound. */
-  readonly scopes: readonly string[] | undefined
-  /**
-   * Roles of the client's own tokens (client credentials). They do not apply to users that it acts
-   * for.
-   */
-  readonly roles: readonly string[]
-  /** Allowed values of `resource` and `audience`. The first is the default. At least one. */
-  readonly audiences: readonly string[]
-  readonly tenant: string | undefined
+  scopes: clientMembers.scopes,
+  /** Roles of the client's own tokens (client credentials), not of users that it acts for. */
+  roles: z.array(z.string()),
+  /** Allowed values of `resource` and `audience`. The first is the default. */
+  audiences: z.array(z.string()).check(z.minLength(1)),
+  tenant: z.optional(z.string()),
   /** Empty for a client that authenticates only by `private_key_jwt`. */
-  readonly secrets: readonly ClientSecretHash[]
+  secrets: z.array(secretSchema),
   /** Public keys for `private_key_jwt` (RFC 7523). */
-  readonly jwks: JSONWebKeySet | undefined
-  /** Default `jwt`. */
-  readonly tokenFormat: 'jwt' | 'opaque'
+  jwks: clientMembers.jwks,
+  tokenFormat: z.enum(['jwt', 'opaque']),
   /** Algorithm of its JWTs. Undefined: that of the first active key. */
-  readonly tokenAlgorithm: SigningAlgorithm | undefined
-  /** Life of its access tokens, 300 to 3600 s. Undefined: as the policy says. */
-  readonly accessTokenSeconds: number | undefined
-  /**
-   * Whether its tokens must be bound to a key (RFC 9449 section 5.2, `dpop_bound_access_tokens`).
-   */
-  readonly dpopBound: boolean
-  readonly disabled: boolean
-  readonly createdAtSeconds: number
+  tokenAlgorithm: clientMembers.tokenAlgorithm,
+  /** Undefined: as the policy says. */
+  accessTokenSeconds: clientMembers.accessTokenSeconds,
+  /** Whether its tokens must be bound to a key (RFC 9449 section 5.2). */
+  dpopBound: z.boolean(),
+  disabled: z.boolean(),
+  createdAtSeconds: seconds,
   /** True if the client is configured in `CLIENTS`. The API cannot change it. */
-  readonly configured: boolean
-}
+  configured: z.boolean(),
+})
+
+export type Client = Readonly<z.output<typeof clientSchema>>
 
 /** Port: the clients. Throws `Unavailable` if the store cannot read or write. */
 export interface ClientRegistry {
@@ -63,17 +60,13 @@ export interface ClientRegistry {
     readonly clients: readonly Client[]
     readonly cursor?: string
   }>
-  /**
-   * Creates a client. The secret is 256 random bits, which are returned only here and not stored.
-   * Undefined for a client with `jwks`.
-   */
+  /** Creates a client. Its secret is returned only here. Undefined for a client with `jwks`. */
   create(
     client: NewClient,
   ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
   /**
-   * Creates a new secret. The old ones stay valid for `graceSeconds` (0: they end now). Returns
-   * undefined if the client does not exist, or has no secret to rotate: it is configured, or has
-   * `jwks`.
+   * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the
+   * client does not exist, is configured, or has `jwks`.
    */
   rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
   /**

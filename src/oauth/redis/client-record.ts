@@ -2,31 +2,12 @@
 import { base64url } from 'jose'
 import { Unavailable } from '../../errors.ts'
 import { CLIENT_PREFIX } from '../../redis/keys.ts'
-import { type ConfiguredClient, clientMembers, type NewClient } from '../../validators/client.ts'
+import type { ConfiguredClient, NewClient } from '../../validators/client.ts'
 import * as z from '../../validators/zod.ts'
-import type { Client } from '../client.ts'
+import { type Client, clientSchema } from '../client.ts'
 
-const members = clientMembers
-const seconds = z.int().check(z.minimum(0))
-
-const recordSchema = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  grants: members.grants,
-  scopes: members.scopes,
-  roles: z.array(z.string()),
-  audiences: z.array(z.string()).check(z.minLength(1)),
-  tenant: z.optional(z.string()),
-  secrets: z.array(z.strictObject({ hash: z.string(), untilSeconds: z.nullable(seconds) })),
-  jwks: members.jwks,
-  tokenFormat: z.enum(['jwt', 'opaque']),
-  tokenAlgorithm: members.tokenAlgorithm,
-  accessTokenSeconds: members.accessTokenSeconds,
-  dpopBound: z.boolean(),
-  disabled: z.boolean(),
-  createdAtSeconds: seconds,
-  configured: z.literal(false),
-})
+/** A client of the configuration is never stored. */
+const recordSchema = z.extend(clientSchema, { configured: z.literal(false) })
 
 /** Returns the key of a client's record. `id` is a UUID. */
 export function clientKey(id: string): string {
@@ -43,12 +24,7 @@ export function parseClient(value: unknown): Client {
   }
   const parsed = recordSchema.safeParse(json)
   if (!parsed.success) throw new Unavailable('redis', 'malformed')
-  return completed(parsed.data)
-}
-
-/** Returns the record of a client as JSON text. */
-export function clientRecord(client: Client): string {
-  return JSON.stringify(client)
+  return parsed.data
 }
 
 type Described = Omit<NewClient, 'name'> & { readonly name?: string | undefined }
@@ -72,15 +48,11 @@ export function describedClient(described: Described, id: string, publicUrl: str
   } satisfies Partial<Client>
 }
 
-/** Returns a client of the configuration. Its time of creation is 0. */
 function configuredClientOf(configured: ConfiguredClient, publicUrl: string): Client {
-  const { secretSha256 } = configured
+  const { id, secretSha256: hash } = configured
   return {
-    ...describedClient(configured, configured.id, publicUrl),
-    secrets:
-      secretSha256 === undefined
-        ? []
-        : [{ hash: base64url.encode(secretSha256), untilSeconds: null }],
+    ...describedClient(configured, id, publicUrl),
+    secrets: hash === undefined ? [] : [{ hash: base64url.encode(hash), untilSeconds: null }],
     createdAtSeconds: 0,
     configured: true,
   }
@@ -92,9 +64,4 @@ export function configuredClientsOf(
   publicUrl: string,
 ): ReadonlyMap<string, Client> {
   return new Map(configured.map((client) => [client.id, configuredClientOf(client, publicUrl)]))
-}
-
-function completed(record: z.output<typeof recordSchema>): Client {
-  const { scopes, tenant, jwks, tokenAlgorithm, accessTokenSeconds } = record
-  return { ...record, scopes, tenant, jwks, tokenAlgorithm, accessTokenSeconds }
 }

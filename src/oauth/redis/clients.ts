@@ -8,18 +8,11 @@ import { runText } from '../../redis/script.ts'
 import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
 import type { Client, ClientRegistry } from '../client.ts'
 import { clientSecretHash, newClientSecret } from '../client-secret.ts'
-import {
-  clientKey,
-  clientRecord,
-  configuredClientsOf,
-  describedClient,
-  parseClient,
-} from './client-record.ts'
+import { clientKey, configuredClientsOf, describedClient, parseClient } from './client-record.ts'
 import { CREATE_CLIENT_SCRIPT, REPLACE_CLIENT_SCRIPT } from './scripts.generated.ts'
 
 export interface ClientRegistryOptions {
   readonly rest: RedisRest
-  /** The clients of `CLIENTS`. */
   readonly configured: readonly ConfiguredClient[]
   /** The gateway's public URL: the default audience of clients. */
   readonly publicUrl: string
@@ -35,7 +28,7 @@ const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
 /**
  * Creates the registry. A configured client has priority over a stored one with the same id.
  * Nothing is cached, so a change is in force in every isolate from the next request on. Throws
- * `Unavailable` for a malformed reply, and `Denied` (`invalid_input`) for an invalid cursor.
+ * `Denied` (`invalid_input`) for an invalid cursor.
  */
 export function createClientRegistry({
   rest,
@@ -56,15 +49,8 @@ export function createClientRegistry({
   /** Returns at most `count` ids, newest first, older than `cursor`. */
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
-    const ids = await sendCommand(rest, [
-      'ZREVRANGEBYLEX',
-      CLIENTS_INDEX,
-      start,
-      '-',
-      'LIMIT',
-      0,
-      count,
-    ])
+    const range = ['ZREVRANGEBYLEX', CLIENTS_INDEX, start, '-', 'LIMIT', 0, count]
+    const ids = await sendCommand(rest, range)
     if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
       throw new Unavailable('redis', 'malformed')
     return ids
@@ -81,13 +67,8 @@ export function createClientRegistry({
       if (text === null) return false
       const changed = change(parseClient(text))
       if (changed === undefined) return false
-      const record = clientRecord(changed)
-      const done = await runText(
-        rest,
-        REPLACE_CLIENT_SCRIPT,
-        [clientKey(id)],
-        [String(text), record],
-      )
+      const args = [String(text), JSON.stringify(changed)]
+      const done = await runText(rest, REPLACE_CLIENT_SCRIPT, [clientKey(id)], args)
       if (done === 1) return true
       if (done !== 0) throw new Unavailable('redis', 'malformed')
     }
@@ -124,7 +105,7 @@ export function createClientRegistry({
       }
       const { id } = client
       const keys = [clientKey(id), CLIENTS_INDEX]
-      const done = await runText(rest, CREATE_CLIENT_SCRIPT, keys, [clientRecord(client), id])
+      const done = await runText(rest, CREATE_CLIENT_SCRIPT, keys, [JSON.stringify(client), id])
       if (done !== 1) throw new Unavailable('redis', 'malformed')
       return { client, secret }
     },
