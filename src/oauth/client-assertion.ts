@@ -30,12 +30,11 @@ export interface AssertionUse {
 export interface ClientAssertionOptions {
   /** Accepted values of `aud`: the issuer identifier and the URL of the token endpoint. */
   readonly audiences: readonly string[]
-  /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
 /** Which check an assertion failed. For the audit trail only: the client must not learn it. */
-export type FailedAssertionCheck =
+type FailedAssertionCheck =
   | 'type'
   | 'key'
   | 'signature'
@@ -45,12 +44,6 @@ export type FailedAssertionCheck =
   | 'expired'
   | 'lifetime'
   | 'future'
-
-/** Verifies an assertion of a client. Returns the failed check, or the use of a valid assertion. */
-export type ClientAssertionVerifier = (
-  client: Client | undefined,
-  assertion: string,
-) => Promise<AssertionUse | FailedAssertionCheck>
 
 type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number]
 
@@ -73,7 +66,8 @@ const KEY_TYPES: Readonly<Record<AssertionAlgorithm, string>> = {
 const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 
 /**
- * Creates the verifier. An assertion is valid if a key of the client signed it with an asymmetric
+ * Creates the verifier. It returns the failed check, or the use of a valid assertion. An assertion
+ * is valid if a key of the client signed it with an asymmetric
  * algorithm, `iss` and `sub` are the client id, `aud` is exactly one of `audiences`, and it has a
  * `jti`. The time from `iat` to `exp` is at most one hour; without `iat`, `exp` is at most 5
  * minutes ahead. Does NOT check for replay: the caller must record `key` for `ttlSeconds`.
@@ -81,10 +75,7 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
  * If the client is unknown, disabled or has no matching key, the check takes as long as for a wrong
  * signature: one key import and one verification, with a decoy key of the same algorithm.
  */
-export function createClientAssertionVerifier({
-  audiences,
-  now,
-}: ClientAssertionOptions): ClientAssertionVerifier {
+export function createClientAssertionVerifier({ audiences, now }: ClientAssertionOptions) {
   // Keys, not promises: a request must not await a promise of another request.
   const decoys = new Map<AssertionAlgorithm, JWK>()
 
@@ -94,7 +85,10 @@ export function createClientAssertionVerifier({
     return decoy
   }
 
-  return async function verifyAssertion(client, assertion) {
+  return async function verifyAssertion(
+    client: Client | undefined,
+    assertion: string,
+  ): Promise<AssertionUse | FailedAssertionCheck> {
     let failed: FailedAssertionCheck = 'signature'
     try {
       const { typ, alg, kid } = readHeader(assertion)

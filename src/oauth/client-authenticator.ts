@@ -3,22 +3,12 @@ import { Denied } from '../errors.ts'
 import { readPayload } from '../tokens/jws.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import type { Client } from './client.ts'
-import type { AssertionUse, ClientAssertionVerifier } from './client-assertion.ts'
-import {
-  type ClientLogins,
-  KNOWN_ADDRESS_SECONDS,
-  type RevokedBeforeTimes,
-  waitSeconds,
-} from './client-logins.ts'
+import { type AssertionUse, createClientAssertionVerifier } from './client-assertion.ts'
+import { KNOWN_ADDRESS_SECONDS, type RevokedBeforeTimes, waitSeconds } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
-
-export interface ClientAuthenticatorOptions {
-  readonly logins: ClientLogins
-  readonly verifyAssertion: ClientAssertionVerifier
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
+import { TOKEN_PATH } from './metadata.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 
 /** The parts of a request that identify the client. */
 export interface ClientRequest {
@@ -35,7 +25,7 @@ export interface AuthenticatedClient {
   readonly revokedBefore: RevokedBeforeTimes
 }
 
-export type ClientAuthenticator = (request: ClientRequest) => Promise<AuthenticatedClient>
+export type ClientAuthenticator = ReturnType<typeof createClientAuthenticator>
 
 export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -58,11 +48,18 @@ const LOGIN_LIMIT = 'client_authentication'
  * that also gets `rate_limited`.
  */
 export function createClientAuthenticator({
+  issuer,
   logins,
-  verifyAssertion,
   now,
-}: ClientAuthenticatorOptions): ClientAuthenticator {
-  return async function authenticate({ authorization, form, address }) {
+}: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'now'>) {
+  const audiences = [issuer, issuer + TOKEN_PATH]
+  const verifyAssertion = createClientAssertionVerifier({ audiences, now })
+
+  return async function authenticate({
+    authorization,
+    form,
+    address,
+  }: ClientRequest): Promise<AuthenticatedClient> {
     const credential = clientCredentialOf(authorization, form)
     const login = { clientId: credential.clientId, address }
     const state = await logins.begin(login)

@@ -3,21 +3,17 @@ import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../toke
 import { oauthRefused } from '../tokens/rejection.ts'
 import { mayActFor } from './client.ts'
 import { issuableAtSeconds, refuseReplay } from './grant-store.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
-import {
-  type GrantHandler,
-  type GrantOptions,
-  issueOptionsOf,
-  tokenResponse,
-} from './token-request.ts'
+import { type GrantHandler, issueOptionsOf, tokenResponse } from './token-request.ts'
 
 /**
  * Creates the handler of `client_credentials` (RFC 6749 section 4.4). `sub` is the client. There is
  * no refresh token (section 4.4.3). The cutoffs that were read with the client are not read again:
  * only those of its tenant are, and the use of a proof.
  */
-export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
+export function clientCredentialsGrant(options: AuthorizationServerOptions): GrantHandler {
   const { issuer, tokens, store, scopeOfRoles, now } = options
   return async function grantClientCredentials({ client, revokedBefore, form, proof, identify }) {
     const { id, roles, scopes } = client
@@ -48,7 +44,7 @@ export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
  * every check of the request has passed. A client that requests too much may therefore repeat the
  * request with the same token.
  */
-export function refreshTokenGrant(options: GrantOptions): GrantHandler {
+export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHandler {
   const { issuer, tokens, refreshTokens, store, scopeOfRoles, tenantIssuers, now } = options
   return async function grantRefresh({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')

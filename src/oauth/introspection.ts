@@ -6,10 +6,10 @@ import type { Session } from '../tokens/refresh-family.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { type Client, principalOfClient } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
-import type { GrantStore } from './grant-store.ts'
 import { revocationLookup } from './grant-store.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
-import type { OAuthRequest } from './token-endpoint.ts'
+import type { OAuthRequest } from './token-request.ts'
 
 /** The response of RFC 7662 section 2.2. Times are seconds since the epoch. */
 export type Introspection =
@@ -33,15 +33,10 @@ export type Introspection =
       readonly cnf?: { readonly jkt: string }
     }
 
-export interface IntrospectionOptions {
+export interface IntrospectionOptions extends Pick<AuthorizationServerOptions, 'issuer' | 'store'> {
   readonly authenticate: ClientAuthenticator
   readonly readPresented: PresentedTokenReader
-  readonly store: GrantStore
-  /** The gateway's public URL. */
-  readonly issuer: string
 }
-
-export type IntrospectionEndpoint = (request: OAuthRequest) => Promise<Introspection>
 
 const INACTIVE: Introspection = { active: false }
 
@@ -51,9 +46,9 @@ const INACTIVE: Introspection = { active: false }
  * that was issued to it. Every other token is reported as inactive, without a reason. Bans are not
  * checked, because they apply to callers, not to tokens.
  */
-export function createIntrospectionEndpoint(options: IntrospectionOptions): IntrospectionEndpoint {
+export function createIntrospectionEndpoint(options: IntrospectionOptions) {
   const { store, issuer } = options
-  return async function introspect(request) {
+  return async function introspect(request: OAuthRequest): Promise<Introspection> {
     const { client } = await options.authenticate(request)
     request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')

@@ -1,22 +1,17 @@
 /** Reads a token of any kind that a client presents for introspection or revocation. */
 import { Denied } from '../errors.ts'
-import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
+import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { principalFrom } from '../tokens/claims.ts'
 import { kindOf } from '../tokens/credential.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { createInlineKeySet } from '../tokens/key-set.ts'
-import {
-  credentialHash,
-  failedCheckOf,
-  principalOfRecord,
-  type ReferenceStore,
-} from '../tokens/reference.ts'
+import { credentialHash, failedCheckOf, principalOfRecord } from '../tokens/reference.ts'
 import { parseRefreshToken } from '../tokens/refresh-token.ts'
-import type { FoundSession, RefreshTokens } from '../tokens/refresh-tokens.ts'
+import type { FoundSession } from '../tokens/refresh-tokens.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { ACCESS_TOKEN_TYPE } from '../tokens/token-issuer.ts'
 import { ownIssuer } from '../validators/issuer.ts'
-import type { SigningJwk } from '../validators/signing-jwk.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 
 /** A valid access token. */
 export interface PresentedAccess {
@@ -35,31 +30,22 @@ export interface PresentedRefresh extends FoundSession {
 
 export type Presented = PresentedAccess | PresentedRefresh
 
-/** Reads a token. Returns undefined if it is not valid: unknown, malformed, expired or ended. */
-export type PresentedTokenReader = (
-  token: string,
-  waitUntil?: WaitUntil,
-) => Promise<Presented | undefined>
-
-export interface PresentedTokenOptions {
-  /** The gateway's public URL. */
-  readonly issuer: string
-  readonly ownTokens: OwnTokenReader
-  /** For tokens of other issuers. */
-  readonly verifier: TokenVerifier
-  readonly references: ReferenceStore
-  readonly refreshTokens: RefreshTokens
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
+export type PresentedTokenReader = ReturnType<typeof createPresentedTokenReader>
 
 /**
- * Creates the reader. It changes nothing. The form of a token identifies its kind, so no hint is
+ * Creates the reader. It returns undefined for a token that is not valid: unknown, malformed,
+ * expired or ended. It changes nothing. The form of a token identifies its kind, so no hint is
  * needed. Does NOT check revocation of access tokens, nor whether the client may introspect them.
  * Throws `Unavailable` if a dependency is not available.
  */
-export function createPresentedTokenReader(options: PresentedTokenOptions): PresentedTokenReader {
-  const { issuer, ownTokens, verifier, references, refreshTokens, now } = options
+export function createPresentedTokenReader(
+  options: Pick<
+    AuthorizationServerOptions,
+    'issuer' | 'keys' | 'verifier' | 'references' | 'refreshTokens' | 'now'
+  >,
+) {
+  const { issuer, verifier, references, refreshTokens, now } = options
+  const readOwn = createOwnTokenReader(options)
 
   async function read(token: string, waitUntil?: WaitUntil): Promise<Presented | undefined> {
     if ((await parseRefreshToken(token)) !== undefined) {
@@ -69,7 +55,7 @@ export function createPresentedTokenReader(options: PresentedTokenOptions): Pres
     const kind = kindOf(token, { references: true })
     if (kind === 'jwt') {
       const isOwn = readPayload(token).iss === issuer
-      if (isOwn) return { kind, ...(await ownTokens.read(token)), referenceHash: undefined }
+      if (isOwn) return { kind, ...(await readOwn(token)), referenceHash: undefined }
       const principal = await verifier.verify(token, waitUntil)
       return { kind, principal, audiences: undefined, referenceHash: undefined }
     }
@@ -82,7 +68,7 @@ export function createPresentedTokenReader(options: PresentedTokenOptions): Pres
     return { kind, principal, audiences: record.audiences, referenceHash }
   }
 
-  return async function readPresented(token, waitUntil) {
+  return async function readPresented(token: string, waitUntil?: WaitUntil) {
     try {
       return await read(token, waitUntil)
     } catch (error) {
@@ -92,45 +78,31 @@ export function createPresentedTokenReader(options: PresentedTokenOptions): Pres
   }
 }
 
-export interface OwnTokenOptions {
-  /** The gateway's public URL. */
-  readonly issuer: string
-  readonly keys: readonly SigningJwk[]
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
-export interface OwnTokenReader {
-  /**
-   * Reads a token. Throws `Denied` (`token_rejected`) if the gateway did not issue it, or if it is
-   * not valid.
-   */
-  read(token: string): Promise<{ principal: Principal; audiences: readonly string[] }>
-}
-
 /**
  * Creates the reader of the gateway's own JWTs. It performs the checks of the gateway's verifier
- * except that of the audience, which may be another resource. The result is for callers that may introspect or revoke the token.
- * It does NOT authorize a request to the gateway.
+ * except that of the audience, which may be another resource. The result does NOT authorize a
+ * request to the gateway. Throws `Denied` (`token_rejected`).
  */
-export function createOwnTokenReader({ issuer, keys, now }: OwnTokenOptions): OwnTokenReader {
+function createOwnTokenReader({
+  issuer,
+  keys,
+  now,
+}: Pick<AuthorizationServerOptions, 'issuer' | 'keys' | 'now'>) {
   const config = ownIssuer(issuer, keys)
   const { algorithms } = config
   const keySet = createInlineKeySet(config.jwks, algorithms, now)
 
-  return {
-    async read(token) {
-      const header = readHeader(token)
-      const payload = readPayload(token)
-      if (own(payload, 'iss') !== issuer) throw rejected('iss')
-      if (!algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
-      if (header.typ !== ACCESS_TOKEN_TYPE) throw rejected('typ')
-      await verifySignature(token, await keySet.find(header))
-      const audiences = audiencesOf(own(payload, 'aud'))
-      const options = { nowMs: now(), isOwn: true }
-      const principal = await principalFrom(payload, { ...config, audience: audiences }, options)
-      return { principal, audiences }
-    },
+  return async function readOwn(token: string) {
+    const header = readHeader(token)
+    const payload = readPayload(token)
+    if (own(payload, 'iss') !== issuer) throw rejected('iss')
+    if (!algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
+    if (header.typ !== ACCESS_TOKEN_TYPE) throw rejected('typ')
+    await verifySignature(token, await keySet.find(header))
+    const audiences = audiencesOf(own(payload, 'aud'))
+    const options = { nowMs: now(), isOwn: true }
+    const principal = await principalFrom(payload, { ...config, audience: audiences }, options)
+    return { principal, audiences }
   }
 }
 

@@ -1,36 +1,18 @@
 /** Revocation by the client that a token was issued to (RFC 7009): the logout. */
 import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
 import { principalOfGrant } from '../tokens/access-grant.ts'
-import type { ReferenceStore } from '../tokens/reference.ts'
-import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { principalOfClient } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 import type { PresentedTokenReader } from './presented-token.ts'
-import type { OAuthRequest } from './token-endpoint.ts'
+import type { OAuthRequest } from './token-request.ts'
 
-/**
- * Port: revokes one access token. Throws `Unavailable` if the revocation may not have been stored.
- */
-export interface TokenRevoker {
-  revokeToken(token: {
-    readonly tokenIdHash: string
-    /** How long to keep the revocation, in seconds since the epoch. */
-    readonly untilSeconds: number
-  }): Promise<void>
-}
-
-export interface RevocationOptions {
+export interface RevocationOptions
+  extends Pick<AuthorizationServerOptions, 'issuer' | 'refreshTokens' | 'references' | 'revoker'> {
   readonly authenticate: ClientAuthenticator
   readonly readPresented: PresentedTokenReader
-  readonly refreshTokens: RefreshTokens
-  readonly references: ReferenceStore
-  readonly revoker: TokenRevoker
-  /** The gateway's public URL. */
-  readonly issuer: string
 }
-
-export type RevocationEndpoint = (request: OAuthRequest) => Promise<void>
 
 /**
  * Creates the endpoint.
@@ -46,9 +28,9 @@ export type RevocationEndpoint = (request: OAuthRequest) => Promise<void>
  *
  * `token_type_hint` is not needed, because the form of a token identifies its kind.
  */
-export function createRevocationEndpoint(options: RevocationOptions): RevocationEndpoint {
+export function createRevocationEndpoint(options: RevocationOptions) {
   const { refreshTokens, references, revoker, issuer } = options
-  return async function revoke(request) {
+  return async function revoke(request: OAuthRequest): Promise<void> {
     const { client } = await options.authenticate(request)
     request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')

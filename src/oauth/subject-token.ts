@@ -1,37 +1,24 @@
 /** Reads the token of the subject that a client acts for (RFC 8693 section 2.1). */
 import { Denied } from '../errors.ts'
-import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
+import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { kindOf } from '../tokens/credential.ts'
-import {
-  credentialHash,
-  failedCheckOf,
-  principalOfRecord,
-  type ReferenceStore,
-} from '../tokens/reference.ts'
+import { credentialHash, failedCheckOf, principalOfRecord } from '../tokens/reference.ts'
 import { oauthRefused, rejected } from '../tokens/rejection.ts'
 import type { OAuthForm } from './form.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 export const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 
-/**
- * Accepted types of a subject token. The issuer's entry in `ISSUERS` decides how it is verified.
- */
+/** The issuer's entry in `ISSUERS`, not the type, decides how a subject token is verified. */
 const SUBJECT_TYPES: readonly string[] = [ACCESS_TOKEN, JWT, ID_TOKEN]
-
-/** The parameters of a token exchange. */
-export interface ExchangeRequest {
-  readonly subjectToken: string
-  /** The type of the new token. */
-  readonly issuedType: typeof ACCESS_TOKEN | typeof JWT
-}
 
 /**
  * Parses the parameters of an exchange. Throws `Denied` (`invalid_request`, RFC 8693 section 2.2.2)
  * for unknown types, and for an actor token: delegation is not supported, and must not be ignored.
  */
-export function exchangeRequestOf(form: OAuthForm): ExchangeRequest {
+export function exchangeRequestOf(form: OAuthForm) {
   const subjectToken = form.one('subject_token')
   const subjectType = form.one('subject_token_type')
   const issuedType = form.one('requested_token_type') ?? ACCESS_TOKEN
@@ -45,30 +32,18 @@ export function exchangeRequestOf(form: OAuthForm): ExchangeRequest {
   return { subjectToken, issuedType }
 }
 
-export interface SubjectTokenOptions {
-  /** The gateway's own verifier: a subject token must be valid at the gateway and for it. */
-  readonly verifier: TokenVerifier
-  readonly references: ReferenceStore
-  /** The gateway's public URL: the audience of references. */
-  readonly issuer: string
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
-/**
- * Reads a subject token. Throws `Denied` (`invalid_request`, as RFC 8693 section 2.2.2 requires)
- * and `Unavailable`.
- */
-export type SubjectTokenReader = (token: string, waitUntil?: WaitUntil) => Promise<Principal>
-
 /**
  * Creates the reader. It accepts a JWT or an opaque access token that would be valid on a request
- * to the gateway. It refuses API keys, because they are not logins. Does NOT check revocation, nor
- * possession of a key.
+ * to the gateway. It refuses API keys, because they are not logins. Throws `Denied`
+ * (`invalid_request`, as RFC 8693 section 2.2.2 requires) and `Unavailable`. Does NOT check
+ * revocation, nor possession of a key.
  */
-export function createSubjectTokenReader(options: SubjectTokenOptions): SubjectTokenReader {
-  const { verifier, references, issuer, now } = options
-
+export function createSubjectTokenReader({
+  verifier,
+  references,
+  issuer,
+  now,
+}: Pick<AuthorizationServerOptions, 'verifier' | 'references' | 'issuer' | 'now'>) {
   async function read(token: string, waitUntil?: WaitUntil): Promise<Principal> {
     const kind = kindOf(token, { references: true })
     if (kind === 'jwt') return verifier.verify(token, waitUntil)
@@ -80,7 +55,7 @@ export function createSubjectTokenReader(options: SubjectTokenOptions): SubjectT
     return principalOfRecord(record)
   }
 
-  return async function readSubject(token, waitUntil) {
+  return async function readSubject(token: string, waitUntil?: WaitUntil): Promise<Principal> {
     try {
       return await read(token, waitUntil)
     } catch (error) {

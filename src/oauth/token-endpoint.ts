@@ -1,55 +1,31 @@
 /** The token endpoint (RFC 6749 section 3.2), independent of HTTP. */
 import { Misconfigured } from '../errors.ts'
-import type { Principal, WaitUntil } from '../identity/principal.ts'
-import type { DpopVerifier } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
+import { activeKey } from '../tokens/signing-keys.ts'
 import { type Client, GRANT_TYPES, type GrantType, principalOfClient } from './client.ts'
-import type { ClientAuthenticator, ClientRequest } from './client-authenticator.ts'
+import type { ClientAuthenticator } from './client-authenticator.ts'
 import { clientCredentialsGrant, refreshTokenGrant } from './grants.ts'
-import { type TokenExchangeOptions, tokenExchangeGrant } from './token-exchange-grant.ts'
-import type { GrantHandler, TokenResponse } from './token-request.ts'
+import type { AuthorizationServerOptions } from './options.ts'
+import { tokenExchangeGrant } from './token-exchange-grant.ts'
+import type { GrantHandler, OAuthRequest, TokenResponse } from './token-request.ts'
 
-/** A request to the authorization server, parsed from HTTP. */
-export interface OAuthRequest extends ClientRequest {
-  readonly method: string
-  /** As it arrived. */
-  readonly url: string
-  /** The values of all `DPoP` headers, joined by `, `. */
-  readonly dpop: string | undefined
-  /**
-   * Sets the principal of the request for the audit trail. Called each time more is known about it.
-   */
-  readonly identify: (actor: Principal) => void
-  readonly waitUntil: WaitUntil
-}
-
-export interface TokenEndpointOptions extends TokenExchangeOptions {
+export interface TokenEndpointOptions extends AuthorizationServerOptions {
   readonly authenticate: ClientAuthenticator
-  readonly dpop: DpopVerifier
-  /** Private keys that sign tokens. */
-  readonly keys: readonly SigningJwk[]
 }
-
-/**
- * Handles a token request. Throws `Denied` and `Unavailable`. A failed request has used its proof
- * and its client assertion. It has used its refresh token only if the last step failed; a retry
- * within the grace period then succeeds.
- */
-export type TokenEndpoint = (request: OAuthRequest) => Promise<TokenResponse>
 
 /**
  * Creates the endpoint. It authenticates the client, checks its grant type, verifies the proof, and
- * then runs the grant.
+ * then runs the grant. A failed request has used its proof and its client assertion. It has used
+ * its refresh token only if the last step failed; a retry within the grace period then succeeds.
  */
-export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoint {
+export function createTokenEndpoint(options: TokenEndpointOptions) {
   const handlers: Readonly<Record<GrantType, GrantHandler>> = {
     client_credentials: clientCredentialsGrant(options),
     refresh_token: refreshTokenGrant(options),
     'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchangeGrant(options),
   }
 
-  return async function token(request) {
+  return async function token(request: OAuthRequest): Promise<TokenResponse> {
     const { form, identify, waitUntil } = request
     const { client, revokedBefore } = await options.authenticate(request)
     identify(principalOfClient(client, options.issuer))

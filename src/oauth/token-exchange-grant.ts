@@ -11,28 +11,23 @@ import type { Session } from '../tokens/refresh-family.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
 import { mayActFor } from './client.ts'
-import { type ExchangeLimits, exchangeCounters, refuseExhausted } from './exchange-limits.ts'
+import { exchangeCounters, refuseExhausted } from './exchange-limits.ts'
 import {
   consultedSeconds,
   issuableAtSeconds,
   refuseReplay,
   revocationLookup,
 } from './grant-store.ts'
+import type { AuthorizationServerOptions } from './options.ts'
 import { grantedScope } from './scope.ts'
-import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'
+import { createSubjectTokenReader, exchangeRequestOf, JWT } from './subject-token.ts'
 import { grantedAudiences } from './target.ts'
 import {
   type GrantHandler,
-  type GrantOptions,
   issueOptionsOf,
   type TokenRequest,
   tokenResponse,
 } from './token-request.ts'
-
-export interface TokenExchangeOptions extends GrantOptions {
-  readonly readSubject: SubjectTokenReader
-  readonly exchangeLimits: ExchangeLimits
-}
 
 /**
  * Creates the handler. The new token has the subject, roles and tenant of the subject token, and
@@ -44,8 +39,9 @@ export interface TokenExchangeOptions extends GrantOptions {
  * end. The policy may set one exception: `tokens.sessionSeconds` is the life of a session that
  * starts with a login at another issuer. See docs/decisions/0051.
  */
-export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler {
-  const { issuer, tokens, refreshTokens, readSubject, sessionSeconds, now } = options
+export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHandler {
+  const { issuer, tokens, refreshTokens, sessionSeconds, now } = options
+  const readSubject = createSubjectTokenReader(options)
 
   return async function exchangeToken(request) {
     const { client, form, identify, waitUntil } = request
@@ -148,7 +144,7 @@ function cannotStartSession({ session, subject, client, issuer, tokenIssuer }: P
 function grantOf(
   subject: Principal,
   { client, form, proof }: TokenRequest,
-  { scopeOfRoles, issuer }: TokenExchangeOptions,
+  { scopeOfRoles, issuer }: AuthorizationServerOptions,
 ): AccessGrant {
   refuseUnbound(subject, proof)
   const { roles } = subject

@@ -1,23 +1,29 @@
 /** Requests to the token endpoint and their responses: the types that all grants share. */
 
 import type { Principal, WaitUntil } from '../identity/principal.ts'
-import type { AccessGrant, IssuedToken, TokenIssuer } from '../tokens/access-grant.ts'
+import type { AccessGrant, IssuedToken } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { Client } from './client.ts'
-import type { AuthenticatedClient } from './client-authenticator.ts'
-import type { OAuthForm } from './form.ts'
-import type { GrantStore } from './grant-store.ts'
-import type { ScopeOfRoles } from './scope.ts'
+import type { AuthenticatedClient, ClientRequest } from './client-authenticator.ts'
 
-/** A request of an authenticated client. */
-export interface TokenRequest extends AuthenticatedClient {
-  readonly form: OAuthForm
-  /** A verified proof. The grant still checks that it was not used before. */
-  readonly proof: DpopProof | undefined
-  /** Sets the principal of the request for the audit trail, as soon as it is known. */
+/** A request to the authorization server, parsed from HTTP. */
+export interface OAuthRequest extends ClientRequest {
+  readonly method: string
+  /** As it arrived. */
+  readonly url: string
+  /** The values of all `DPoP` headers, joined by `, `. */
+  readonly dpop: string | undefined
+  /** Sets the principal of the request for the audit trail, each time more is known about it. */
   readonly identify: (actor: Principal) => void
   readonly waitUntil: WaitUntil
+}
+
+/** A token request of an authenticated client. */
+export interface TokenRequest
+  extends AuthenticatedClient,
+    Pick<OAuthRequest, 'form' | 'identify' | 'waitUntil'> {
+  /** A verified proof. The grant still checks that it was not used before. */
+  readonly proof: DpopProof | undefined
 }
 
 /** The response of RFC 6749 section 5.1 and RFC 8693 section 2.2.1. */
@@ -29,26 +35,6 @@ export interface TokenResponse {
   readonly expires_in: number
   readonly scope?: string
   readonly refresh_token?: string
-}
-
-/** The dependencies of all grants. */
-export interface GrantOptions {
-  /** The gateway's public URL. */
-  readonly issuer: string
-  readonly tokens: TokenIssuer
-  readonly refreshTokens: RefreshTokens
-  readonly store: GrantStore
-  /** Issuers that share their tenants with the gateway. */
-  readonly tenantIssuers: ReadonlySet<string>
-  /** Returns the scopes that roles grant under the policy. */
-  readonly scopeOfRoles: ScopeOfRoles
-  /**
-   * Life of a session that starts with a login at another issuer, in seconds. Undefined: the
-   * session ends with the login's token.
-   */
-  readonly sessionSeconds: number | undefined
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
 }
 
 /** Handles a request with one `grant_type`. Throws `Denied` and `Unavailable`. */

@@ -1,0 +1,49 @@
+/** The dependencies of the authorization server. Each part of it declares those that it uses. */
+import type { TokenVerifier } from '../identity/principal.ts'
+import type { TokenIssuer } from '../tokens/access-grant.ts'
+import type { DpopVerifier } from '../tokens/dpop.ts'
+import type { ReferenceStore } from '../tokens/reference.ts'
+import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
+import type { SigningJwk } from '../tokens/signing-keys.ts'
+import type { ClientLogins } from './client-logins.ts'
+import type { ExchangeLimits } from './exchange-limits.ts'
+import type { GrantStore } from './grant-store.ts'
+import type { ScopeOfRoles } from './scope.ts'
+
+export interface AuthorizationServerOptions {
+  /** The gateway's public URL. */
+  readonly issuer: string
+  /** Private keys that sign tokens. */
+  readonly keys: readonly SigningJwk[]
+  readonly logins: ClientLogins
+  readonly store: GrantStore
+  readonly tokens: TokenIssuer
+  readonly refreshTokens: RefreshTokens
+  /** The records of opaque tokens and API keys. */
+  readonly references: ReferenceStore
+  readonly revoker: TokenRevoker
+  /** The gateway's own verifier. */
+  readonly verifier: TokenVerifier
+  readonly dpop: DpopVerifier
+  /** Returns the scopes that roles grant under the policy. */
+  readonly scopeOfRoles: ScopeOfRoles
+  /** Issuers that share their tenants with the gateway. */
+  readonly tenantIssuers: ReadonlySet<string>
+  /**
+   * Life of a session that starts with a login at another issuer. Undefined: the session ends with
+   * the login's token.
+   */
+  readonly sessionSeconds: number | undefined
+  readonly exchangeLimits: ExchangeLimits
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Port: revokes one access token. Throws `Unavailable` if the revocation may not be stored. */
+export interface TokenRevoker {
+  revokeToken(token: {
+    readonly tokenIdHash: string
+    /** How long to keep the revocation, in seconds since the epoch. */
+    readonly untilSeconds: number
+  }): Promise<void>
+}
