@@ -7,7 +7,7 @@ import type { Page, PageQuery } from '../validators/page.ts'
 import { wholeNumber } from '../validators/schema-parts.ts'
 import * as z from '../validators/zod.ts'
 
-/** Scanners of repositories and logs recognize a key by this prefix. */
+/** Lets scanners of repositories and logs recognize a key. */
 const PREFIX = 'pk_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 43 characters out of 62 carry 256 bits. */
@@ -15,18 +15,14 @@ const SECRET_LENGTH = 43
 /** 6 characters out of 62 carry the 32 bits of the checksum. */
 const CHECKSUM_LENGTH = 6
 const FORM = /^pk_[0-9A-Za-z]{49}$/
-/**
- * The largest multiple of 62 that fits in a byte. Bytes from here on would favour some characters,
- * so they are skipped.
- */
+/** The largest multiple of 62 in a byte. Bytes from here on would favour some characters. */
 const FAIR_BYTES = 248
 /** The reversed polynomial of CRC-32 (ISO 3309, ITU-T V.42). */
 const CRC_POLYNOMIAL = 0xedb88320
 
 /**
  * Creates an API key: `pk_`, 43 random characters (256 bits), and 6 characters of CRC-32 over the
- * preceding ones. The checksum is neither a secret nor a proof. It distinguishes a truncated or
- * mistyped key from an ended one, without a lookup.
+ * preceding ones. The checksum distinguishes a mistyped key from an ended one, without a lookup.
  */
 export function newApiKey(random: RandomBytes = randomBytes): string {
   let text = PREFIX
@@ -51,7 +47,7 @@ export function looksLikeApiKey(text: string): boolean {
   return FORM.test(text)
 }
 
-/** Returns the CRC-32 of an ASCII text, in the alphabet of keys, most significant digit first. */
+/** Returns the CRC-32 of an ASCII text, in the alphabet of keys. */
 function checksum(text: string): string {
   let crc = 0xffffffff
   for (let index = 0; index < text.length; index++) {
@@ -73,10 +69,7 @@ const MAX_API_KEY_SECONDS = 315_360_000
 /** The body of `POST /-/admin/api-keys`. */
 export const newApiKeySchema = z.strictObject({
   name: name(128),
-  /**
-   * The subject that requests with this key count for. Unique within the gateway, which vouches for
-   * it.
-   */
+  /** The gateway vouches for this subject. */
   subject: name(255),
   roles: z.optional(roleNames),
   scopes: z.optional(scopeNames),
@@ -98,7 +91,7 @@ export const apiKeySchema = z.strictObject({
   tenant: z.nullable(z.string()),
   /** `Principal.tokenId` of requests with the present key. Each rotation changes it. */
   tokenId: z.uuid(),
-  /** base64url SHA-256 of the present key. Its record as a reference is stored under this hash. */
+  /** base64url SHA-256 of the present key. */
   hash: z.string(),
   createdAtSeconds: z.int(),
   createdBy: z.string(),
@@ -117,18 +110,11 @@ export interface IssuedApiKey {
 
 /** Port: the API keys. Throws `Unavailable` if the store cannot read or write. */
 export interface ApiKeys {
-  /**
-   * Creates a key. It is valid in every isolate from the next request on. `issuedAtSeconds` is the
-   * second that revocation cutoffs are compared with. Default: now.
-   */
+  /** `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. */
   create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
-  /** Returns undefined if the key does not exist. */
   find(id: string): Promise<ApiKey | undefined>
   list(page: PageQuery): Promise<Page<ApiKey>>
-  /**
-   * Replaces the secret. The old secret ends with this call. Returns undefined if the key does not
-   * exist.
-   */
+  /** Replaces the secret. Returns undefined if the key does not exist. */
   rotate(id: string, issuedAtSeconds?: number): Promise<IssuedApiKey | undefined>
   /**
    * Ends a key in every isolate from the next request on. Returns false if the key does not exist.

@@ -7,22 +7,21 @@ import { activeKey, importSigningKey, type SigningJwk } from './signing-keys.ts'
 /**
  * Not `at+jwt`: the gateway refuses an assertion that leaks from an origin (RFC 8725 section 3.11).
  */
-export const ASSERTION_TYPE = 'origin-assertion+jwt'
+const ASSERTION_TYPE = 'origin-assertion+jwt'
 /** Long enough for a slow origin to start, and too short to be useful to a thief. */
-export const ASSERTION_TTL_SECONDS = 60
-/** The minimum remaining life of an assertion that is sent. */
-export const ASSERTION_MIN_REST_SECONDS = 30
+const TTL_SECONDS = 60
+/** An assertion is sent again for this time. The rest of its life is for the origin. */
+const REUSABLE_SECONDS = 30
 
 export interface AssertionSigner {
   /**
    * Returns a compact JWS that is valid for at least 30 s more. Rejects with `Misconfigured` if no
-   * key is active, or if the active key cannot sign.
+   * key can sign.
    */
   sign(principal: Principal): Promise<string>
 }
 
 export interface AssertionSignerOptions {
-  /** Private keys. The active one signs. */
   readonly keys: readonly SigningJwk[]
   /** `iss`: the gateway's public URL. */
   readonly issuer: string
@@ -38,14 +37,11 @@ interface Signed {
 }
 
 /**
- * Creates a signer of assertions for one origin. An assertion is valid for 60 s. Its claims are
- * `iss`, `aud`, `sub`, `sub_iss`, `iat`, `exp`, `jti`, and `client_id`, `scope`, `roles`, `tenant`
- * if the caller has them. `sub` is unique only together with `sub_iss`, the issuer that vouches for
- * it.
+ * Creates a signer of assertions for one origin. An assertion is valid for 60 s. `sub` is unique
+ * only together with `sub_iss`, the issuer that vouches for it.
  *
- * An assertion is cached with its principal object and sent again while at least 30 s of its life
- * remain. A caller with a cached token therefore costs one signature in 30 s. The `jti` identifies
- * the assertion, not the request.
+ * An assertion is cached with its principal object and sent again for 30 s. A caller with a cached
+ * token therefore costs one signature in 30 s. The `jti` identifies the assertion, not the request.
  */
 export function createAssertionSigner({
   keys,
@@ -72,11 +68,10 @@ export function createAssertionSigner({
       .setAudience(audience)
       .setSubject(principal.subject)
       .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + ASSERTION_TTL_SECONDS)
+      .setExpirationTime(issuedAt + TTL_SECONDS)
       .setJti(crypto.randomUUID())
       .sign(signingKey.privateKey)
-    const reusableSeconds = ASSERTION_TTL_SECONDS - ASSERTION_MIN_REST_SECONDS
-    signed.set(principal, { assertion, reusableUntilMs: (issuedAt + reusableSeconds) * 1000 })
+    signed.set(principal, { assertion, reusableUntilMs: (issuedAt + REUSABLE_SECONDS) * 1000 })
     return assertion
   }
 

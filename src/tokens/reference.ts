@@ -14,23 +14,21 @@ import type { TokenCheck } from './rejection.ts'
 
 export type ReferenceKind = 'opaque' | 'api_key'
 
-/**
- * A credential that only the store can resolve to a principal. `admit` does so in its round trip.
- */
+/** A credential that only the store can resolve. `admit` does so in its round trip. */
 export interface Reference {
   readonly kind: ReferenceKind
-  /** base64url SHA-256 of the whole credential. Its record is stored under this hash. */
+  /** base64url SHA-256 of the whole credential. */
   readonly hash: string
-  /** The credential itself, which is the cache key in the isolate. Never stored, logged or sent. */
+  /** The credential itself. Never stored, logged or sent. */
   readonly text: string
 }
 
 /** The record of a reference: the claims that a JWT would contain. */
-export const referenceRecordSchema = z.strictObject({
+const referenceRecordSchema = z.strictObject({
   kind: z.enum(['opaque', 'api_key']),
   /**
-   * `jti` of an opaque token, or the id of an API key's present secret: a UUID that is not secret.
-   * A revocation names it, so the replacement of a revoked credential needs a new one.
+   * `jti` of an opaque token, or the id of an API key's present secret. A revocation names it, so
+   * the replacement of a revoked credential needs a new one.
    */
   tokenId: z.string(),
   /** The gateway. */
@@ -56,7 +54,7 @@ export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
 
 /** Port: the records of references. Throws `Unavailable` if the store cannot read or write. */
 export interface ReferenceStore {
-  /** Stores `record` until it expires. It is valid in every isolate from the next request on. */
+  /** Stores `record` until it expires. */
   put(hash: string, record: ReferenceRecord): Promise<void>
   find(hash: string): Promise<ReferenceRecord | undefined>
   /**
@@ -66,10 +64,7 @@ export interface ReferenceStore {
   remove(hash: string): Promise<void>
 }
 
-/**
- * Returns the key of a record. `storedReference` creates its value and `parseStoredReference` reads
- * it.
- */
+/** Returns the key of a record. Its value is a {@link storedReference}. */
 export function referenceKey(hash: string): string {
   return REFERENCE_PREFIX + hash
 }
@@ -111,10 +106,7 @@ export async function storedReference(record: ReferenceRecord): Promise<string> 
   return JSON.stringify({ record, parts })
 }
 
-/**
- * Parses the record in a stored text. Throws `Unavailable` if the text does not have the format of
- * {@link storedReference}.
- */
+/** Parses a {@link storedReference}. Throws `Unavailable` for any other text. */
 export function parseStoredReference(text: unknown): ReferenceRecord {
   const parsed = storedSchema.safeParse(jsonOf(text))
   if (parsed.success) return parsed.data.record
@@ -129,23 +121,18 @@ function jsonOf(text: unknown): unknown {
   }
 }
 
-/**
- * How long a record is kept after the expiry of its reference, in seconds, because the clocks of
- * gateways differ.
- */
+/** How long a record is kept after its expiry, because the clocks of gateways differ. */
 export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
 export interface RecordUse {
-  /** The requested resource. It must be an audience of the record. */
+  /** The requested resource. */
   readonly audience: string
-  /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
 /**
- * Returns the check that a record fails: `exp` or `aud`, as for a JWT with the same claims. Returns
- * undefined if the record is valid. Does NOT check revocation, nor that the bearer has the key of
- * `confirmation`.
+ * Returns the check that a record fails, as for a JWT with the same claims. Does NOT check
+ * revocation, nor that the bearer has the key of `confirmation`.
  */
 export function failedCheckOf(
   { expiresAtSeconds, audiences }: ReferenceRecord,

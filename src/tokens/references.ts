@@ -9,11 +9,11 @@ import { cachedBytes, MAX_CACHED_SECONDS } from './verifier.ts'
 const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024
 
 export interface ReferencesOptions {
-  /** The resource that references must be for: the gateway's public URL. */
+  /** The gateway's public URL. */
   readonly audience: string
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Size of the cache in bytes. Default 8 MiB. */
+  /** Default 8 MiB. */
   readonly maxCachedBytes?: number
   /** Counts hits and misses. */
   readonly tally?: Tally
@@ -22,20 +22,17 @@ export interface ReferencesOptions {
 /** The cached references of an isolate. `authenticate` reads them, and `admit` adds them. */
 export interface References {
   readonly audience: string
-  /**
-   * Returns the principal of a cached reference, the same object each time. Undefined on a miss.
-   */
+  /** Returns the principal of a cached reference, the same object each time. */
   recall(text: string): Principal | undefined
   /** Caches the principal of a valid reference. Its revocation is checked separately. */
   remember(text: string, principal: Principal): void
 }
 
 /**
- * Creates the cache of an isolate: an LRU, bounded in bytes, from a reference's exact text to its
- * principal. An entry lives until the principal expires, and at most 5 minutes, like that of a JWT.
- * The cache does not detect that a record was removed. To end a reference, its token id must be
- * revoked as well, which is checked on each request. Unknown references are NOT cached, because a
- * sender can create any number of them at no cost.
+ * Creates the cache of an isolate. An entry lives until the principal expires, and at most 5
+ * minutes, like that of a JWT. The cache does not detect that a record was removed. To end a
+ * reference, its token id must be revoked as well, which is checked on each request. Unknown
+ * references are NOT cached, because a sender can create any number of them at no cost.
  */
 export function createReferences({
   audience,

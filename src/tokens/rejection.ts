@@ -50,14 +50,14 @@ export type ClaimName =
   | 'sub_iss'
   | 'cnf'
 
-/** Creates the refusal of a token. `cause` is for debuggers and never leaves the process. */
+/** Creates the refusal of a token. `cause` never leaves the process. */
 export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {
   return new Denied({ code: 'token_rejected', check }, options)
 }
 
 /**
- * Creates the refusal of a request to `/oauth/*`. `error` goes to the client (RFC 6749 section 5.2,
- * RFC 8693, RFC 8707, RFC 9449). `check` names the precise reason and goes to the audit trail only.
+ * Creates the refusal of a request to `/oauth/*`. `error` goes to the client. `check` names the
+ * precise reason and goes to the audit trail only.
  */
 export function oauthRefused(error: OAuthErrorCode, check: string, options?: ErrorOptions): Denied {
   return new Denied({ code: 'oauth_refused', error, check }, options)

@@ -10,7 +10,7 @@ import {
 
 export type { SigningAlgorithm, SigningJwk }
 
-/** An imported private key. It can sign, but cannot be exported. */
+/** An imported private key. It cannot be exported. */
 export interface SigningKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
@@ -18,8 +18,8 @@ export interface SigningKey {
 }
 
 /**
- * Parses a private JWK Set in the format of `SIGNING_KEYS`. `parseConfig` has already parsed that
- * of the environment. Throws `Misconfigured`, which contains no member of a key.
+ * Parses a private JWK Set in the format of `SIGNING_KEYS`. Throws `Misconfigured`, which contains
+ * no member of a key.
  */
 export function parseSigningKeys(jwks: unknown): SigningJwk[] {
   const parsed = signingKeys.safeParse(jwks)
@@ -31,10 +31,9 @@ export function parseSigningKeys(jwks: unknown): SigningJwk[] {
 }
 
 /**
- * Returns the key that signs at `nowMs`, with `algorithm` if it is given. It is the first key after
- * its `nbf` and before its `exp`. Returns undefined if there is none. Every gateway with the same
- * keys selects the same key at the same time. Keys therefore change by the clock, not by a
- * deployment.
+ * Returns the key that signs at `nowMs`: the first one after its `nbf` and before its `exp`. Every
+ * gateway with the same keys selects the same key at the same time. Keys therefore change by the
+ * clock, not by a deployment.
  */
 export function activeKey(
   keys: readonly SigningJwk[],
@@ -49,23 +48,15 @@ export function activeKey(
   )
 }
 
-/**
- * Returns the keys to publish at `nowMs`: all that have not expired, including those that do not
- * sign yet.
- */
+/** Returns the keys to publish: all that have not expired, also those that do not sign yet. */
 export function publishedKeys(keys: readonly SigningJwk[], nowMs: number): readonly SigningJwk[] {
   return keys.filter((key) => !isExpired(key, nowMs))
 }
 
-/**
- * The state of a key: before it signs, while it signs, while it only verifies, after its expiry.
- */
+/** Before it signs, while it signs, while it only verifies, after its expiry. */
 export type SigningKeyState = 'next' | 'active' | 'retiring' | 'expired'
 
-/**
- * Returns the state of one of `keys`. For each algorithm, the first valid key is `active`: it can
- * sign.
- */
+/** Returns the state of one of `keys`. For each algorithm, the first valid key is `active`. */
 export function signingKeyState(
   key: SigningJwk,
   keys: readonly SigningJwk[],
@@ -80,10 +71,7 @@ function isExpired({ exp }: SigningJwk, nowMs: number): boolean {
   return exp !== undefined && nowMs >= exp * 1000
 }
 
-/**
- * Returns the public JWK Set of these keys (RFC 7517 section 5). It never contains a private
- * member.
- */
+/** Returns the public JWK Set of these keys (RFC 7517 section 5). */
 export function publicKeySet(keys: readonly SigningJwk[]) {
   return { keys: keys.map(publicJwk) }
 }
@@ -91,14 +79,11 @@ export function publicKeySet(keys: readonly SigningJwk[]) {
 const imported = new WeakMap<SigningJwk, SigningKey>()
 
 /**
- * Imports a private key, once for the same object. Throws `Misconfigured` if the key cannot be
- * imported, or if its signatures do not verify with its public half. Such a gateway would refuse
- * its own tokens.
+ * Imports a private key, once for the same object. Throws `Misconfigured` if its signatures do not
+ * verify with its public half: the gateway would refuse its own tokens.
  */
 export async function importSigningKey(jwk: SigningJwk): Promise<SigningKey> {
-  const known = imported.get(jwk)
-  if (known !== undefined) return known
-  const key = await importPair(jwk)
+  const key = imported.get(jwk) ?? (await importPair(jwk))
   imported.set(jwk, key)
   return key
 }

@@ -26,7 +26,7 @@ export interface ApiKeysOptions {
 
 /** An isolate caches a key for at most 5 minutes after the last read. This is slightly more. */
 const REMEMBERED_SECONDS = 310
-/** The number of attempts if other requests change the same key at the same time. */
+/** If other requests change the same key at the same time. */
 const MAX_ATTEMPTS = 5
 
 /**
@@ -34,12 +34,7 @@ const MAX_ATTEMPTS = 5
  * these.
  */
 export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys {
-  const list = createRecordList({
-    rest,
-    ...API_KEY_RECORDS,
-    schema: apiKeySchema,
-    now,
-  })
+  const list = createRecordList({ rest, ...API_KEY_RECORDS, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
 
   /**
@@ -94,10 +89,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
     return Math.max(1, Math.min(REMEMBERED_SECONDS, left))
   }
 
-  /**
-   * Repeats `change` until no other request changes the key in the meantime. Returns undefined if
-   * the key does not exist. Throws `Unavailable` after 5 attempts.
-   */
+  /** Repeats `change` until no other request changes the key in the meantime. */
   async function changed<Result>(
     id: string,
     change: (key: ApiKey) => Promise<Result | undefined>,

@@ -14,9 +14,8 @@ import {
 } from '../reference.ts'
 
 /**
- * Creates the adapter over Upstash. A text that is not exactly a record is `Unavailable`, never
- * "unknown". The record of an API key without expiry is stored until it is removed. `now` returns
- * milliseconds since the epoch.
+ * Creates the adapter. A text that is not exactly a record is `Unavailable`, never "unknown". The
+ * record of an API key without expiry is stored until it is removed. `now` returns milliseconds.
  */
 export function createReferenceStore(
   rest: RedisRest,
@@ -28,12 +27,8 @@ export function createReferenceStore(
       const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
-      const reply = await sendCommand(rest, [
-        'SET',
-        referenceKey(hash),
-        await storedReference(record),
-        ...expiry,
-      ])
+      const text = await storedReference(record)
+      const reply = await sendCommand(rest, ['SET', referenceKey(hash), text, ...expiry])
       if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
     },
     async find(hash) {

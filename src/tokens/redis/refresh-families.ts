@@ -1,14 +1,10 @@
-/**
- * Refresh families in Upstash Redis: one hash for each family, and scripts that change it
- * atomically.
- */
+/** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
 import { Unavailable } from '../../errors.ts'
 import { FEED_KEY } from '../../redis/keys.ts'
 import { sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import {
-  type FamilyEnd,
   type RefreshFamilies,
   type RefreshFamily,
   type RotationReply,
@@ -18,12 +14,13 @@ import {
 import { END_FAMILY_SCRIPT, OPEN_FAMILY_SCRIPT, ROTATE_FAMILY_SCRIPT } from './scripts.generated.ts'
 
 const WHOLE_NUMBER = /^\d{1,15}$/
+const FIELDS = ['session', 'current', 'previous', 'rotated_ms', 'ended']
 /** The outcomes of a rotation without a successor. */
 const REFUSALS = ['unknown', 'ended', 'reused', 'cut_off'] as const
 
 /**
- * Creates the adapter over Upstash. A family contains no credential: tokens are stored as SHA-256,
- * and the nonce is useful only together with the used token.
+ * Creates the adapter. A family contains no credential: tokens are stored as SHA-256, and the nonce
+ * is useful only together with the used token.
  */
 export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
   async function run(
@@ -42,15 +39,11 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
     },
 
     async find(familyHash) {
-      const fields = ['session', 'current', 'previous', 'rotated_ms', 'ended']
-      return familyOf(
-        await sendCommand(rest, ['HMGET', refreshFamilyKey(familyHash), ...fields]),
-        fields.length,
-      )
+      return familyOf(await sendCommand(rest, ['HMGET', refreshFamilyKey(familyHash), ...FIELDS]))
     },
+
     async rotate(request) {
-      const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }: FamilyEnd =
-        request.end
+      const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
       const family = refreshFamilyKey(request.familyHash)
       const keys = [family, revokedBeforeKey, FEED_KEY, ...request.revokedBeforeKeys]
       const reply = await runText(rest, ROTATE_FAMILY_SCRIPT, keys, [
@@ -66,6 +59,7 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
       ])
       return rotationOf(reply)
     },
+
     async end(familyHash, { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }) {
       const keys = [refreshFamilyKey(familyHash), revokedBeforeKey, FEED_KEY]
       await run(END_FAMILY_SCRIPT, keys, [revokedBeforeSeconds, revokedBeforeTtlSeconds])
@@ -73,8 +67,8 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
   }
 }
 
-function familyOf(reply: unknown, length: number): RefreshFamily | undefined {
-  if (!Array.isArray(reply) || reply.length !== length || !reply.every(isStringOrNull))
+function familyOf(reply: unknown): RefreshFamily | undefined {
+  if (!Array.isArray(reply) || reply.length !== FIELDS.length || !reply.every(isStringOrNull))
     throw new Unavailable('redis', 'malformed')
   if (reply.every((field) => field === null)) return undefined
   const [text, current, hash, rotatedMs, ended] = reply
