@@ -17,13 +17,10 @@ import type { ASSERTION_ALGORITHMS } from '../validators/client.ts'
 import { MIN_RSA_BITS } from '../validators/jwk.ts'
 import type { Client } from './client.ts'
 
-/** The use of a valid assertion, which must not be accepted twice. */
+/** The record of the use of an assertion, which must not be accepted twice. */
 export interface AssertionUse {
-  /** Storage key that records the use. */
   readonly key: string
-  /**
-   * How long to keep the record, in seconds. After it, the assertion is too old for every gateway.
-   */
+  /** After it, the assertion is too old for every gateway. */
   readonly ttlSeconds: number
 }
 
@@ -46,12 +43,6 @@ type FailedAssertionCheck =
   | 'future'
 
 type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number]
-
-/** The key that an assertion names in its header. */
-interface AssertionHint {
-  readonly alg: AssertionAlgorithm
-  readonly kid: string | undefined
-}
 
 /** `kty` of the keys of each algorithm. */
 const KEY_TYPES: Readonly<Record<AssertionAlgorithm, string>> = {
@@ -95,7 +86,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
       // Before anything depends on the client: a cheap refusal must not reveal whether it exists.
       if (!TYPES.has(typ?.toLowerCase().replace(/^application\//, ''))) return 'type'
       if (!isAssertionAlgorithm(alg)) return 'type'
-      const jwk = client === undefined || client.disabled ? undefined : keyOf(client, { alg, kid })
+      const jwk = client === undefined || client.disabled ? undefined : keyOf(client, alg, kid)
       if (jwk === undefined) failed = 'key'
       const imported = await importKeys({ keys: [jwk ?? (await decoyFor(alg))] }, [alg])
       const [key] = imported?.ring ?? []
@@ -137,7 +128,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
 }
 
 /** Returns the only registered key that matches the assertion; undefined for none or several. */
-function keyOf(client: Client, { alg, kid }: AssertionHint): JWK | undefined {
+function keyOf(client: Client, alg: AssertionAlgorithm, kid: string | undefined): JWK | undefined {
   const [key, another] = (client.jwks?.keys ?? []).filter(
     (jwk) =>
       (kid === undefined || jwk.kid === kid) &&
@@ -146,9 +137,7 @@ function keyOf(client: Client, { alg, kid }: AssertionHint): JWK | undefined {
   return another === undefined ? key : undefined
 }
 
-/**
- * Creates a public key that verifies no signature. A random modulus avoids the search for primes.
- */
+/** Creates a public key that verifies no signature. A random modulus needs no search for primes. */
 async function makeDecoy(alg: AssertionAlgorithm): Promise<JWK> {
   if (KEY_TYPES[alg] !== 'RSA')
     return exportJWK((await generateKeyPair(alg, { extractable: true })).publicKey)

@@ -12,7 +12,6 @@ import type { AuthorizationServerOptions } from './options.ts'
 
 /** The parts of a request that identify the client. */
 export interface ClientRequest {
-  /** The `Authorization` header. */
   readonly authorization: string | undefined
   readonly form: OAuthForm
   /** The normalized address of the caller. */
@@ -32,9 +31,6 @@ export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-beare
 const BASIC = /^basic +([A-Za-z\d+/]+={0,2})$/i
 /** Longer credentials cannot be valid. The bound saves the work of hashing or parsing them. */
 const MAX_CREDENTIAL_CHARS = 8_192
-
-/** The name of the limit in responses and audit events for throttled attempts. */
-const LOGIN_LIMIT = 'client_authentication'
 
 /**
  * Creates the authenticator. Throws `Denied`: `invalid_request`, `invalid_client`, `banned`, or
@@ -116,14 +112,13 @@ function refuseBanned(untilSeconds: number | undefined, nowMs: number): void {
 
 function refuseTooMany(retryAfterSeconds: number | undefined): void {
   if (retryAfterSeconds === undefined) return
-  throw new Denied({ code: 'rate_limited', limit: LOGIN_LIMIT, retryAfterSeconds })
+  throw new Denied({ code: 'rate_limited', limit: 'client_authentication', retryAfterSeconds })
 }
 
 /**
- * Extracts the credential of a request (RFC 6749 section 2.3, RFC 7521 section 4.2): exactly one
- * method per request. Throws `Denied`: `invalid_request` for two methods at
- * once, or a `client_id` that does not match; `invalid_client` for a missing or malformed
- * credential.
+ * Extracts the credential of a request (RFC 6749 section 2.3, RFC 7521 section 4.2). Throws
+ * `Denied`: `invalid_request` for two methods at once, or a `client_id` that does not match;
+ * `invalid_client` for a missing or malformed credential.
  */
 function clientCredentialOf(authorization: string | undefined, form: OAuthForm): ClientCredential {
   const clientId = form.one('client_id')
@@ -153,10 +148,7 @@ function clientCredentialOf(authorization: string | undefined, form: OAuthForm):
   return { method: 'client_secret_post', clientId, secret }
 }
 
-/**
- * Parses HTTP Basic credentials. Both parts are form-encoded, so that they may contain a `:` (RFC
- * 6749 section 2.3.1).
- */
+/** Parses HTTP Basic credentials. Both parts are form-encoded (RFC 6749 section 2.3.1). */
 function basicCredential(authorization: string): ClientCredential {
   const malformed = () => oauthRefused('invalid_client', 'client_basic')
   if (authorization.length > MAX_CREDENTIAL_CHARS) throw malformed()

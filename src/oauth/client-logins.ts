@@ -3,24 +3,20 @@ import type { Client } from './client.ts'
 import type { AssertionUse } from './client-assertion.ts'
 
 /** Failures of an address, as any client, before it must wait. */
-export const MAX_FAILURES_PER_ADDRESS = 20
+const MAX_FAILURES_PER_ADDRESS = 20
 /**
  * The same limit for an address that recently authenticated as the client. It is higher because
- * other callers at that address may fail, such as a client with a wrong secret. They must not stop
- * this one.
+ * other callers at that address may fail. They must not stop this one.
  */
-export const MAX_FAILURES_PER_KNOWN_ADDRESS = 100
-/**
- * Failures as one client, from all addresses, before addresses that never authenticated as it must
- * wait.
- */
-export const MAX_FAILURES_PER_CLIENT = 100
-/** The window of the counts, in seconds. It starts with the first failure. */
+const MAX_FAILURES_PER_KNOWN_ADDRESS = 100
+/** Failures as one client, from all addresses, before unknown addresses must wait. */
+const MAX_FAILURES_PER_CLIENT = 100
+/** The window of the counts. It starts with the first failure. */
 export const FAILURE_WINDOW_SECONDS = 60
 /**
- * How long an address that authenticated as a client is remembered for it, in seconds. The limit on
- * that client's failures does not apply to such an address. An attacker that fails on purpose from
- * a thousand addresses therefore cannot lock out the client's owner.
+ * How long an address that authenticated as a client is stored as known. The limit on that client's
+ * failures does not apply to it. An attacker that fails on purpose from a thousand addresses
+ * therefore cannot lock out the client's owner.
  */
 export const KNOWN_ADDRESS_SECONDS = 86_400
 
@@ -30,9 +26,9 @@ export interface Login {
   readonly address: string
 }
 
-/** The number of failures so far, and the time until the window ends, in seconds. */
 export interface Failures {
   readonly count: number
+  /** The time until the window ends. */
   readonly resetSeconds: number
 }
 
@@ -44,14 +40,11 @@ export interface LoginState {
   readonly client: Client | undefined
   readonly byAddress: Failures
   readonly byClient: Failures
-  /** For how many seconds the address is still remembered for this client. 0: it is not. */
+  /** How long the address is still known for this client. 0: it is not. */
   readonly knownForSeconds: number
   /** When the ban of the address ends, in seconds since the epoch. Undefined: no ban. */
   readonly bannedUntilSeconds: number | undefined
-  /**
-   * The cutoffs of the client, and of the client as a subject: those of its own tokens, except its
-   * tenant's.
-   */
+  /** The cutoffs of the client's own tokens, except its tenant's. */
   readonly revokedBefore: RevokedBeforeTimes
 }
 
@@ -61,17 +54,14 @@ export interface ClientLogins {
   begin(login: Login): Promise<LoginState>
   /** Counts a failure. */
   failed(login: Login): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
-  /**
-   * Stores the address, if `remember`, and the use of an assertion. Returns false if the assertion
-   * was used before; nothing is stored then.
-   */
+  /** Stores the address and the assertion. Returns false if the assertion was used before. */
   succeeded(
     login: Login,
     facts: { readonly remember: boolean; readonly use?: AssertionUse | undefined },
   ): Promise<boolean>
 }
 
-/** Returns how long an attempt must wait, in seconds. Returns undefined if it is allowed. */
+/** Returns how long an attempt must wait. Undefined: it is allowed. */
 export function waitSeconds({
   byAddress,
   byClient,
@@ -79,10 +69,9 @@ export function waitSeconds({
 }: Pick<LoginState, 'byAddress' | 'byClient' | 'knownForSeconds'>): number | undefined {
   const isKnown = knownForSeconds > 0
   const most = isKnown ? MAX_FAILURES_PER_KNOWN_ADDRESS : MAX_FAILURES_PER_ADDRESS
-  const waits = [
+  const longest = Math.max(
     byAddress.count >= most ? byAddress.resetSeconds : 0,
     byClient.count >= MAX_FAILURES_PER_CLIENT && !isKnown ? byClient.resetSeconds : 0,
-  ]
-  const longest = Math.max(...waits)
+  )
   return longest > 0 ? longest : undefined
 }

@@ -4,13 +4,13 @@ import { credentialHash } from '../tokens/reference.ts'
 import type { Client, ClientSecretHash } from './client.ts'
 
 const SECRET_BYTES = 32
-/** Identifies the secret to a person who finds it, and to scanners for leaked secrets. */
+/** Lets people and scanners recognize a leaked secret. */
 const SECRET_PREFIX = 'pcs_'
 
 /** A hash that no secret has. An unknown client then costs the same work as a known one. */
 const NO_SECRET: ClientSecretHash = { hash: '-'.repeat(43), untilSeconds: null }
 
-/** Creates a secret for a client: `pcs_` and 43 base64url characters. */
+/** Creates a secret: `pcs_` and 43 base64url characters. */
 export function newClientSecret(): string {
   return SECRET_PREFIX + base64url.encode(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)))
 }
@@ -32,12 +32,12 @@ export async function isClientSecret(
 ): Promise<boolean> {
   const presented = await credentialHash(secret)
   const known = client === undefined || client.disabled ? [] : client.secrets
-  let opened = false
+  let isValid = false
   for (const { hash, untilSeconds } of known.length > 0 ? known : [NO_SECRET]) {
     const same = isEqual(presented, hash)
-    if (same && (untilSeconds === null || nowMs < untilSeconds * 1000)) opened = true
+    if (same && (untilSeconds === null || nowMs < untilSeconds * 1000)) isValid = true
   }
-  return opened
+  return isValid
 }
 
 /** Compares two hashes of the same length in constant time. */

@@ -4,7 +4,7 @@ import { Denied } from '../errors.ts'
 import { CLIENT_EXCHANGES_PREFIX, TOKEN_EXCHANGES_PREFIX } from '../redis/keys.ts'
 
 /** A limit on the exchanges in a fixed window, which begins with the first exchange. */
-export interface ExchangeLimit {
+interface ExchangeLimit {
   /** 1 to 1,000,000,000. */
   readonly limit: number
   /** 1 to 86,400. */
@@ -18,9 +18,7 @@ export interface ExchangeLimits {
   readonly subjectToken: ExchangeLimit
 }
 
-/**
- * For a client with 16 logins per second, and for a user with several tabs, audiences and retries.
- */
+/** For a client with 16 logins per second, and a user with several tabs, audiences and retries. */
 export const DEFAULT_EXCHANGE_LIMITS: ExchangeLimits = {
   client: { limit: 1_000, windowSeconds: 60 },
   subjectToken: { limit: 30, windowSeconds: 600 },
@@ -33,18 +31,14 @@ export interface GrantCounter extends ExchangeLimit {
   readonly name: string
 }
 
-/** Returns the counters of one exchange. `subjectTokenHash` identifies the subject token. */
+/** Returns the counters of one exchange. */
 export function exchangeCounters(
   { client, subjectToken }: ExchangeLimits,
-  { clientId, subjectTokenHash }: { readonly clientId: string; readonly subjectTokenHash: string },
+  { clientId, tokenHash }: { readonly clientId: string; readonly tokenHash: string },
 ): readonly GrantCounter[] {
   return [
     { ...client, name: 'exchange_client', key: CLIENT_EXCHANGES_PREFIX + clientId },
-    {
-      ...subjectToken,
-      name: 'exchange_subject_token',
-      key: TOKEN_EXCHANGES_PREFIX + subjectTokenHash,
-    },
+    { ...subjectToken, name: 'exchange_subject_token', key: TOKEN_EXCHANGES_PREFIX + tokenHash },
   ]
 }
 

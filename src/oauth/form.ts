@@ -6,13 +6,9 @@ const REPEATABLE = new Set(['resource', 'audience'])
 /** RFC 6749 appendix A allows no control characters in these parameters. */
 const CONTROL = /\p{Cc}/u
 
-/**
- * The parameters with a value. A parameter without a value counts as absent (RFC 6749 section 3.2).
- */
+/** The parameters. One without a value counts as absent (RFC 6749 section 3.2). */
 export interface OAuthForm {
-  /** Returns the value of a parameter that may not be repeated. */
   one(name: string): string | undefined
-  /** Returns the values of `resource` or `audience`, in their order. */
   all(name: 'resource' | 'audience'): readonly string[]
 }
 
@@ -42,10 +38,7 @@ export function parseForm(text: string): OAuthForm {
   }
 }
 
-/**
- * Decodes form-encoded text (WHATWG URL section 5.1). Returns undefined if it is not well-formed
- * UTF-8.
- */
+/** Decodes form-encoded text. Returns undefined if it is not well-formed UTF-8. */
 export function decodeFormText(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

@@ -2,7 +2,6 @@
 
 import { Denied, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import type { RevokedBy } from '../problems/reasons.ts'
 import { secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
@@ -68,30 +67,19 @@ export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): 
   if (!proofIsNew) throw new Denied({ code: 'invalid_dpop_proof', check: 'replay' })
 }
 
-/** The storage keys to read for a token, and the decision about their values, in the same order. */
-export interface RevocationLookup {
-  readonly keys: readonly string[]
-  /**
-   * The same for every encoding of the token. If the token has an id, no other token has this
-   * identity.
-   */
-  readonly identity: string
-  /** Returns what revoked the token, or undefined if the token is not revoked. */
-  revokedBy(values: readonly (string | null)[]): RevokedBy | undefined
-}
-
 /**
  * Returns the keys to read for a token: its own revocation, and every revocation cutoff that covers
- * it.
+ * it. `revokedBy` decides about their values, in the same order.
  */
-export async function revocationLookup(principal: Principal): Promise<RevocationLookup> {
+export async function revocationLookup(principal: Principal) {
   const revocation = await revocationKeysOf(principal)
   const { token, revokedBefore } = revocation
   const own = token === undefined ? [] : [token]
   return {
+    /** The same for every encoding of the token, and of no other token if it has an id. */
     identity: revocation.memory,
     keys: [...own, ...revokedBefore.map(({ key }) => key)],
-    revokedBy(values) {
+    revokedBy(values: readonly (string | null)[]) {
       const tokenRevoked = token !== undefined && values[0] !== null
       const revokedBeforeSeconds = revokedBefore.map((_, index) =>
         consultedSeconds(values[own.length + index]),

@@ -6,7 +6,7 @@ import { issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
-import { type GrantHandler, issueOptionsOf, tokenResponse } from './token-request.ts'
+import { type GrantHandler, issueOptionsOf, refuseUnbound, tokenResponse } from './token-request.ts'
 
 /**
  * Creates the handler of `client_credentials` (RFC 6749 section 4.4). `sub` is the client. There is
@@ -27,10 +27,8 @@ export function clientCredentialsGrant(options: AuthorizationServerOptions): Gra
       confirmation: proof?.thumbprint,
     }
     const keys = await revokedBeforeKeysOf(grant, issuer)
-    const facts = await store.consult({
-      keys: keys.filter((key) => !revokedBefore.has(key)),
-      proof,
-    })
+    const unread = keys.filter((key) => !revokedBefore.has(key))
+    const facts = await store.consult({ keys: unread, proof })
     refuseReplay(facts)
     const issuedAtSeconds = issuableAtSeconds([...revokedBefore.values(), ...facts.values], now())
     const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })
@@ -55,26 +53,13 @@ export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHan
     // The policy may have changed since the session started.
     if (!mayActFor(client, bearer, tenantIssuers))
       throw oauthRefused('invalid_grant', 'session_tenant')
-    const { confirmation } = session.grant
-    if (confirmation !== undefined && proof?.thumbprint !== confirmation) {
-      throw proof === undefined
-        ? oauthRefused('invalid_dpop_proof', 'dpop_missing')
-        : oauthRefused('invalid_grant', 'dpop_binding')
-    }
+    refuseUnbound(bearer, proof, 'invalid_grant', 'dpop_binding')
+    const { roles, scopes, audiences } = session.grant
     const grant: AccessGrant = {
       ...session.grant,
       // The client's bounds are not applied again: the session's scopes were within them.
-      scopes: grantedScope(form.one('scope'), {
-        bound: session.grant.scopes,
-        held: session.grant.scopes,
-        roles: session.grant.roles,
-        scopeOfRoles,
-      }),
-      audiences: grantedAudiences(form, {
-        issuer,
-        allowed: session.grant.audiences,
-        otherwise: session.grant.audiences,
-      }),
+      scopes: grantedScope(form.one('scope'), { bound: scopes, held: scopes, roles, scopeOfRoles }),
+      audiences: grantedAudiences(form, { issuer, allowed: audiences, otherwise: audiences }),
       confirmation: proof?.thumbprint,
     }
     refuseReplay(await store.consult({ keys: [], proof }))

@@ -65,20 +65,14 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions) {
   }
 }
 
-/**
- * Returns the principal that revocation cutoffs are checked for. A session has ended if a cutoff is
- * at or after its start.
- */
+/** Returns the principal that cutoffs are checked for. One at the start of a session ends it. */
 function bearerOf(presented: Presented, issuer: string): Principal {
   if (presented.kind !== 'refresh') return presented.principal
   const { grant, startedAtSeconds } = presented.session
   return { ...principalOfGrant(grant, issuer), issuedAtSeconds: startedAtSeconds }
 }
 
-/**
- * Reports whether a client may introspect a token. A token of another issuer has the gateway as its
- * audience, because it was verified for it.
- */
+/** A token of another issuer has the gateway as its audience: it was verified for it. */
 function mayIntrospect(presented: Presented, client: Client, issuer: string): boolean {
   if (presented.kind === 'refresh')
     return presented.live && presented.session.grant.client === client.id

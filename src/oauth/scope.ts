@@ -1,6 +1,4 @@
-/**
- * Computes the scope of a token (RFC 6749 section 3.3): the requested scope, within every bound.
- */
+/** Computes the scope of a token (RFC 6749 section 3.3): the requested one, within every bound. */
 import { oauthRefused } from '../tokens/rejection.ts'
 
 const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
@@ -13,12 +11,8 @@ const MAX_NAMES = 100
  */
 export type ScopeOfRoles = (roles: readonly string[], name: string) => readonly string[]
 
-/** The bounds of a scope. */
 export interface ScopeBounds {
-  /**
-   * The most that may be granted: the scopes of the client or of the session. Undefined: no such
-   * bound.
-   */
+  /** The scopes of the client or of the session. Undefined: no such bound. */
   readonly bound: readonly string[] | undefined
   /**
    * The scopes that were granted to the token's subject: those of the subject token, of the

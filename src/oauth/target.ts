@@ -3,10 +3,9 @@
 import { oauthRefused } from '../tokens/rejection.ts'
 import type { OAuthForm } from './form.ts'
 
-export interface Targets {
+interface Targets {
   /** The gateway's public URL. */
   readonly issuer: string
-  /** Audiences that a client may request. */
   readonly allowed: readonly string[]
   /** Audiences of a token if the request names none. Default: the first of `allowed`. */
   readonly otherwise?: readonly string[]

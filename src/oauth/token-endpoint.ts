@@ -36,10 +36,7 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
     return handlers[grantType]({ client, revokedBefore, form, proof, identify, waitUntil })
   }
 
-  /**
-   * Checked before anything is used. A client with an algorithm for which no key is active is a
-   * misconfiguration.
-   */
+  /** Checked before anything is used. */
   function refuseUnsignable({ id, tokenFormat, tokenAlgorithm }: Client): void {
     if (tokenFormat !== 'jwt' || activeKey(options.keys, options.now(), tokenAlgorithm)) return
     throw new Misconfigured('SIGNING_KEYS', [
@@ -47,10 +44,7 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
     ])
   }
 
-  /**
-   * Verifies the proof of a request, to which the issued token is bound (RFC 9449 section 5). Some
-   * clients must send one.
-   */
+  /** The issued token is bound to the key of the proof (RFC 9449 section 5). */
   async function proofOf({ method, url, dpop }: OAuthRequest, client: Client) {
     if (dpop !== undefined) return options.dpop.verify({ method, url, header: dpop })
     if (client.dpopBound) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')

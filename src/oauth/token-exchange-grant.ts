@@ -6,8 +6,6 @@ import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
-import type { DpopProof } from '../tokens/dpop.ts'
-import type { Session } from '../tokens/refresh-family.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
 import { mayActFor } from './client.ts'
@@ -25,6 +23,7 @@ import { grantedAudiences } from './target.ts'
 import {
   type GrantHandler,
   issueOptionsOf,
+  refuseUnbound,
   type TokenRequest,
   tokenResponse,
 } from './token-request.ts'
@@ -56,20 +55,14 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const isOwn = subject.tokenIssuer === issuer
     const opensSession =
       client.grants.includes('refresh_token') && !(isOwn && cannotStartSession(subject))
-    const grant: AccessGrant = {
-      ...grantOf(subject, request, options),
-      subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,
-      session: opensSession ? crypto.randomUUID() : isOwn ? subject.session : undefined,
-    }
+    const newSession = opensSession ? crypto.randomUUID() : undefined
+    const session = newSession ?? (isOwn ? subject.session : undefined)
+    const grant = { ...grantOf(subject, request, options), session }
 
     const issuedAtSeconds = await consult(subject, grant, request)
     const expiresAtSeconds = endOf(subject, opensSession ? issuedAtSeconds : undefined)
     if (expiresAtSeconds <= issuedAtSeconds)
       throw oauthRefused('invalid_request', 'subject_token_exp')
-    const session: Session | undefined =
-      opensSession && grant.session !== undefined
-        ? { id: grant.session, grant, startedAtSeconds: issuedAtSeconds, expiresAtSeconds }
-        : undefined
     const issued = await tokens.issue(grant, {
       ...issueOptionsOf(client),
       issuedAtSeconds,
@@ -77,7 +70,14 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     })
     // Last, because a session lives longest. A failure before this step leaves no session that no
     // client can end.
-    const refreshToken = session && (await refreshTokens.open(session))
+    const refreshToken =
+      newSession &&
+      (await refreshTokens.open({
+        id: newSession,
+        grant,
+        startedAtSeconds: issuedAtSeconds,
+        expiresAtSeconds,
+      }))
     identify(principalOfGrant(grant, issuer, issued))
     return {
       ...tokenResponse(issued, grant, now()),
@@ -86,10 +86,7 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     }
   }
 
-  /**
-   * Returns the expiry of everything that is issued, in seconds since the epoch. `startedAtSeconds`
-   * is the start of a new session.
-   */
+  /** Returns the expiry of everything that is issued, in seconds since the epoch. */
   function endOf(subject: Principal, startedAtSeconds: number | undefined): number {
     const endSeconds = Math.floor(subject.expiresAtSeconds)
     if (startedAtSeconds === undefined || sessionSeconds === undefined) return endSeconds
@@ -101,8 +98,7 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
 
   /**
    * Checks in one call to Redis that the subject token is not revoked and its subject is not
-   * banned, and counts the exchange. Returns the earliest `iat` of the new token, in seconds since
-   * the epoch. Throws `Denied` if a check fails.
+   * banned, and counts the exchange. Returns the earliest `iat` of the new token, in seconds.
    */
   async function consult(
     subject: Principal,
@@ -114,7 +110,7 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(grant, issuer))]
     const counters = exchangeCounters(options.exchangeLimits, {
       clientId: client.id,
-      subjectTokenHash: await sha256(revocation.identity),
+      tokenHash: await sha256(revocation.identity),
     })
     const facts = await options.store.consult({ keys, proof, counters })
     const ownKeys = revocation.keys.length
@@ -146,11 +142,12 @@ function grantOf(
   { client, form, proof }: TokenRequest,
   { scopeOfRoles, issuer }: AuthorizationServerOptions,
 ): AccessGrant {
-  refuseUnbound(subject, proof)
+  refuseUnbound(subject, proof, 'invalid_request', 'subject_token_dpop_binding')
   const { roles } = subject
   const held = subject.scopes.length > 0 ? subject.scopes : undefined
   return {
     subject: subject.subject,
+    subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,
     client: client.id,
     tenant: subject.tenant,
     roles,
@@ -158,11 +155,4 @@ function grantOf(
     audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
     confirmation: proof?.thumbprint,
   }
-}
-
-function refuseUnbound({ confirmation }: Principal, proof: DpopProof | undefined): void {
-  if (confirmation === undefined || confirmation === proof?.thumbprint) return
-  throw proof === undefined
-    ? oauthRefused('invalid_dpop_proof', 'dpop_missing')
-    : oauthRefused('invalid_request', 'subject_token_dpop_binding')
 }

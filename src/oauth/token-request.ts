@@ -3,6 +3,7 @@
 import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { AccessGrant, IssuedToken } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import type { Client } from './client.ts'
 import type { AuthenticatedClient, ClientRequest } from './client-authenticator.ts'
 
@@ -39,6 +40,20 @@ export interface TokenResponse {
 
 /** Handles a request with one `grant_type`. Throws `Denied` and `Unavailable`. */
 export type GrantHandler = (request: TokenRequest) => Promise<TokenResponse>
+
+/**
+ * Throws `Denied` (`invalid_dpop_proof`) if what a request presents is bound to a key, and the
+ * request has no proof. Throws the given refusal if the proof is by another key.
+ */
+export function refuseUnbound(
+  { confirmation }: Pick<Principal, 'confirmation'>,
+  proof: DpopProof | undefined,
+  ...[error, check]: Parameters<typeof oauthRefused>
+): void {
+  if (confirmation === undefined || confirmation === proof?.thumbprint) return
+  if (proof === undefined) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
+  throw oauthRefused(error, check)
+}
 
 /** Returns the response for an issued token. */
 export function tokenResponse(

@@ -20,7 +20,6 @@ import { clientKey, configuredClientsOf, parseClient } from './client-record.ts'
 
 export interface ClientLoginsOptions {
   readonly rest: RedisRest
-  /** The clients of `CLIENTS`. */
   readonly configured: readonly ConfiguredClient[]
   /** The gateway's public URL: the default audience of clients, and the issuer of their tokens. */
   readonly publicUrl: string
@@ -29,9 +28,9 @@ export interface ClientLoginsOptions {
 const WHOLE = /^\d{1,12}$/
 
 /**
- * Creates the adapter over Upstash. Each key is read by a command that fails if the key has the
- * wrong type. Configured, stored and unknown clients cause the same commands. The response time
- * therefore does not reveal which of them a client is.
+ * Creates the adapter. Each key is read by a command that fails if the key has the wrong type.
+ * Configured, stored and unknown clients cause the same commands. The response time therefore does
+ * not reveal which of them a client is.
  */
 export function createClientLogins({
   rest,
@@ -96,23 +95,16 @@ export function createClientLogins({
         if (result === null) return false
         if (result !== 'OK') throw new Unavailable('redis', 'malformed')
       }
-      if (remember)
-        await sendCommand(rest, [
-          'SET',
-          await clientAddressKey(clientId, address),
-          '1',
-          'EX',
-          KNOWN_ADDRESS_SECONDS,
-        ])
+      if (remember) {
+        const key = await clientAddressKey(clientId, address)
+        await sendCommand(rest, ['SET', key, '1', 'EX', KNOWN_ADDRESS_SECONDS])
+      }
       return true
     },
   }
 }
 
-/**
- * Returns the keys of the cutoffs for a client's own tokens: those of the client, and of the client
- * as a subject.
- */
+/** Returns the keys of the cutoffs of the client, and of the client as a subject. */
 function revokedBeforeKeysOf(issuer: string, clientId: string): Promise<string[]> {
   return Promise.all([
     revokedBeforeKey('client', issuer, clientId),
@@ -136,10 +128,7 @@ function whole(value: unknown): number {
   return number as number
 }
 
-/**
- * Throws `Unavailable` if the value is not a second: an unreadable cutoff must not count as no
- * cutoff.
- */
+/** Throws `Unavailable` if the value is not a second: it must not count as no cutoff. */
 function secondOrNull(value: unknown): string | null {
   if (value === null || (typeof value === 'string' && WHOLE.test(value))) return value
   throw new Unavailable('redis', 'malformed')

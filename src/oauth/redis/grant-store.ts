@@ -8,8 +8,8 @@ import type { GrantStore } from '../grant-store.ts'
 import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
 
 /**
- * Creates the adapter for Upstash Redis. `EXISTS` counts the keys that `MGET` reads: `MGET` returns
- * nil for a key of a wrong type, which would mean "no cutoff".
+ * Creates the adapter. `EXISTS` counts the keys that `MGET` reads: `MGET` returns nil for a key of a
+ * wrong type, which would mean "no cutoff".
  */
 export function createGrantStore(rest: RedisRest): GrantStore {
   // A retried command would report the proof as used.
