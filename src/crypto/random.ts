@@ -1,5 +1,3 @@
-/** Cryptographically secure random bytes. */
-
 /** Returns `length` unpredictable bytes. Only tests inject another implementation. */
 export type RandomBytes = (length: number) => Uint8Array
 

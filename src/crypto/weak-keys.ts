@@ -1,18 +1,13 @@
 /** Detects keys that are unsafe: public, guessable, or without cryptographic strength. */
 
-/**
- * 32 random bytes have about 30 distinct values, 32 random hex digits about 14. Fewer is a pattern.
- */
+/** 32 random bytes have about 30 distinct values, 32 random hex digits about 14. */
 const MIN_DISTINCT_VALUES = 8
 
 /** Words of documentation. A random key practically never contains one. */
 const PLACEHOLDER =
   /secret|password|change.?me|replace.?me|placeholder|example|your[-_ ]|0123456|1234567|abcdefg|qwerty|test.?test|^<[\w .-]+>$/i
 
-/**
- * The first characters of keys that are printed in RFC 7515, 7517, 7520 and 8037, as their `k`, `x`
- * or `n`. Every reader of these documents has the keys.
- */
+/** The beginnings of keys in RFC 7515, 7517, 7520 and 8037, as their `k`, `x` or `n`. */
 const PUBLISHED = [
   'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ',
   'hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG',
@@ -24,7 +19,6 @@ const PUBLISHED = [
   'n4EPtAOCc9AlkeQHPzHStgAbgs7bTZLwUBZdR8_KuKPEHLd4rHVTeT',
 ]
 
-/** Reports whether a text that should be a secret is a placeholder. */
 function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text) || new Set(text).size < MIN_DISTINCT_VALUES
 }
@@ -48,7 +42,7 @@ const PRIMES = [
 
 const GENERATOR = 65_537
 
-/** For each prime, the residues of the powers of 65537. Computed on the first call. */
+/** For each prime, the residues of the powers of 65537. */
 let residues: readonly ReadonlySet<number>[] | undefined
 
 /**

@@ -6,13 +6,9 @@
  * `subject` is unique only together with `issuer` (RFC 9068 section 5).
  */
 export interface Principal {
-  /**
-   * The issuer that vouches for the subject: `iss`, exactly as configured. For a token that the
-   * gateway issued in exchange for another issuer's token (RFC 8693), that other issuer
-   * (`sub_iss`).
-   */
+  /** The issuer that vouches for the subject: `iss`, or `sub_iss` of an exchanged token. */
   readonly issuer: string
-  /** `iss`: the issuer of the token. Clients and sessions are unique only together with it. */
+  /** `iss`. Clients and sessions are unique only together with it. */
   readonly tokenIssuer: string
   /** `sub`: 1 to 255 printable characters. */
   readonly subject: string
@@ -22,26 +18,20 @@ export interface Principal {
   readonly tenant: string | undefined
   /** `sid`. */
   readonly session: string | undefined
-  /** The issuer's roles claim (default `roles`). Plain strings; never used as property names. */
+  /** The issuer's roles claim (default `roles`). Never used as property names. */
   readonly roles: readonly string[]
-  /** `scope`, split at spaces (RFC 6749 section 3.3). */
+  /** `scope`. */
   readonly scopes: readonly string[]
   /** `jti`. A token without one can be revoked only by a cutoff, not individually. */
   readonly tokenId: string | undefined
-  /**
-   * base64url of SHA-256 over `JSON.stringify([iss, jti])`: identifies the token in revocation and
-   * audit, and is the same for every encoding of the token. Undefined without a `jti`.
-   */
+  /** Identifies the token in revocation and audit; see `tokenIdHash`. Undefined without a `jti`. */
   readonly tokenIdHash: string | undefined
   /**
    * `cnf.jkt` (RFC 9449 section 6): base64url SHA-256 thumbprint of the key for which the caller
-   * must present a proof of possession with each request. Undefined for a plain bearer token.
+   * must present a proof with each request. Undefined for a plain bearer token.
    */
   readonly confirmation: string | undefined
-  /**
-   * `iat`, whole seconds since the epoch. Rounded down, so that a revocation cutoff applies in
-   * doubt.
-   */
+  /** `iat`, rounded down to a second, so that a revocation cutoff applies in doubt. */
   readonly issuedAtSeconds: number
   /** `exp`, seconds since the epoch; `Infinity` for an API key that does not expire. */
   readonly expiresAtSeconds: number
@@ -57,14 +47,7 @@ export type WaitUntil = (promise: Promise<unknown>) => void
  * `confirmation`.
  */
 export interface TokenVerifier {
-  /**
-   * `waitUntil` is for work that continues after the response, such as refreshing keys that are
-   * still valid.
-   */
   verify(token: string, waitUntil?: WaitUntil): Promise<Principal>
-  /**
-   * Returns the principal of a cached token, or undefined if `verify` would have to check the
-   * token.
-   */
+  /** Returns the principal of a cached token. Undefined if `verify` would have to check it. */
   recall(token: string): Principal | undefined
 }

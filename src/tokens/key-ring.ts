@@ -29,8 +29,8 @@ export interface KeyHint {
 
 /**
  * Imports the usable keys of a JWK Set for the allowed algorithms (see `sortKeys`), and reports the
- * ignored ones. A key that cannot be imported (a point off its curve) is ignored too, so the ring
- * may be empty. Returns undefined if `set` is not a JWK Set.
+ * others. A key that cannot be imported (a point off its curve) is ignored too. Returns undefined if
+ * `set` is not a JWK Set.
  */
 export async function importKeys(
   set: unknown,
@@ -43,9 +43,8 @@ export async function importKeys(
   await Promise.all(
     sorted.usable.map(async (key) => {
       try {
-        for (const verificationKey of await Promise.all(key.algorithms.map(importer(key)))) {
-          ring.add(verificationKey)
-        }
+        const imported = key.algorithms.map((algorithm) => importKey(key, algorithm))
+        for (const verificationKey of await Promise.all(imported)) ring.add(verificationKey)
       } catch {
         ignored.push({ index: key.index, check: 'import' })
       }
@@ -54,21 +53,21 @@ export async function importKeys(
   return { ring, ignored }
 }
 
-const importer =
-  ({ kid, jwk, expiresAtSeconds }: UsableJwk) =>
-  async (algorithm: Algorithm): Promise<VerificationKey> => {
-    const cryptoKey =
-      jwk.k === undefined
-        ? ((await importJWK({ ...jwk }, algorithm)) as CryptoKey)
-        : await crypto.subtle.importKey(
-            'raw',
-            base64url.decode(jwk.k),
-            { name: 'HMAC', hash: 'SHA-256' },
-            false,
-            ['verify'],
-          )
-    return { kid, algorithm, cryptoKey, expiresAtSeconds }
-  }
+async function importKey(
+  { kid, jwk, expiresAtSeconds }: UsableJwk,
+  algorithm: Algorithm,
+): Promise<VerificationKey> {
+  const cryptoKey =
+    jwk.k === undefined
+      ? ((await importJWK({ ...jwk }, algorithm)) as CryptoKey)
+      : await importSecret(jwk.k)
+  return { kid, algorithm, cryptoKey, expiresAtSeconds }
+}
+
+function importSecret(secret: string): Promise<CryptoKey> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
+  return crypto.subtle.importKey('raw', base64url.decode(secret), algorithm, false, ['verify'])
+}
 
 /**
  * Returns the one key that a token can mean. Returns undefined if the ring has no key with this

@@ -50,9 +50,9 @@ export const MAX_KEY_SET_BYTES = 262_144
 /** `{"keys":[{"x5c":[""]}]}` has a depth of four. Extensions may have some more. */
 const MAX_JSON_DEPTH = 8
 /** A slower shared cache would save no time. */
-const RECALL_TIMEOUT_MS = 250
+const READ_TIMEOUT_MS = 250
 /** The write happens behind the response. */
-const KEEP_TIMEOUT_MS = 2_000
+const WRITE_TIMEOUT_MS = 2_000
 /** The clocks of one data centre differ by less than this. */
 const MAX_SKEW_MS = 5_000
 
@@ -88,10 +88,10 @@ export function createKeySetSource({
     },
 
     /** Returns the set from the shared cache, or undefined. Never throws. */
-    async recall(nowMs: number): Promise<Snapshot | undefined> {
+    async readCache(nowMs: number): Promise<Snapshot | undefined> {
       if (!cache) return undefined
       try {
-        const stored = await withDeadline(cache.read(uri), RECALL_TIMEOUT_MS)
+        const stored = await withDeadline(cache.read(uri), READ_TIMEOUT_MS)
         if (stored === undefined || stored.text.length > MAX_KEY_SET_BYTES) return undefined
         const { text, fetchedAtMs } = stored
         const ageMs = nowMs - fetchedAtMs
@@ -104,10 +104,10 @@ export function createKeySetSource({
     },
 
     /** Writes a set to the shared cache. Never throws. */
-    async keep({ text, fetchedAtMs }: Snapshot): Promise<void> {
+    async writeCache({ text, fetchedAtMs }: Snapshot): Promise<void> {
       try {
         const kept = cache?.write(uri, { text, fetchedAtMs }, MAX_STALE_SECONDS)
-        if (kept !== undefined) await withDeadline(kept, KEEP_TIMEOUT_MS)
+        if (kept !== undefined) await withDeadline(kept, WRITE_TIMEOUT_MS)
       } catch {
         // The shared cache is optional: the next isolate downloads the set itself.
       }

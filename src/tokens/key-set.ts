@@ -19,7 +19,7 @@ export interface KeySet {
    */
   find(hint: KeyHint, waitUntil?: WaitUntil): Promise<VerificationKey>
   /** Reports whether a key that was found before is surely still valid. No I/O. */
-  vouches(key: VerificationKey): boolean
+  isCurrent(key: VerificationKey): boolean
   /** Resolves when there are keys. Throws `Unavailable` if no keys can be loaded. */
   ready(waitUntil?: WaitUntil): Promise<void>
 }
@@ -54,7 +54,7 @@ export function createInlineKeySet(
       if (key === undefined) throw keyNotFound(hint)
       return key
     },
-    vouches: (key) => ring?.has(key) === true && isLive(key),
+    isCurrent: (key) => ring?.has(key) === true && isLive(key),
     async ready() {
       if ((await liveKeys()).size === 0) throw new Unavailable('key_set', 'refused')
     },

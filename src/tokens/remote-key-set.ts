@@ -135,13 +135,13 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
     /** False after another request has replaced this refresh, because its lease had expired. */
     const isLatest = () => refreshes.latest(uri) === flight
     try {
-      const recalled = usable() === undefined ? await source.recall(now()) : undefined
+      const recalled = usable() === undefined ? await source.readCache(now()) : undefined
       if (recalled !== undefined) adopt(recalled)
       if (recalled === undefined || !isFresh(recalled)) {
         attemptAtMs = now()
         const fetched = await source.fetch(snapshot, attemptAtMs)
         adopt(fetched)
-        const keeping = source.keep(fetched)
+        const keeping = source.writeCache(fetched)
         waitUntil?.(keeping)
       }
       recover()
@@ -203,7 +203,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
       const { ring } = await current(waitUntil)
       return keyFor(ring, hint) ?? findUnknown(hint, waitUntil)
     },
-    vouches(key) {
+    isCurrent(key) {
       const cached = usable()
       if (cached === undefined || !cached.ring.has(key)) return false
       // Near the end of its life, the set needs a request that refreshes it. A token that is served

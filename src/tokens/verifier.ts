@@ -161,7 +161,7 @@ export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) 
     get(token: string, nowMs: number): Principal | undefined {
       const entry = entries.get(token)
       if (entry === undefined) return undefined
-      if (nowMs < entry.untilMs && entry.keySet.vouches(entry.key)) return entry.principal
+      if (nowMs < entry.untilMs && entry.keySet.isCurrent(entry.key)) return entry.principal
       entries.delete(token)
       return undefined
     },

@@ -19,7 +19,7 @@ const ORDINARY_CHARACTERS = 500
 const keySet: KeySet = {
   find: () => Promise.reject(),
   ready: () => Promise.reject(),
-  vouches: () => true,
+  isCurrent: () => true,
 }
 const verified = { keySet, key: {}, principal: {}, expiresAtMs: NOW_MS + 1_000 } as Verified
 
