@@ -100,7 +100,8 @@ const needs = (given: string, needed: string) =>
     (env) => env[given] === undefined || env[needed] !== undefined,
   )
 
-const environmentSchema = z
+/** The variables and bindings of a gateway. */
+export const environmentSchema = z
   .object({
     UPSTASH_REDIS_REST_URL: z.pipe(z.string(required), httpUrl),
     // Does NOT check the strength of the token: only the server can verify it.

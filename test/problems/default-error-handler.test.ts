@@ -204,7 +204,7 @@ describe("with Hono's own error handler, and without the handler behind the stag
   })
 
   test('canonicalPath and sanitizeHeaders answer 400', async () => {
-    const path = '/notes/%2e%2e/admin'
+    const path = '/notes/%2fadmin'
     await expectRefusal([canonicalPath()], { path }, { status: 400, code: 'ambiguous_path' })
     const headers = Object.fromEntries(
       Array.from({ length: MAX_HEADERS + 1 }, (_, index) => [`x-${index}`, '']),
