@@ -42,36 +42,26 @@ type Environment = {
 export interface AdmitOptions {
   /** From `createAdmission({ store, now })`. */
   readonly admission: Admission
-  /**
-   * Limits of this route, each with its name. The request is refused if one is exhausted. Default
-   * none.
-   */
+  /** Default none. */
   readonly limits?: readonly PolicyLimit[]
-  /**
-   * Whether to call Redis for each request, even if the policy allows isolates to decide locally
-   * (`revocation.maxStalenessMs`). Default false.
-   */
+  /** Calls Redis even if `revocation.maxStalenessMs` allows a local decision. Default false. */
   readonly strict?: boolean
-  /** The relation that `authorize` requires, to be checked in the same call. Default none. */
+  /** The relation that `authorize` requires. Default none. */
   readonly relation?: RelationOptions | undefined
 }
 
 /**
- * Refuses revoked tokens, tokens covered by a revocation cutoff, replayed proofs of possession,
- * banned callers and requests over a limit. Reports the checked limits in `RateLimit` headers.
- * Limits and bans in observe mode refuse nothing: the audit event names what they would have
- * refused.
+ * Refuses revoked tokens, replayed proofs of possession, banned callers and requests over a limit,
+ * in one round trip. Reports the checked limits in `RateLimit` headers. Limits and bans in observe
+ * mode refuse nothing: the audit event names what they would have refused.
  *
- * Resolves an opaque token or an API key that this isolate has not cached in the same round trip,
- * and reports its principal to `authenticate`. Refuses it with `token_rejected` if Redis has no record of it. A limit that
- * counts by a function then costs a second round trip, because the function needs the principal.
+ * The same round trip resolves an opaque token or an API key that this isolate has not cached
+ * (`token_rejected` if Redis has no record of it), and checks `relation`. A limit that counts by a
+ * function then costs a second one, because the function needs the principal.
  *
  * Must run after `authenticate` and `clientAddress`. Throws `Unavailable` if Redis fails:
- * revocation always fails closed, a limit follows its `onUnavailable`. If the check took longer
- * than a second, sets `heldUpSinceMs` for `readmit`. Renewals of the admission run after the
- * response.
- *
- * With `relation`, checks that relation in the same call. Does NOT refuse a caller without the relation: `authorize` does.
+ * revocation always fails closed, a limit follows its `onUnavailable`. Does NOT refuse a caller
+ * without the relation: `authorize` does.
  *
  * @example
  * ```ts
@@ -144,10 +134,7 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
   })
 }
 
-/**
- * Throws for invalid limits. The name is quoted in headers and is part of keys; the numbers are
- * sent to the limiter as text.
- */
+/** The name is quoted in headers and part of keys; the limiter gets the numbers as text. */
 function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: PolicyLimit): void {
   if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is not a valid limit name`)
   for (const number of [limit, windowSeconds, cost]) {
@@ -166,10 +153,7 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: Pol
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>
 
-/**
- * Returns a function that derives the key of the limit's window. Keys that depend on the principal
- * are cached per principal.
- */
+/** Returns a function that derives the key of the limit's window, once for each principal. */
 function limitKey({ by, name }: PolicyLimit): LimitKey {
   const ofAddress: LimitKey = ({ address }) =>
     limitKeyOf({ name, by: 'address' }, { issuer: '', value: address })
@@ -180,8 +164,7 @@ function limitKey({ by, name }: PolicyLimit): LimitKey {
   const derive = async (principal: Principal): Promise<string> => {
     // The token issuer registers the client, even if another issuer vouches for the subject.
     const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
-    // Callers without a client or tenant share one window per issuer: strict, but it cannot be
-    // bypassed.
+    // Callers without a client or tenant share one window per issuer, so that no caller bypasses it.
     const key = await limitKeyOf({ name, by }, { issuer, value: principal[by] ?? '' })
     known.set(principal, key)
     return key
@@ -193,7 +176,7 @@ function limitKey({ by, name }: PolicyLimit): LimitKey {
   }
 }
 
-/** Returns a limit for a caller that the store resolves. The store names the window if it can. */
+/** The limit of a caller that the store resolves. The store names the window if it can. */
 async function deferredLimit(
   { rule, keyOf }: { readonly rule: PolicyLimit; readonly keyOf: LimitKey },
   { request, address }: Omit<LimitSubject, 'principal'>,

@@ -21,19 +21,17 @@ export interface AuditOptions {
   readonly sink: AuditSink
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
-  /** Creates the UUIDv7 of an event. */
+  /** Returns a UUIDv7. Default: a random one. */
   readonly newId?: (nowMs: number) => string
 }
 
 /**
- * Records one audit event per request, and sets `timeline` for the stages that follow. Comes right
- * after `requestId`, around all stages that decide. All other stages are optional: stages that did
- * not run leave their fields empty. Never changes or delays the response. If the sink throws, the
- * error is logged.
+ * Records one audit event per request, and sets `timeline`. Comes right after `requestId`, around
+ * all stages that decide; stages that did not run leave their fields empty. Never changes or delays
+ * the response. If the sink throws, the error is logged.
  *
- * A client that disconnects does not prevent the event: the rest of the pipeline runs in
- * `waitUntil`, where the platform lets it finish (up to 30 s). A handler that calls an origin must
- * therefore watch `request.signal` to stop early.
+ * If the client disconnects, the rest of the pipeline runs in `waitUntil` (up to 30 s), so that the
+ * event is recorded. A handler that calls an origin must watch `request.signal` to stop early.
  *
  * Does NOT read bodies, headers or queries: no token or input of a caller is in an event.
  *
@@ -88,10 +86,7 @@ export const audit = ({
 /** After this number of requests without a data centre, the platform is assumed to have none. */
 const DATA_CENTRE_LOOKS = 20
 
-/**
- * Returns a function that reads the data centre. The result is cached, because an isolate never
- * moves and the platform parses `cf` again for each request that reads it.
- */
+/** Cached, because an isolate never moves and the platform parses `cf` for each request again. */
 function createDataCentre(): (request: Request) => string | null {
   let known: string | null = null
   let looks = 0

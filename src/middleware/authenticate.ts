@@ -21,20 +21,15 @@ export interface AuthenticateOptions {
   /** From `createTokenVerifier({ issuers })`. */
   readonly verifier: TokenVerifier
   /**
-   * From `createReferences({ audience })`, the same object that `createAdmission` gets. Accepts
-   * opaque tokens and API keys as well. Default: only JWTs.
+   * From `createReferences`, the same object that `createAdmission` gets. Accepts opaque tokens and
+   * API keys. Default: only JWTs.
    */
   readonly references?: References | undefined
-  /**
-   * From `createDpopVerifier`. Accepts tokens that are bound to a key, with a proof of possession
-   * (RFC 9449). Default: refuses them.
-   */
+  /** From `createDpopVerifier`. Accepts tokens bound to a key (RFC 9449). Default: refuses them. */
   readonly proofs?: DpopVerifier | undefined
-  /** Whether tokens without a proof are accepted. Default `accepted`: they are. */
+  /** `required`: refuses tokens without a proof. Default `accepted`. */
   readonly dpop?: 'required' | 'accepted' | undefined
-  /**
-   * Sends a nonce for the next proof to callers with a proof (RFC 9449 section 9). Default false.
-   */
+  /** Sends callers with a proof a nonce for the next one (RFC 9449 section 9). Default false. */
   readonly sendNonces?: boolean | undefined
   /** Admits callers without an `Authorization` header. Default false. */
   readonly anonymous?: boolean
@@ -45,14 +40,13 @@ type Environment = {
 }
 
 /**
- * Verifies the credential in the `Authorization` header and sets `principal`. It is null for a
- * caller without a credential, if `anonymous` allows that. A credential that is sent must be valid,
- * on an anonymous route as well: a caller with an invalid credential must not be served as an
- * anonymous caller. Throws `Denied` (`missing_token`, `token_rejected`, `invalid_dpop_proof`,
- * `use_dpop_nonce`), and `Unavailable` if the keys for the verification are not available.
+ * Verifies the credential in the `Authorization` header and sets `principal`: null for an anonymous
+ * caller. On an anonymous route as well, a credential that is sent must be valid. Throws `Denied`
+ * (`missing_token`, `token_rejected`, `invalid_dpop_proof`, `use_dpop_nonce`), and `Unavailable` if
+ * the keys for the verification are not available.
  *
  * An opaque token or an API key that this isolate has not cached is left to `admit`, which calls
- * Redis anyway and reports the principal. Until then, `callerOf` throws.
+ * Redis anyway and sets the principal. Until then, `callerOf` throws.
  *
  * Does NOT check revocation, nor whether a proof is a replay: `admit` does.
  *
@@ -81,7 +75,7 @@ export const authenticate = ({
     throw new TypeError('authenticate: `proofs` is required for dpop "required" and for sendNonces')
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
 
-  /** Returns the cached principal of a bearer token that needs no proof. Most tokens are cached. */
+  /** The cached principal of a bearer token that needs no proof. Most tokens are cached. */
   function known(header: string): Principal | undefined {
     const text = bearerText(header)
     const principal = text === undefined ? undefined : verifier.recall(text)

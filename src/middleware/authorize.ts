@@ -15,25 +15,21 @@ export interface AuthorizeOptions {
   readonly authorizer: Authorizer
   /** `<thing>:<verb>`. */
   readonly permission: string
-  /**
-   * `observe`: a caller without the permission passes, and the audit event records it. Default
-   * `enforce`.
-   */
+  /** Default `enforce`. */
   readonly mode?: Mode | undefined
-  /** The relation that the caller also needs to an object. Default: only the permission decides. */
+  /** Default: only the permission decides. */
   readonly relation?: RelationOptions | undefined
 }
 
 /**
  * Admits a caller with `permission`, and with `relation` if one is required. Refuses others with
- * `permission_missing` (403, `insufficient_scope`), `relation_missing` or `relation_unknown` (403),
- * and anonymous callers with `missing_token` (401). Without a relation it decides by function, not
- * by object: the origin must check whether an order belongs to the caller.
+ * `permission_missing`, `relation_missing` or `relation_unknown` (403), and anonymous callers with
+ * `missing_token` (401). Without a relation it decides by function, not by object: the origin must
+ * check whether an order belongs to the caller.
  *
- * If `admit` has checked the relation, this stage makes no call. Otherwise it makes a call of its
- * own: for an external policy decision point, and for a caller with a credential that this isolate
- * had not cached. Throws `Unavailable` if the relation cannot be decided. Throws `Denied`
- * (`malformed_request`) for an `X-Consistency-Token` that is not of the caller's tenant.
+ * Calls a policy decision point only if `admit` has not checked the relation. Throws `Unavailable`
+ * if the relation cannot be decided, and `Denied` (`malformed_request`) for an `X-Consistency-Token`
+ * that is not of the caller's tenant.
  *
  * @example
  * ```ts

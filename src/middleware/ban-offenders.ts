@@ -17,10 +17,7 @@ import { AUTHENTICATION_FAILURES_LIMIT } from './throttle.ts'
 export interface BanOffendersOptions {
   /** From `createViolations`. */
   readonly violations: Violations
-  /**
-   * Limits of this route, as `admit` gets them. Refusals by other limits do not count. Default
-   * none.
-   */
+  /** As for `admit`. Refusals by other limits do not count. Default none. */
   readonly limits?: readonly PolicyLimit[]
 }
 
@@ -32,16 +29,14 @@ type Environment = {
 }
 
 /**
- * Counts violations after the response. An invalid credential (`token_rejected`, `invalid_dpop_proof`)
- * counts for its address. A limit that the caller exhausted alone, and input that `inspect`
- * refused, count for the subject if it is identified, otherwise for the address. These do not
- * count: tokens and proofs that have only expired, requests that `throttle` refuses unread, and
- * limits with a shared window. A malformed request counts only if the timeline of `audit` shows
- * that `inspect` refused it.
+ * Counts violations after the response. An invalid credential counts for its address. A limit that
+ * the caller exhausted alone, and input that `inspect` refused, count for the subject if it is
+ * identified, otherwise for the address. Tokens and proofs that have only expired, requests that
+ * `throttle` refuses unread, and limits with a shared window do NOT count.
  *
- * `admit` refuses banned callers, but an invalid credential never reaches `admit`. If this isolate
- * has cached that the address is banned, the refusal of the credential becomes `banned` as well.
- * Comes after `clientAddress` and before `throttle`.
+ * `admit` refuses banned callers, but an invalid credential never reaches it. If this isolate has
+ * cached that the address is banned, the refusal of the credential becomes `banned`. Comes after
+ * `clientAddress` and before `throttle`. Needs the timeline of `audit` to count a malformed request.
  *
  * @example
  * ```ts
@@ -59,7 +54,7 @@ export const banOffenders = ({ violations, limits = [] }: BanOffendersOptions) =
   })
 }
 
-/** From the name of a limit to the party that it counts. */
+/** By the name of a limit: the party that it counts. */
 type Scopes = ReadonlyMap<string, PolicyLimit['by']>
 
 function judge(
@@ -77,8 +72,7 @@ function judge(
   if (isCredential(denial)) {
     const retryAfterSeconds = violations.banSeconds(address, of, waitUntilOf(c))
     if (retryAfterSeconds !== undefined) {
-      // Otherwise Hono copies the headers of the first response, including its challenge, to the
-      // second.
+      // Otherwise Hono copies the headers of this response, with its challenge, to the next.
       c.res = undefined
       throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
     }
@@ -92,7 +86,7 @@ function judge(
   violations.record({ of, by, from: address }, waitUntilOf(c))
 }
 
-/** Returns whether the request was refused because of its credential, verified or throttled. */
+/** Whether the request was refused because of its credential, verified or throttled. */
 function isCredential(denial: Denial): boolean {
   switch (denial.code) {
     case 'token_rejected':
@@ -133,10 +127,7 @@ function violationOf(
   }
 }
 
-/**
- * Returns whether the caller alone exhausted a window. A window of a tenant, a client, a shared
- * address or a function's value may have been exhausted by other callers.
- */
+/** Other callers may have exhausted a window of a tenant, a client or a function's value. */
 function isOwnWindow(by: PolicyLimit['by'] | undefined, isKnown: boolean): boolean {
   return by === (isKnown ? 'subject' : 'address')
 }

@@ -8,15 +8,13 @@ import { receivedHeaders } from './request-headers.ts'
 const MOVES_PATH = /[/\\?#@]/
 
 /**
- * Refuses an ambiguous path with `Denied` (`ambiguous_path`, 400) before a route matches it: empty,
- * blank and dot segments, encoded delimiters and unreserved characters, double encoding, path
- * parameters, control characters and invalid UTF-8, and a `Host` that changes the path. See {@link
- * ambiguity} for the list and for why paths are not repaired. Reads the URL as it was sent, not as
- * the router decodes it.
+ * Refuses a path that is ambiguous (see {@link ambiguity}), or that `Host` changes, with `Denied`
+ * (`ambiguous_path`, 400) before a route matches it. Reads the URL as it was sent, not as the router
+ * decodes it.
  *
- * Does NOT check the query: no route matches by it. Does NOT compare with the routes: `/api/ADMIN`
- * passes. If an app has `/api/admin` and `/api/*`, and its origin ignores case, the app must refuse
- * such paths itself. The gateway refuses them for the routes of its policy.
+ * Does NOT check the query: no route matches by it. Does NOT compare with the routes: if an app has
+ * `/api/admin` and `/api/*`, and its origin ignores case, the app must refuse `/api/ADMIN` itself.
+ * The gateway does that with `refuseLookAlikes`.
  *
  * @example
  * ```ts

@@ -10,10 +10,7 @@ import { receivedHeaders } from './request-headers.ts'
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 /** Longest textual IPv6 address: six groups and a dotted quad. */
 const MAX_IPV6_LENGTH = 45
-/**
- * Cached addresses. Parsing an IPv6 address takes as long as a whole stage; a cache miss costs one
- * parse.
- */
+/** Parsing an IPv6 address takes as long as a whole stage. */
 const MAX_CACHED_ADDRESSES = 1_000
 
 /**
@@ -34,10 +31,9 @@ export function addressGroup(text: string): string | undefined {
 }
 
 /**
- * Sets `clientAddress` from `CF-Connecting-IP` and from nothing else: a client can forge
- * `X-Forwarded-For`, `X-Real-IP`, `Forwarded` and similar headers. IPv6 is grouped by /64, because
- * one customer can rotate through 2^64 addresses. A missing or invalid address is `unknown`, one
- * bucket for all.
+ * Sets `clientAddress` from `CF-Connecting-IP` alone: a client can forge `X-Forwarded-For` and
+ * similar headers. IPv6 is grouped by /64, because one customer can rotate through 2^64 addresses. A
+ * missing or invalid address is `unknown`, one bucket for all.
  *
  * Trusts that the Worker is reached through Cloudflare, which overwrites the header. Elsewhere
  * (`wrangler dev`, another runtime) a client can forge it.
@@ -56,7 +52,7 @@ export const clientAddress = () => {
     const known = groups.get(connecting)
     if (known !== undefined) return known
     const group = addressGroup(connecting)
-    // Do not cache invalid addresses: a client could send long and varied texts to fill the cache.
+    // Invalid addresses are not cached: a client could fill the cache with long and varied texts.
     if (group !== undefined) groups.set(connecting, group)
     return group ?? UNKNOWN_ADDRESS
   }

@@ -3,9 +3,8 @@ import { createMiddleware } from 'hono/factory'
 import { chunksOf, drain } from '../http/drain.ts'
 
 /**
- * After a refusal, reads and discards the rest of the request's body, within the bounds of `drain`
- * (16 MiB, one second). Comes first, around all stages that refuse. Requests that were not refused
- * are not affected: the origin reads their body.
+ * After a refusal, discards the rest of the request's body within the bounds of {@link drain}. Comes
+ * first, around all stages that refuse.
  *
  * @example
  * ```ts
