@@ -3,27 +3,20 @@ import ipaddr from 'ipaddr.js'
 
 /** Address of all requests for which the platform reported no client address. */
 export const UNKNOWN_ADDRESS = 'unknown'
-/**
- * The address that Cloudflare reports for every request from a Worker of another zone, regardless
- * of its owner: `2a06:98c0:3600::103`, as its /64.
- */
+/** The /64 that Cloudflare reports for requests from every Worker of another zone. */
 const WORKERS_ADDRESS = '2a06:98c0:3600:0::/64'
 
-/**
- * Reports whether unrelated callers share an address. A ban of such an address would let each of
- * them lock out the others.
- */
+/** Unrelated callers share it: a ban would let each of them lock out the others. */
 export const isSharedAddress = (address: string): boolean =>
   address === UNKNOWN_ADDRESS || address === WORKERS_ADDRESS
 
-/** The prefix that identifies the holder of an IPv6 address; see `clientAddress`. */
+/** See `clientAddress`. */
 const IPV6_GROUP_BITS = 64
 const IPV4_BITS = 32
 
 /**
  * Creates a function that reports whether a normalized client address is in the list of addresses
- * and CIDR ranges. An IPv6 range smaller than a /64 covers the whole /64. Returns false for text
- * that is not an address.
+ * and CIDR ranges. An IPv6 range smaller than a /64 covers the whole /64.
  */
 export function createAddressList(list: readonly string[]): (address: string) => boolean {
   const ranges = list.map(rangeOf)

@@ -1,6 +1,6 @@
 /** Reads text from servers that may send too much of it. */
 
-/** A body was refused: it is too long, or not UTF-8. Contains no text of the body. */
+/** A body was refused. Contains no text of the body. */
 export class BodyRefused extends Error {
   override readonly name = 'BodyRefused'
   readonly check: 'length' | 'encoding'
@@ -12,9 +12,8 @@ export class BodyRefused extends Error {
 }
 
 /**
- * Reads a whole body as text. Throws {@link BodyRefused} if the body is longer than `maxBytes`
- * after decompression, whatever its `Content-Length` is, or is not UTF-8. Keeps a byte order mark.
- * Rejects with the stream's error if the stream fails.
+ * Reads a whole body as text, with its byte order mark. Throws {@link BodyRefused} if the body is not
+ * UTF-8 or, after decompression, longer than `maxBytes`.
  */
 export async function boundedText(
   body: ReadableStream<Uint8Array> | null,

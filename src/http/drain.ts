@@ -2,23 +2,20 @@
 
 /** Clients and proxies have usually sent no more than this when the refusal reaches them. */
 export const DRAIN_BYTES = 16_777_216
-/** Maximum time to wait for a slow client. */
-export const DRAIN_MS = 1_000
+const DRAIN_MS = 1_000
 
 /** Large reads need few calls from JavaScript. Reads of 4 KB would cost four times as much. */
 const READ_BYTES = 65_536
 
-/** The part of a stream reader that {@link drain} uses. */
-export interface Chunks {
+interface Chunks {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   cancel(reason?: unknown): Promise<void>
 }
 
 /**
- * Reads and discards at most 16 MiB for at most one second, and then cancels the stream. If a
- * server responds and closes while its client still sends, the connection is reset. The client or a
- * proxy may then lose the response (RFC 9112 section 9.6). The caller would see a broken
- * connection, or a 5xx of a proxy, instead of the refusal. Never rejects.
+ * Discards at most 16 MiB for at most one second, and then cancels the stream. If a server closes
+ * while its client still sends, the connection is reset, and the client sees a broken connection, or
+ * a 5xx of a proxy, instead of the response (RFC 9112 section 9.6). Never rejects.
  */
 export async function drain(chunks: Chunks): Promise<void> {
   let timer!: ReturnType<typeof setTimeout>
@@ -32,7 +29,7 @@ export async function drain(chunks: Chunks): Promise<void> {
       bytes += chunk.value?.byteLength ?? 0
     }
   } catch {
-    // The client has disconnected, so there is no reason to continue.
+    // The client has disconnected.
   } finally {
     clearTimeout(timer)
     chunks.cancel().catch(() => undefined)

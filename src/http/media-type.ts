@@ -5,8 +5,7 @@ const JSON_TYPE =
 
 /**
  * Reports whether `contentType` is `application/json`, without a parameter except `charset=utf-8`.
- * JSON is UTF-8 (RFC 8259 section 8.1). Origins differ in how they read another charset, or a list
- * of two types.
+ * Origins differ in how they read another charset, or a list of two types.
  */
 export function isJsonMediaType(contentType: string | undefined): boolean {
   return contentType !== undefined && JSON_TYPE.test(contentType)

@@ -4,10 +4,7 @@
 export interface Name {
   /** Percent-decoded. */
   readonly decoded: string
-  /**
-   * In lower case, without accents, compatibility forms and invisible characters. Plus signs are
-   * spaces.
-   */
+  /** Lower case, without accents, compatibility forms, invisible characters. `+` is a space. */
   readonly folded: string
   /** Whether it has only ASCII letters, digits, `_` and `-`, which no server ignores. */
   readonly isPlain: boolean
@@ -19,7 +16,7 @@ export const ANY = Symbol('any')
 export type Token = string | RegExp | typeof ANY
 
 const PLAIN = /^[a-z0-9_-]*$/
-/** Replaces each non-ASCII character in a folded name: a charset conversion could change it. */
+/** Replaces each non-ASCII character in a folded name, which a charset conversion could change. */
 const FOREIGN = '\ufffd'
 
 /**
@@ -32,17 +29,14 @@ export const AT_THE_END = /^ *(?:[.:]|$)/
 /** The same for a script that more segments follow: `/admin.php/x`. */
 export const BEFORE_PATH_INFO = /^[ .]*(?::|$)|^ *\.[a-z]/
 
-/** Reports whether a name has an extension. `.env` and `v1.2` have none. */
+/** `.env` and `v1.2` have none. */
 export const hasExtension = (name: string) => /[^.]\.[a-z]/i.test(name)
 
-/** Reports whether a name has the extension of a script that a server runs. */
+/** Whether a name has the extension of a script that a server runs. */
 export const isScript = ({ folded }: Name) =>
   /\.(?:php\d?|phtml|f?cgi|pl|aspx?|as[hm]x|jspx?|cfm)[ .]*(?::|$)/.test(folded)
 
-/**
- * Reports whether a server may serve a name for its folder. ASP.NET MVC reads `/orders/index` as
- * `/orders`.
- */
+/** Served for its folder: ASP.NET MVC reads `/orders/index` as `/orders`. */
 export const isDefaultDocument = ({ folded }: Name) => /^ *(?:index|default) *(?:\.|$)/.test(folded)
 
 /** Parses a path segment. Throws `URIError` if it is not percent-encoded UTF-8. */
@@ -79,9 +73,7 @@ export function matchesToken(
   })
 }
 
-/**
- * Returns the end of a literal at the start of a name, or -1 if the name does not start with it.
- */
+/** Returns the end of a literal at the start of a name, or -1. */
 function endOf(literal: string, name: string): number {
   let at = literal.startsWith(' ') ? 0 : name.length - name.trimStart().length
   let isAlike = false
@@ -94,9 +86,7 @@ function endOf(literal: string, name: string): number {
   return isAlike ? at : -1
 }
 
-/**
- * Reports whether a name is the Windows short name of a literal: `ADMINI~1` for `administration`.
- */
+/** Windows short names: `ADMINI~1` for `administration`. */
 function isShortName(name: string, literal: string): boolean {
   if (!name.includes('~')) return false
   const [, start] = /^([^~]+)~\d/.exec(name) ?? []

@@ -6,9 +6,8 @@ const PARAMETER = /^:\w+(?:\{[^{}/]+\})?\??$/
 const LITERAL = /^(?!\.{1,2}$)[\w.~!$&'()+,=@-]+$/
 
 /**
- * Reports whether the router supports every segment of a pattern, and a request can match it. Each
- * parameter name may occur only once: the gateway would check one of the two values, but the origin
- * receives both.
+ * Reports whether the router supports a pattern, and a request can match it. Parameter names must be
+ * unique: the gateway would check one of the two values, but the origin receives both.
  */
 export function isPathPattern(pattern: string): boolean {
   const [first, ...segments] = pattern.split('/')
@@ -27,7 +26,6 @@ export function isPathPattern(pattern: string): boolean {
   )
 }
 
-/** Returns the names of a pattern's parameters: `id` for `/orders/:id`. */
 export function parametersOf(pattern: string): readonly string[] {
   return pattern.split('/').flatMap((segment) => /^:(\w+)/.exec(segment)?.[1] ?? [])
 }
@@ -42,9 +40,8 @@ function isExpression(parameter: string): boolean {
 }
 
 /**
- * Returns the patterns without optional parameters that the router derives from a pattern:
- * `/orders` and `/orders/:id` for `/orders/:id?`. The router derives them only if the last segment
- * is optional.
+ * Returns the patterns that the router derives from a pattern: `/orders` and `/orders/:id` for
+ * `/orders/:id?`, but only if the last segment is optional.
  */
 export function variantsOf(pattern: string): readonly string[] {
   if (!pattern.endsWith('?')) return [pattern]
@@ -60,8 +57,8 @@ export function variantsOf(pattern: string): readonly string[] {
 }
 
 /**
- * Reports whether `earlier` matches every path that `later` matches, so that `later` never gets a
- * request. Returns false for parameters with an expression, which cannot be compared.
+ * Reports whether `later` never gets a request, because `earlier` matches all its paths. False for
+ * parameters with an expression, which cannot be compared.
  */
 export function shadows(earlier: string, later: string): boolean {
   const before = variantsOf(earlier)

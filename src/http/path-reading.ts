@@ -30,9 +30,9 @@ export type OriginSpelling = (typeof ORIGIN_SPELLINGS)[number]
 interface Shape {
   /** Literals are not folded. */
   readonly tokens: readonly Token[]
-  /** Whether it ends with `*`. */
+  /** It ends with `*`. */
   readonly isOpen: boolean
-  /** Whether it ends with a slash. */
+  /** It ends with a slash. */
   readonly isFolder: boolean
 }
 
@@ -128,7 +128,7 @@ function chanceOfShape({ tokens: mine, isOpen }: Shape, reading: Reading): Chanc
   return extra === 1 && extensions && typeof mine.at(-1) !== 'string' ? 'sometimes' : 'never'
 }
 
-/** Reports whether every path that both patterns match exactly is routed to `mine`. */
+/** Whether every path that both patterns match exactly is routed to `mine`. */
 function agrees(mine: Shape, other: Shape): boolean {
   for (const [at, own] of mine.tokens.entries()) {
     if (at === other.tokens.length) return other.isOpen
@@ -191,7 +191,6 @@ function tokenOf(segment: string): Token {
   return expression === undefined ? ANY : new RegExp(`^(?:${expression})$`, 'i')
 }
 
-/** Returns the segments of a path, without the empty one after a trailing slash. */
 function segmentsOf(path: string): string[] {
   const segments = path.slice(1).split('/')
   if (segments.at(-1) === '') segments.pop()

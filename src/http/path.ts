@@ -1,12 +1,10 @@
-/**
- * Reads the path of a URL as it was sent, and detects paths that servers could read differently.
- */
+/** The path of a URL as it was sent, and why servers could read it differently. */
 
-/** Maximum length of a path in characters. Servers commonly limit the request line to 8 KB. */
+/** In characters. Servers commonly limit the request line to 8 KB. */
 export const MAX_PATH_LENGTH = 8_192
 
 /** Why a path is ambiguous, for the audit trail. */
-export type PathCheck =
+type PathCheck =
   | 'not_absolute'
   | 'too_long'
   | 'empty_segment'
@@ -30,20 +28,14 @@ const DOT_SEGMENT = /\/\.+(?:\/|$)/
 const BLANK_SEGMENT = /\/[.+]+(?:\/|$)/
 /** The same in a decoded segment, with all invisible characters. */
 const BLANK = /^[\s.+\p{Cf}\p{DI}]+$/u
-/**
- * `/(S(id))/`, the session of a client without cookies. ASP.NET removes it from any part of a path.
- */
+/** `/(S(id))/`, a session without cookies: ASP.NET removes it from any part of a path. */
 const COOKIELESS = /\/\([a-z]\(/i
-/**
- * Allowed characters: pchar (section 3.3) without `;`, and `[`, `]`, `|`, which browsers send as
- * is.
- */
+/** pchar (section 3.3) without `;`, and `[`, `]`, `|`, which browsers send as is. */
 const LITERAL = /^[A-Za-z0-9_~.\-/!$&'()*+,=:@%[\]|]*$/
 const BROKEN_PERCENT = /%(?![0-9A-Fa-f]{2})/
 const ENCODED_DELIMITER = /%(?:2f|5c|3f|23|3b)/i
 /** Encoded ALPHA, DIGIT and `-._~`, equivalent to the plain characters (section 6.2.2.2). */
 const ENCODED_UNRESERVED = /%(?:2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e)/i
-/** An encoded percent sign that a second decoder would read as the start of an escape. */
 const DOUBLE_ENCODING = /%25(?:[0-9a-f]{2}|u)/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
 const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
@@ -51,14 +43,12 @@ const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
 const CONVERTED = /[/\\;\u2044\u2215\u2216\u29f5\u29f8\u29f9]|%[0-9a-f]{2}|^\.+$/i
 
 /**
- * Returns why servers could split a path into different segments, or undefined if the path is not
- * ambiguous. `path` is the raw path of a request, without its query. Takes time linear in its
- * length, and one or two regular expressions for a path of unreserved characters.
+ * Returns why servers could split a raw path into different segments, or undefined. Takes time linear
+ * in its length, and one or two regular expressions for a path of unreserved characters.
  *
- * Ambiguous paths are not repaired: a caller can send `/admin` if it means `/admin`. Does NOT
- * report a trailing slash, a different case, an extension, or a name in any script. Clients need
- * them, and only the other routes determine whether they are ambiguous. `readsAs` in
- * `path-reading.ts` decides that.
+ * Ambiguous paths are not repaired: a caller can send `/admin` if it means `/admin`. Does NOT report
+ * a trailing slash, a different case, an extension, or a name in any script: clients need them, and
+ * only the other routes determine whether they are ambiguous (see `readsAs`).
  */
 export function ambiguity(path: string): PathCheck | undefined {
   if (path.length > MAX_PATH_LENGTH) return 'too_long'
@@ -93,17 +83,14 @@ function ambiguityOfEscapes(path: string): PathCheck | undefined {
     : undefined
 }
 
-/**
- * Returns the origin-form target of an absolute URL, unchanged: path and query, without the
- * fragment. Empty if no path follows the authority.
- */
+/** Returns path and query of an absolute URL, unchanged. Empty if no path follows the authority. */
 export function targetOf(url: string): string {
   const start = pathStart(url)
   const fragment = url.indexOf('#', start)
   return fragment < 0 ? url.slice(start) : url.slice(start, fragment)
 }
 
-/** Returns the path of an absolute URL, unchanged; see {@link targetOf}. */
+/** As {@link targetOf}, without the query. */
 export function pathOf(url: string): string {
   const start = pathStart(url)
   const query = url.indexOf('?', start)

@@ -1,9 +1,8 @@
 /** Strict JSON parser for untrusted text: refuses text that other parsers may read differently. */
 
-/** The check that refused a text. */
-export type JsonCheck = 'syntax' | 'duplicate_name' | 'depth'
+type JsonCheck = 'syntax' | 'duplicate_name' | 'depth'
 
-/** A text was refused. Names the check, and never contains any of the text. */
+/** A text was refused. Contains no part of the text. */
 export class JsonRefused extends Error {
   override readonly name = 'JsonRefused'
   readonly check: JsonCheck
@@ -14,7 +13,7 @@ export class JsonRefused extends Error {
   }
 }
 
-export interface JsonLimits {
+interface JsonLimits {
   /** Maximum nesting of containers: 0 allows only a scalar, 1 allows `{}` but not `{"a":[]}`. */
   readonly maxDepth: number
 }
@@ -28,15 +27,13 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
 /**
- * Parses a JSON text (RFC 8259). Throws {@link JsonRefused} for text that other parsers may read
- * differently: duplicate names in an object (`"a"` and `"\u0061"` are the same name) and a byte
- * order mark. Also refuses nesting deeper than `maxDepth`, before it parses anything. The time is
- * linear in the length of the text.
+ * Parses a JSON text (RFC 8259) in linear time. Throws {@link JsonRefused} for duplicate names in an
+ * object (`"a"` and `"\u0061"` are the same name), a byte order mark, and nesting deeper than
+ * `maxDepth`, before it parses anything.
  *
  * Does NOT refuse numbers that overflow (`1e400` becomes Infinity), lone surrogates, or names such
  * as `__proto__`, which become own properties: the schema of the value must check these. A caller
- * that decodes bytes first must use `ignoreBOM: true`, because the decoder otherwise removes the
- * mark.
+ * that decodes bytes first must use `ignoreBOM: true`: the decoder otherwise removes the mark.
  */
 export function parseStrictJson(text: string, { maxDepth }: JsonLimits): unknown {
   refuseNesting(text, maxDepth)
@@ -79,7 +76,6 @@ function refuseNesting(text: string, maxDepth: number): void {
   }
 }
 
-/** Returns the index of the quote that ends the string at `start`. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -99,7 +95,6 @@ function isColon(text: string, from: number): boolean {
   return false
 }
 
-/** Returns the unescaped string between two quotes. */
 function nameOf(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end)
   if (!raw.includes('\\')) return raw

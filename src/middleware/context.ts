@@ -1,7 +1,4 @@
-/**
- * Variables of the pipeline. The comment of each names the middleware that sets it; others read it
- * through an accessor.
- */
+/** Variables of the pipeline: which middleware sets each of them, and the accessors for the others. */
 import type { Context } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
 import type { Timeline } from '../audit/timeline.ts'
@@ -53,11 +50,9 @@ export interface ReceivedHeadersVariables {
   }
 }
 
-/**
- * Set by `sanitizeHeaders`: the headers that may be forwarded to the origin, by lower-case name. A
- * copy; the request is not changed.
- */
+/** Set by `sanitizeHeaders`. */
 export interface ForwardHeadersVariables {
+  /** The headers for the origin, by lower-case name: a copy that later stages change. */
   forwardHeaders: Map<string, string>
 }
 
@@ -72,13 +67,12 @@ export interface CredentialCheckVariables {
   credentialCheck: CredentialCheck
 }
 
-/** The check of a credential that this isolate has not cached. `throttle` limits these checks. */
+/** The check of a credential that this isolate has not cached. */
 export interface CredentialCheck {
   /**
-   * Begins the check, at once or after other checks of the same address have ended. Resolves to
-   * true if the request has waited: the credential may have been cached in the meantime. Throws
-   * `Denied` (`rate_limited`) if the address has used up its failures, `Unavailable` if it waits
-   * too long.
+   * Begins the check, if necessary after other checks of the address have ended. Resolves to true if
+   * it has waited: the credential may be cached now. Throws `Denied` (`rate_limited`) if the address
+   * has used up its failures, `Unavailable` if it waits too long.
    */
   begin(): Promise<boolean>
   /** Ends the check without a failure: the credential is valid. */
@@ -90,21 +84,17 @@ export interface PrincipalVariables {
   principal: Principal | null
 }
 
-/** Set by `authenticate` if `admit` must complete the check of the credential. */
+/** Set by `authenticate` if `admit` must complete the check of the credential, in Redis. */
 export interface CredentialVariables {
   pending: PendingCredential
 }
 
-/** The checks of a credential that need Redis. */
 export interface PendingCredential {
   /** The reference to resolve. Undefined if the principal is identified. */
   readonly reference: Reference | undefined
-  /** The proof of possession to check for replay. Undefined without a proof. */
+  /** The proof of possession to check for replay. */
   readonly proof: DpopProof | undefined
-  /**
-   * Sets `principal` to the caller that the reference belongs to. For refused requests as well, so
-   * that the audit event can name the caller.
-   */
+  /** Sets `principal`, for refused requests as well: the audit event names the caller. */
   identified(principal: Principal): void
 }
 
@@ -120,9 +110,8 @@ export interface RelationVariables {
   relation: RequestRelation
 }
 
-/** The relation that a route requires of this caller. */
+/** The query is valid for this rule, this caller and the path parameters of this handler. */
 export interface RequestRelation {
-  /** The query is valid for this rule, this caller and the path parameters of this handler. */
   readonly rule: RelationRule
   readonly principal: Principal
   readonly routeIndex: number
@@ -137,20 +126,18 @@ export interface ObservedVariables {
   observed: string[]
 }
 
-/** Set by `limitBody` and replaced by `validate` once it has read it: the body to send on. */
+/** Set by `limitBody`, replaced by `validate` and `inspect` with the bytes that they have read. */
 export interface BodyVariables extends HeldUpVariables {
   body: ReadableStream<Uint8Array> | Uint8Array | null
 }
 
-/**
- * Set by `admit` and by stages that read a body, if they took longer than an admission is valid.
- */
+/** Set by `admit` and by stages that read a body, if they outlast an admission. */
 export interface HeldUpVariables {
   /** When the first of these stages began, in milliseconds since the epoch. */
   heldUpSinceMs?: number
 }
 
-/** Set by `audit`: entry times of the stages, from which the event gets their durations. */
+/** Set by `audit`. */
 export interface TimelineVariables {
   timeline: Timeline
 }
@@ -169,41 +156,34 @@ export type GatewayVariables = RequestIdVariables &
   BodyVariables &
   TimelineVariables
 
-/** The part of Hono's `Context` that an accessor needs (`Context` itself is invariant). */
-interface Carrier {
+/** The part of Hono's `Context` that is needed (`Context` itself is invariant). */
+export interface Carrier {
   get(name: never): unknown
+  set(name: never, value: never): void
 }
 
-/**
- * Creates the accessor of a variable. It throws if the middleware that sets the variable did not
- * run.
- */
-function reader<Variables>() {
-  return <Name extends keyof Variables & string>(name: Name, setter: string) =>
-    (c: Carrier): Variables[Name] => {
-      // Not `c.var`: Hono creates that object again at each access.
-      const value = (c as { get(name: string): unknown }).get(name)
-      if (value === undefined) throw new Error(`${name}: ${setter}() must run before this`)
-      return value as Variables[Name]
-    }
-}
+/** Creates an accessor that throws if the middleware that sets the variable did not run. */
+const reader =
+  <Name extends keyof GatewayVariables>(name: Name, setter: string) =>
+  (c: Pick<Carrier, 'get'>): GatewayVariables[Name] => {
+    // Not `c.var`: Hono creates that object again at each access.
+    const value = (c as { get(name: string): unknown }).get(name)
+    if (value === undefined) throw new Error(`${name}: ${setter}() must run before this`)
+    return value as GatewayVariables[Name]
+  }
 
-export const requestIdOf = reader<RequestIdVariables>()('requestId', 'requestId')
-export const traceOf = reader<RequestIdVariables>()('trace', 'requestId')
-export const routeOf = reader<RouteVariables>()('route', 'route')
-export const forwardHeadersOf = reader<ForwardHeadersVariables>()(
-  'forwardHeaders',
-  'sanitizeHeaders',
-)
-export const clientAddressOf = reader<ClientAddressVariables>()('clientAddress', 'clientAddress')
+export const requestIdOf = reader('requestId', 'requestId')
+export const traceOf = reader('trace', 'requestId')
+export const routeOf = reader('route', 'route')
+export const forwardHeadersOf = reader('forwardHeaders', 'sanitizeHeaders')
+export const clientAddressOf = reader('clientAddress', 'clientAddress')
 /**
  * Returns the principal, or null for an anonymous caller. Throws for an opaque token or an API key
  * that this isolate has not cached if `admit` did not run.
  */
-export const callerOf = reader<PrincipalVariables>()('principal', 'authenticate() and admit')
-export const bodyOf = reader<BodyVariables>()('body', 'limitBody')
+export const callerOf = reader('principal', 'authenticate() and admit')
+export const bodyOf = reader('body', 'limitBody')
 
-/** Sets `principal`. The only place that does. */
 export function setPrincipal(
   c: { set(name: 'principal', principal: Principal | null): void },
   principal: Principal | null,
@@ -211,16 +191,11 @@ export function setPrincipal(
   c.set('principal', principal)
 }
 
-interface Setter {
-  set(name: never, value: never): void
-}
-
 /**
- * Records for the audit event that a rule would have refused this request. `reason` is from
- * `reasonOfDenial`, such as `rate_limited:standard`. The request continues. A reason is recorded
- * once.
+ * Records once for the audit event that a rule would have refused this request. `reason` is from
+ * `reasonOfDenial`, such as `rate_limited:standard`.
  */
-export function observe(c: Carrier & Setter, reason: string): void {
+export function observe(c: Carrier, reason: string): void {
   const variables = c as {
     get(name: 'observed'): ObservedVariables['observed'] | undefined
     set(name: 'observed', value: ObservedVariables['observed']): void

@@ -1,22 +1,21 @@
-/**
- * Stages of the pipeline, and their composition into one middleware, with fewer promises per request
- * than Hono's own composition.
- */
+/** Stages of the pipeline, and their composition into one middleware, with few promises. */
 import type { Context, ErrorHandler, MiddlewareHandler, Next } from 'hono'
 import type { TimelineVariables } from './context.ts'
 
-/** A middleware that has a name in the timeline. */
+/** A middleware, and the name of its stage in the timeline if it has one. */
+interface Step {
+  readonly stage?: string
+  readonly middleware: MiddlewareHandler
+}
+
+/** A middleware that records its entry. `timed` contains one that does not. */
 export interface Stage extends MiddlewareHandler {
-  readonly timed: {
-    readonly stage: string
-    /** The middleware that does not record its entry. */
-    readonly middleware: MiddlewareHandler
-  }
+  readonly timed: Required<Step>
 }
 
 /**
- * Wraps `middleware` to record when it is entered, so that the audit event contains the duration of
- * each stage. Has no effect without `audit` before it.
+ * Wraps `middleware` to record when it is entered: `audit` before it records the duration of each
+ * stage.
  */
 export function stage(name: string, middleware: MiddlewareHandler): Stage {
   const timedStage: MiddlewareHandler = (c, next) => {
@@ -27,15 +26,14 @@ export function stage(name: string, middleware: MiddlewareHandler): Stage {
 }
 
 /**
- * Composes middlewares into one. They run as if each were registered with Hono separately. An error
- * of one, synchronous or not, becomes a response through `onError` at that point and is kept in
- * `c.error`; the middlewares before it see that response. A returned response is used unless there
- * already is one. `next` may be called once. `onError` must be the app's error handler.
+ * Composes middlewares into one. They run as if each were registered with Hono separately: an error
+ * of one becomes a response through `onError` at that point and is kept in `c.error`, and the
+ * middlewares before it see that response. `onError` must be the app's error handler. Path parameters
+ * are those of the route that the composed middleware is registered for.
  *
  * A middleware that returns the result of `next` costs one call, whereas Hono creates a promise and
- * awaits it. Path parameters are those of the route that the composed middleware is registered for.
- * If a `stage` is entered before anything was awaited, the timeline gets the time of the previous
- * stage. On Workers the clock does not advance until then, and reading it leaves JavaScript.
+ * awaits it. If a `stage` is entered before anything was awaited, the timeline gets the time of the
+ * previous stage: on Workers the clock has not advanced, and reading it leaves JavaScript.
  *
  * @example
  * ```ts
@@ -48,7 +46,7 @@ export function inOrder(
   onError: ErrorHandler,
 ): MiddlewareHandler {
   const steps = middlewares.map(
-    (middleware) => (middleware as Partial<Stage>).timed ?? { middleware },
+    (middleware): Step => (middleware as Partial<Stage>).timed ?? { middleware },
   )
   return function inOrder(c: Context<Environment>, next) {
     const conclude = (answer: unknown) => {
@@ -57,7 +55,7 @@ export function inOrder(
     const refuse = (error: unknown) => answerError(c, error, onError)
 
     function dispatch(at: number, isSameMoment: boolean): Promise<void> {
-      const step: Step | undefined = steps[at]
+      const step = steps[at]
       if (step === undefined) return next()
       if (step.stage !== undefined) c.get('timeline')?.enter(step.stage, isSameMoment)
       let isFirstTurn = true
@@ -82,12 +80,6 @@ export function inOrder(
 }
 
 type Environment = { Variables: Partial<TimelineVariables> }
-
-/** A middleware, and the name of its stage in the timeline if it has one. */
-interface Step {
-  readonly stage?: string
-  readonly middleware: MiddlewareHandler
-}
 
 async function answerError(c: Context, error: unknown, onError: ErrorHandler): Promise<void> {
   if (!(error instanceof Error)) throw error

@@ -4,7 +4,6 @@ import { createMiddleware } from 'hono/factory'
 import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
-import { isJsonMediaType } from '../http/media-type.ts'
 import { targetOf } from '../http/path.ts'
 import { createCallGuard, type IsPermitted } from '../inspection/call-guard.ts'
 import {
@@ -22,10 +21,10 @@ import { refuseText } from '../inspection/text.ts'
 import type { Denial } from '../problems/reasons.ts'
 import { inspectSchema, requiresPermission } from '../validators/inspect.ts'
 import { type BodyVariables, bodyOf, callerOf, observe } from './context.ts'
-import { bodyTextOf } from './validate.ts'
+import { bodyTextOf, isEncoded, jsonTextOf } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
-  /** From `createAuthorizer(policy.roles)`. Required if a call needs a permission. */
+  /** Required if a call needs a permission. */
   readonly authorizer?: Authorizer
 }
 
@@ -40,28 +39,20 @@ const OBSERVABLE: ReadonlySet<Denial['code']> = new Set<Denial['code']>([
 type InspectedContext = Context<{ Variables: BodyVariables }>
 
 /**
- * Inspects the query and the body, and forwards exactly the inspected bytes.
- *
- * Refuses with `Denied`:
+ * Inspects the query and the body, and forwards exactly the inspected bytes. Throws `Denied`:
  * - `malformed_request`: broken encodings, control characters, repeated parameters or names, names
  *   of an object's prototype, too much depth, too many names, too long strings.
  * - `unsupported_media_type`: a body that it cannot inspect.
+ * - `signature_matched`: an attack signature, with `signatures({ mode: 'enforce' })`.
  *
- * With `jsonRpc` the body must be JSON-RPC 2.0. It then also refuses with:
+ * With `jsonRpc` the body must be JSON-RPC 2.0. One bad message refuses its batch:
  * - `call_refused`: a method or tool that the definition does not name.
  * - `permission_missing`: a call without its permission.
  * - `invalid_input`: arguments that do not match their schema.
  *
- * One bad message refuses its batch. Needs `limitBody` before it, and `authenticate` and `admit`
- * for permissions.
- *
- * With `signatures`, requests that pass are searched for attack signatures. A match is recorded in
- * the audit event, or refused (`signature_matched`) with `signatures({ mode: 'enforce' })`. With
- * `mode: 'observe'` the stage records all of this. It then refuses only an incomplete body, and an
- * anonymous caller of a call that needs a permission (401).
- *
- * Does NOT inspect headers or responses of the origin. Throws a `TypeError` when built with invalid
- * options.
+ * With `mode: 'observe'` it refuses only an incomplete body, and an anonymous caller of a call that
+ * needs a permission (401). Needs `limitBody` before it, and `authenticate` and `admit` for
+ * permissions. Does NOT inspect headers or responses. Throws a `TypeError` for invalid options.
  *
  * @example
  * ```ts
@@ -89,7 +80,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
     const seen: ParametersSeen = { names: new Set(), count: 0, texts }
     inspectParameters(queryOf(c.req.url), 'query', limits, seen)
     if (guardCalls !== undefined) {
-      const body = await inspectedJson(c, limits, texts)
+      const body = inspectJson(await jsonTextOf(c), limits, texts)
       guardCalls(callsOf(body, maxBatch), permittedTo(c, authorizer))
     } else if (bodyOf(c) !== null) await inspectBody(c, limits, seen)
   }
@@ -112,10 +103,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   })
 }
 
-/**
- * Returns whether observe mode may skip a refusal. An incomplete body cannot be forwarded, so it is
- * always refused.
- */
+/** Whether observe mode may skip a refusal. An incomplete body cannot be forwarded. */
 function isObservable(error: unknown): error is Denied {
   if (!(error instanceof Denied)) return false
   const { denial } = error
@@ -123,10 +111,6 @@ function isObservable(error: unknown): error is Denied {
   return OBSERVABLE.has(denial.code)
 }
 
-/**
- * Returns a check of the caller's permissions. The check throws `Denied` (`missing_token`, 401) for
- * an anonymous caller.
- */
 function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): IsPermitted {
   return (permission) => {
     const principal = callerOf(c)
@@ -135,22 +119,10 @@ function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): I
   }
 }
 
-/** Returns the raw query of a URL, without its `?`. */
 function queryOf(url: string): string {
   const target = targetOf(url)
   const start = target.indexOf('?')
   return start === -1 ? '' : target.slice(start + 1)
-}
-
-async function inspectedJson(
-  c: InspectedContext,
-  limits: InspectionLimits,
-  texts: TextTaker | undefined,
-): Promise<unknown> {
-  const expected = 'application/json'
-  if (!isJsonMediaType(c.req.header('Content-Type')) || isEncoded(c))
-    throw new Denied({ code: 'unsupported_media_type', expected })
-  return inspectJson(await bodyTextOf(c), limits, texts)
 }
 
 async function inspectBody(
@@ -173,9 +145,4 @@ async function inspectBody(
       refuseText(text, 'body')
       seen.texts?.take(text)
   }
-}
-
-/** Only the origin could inspect a compressed body. */
-function isEncoded(c: InspectedContext): boolean {
-  return (c.req.header('Content-Encoding') ?? 'identity') !== 'identity'
 }

@@ -6,19 +6,14 @@ import type { BodyVariables } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 export interface LimitBodyOptions {
-  /**
-   * Largest body, in bytes as sent (before any `Content-Encoding` is decoded); 0 forbids a body.
-   */
+  /** Largest body, in bytes as sent, before any `Content-Encoding` is decoded. */
   readonly maxBytes: number
 }
 
 /** RFC 9110 section 8.6. Numbers of fifteen digits are exact. */
 const CONTENT_LENGTH = /^\d{1,15}$/
 
-/**
- * workerd ends a body at its `Content-Length`. Such a body keeps its length on the way to the
- * origin and does not pass through JavaScript. On other platforms, every body is counted.
- */
+/** workerd ends a body at its `Content-Length`, so such a body need not pass through JavaScript. */
 const PLATFORM_KEEPS_LENGTH =
   typeof navigator !== 'undefined' && navigator.userAgent === 'Cloudflare-Workers'
 
@@ -27,16 +22,13 @@ type Environment = { Variables: BodyVariables }
 
 /**
  * Sets `body`: the request's body as a stream of at most `maxBytes`, or null. Throws `Denied`
- * (`payload_too_large`) at once for a `Content-Length` above the limit. Any other body is streamed and
- * counted: the first byte above the limit ends the stream with the same `Denied`. The response is
- * then 413, even if the reader of the stream failed with another error.
+ * (`payload_too_large`) at once for a `Content-Length` above the limit. Any other body is counted:
+ * the first byte above the limit ends the stream with the same `Denied`, and the response is 413,
+ * even if the reader of the stream failed with another error. The rest is drained, see {@link drain}.
  *
  * GET and HEAD must not have a body: `Denied` (`malformed_request`), because servers disagree on
- * its meaning (RFC 9110 section 9.3.1). The rest of a refused body is read for a moment and then
- * cancelled: see `drain`.
- *
- * Does NOT decode `Content-Encoding` and does not buffer. Throws a `RangeError` when built with a
- * limit that is not a whole number of bytes.
+ * its meaning (RFC 9110 section 9.3.1). Does NOT decode `Content-Encoding` and does not buffer.
+ * Throws a `RangeError` for an invalid `maxBytes`.
  *
  * @example
  * ```ts
@@ -67,8 +59,7 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
       }
       c.set('body', passed)
       await next()
-      // The reader may have failed with its own error, or have responded before the end of the
-      // body.
+      // The reader may have failed with its own error, or have responded before the end.
       if (refusal !== undefined && c.error !== refusal) {
         c.res.body?.cancel().catch(() => undefined)
         // Otherwise Hono copies the headers of this response to the next.
@@ -90,7 +81,7 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
   }
 }
 
-/** Returns the declared length. Undefined if the framing determines the end of the body. */
+/** Undefined if the framing determines the end of the body. */
 function contentLength(received: ReadonlyMap<string, string>): number | undefined {
   const declared = received.get('content-length')
   // RFC 9112 section 6.1: Transfer-Encoding overrides a Content-Length.
@@ -100,7 +91,6 @@ function contentLength(received: ReadonlyMap<string, string>): number | undefine
   return Number(declared)
 }
 
-/** Returns a stream that passes chunks on demand, and fails with a `Denied` after `maxBytes`. */
 function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => void): Bytes {
   const reader = chunksOf(body)
   let bytes = 0

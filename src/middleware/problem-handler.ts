@@ -43,8 +43,7 @@ export function problemHandler({ publicUrl }: ProblemOptions = {}): ErrorHandler
 export function problemOf(error: Error): Problem {
   if (error instanceof Denied || error instanceof Unavailable) return error.problem
   if (error instanceof Misconfigured) return MISCONFIGURED
-  // Logs the name and place of the error, never its message, which may contain a header or a
-  // response.
+  // Never the message, which may contain a header or a response.
   console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
   return INTERNAL_ERROR
 }
@@ -53,17 +52,13 @@ const MAX_FRAMES = 5
 /** A stack frame in V8's format. A line of an error message may match it too. */
 const FRAME = /^ {4}at .+/
 
-/**
- * Returns the stack frames of an error, innermost first. V8 puts the error's original name and
- * message before the frames, so the message is skipped.
- */
+/** Returns the innermost stack frames. V8 puts the error's original name and message before them. */
 function placeOf({ stack = '', message }: Error): readonly string[] {
   const begins = stack.indexOf(message)
   const lines = begins === -1 ? [] : stack.slice(begins + message.length).split('\n')
   return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES)
 }
 
-/** Returns the `RateLimit` headers of the limits that `admit` consulted; none if it consulted none. */
 function limitHeadersOf(error: Error, c: Context): Readonly<Record<string, string>> {
   const limits: readonly RateLimit[] | undefined = c.get('rateLimits')
   if (limits === undefined) return NO_HEADERS

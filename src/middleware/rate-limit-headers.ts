@@ -1,7 +1,7 @@
 /** `RateLimit-Policy` and `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-11). */
 import type { LimitRule, RateLimit } from '../admission/limit.ts'
 
-/** The policy item of a rule never changes, so each isolate formats it once. */
+/** Each isolate formats the policy item of a rule once. */
 const policyItems = new WeakMap<LimitRule, string>()
 
 function policyItem({ rule, limit }: RateLimit): string {
@@ -19,16 +19,13 @@ function itemOf({ name, windowSeconds }: LimitRule, limit: number): string {
   return `"${name}";q=${limit};w=${windowSeconds}`
 }
 
-/**
- * Returns whole seconds until `resetMs`, at least 0. Rounds up, so that no caller retries too
- * early.
- */
+/** Rounds up, so that no caller retries too early. */
 function secondsUntil(resetMs: number, nowMs: number): number {
   return Math.max(0, Math.ceil((resetMs - nowMs) / 1000))
 }
 
-/** The limit that refused a request, and after how many seconds the caller may try again. */
-export interface LimitRefusal {
+/** The limit that refused a request. */
+interface LimitRefusal {
   readonly limit: string
   readonly retryAfterSeconds: number
 }
@@ -62,7 +59,6 @@ export function setRateLimitHeaders(
 
 const isObserved = ({ rule }: RateLimit): boolean => rule.mode === 'observe'
 
-/** Returns the limit that the caller reaches first, or undefined if none was consulted. */
 function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {
   let tightest: RateLimit | undefined
   for (const limit of limits) {
@@ -76,8 +72,6 @@ function isTighter(limit: RateLimit, other: RateLimit): boolean {
   return difference < 0 || (difference === 0 && limit.resetMs > other.resetMs)
 }
 
-/**
- * Converts units to requests: limits may have different costs, so their units are not comparable.
- */
+/** Units of limits with different costs are not comparable. */
 const requestsLeft = ({ rule, remaining }: RateLimit): number =>
   Math.floor(remaining / (rule.cost ?? 1))

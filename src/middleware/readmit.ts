@@ -1,11 +1,11 @@
 /** The `readmit` stage: checks a request again that was delayed after its admission. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
-import type { Admission } from '../admission/admission.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
+import type { AdmitOptions } from './admit.ts'
 import {
   type ClientAddressVariables,
   callerOf,
@@ -14,35 +14,25 @@ import {
   type PrincipalVariables,
   waitUntilOf,
 } from './context.ts'
-import { includedQuery, type RelationOptions, relationOf, requireRelation } from './relation.ts'
+import { includedQuery, relationOf, requireRelation } from './relation.ts'
 
 type Environment = { Variables: PrincipalVariables & ClientAddressVariables & HeldUpVariables }
 
-export interface ReadmitOptions {
-  /** The same as for `admit`. */
-  readonly admission: Admission
-  /**
-   * Whether the route has limits. Only then are bans of an anonymous caller's address checked.
-   * Default false.
-   */
+export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
+  /** Whether the route has limits: then bans of an anonymous caller's address count. Default false. */
   readonly isLimited?: boolean
-  /** As for `admit`. Default false. */
-  readonly strict?: boolean
-  /** The relation that `authorize` requires. Default none. */
-  readonly relation?: RelationOptions | undefined
 }
 
 /**
  * Admits a request again that has been delayed since `sinceMs` (milliseconds since the epoch).
- * Throws `Denied`, and `Unavailable` if the store fails.
+ * Throws as `admit` and `authorize` do.
  */
 export type Readmission = (c: Context, sinceMs: number | undefined) => Promise<void>
 
 /**
- * Creates the readmission of one route. It checks revocation, cutoffs, bans and the relation as
- * `admit` does, with the same bound on staleness, and refuses a token that expired during the
- * delay. It does not count limits again and does not check the proof of possession, which is
- * already used.
+ * Creates the readmission of one route. It checks revocation, bans and the relation as `admit` does,
+ * and refuses a token that expired during the delay. It does not count limits again, and does not
+ * check the proof of possession, which is already used.
  */
 export function createReadmission({
   admission,
@@ -71,22 +61,17 @@ export function createReadmission({
   }
 }
 
-/**
- * Refuses a token that expired during the delay. A token that was past its end before the delay is
- * covered by its issuer's clock tolerance, which is not available here.
- */
+/** A token that had ended before the delay is covered by its issuer's clock tolerance. */
 function refuseEnded({ expiresAtSeconds }: Principal, sinceMs: number): void {
   const endMs = (expiresAtSeconds + DEFAULT_CLOCK_TOLERANCE_SECONDS) * 1000
   if (sinceMs < endMs && endMs <= Date.now()) throw rejected('exp')
 }
 
 /**
- * Checks the admission of a request again if reading its body, or the admission itself, took longer
- * than a second. Otherwise the holder of a stolen token could begin requests while the token is
- * valid, and send their last bytes after its revocation. A busy isolate also reads replies of Redis
- * late: the caller may have been revoked in the meantime. Must run after `inspect` and `validate`,
- * which read bodies. Does NOT cover a body that is streamed to the origin. See {@link
- * createReadmission}.
+ * Admits a request again ({@link createReadmission}) if reading its body, or the admission itself,
+ * took longer than a second. Otherwise the holder of a stolen token could begin requests while the
+ * token is valid, and send their last bytes after its revocation. Must run after `inspect` and
+ * `validate`, which read bodies. Does NOT cover a body that is streamed to the origin.
  *
  * @example
  * ```ts

@@ -1,11 +1,11 @@
-/** Refuses requests that the origin could take for those of another route. */
+/** Refuses requests that the origin could read as requests of another route. */
 import type { MiddlewareHandler } from 'hono'
 import { Denied } from '../errors.ts'
 import { pathOf } from '../http/path.ts'
 import { readsAs } from '../http/path-reading.ts'
 import type { LookAlike } from '../policy/look-alikes.ts'
 
-export interface LookAlikeOptions {
+interface LookAlikeOptions {
   /** From `lookAlikesOf`. */
   readonly lookAlikes: readonly LookAlike[]
 }

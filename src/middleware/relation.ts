@@ -1,7 +1,4 @@
-/**
- * The relation between the caller and an object: resolved once for a request, checked by `admit`,
- * required by `authorize`, and checked again by `readmit`.
- */
+/** The relation between the caller and an object, for `admit`, `authorize` and `readmit`. */
 import type { Context } from 'hono'
 import { reasonOf, reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
@@ -14,7 +11,6 @@ import { queryKey, type RelationRule } from '../relations/rule.ts'
 import { observe, type RelationVariables, type RequestRelation } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-/** The rule of a route, and the service that decides it. */
 export interface RelationOptions {
   /** From `createRelationRule`, or a route of the policy. */
   readonly rule: RelationRule
@@ -22,15 +18,12 @@ export interface RelationOptions {
   readonly checker: RelationChecker
 }
 
-/** Received names are in lower case. */
 const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
 
 /**
- * Returns the relation of this request. Sets `relation` on the first call, and returns that later.
- *
- * A stage that is registered for another path has other path parameters (`routeIndex` differs), and
- * so may require another object. Then the query is resolved again, and the verdict is kept only if
- * the query is the same.
+ * Returns the relation of this request, resolved once. A stage that is registered for another path
+ * (`routeIndex` differs) has other path parameters, and may require another object. Then the query
+ * is resolved again, and the verdict is kept only if the query is the same.
  */
 export function relationOf(
   c: Context,
@@ -55,17 +48,16 @@ export function relationOf(
 const isSame = (one: RelationQuery | Denial, other: RelationQuery | Denial): boolean =>
   !('code' in one) && !('code' in other) && queryKey(one) === queryKey(other)
 
-/** The query to include in a call to the admission store. */
-export interface IncludedQuery {
+interface IncludedQuery {
   readonly query: RelationQuery
   /** Caches the answer and sets the verdict. Undefined: the store did not answer the query. */
   answered(answer: RelationAnswer | Unavailable | undefined): void
 }
 
 /**
- * Returns the query that the call of `admit` must include. Returns undefined in three cases: the
- * decision is cached, and the verdict is set to it; the request cannot form a query; another policy
- * decision point decides. Any earlier verdict is removed.
+ * Returns the query that the call of `admit` must include, and removes any earlier verdict. Returns
+ * undefined if the decision is cached (the verdict is set to it), if the request cannot form a
+ * query, or if another policy decision point decides.
  */
 export function includedQuery(
   relation: RequestRelation,
@@ -91,9 +83,8 @@ export function includedQuery(
 }
 
 /**
- * Returns if the caller has the relation, or the rule is in observe mode. Throws `Denied`, and
- * `Unavailable` if the relation cannot be decided. Makes a call only if `admit` has not checked the
- * relation.
+ * Throws `Denied` if the caller does not have the relation, and `Unavailable` if it cannot be
+ * decided, unless the rule is in observe mode. Queries the checker only if `admit` did not.
  */
 export async function requireRelation(
   c: Context,
@@ -111,10 +102,7 @@ export async function requireRelation(
   if (denial !== undefined) refuse(c, rule, denial)
 }
 
-/**
- * An unreadable consistency token is always refused, whatever the rule's mode: it is the caller's
- * mistake.
- */
+/** An unreadable consistency token is refused in either mode: it is the caller's mistake. */
 function refuse(c: Context, { mode }: RelationRule, denial: Denial): void {
   if (mode === 'enforce' || denial.code === 'malformed_request') throw new Denied(denial)
   observe(c, reasonOfDenial(denial))

@@ -1,22 +1,16 @@
 /** The headers of a request as plain data. */
-import type { ReceivedHeadersVariables } from './context.ts'
-
-/** The part of Hono's `Context` that is needed (`Context` itself is invariant). */
-interface Carrier {
-  readonly req: { readonly raw: Request }
-  get(name: never): unknown
-  set(name: never, value: never): void
-}
+import type { Carrier, ReceivedHeadersVariables } from './context.ts'
 
 type Received = ReceivedHeadersVariables['receivedHeaders']
 
 /**
  * Returns the received headers by lower-case name. Several fields of one name are joined to a list
- * (RFC 9110 section 5.2). They are read once for all stages: each access to the platform's own
- * `Headers` leaves JavaScript, and a request would do so about fifteen times. If a middleware has
- * replaced the request (`c.req.raw`), returns the headers of the new one.
+ * (RFC 9110 section 5.2). Read once for all stages, because each access to the platform's `Headers`
+ * leaves JavaScript, and again if a middleware has replaced the request.
  */
-export function receivedHeaders(c: Carrier): Received['fields'] {
+export function receivedHeaders(
+  c: Carrier & { readonly req: { readonly raw: Request } },
+): Received['fields'] {
   const variables = c as {
     get(name: 'receivedHeaders'): Received | undefined
     set(name: 'receivedHeaders', value: Received): void

@@ -6,34 +6,27 @@ import { isPassableTracestate, parseTraceparent } from '../observability/tracing
 import type { RequestIdVariables, TraceContext } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-/**
- * The allowed form of a client's own id. Other ids are dropped, because ids are written to logs.
- */
+/** Other ids of clients are dropped, because ids are written to logs. */
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 const SPAN_ID_BYTES = 8
 const TRACE_ID_BYTES = 16
-const SAMPLED = '01'
-const NOT_SAMPLED = '00'
-/** The number of hex digits of a trace id's random part that are read as a number from 0 to 1. */
+/** Hex digits at the end of a trace id that decide whether it is sampled. */
 const SAMPLE_DIGITS = 8
-const SAMPLE_RANGE = 16 ** SAMPLE_DIGITS
 
 export interface RequestIdOptions {
   /**
-   * The share of the traces that begin here which is sampled: 0 to 1. Default 1: with a lower
-   * ratio, parent-based samplers behind this gateway record less.
+   * Share of the traces that begin here and are sampled: 0 to 1. Default 1: with a lower ratio,
+   * parent-based samplers behind this gateway record less.
    */
   readonly sampleRatio?: number | undefined
 }
 
 /**
- * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, if it is 1
- * to 128 of `A-Z a-z 0-9 . _ -`) and `trace` (W3C Trace Context). The trace is the caller's with a
- * new span, or a new trace if there is none or it is invalid. Writes `X-Request-Id` to the
- * response.
- *
- * A client's ids are hints for correlation. They are never trusted to be unique.
+ * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, if its form is
+ * allowed) and `trace`: the caller's W3C trace with a new span, or a new trace if there is none or it
+ * is invalid. Writes `X-Request-Id` to the response. A client's ids are hints for correlation, and
+ * never trusted to be unique.
  *
  * @example
  * ```ts
@@ -67,7 +60,7 @@ function continueTrace(received: ReadonlyMap<string, string>, sampleRatio: numbe
       spanId,
       parentSpanId: undefined,
       isSampled,
-      traceparent: `00-${traceId}-${spanId}-${isSampled ? SAMPLED : NOT_SAMPLED}`,
+      traceparent: `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`,
       tracestate: undefined,
     }
   }
@@ -83,10 +76,7 @@ function continueTrace(received: ReadonlyMap<string, string>, sampleRatio: numbe
   }
 }
 
-/**
- * Returns the end of the trace id as a number from 0 to 1, so that every service derives the same
- * number.
- */
+/** Returns a number from 0 to 1 that every service derives from the trace id. */
 function sampleOf(traceId: string): number {
-  return Number.parseInt(traceId.slice(-SAMPLE_DIGITS), 16) / SAMPLE_RANGE
+  return Number.parseInt(traceId.slice(-SAMPLE_DIGITS), 16) / 16 ** SAMPLE_DIGITS
 }

@@ -6,7 +6,7 @@ import type { ForwardHeadersVariables } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** Cloudflare's limit on all request headers, in bytes; `wrangler dev` accepts more. */
-export const MAX_HEADER_BYTES = 131_072
+const MAX_HEADER_BYTES = 131_072
 /** Far above what any client sends. Each header uses resources of the origin. */
 export const MAX_HEADERS = 500
 /** Colon, space, CR and LF of a header line. */
@@ -15,8 +15,7 @@ const LINE_OVERHEAD_BYTES = 4
 export type SanitizeHeadersOptions = HeaderRules
 
 /**
- * Sets `forwardHeaders`: a copy of the request's headers without those that a client must not send
- * to the origin. The request itself is not changed. Removed are:
+ * Sets `forwardHeaders`: a copy of the request's headers without
  * - the headers that the gateway writes (`X-Auth-*`, `X-Request-Id`, trace context)
  * - hop-by-hop headers, including those that `Connection` names
  * - `Cookie`, `Authorization` and `DPoP`
@@ -24,10 +23,8 @@ export type SanitizeHeadersOptions = HeaderRules
  *   certificate, or another method, path or host
  * - every name that is not plain letters, digits and hyphens
  *
- * `stripHeaders` adds names to this list, `keepHeaders` removes names from it.
- *
- * Throws `Denied` (`malformed_request`) above {@link MAX_HEADERS} or {@link MAX_HEADER_BYTES}. Does
- * NOT check values, and adds no headers: the stage that forwards the request does.
+ * `stripHeaders` adds names to this list, `keepHeaders` removes names from it. Throws `Denied`
+ * (`malformed_request`) for more than 500 headers or 128 KiB. Does NOT check values.
  *
  * @example
  * ```ts
@@ -57,9 +54,7 @@ export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOp
   )
 }
 
-/**
- * Deletes the headers that `Connection` names, which belong to this hop (RFC 9110 section 7.6.1).
- */
+/** Deletes the headers that `Connection` names: they belong to this hop (RFC 9110 section 7.6.1). */
 export function deleteNamedIn(
   connection: string | undefined,
   headers: { delete(name: string): unknown },

@@ -4,7 +4,7 @@ import { Unavailable } from '../errors.ts'
 import { createInFlightCount, FULL } from '../isolate/in-flight.ts'
 
 export interface ShedLoadOptions {
-  /** Requests of one isolate that may be in progress at the same time. */
+  /** In one isolate. */
   readonly maxConcurrentRequests: number
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
@@ -15,13 +15,13 @@ const RESERVE_SHARE = 0.1
 const RETRY_AFTER_SECONDS = 1
 
 /**
- * Refuses requests with `Unavailable` (`gateway`, `overloaded`: 503, `Retry-After: 1`) while too
- * many others of this isolate are in progress. It does so before anything is read, verified or
- * called. An overloaded isolate then serves some requests in time instead of all too late. The
- * gateway's own routes below `/-/` have a tenth more capacity, so that operators still have access.
+ * Refuses requests with `Unavailable` (`gateway`, `overloaded`) while too many others of this isolate
+ * are in progress, before anything is read, verified or called. An overloaded isolate then serves
+ * some requests in time instead of all too late. The gateway's own routes below `/-/` have a tenth
+ * more capacity, so that operators still have access.
  *
  * A request is in progress until its response begins; a body that is still streaming does not
- * count. Comes right after `audit`. Does NOT include other isolates: each has its own count.
+ * count. Comes right after `audit`.
  *
  * @example
  * ```ts
@@ -35,8 +35,7 @@ export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOpti
     )
   const withReserve = Math.ceil(maxConcurrentRequests * (1 + RESERVE_SHARE))
   const inFlight = createInFlightCount()
-  // One error for all requests: it contains nothing of a request, and creating it takes longer than
-  // refusing.
+  // One error for all requests: creating it takes longer than refusing.
   const overloaded = new Unavailable('gateway', 'overloaded', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     shortCircuited: true,

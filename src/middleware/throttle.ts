@@ -20,11 +20,9 @@ import {
 import { receivedHeaders } from './request-headers.ts'
 
 export interface ThrottleOptions {
-  /** From `createAuthenticationFailures`. */
   readonly failures: AuthenticationFailures
-  /** The same as for `authenticate`: tokens that it has cached as valid pass. */
+  /** As for `authenticate`: tokens that it has cached as valid pass. */
   readonly verifier: Pick<TokenVerifier, 'recall'>
-  /** As above, for opaque tokens and API keys. */
   readonly references?: References | undefined
 }
 
@@ -41,10 +39,7 @@ const POLLS_PER_MS = 4
 /** A waiting request counts for 7 to 8 slots: the platform may have ended it without notice. */
 const WAITING_SLOT_MS = 2_000
 
-/**
- * Returns the time until the next poll, randomized. Requests that arrived together would otherwise
- * compete for the same places and leave others empty.
- */
+/** Randomized: requests that arrived together would compete for one place and leave others empty. */
 function pauseMs(waiting: number): number {
   const mean = Math.min(Math.max(waiting / POLLS_PER_MS, MIN_POLL_MS), MAX_POLL_MS)
   return mean * (0.5 + Math.random())
@@ -54,19 +49,18 @@ type Environment = { Variables: ClientAddressVariables & Partial<CredentialCheck
 
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
- * `invalid_dpop_proof`). Refuses an address that has used up its failures, before a signature is
- * verified or Redis is called: `Denied` (`rate_limited`). A credential that this isolate has cached
- * as valid passes: the look-up costs nothing, and its owner may only share the address. A proof of
- * possession with it is still verified. Requests without `Authorization` always pass.
+ * `invalid_dpop_proof`). Refuses an address that has used up its failures before a signature is
+ * verified or Redis is called: `Denied` (`rate_limited`). Requests without `Authorization` pass. So
+ * does a credential that this isolate has cached as valid: its owner may only share the address.
  *
- * A check in progress counts as a failure until its outcome is known. So a burst of forged tokens
+ * A check in progress counts as a failure until its outcome is known, so a burst of forged tokens
  * costs no more checks than the same tokens one after another. In a burst of valid tokens that are
- * not cached, some wait until others have been checked; none is refused. Throws `Unavailable`
- * (`gateway`, `overloaded`) for a request that waits longer than 10 seconds.
+ * not cached, some wait for others; none is refused. Throws `Unavailable` (`gateway`, `overloaded`)
+ * for a request that waits longer than 10 seconds.
  *
- * If `failures` is in observe mode, refuses and delays no request; the audit event names the
- * requests that would have been refused. Must run after `clientAddress` and before `authenticate`.
- * Does NOT count revoked tokens, missing tokens or requests for a nonce: these are not guesses.
+ * In observe mode, refuses and delays no request. Must run after `clientAddress` and before
+ * `authenticate`. Does NOT count revoked tokens, missing tokens or requests for a nonce: these are
+ * not guesses.
  *
  * @example
  * ```ts
@@ -91,14 +85,12 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
     }
   }
 
-  /** Returns the denial of a credential, or undefined if it may be checked. */
   function refusalOf(address: string, header: string): Denial | undefined {
     const retryAfterSeconds = failures.waitSeconds(address)
     if (retryAfterSeconds === undefined || isKnown(header)) return undefined
     return { code: 'rate_limited', limit: AUTHENTICATION_FAILURES_LIMIT, retryAfterSeconds }
   }
 
-  /** Creates the check of one request. */
   function checkOf(address: string, header: string): CredentialCheck {
     let running: RunningCheck | undefined
     return {
@@ -115,8 +107,7 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
               retryAfterSeconds: 1,
               shortCircuited: true,
             })
-          // Polls instead of awaiting a promise of another request: on Workers it might never
-          // settle.
+          // Polls: on Workers, a promise of another request might never settle.
           const slot = waiting.enter(Number.POSITIVE_INFINITY, nowMs)
           await sleep(pauseMs(waiting.count()))
           waiting.leave(slot)
@@ -148,8 +139,7 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
     c.set('credentialCheck', check)
     try {
       await next()
-      // Hono turns an error that a guard throws into a response, and keeps the error in `c.error`.
-      // The failure is counted before the place is freed, so that no other check starts in between.
+      // Counted before the place is freed, so that no other check starts in between.
       if (isFailure(c.error)) failures.record(address, waitUntilOf(c))
     } finally {
       check.passed()

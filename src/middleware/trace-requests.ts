@@ -15,7 +15,6 @@ import {
 } from './context.ts'
 
 export interface TraceRequestsOptions {
-  /** From `createSpanExporter`. */
   readonly exporter: SpanExporter
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
@@ -34,12 +33,9 @@ const SERVER_ERROR = 500
 /**
  * Exports a server span for each request with a sampled trace, and a span for each stage that took
  * time. The origin receives the server span as its parent. Attributes follow the OpenTelemetry
- * conventions for HTTP, but without path, query, address or subject: the route's pattern is the
- * only part of the URL. Comes after `requestId` and before `audit`, which sets the timeline of the
- * stages.
- *
- * A caller's `traceparent` with the sampled flag is honoured. The exporter bounds how many spans an
- * isolate sends.
+ * conventions for HTTP, but without path, query, address or subject. Comes after `requestId` and
+ * before `audit`, which sets the timeline of the stages. A caller's `traceparent` with the sampled
+ * flag is honoured; the exporter bounds how many spans an isolate sends.
  *
  * @example
  * ```ts

@@ -13,26 +13,23 @@ import { findingsOf, MAX_FINDINGS, pointer } from '../validators/findings.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import { type BodyVariables, bodyOf } from './context.ts'
 
+type Environment = { Variables: BodyVariables }
+
 export interface ValidateOptions extends InputSchemas {
   /** The maximum nesting of the body. Default 32. */
   readonly maxDepth?: number
 }
 
 const DEFAULT_MAX_DEPTH = 32
-type Environment = { Variables: BodyVariables }
 
-/**
- * For the whole body. These bodies are small, and a stalled upload must not hold its request
- * forever.
- */
+/** For the whole body: a stalled upload must not hold its request forever. */
 const READ_TIMEOUT_MS = 15_000
 
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
- * bytes. Refuses duplicate query parameters and member names, anything but UTF-8 JSON, and unknown
- * keys (schemas must be `z.strictObject`, or explicitly `z.looseObject`). Findings contain paths,
- * not the values found there. Does NOT check a body that has no schema. Needs `limitBody` before
- * it.
+ * bytes. Refuses duplicate query parameters and member names, and anything but UTF-8 JSON. Findings
+ * contain paths, not values. Throws a `TypeError` for a schema that drops unknown keys. Does NOT
+ * check a body that has no schema. Needs `limitBody` before it.
  *
  * @example
  * ```ts
@@ -91,10 +88,7 @@ function check(
   if (found.length > 0) errors.push(...found.slice(0, MAX_FINDINGS - errors.length))
 }
 
-/**
- * Returns query parameters by name. A duplicate is a finding, because origins differ in which value
- * they use.
- */
+/** A duplicate is a finding, because origins differ in which value they use. */
 function queryOf(c: Context, errors: InputError[]): Record<string, string> {
   const query: Record<string, string> = Object.create(null)
   const { url } = c.req
@@ -108,15 +102,8 @@ function queryOf(c: Context, errors: InputError[]): Record<string, string> {
   return query
 }
 
-/** Reads the body once, parses it as strict JSON, and keeps its bytes to forward. */
-async function readJson(
-  c: Context<{ Variables: BodyVariables }>,
-  maxDepth: number,
-): Promise<unknown> {
-  const encoding = c.req.header('Content-Encoding')
-  if (!isJsonMediaType(c.req.header('Content-Type')) || (encoding ?? 'identity') !== 'identity')
-    throw new Denied({ code: 'unsupported_media_type', expected: 'application/json' })
-  const text = await bodyTextOf(c)
+async function readJson(c: Context<Environment>, maxDepth: number): Promise<unknown> {
+  const text = await jsonTextOf(c)
   try {
     return parseStrictJson(text, { maxDepth })
   } catch (error) {
@@ -125,19 +112,30 @@ async function readJson(
   }
 }
 
+/** A compressed body. Only the origin could decode it. */
+export function isEncoded(c: Context): boolean {
+  return (c.req.header('Content-Encoding') ?? 'identity') !== 'identity'
+}
+
+/** As {@link bodyTextOf}. Also throws `Denied` for a body that is not JSON by its headers. */
+export function jsonTextOf(c: Context<Environment>): Promise<string> {
+  if (!isJsonMediaType(c.req.header('Content-Type')) || isEncoded(c))
+    throw new Denied({ code: 'unsupported_media_type', expected: 'application/json' })
+  return bodyTextOf(c)
+}
+
 /**
  * Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if they are not
  * UTF-8, or as {@link wholeOf} does.
  */
-export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Promise<string> {
+export async function bodyTextOf(c: Context<Environment>): Promise<string> {
   const startMs = Date.now()
   const bytes = await wholeOf(bodyOf(c))
   if (Date.now() - startMs > ADMITTED_FOR_MS)
     c.set('heldUpSinceMs', c.get('heldUpSinceMs') ?? startMs)
   c.set('body', bytes)
   try {
-    // ignoreBOM keeps a byte order mark, which is then invalid JSON: some origins skip it, some
-    // fail.
+    // Keeps a byte order mark, which is then invalid JSON: some origins skip it, some fail.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw new Denied({ code: 'malformed_request', check: 'body_encoding' })
@@ -145,9 +143,8 @@ export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Prom
 }
 
 /**
- * Returns all bytes of a body, which `limitBody` has bounded, within `timeoutMs` milliseconds
- * (default 15 s). Throws `Denied` (400, not 500) if the body breaks off or stalls, because the
- * client caused that.
+ * Returns all bytes of a body, which `limitBody` has bounded. Throws `Denied` if the body breaks off,
+ * or stalls for longer than `timeoutMs` in total.
  */
 export async function wholeOf(
   body: BodyVariables['body'],

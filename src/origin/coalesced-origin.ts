@@ -24,7 +24,6 @@ const MAX_HELD_BYTES = 8_388_608
 /** The result of a call for the requests that wait for it. */
 type Outcome =
   | { readonly kind: 'response'; readonly response: SharedResponse }
-  /** The origin failed. */
   | { readonly kind: 'failed'; readonly error: Unavailable }
   /** The response must not be shared: each waiting request calls the origin itself. */
   | { readonly kind: 'private' }
@@ -35,12 +34,8 @@ export interface CoalescedOriginOptions {
   readonly now?: () => number
 }
 
-/** What a request does while and after it waits for another one. */
 export interface SharingOptions {
-  /**
-   * Runs before the origin is called for a request that has waited for another one since `sinceMs`.
-   * If it throws, the origin is not called.
-   */
+  /** Runs before the origin is called for a request that has waited since `sinceMs`. May refuse. */
   readonly beforeCall?: ((sinceMs: number) => Promise<void>) | undefined
   /** Completes a shared response after the client of its first request has disconnected. */
   readonly waitUntil?: WaitUntil | undefined
@@ -54,20 +49,16 @@ export interface CoalescedOrigin extends Origin {
 /**
  * Wraps an origin so that identical requests share one call while that call is in progress.
  * Identical are GET requests with the same URL and the same forwarded headers, except ids and the
- * assertion, and therefore the same caller.
- *
- * This is not a cache. A request calls the origin again if it arrives after the response is
- * complete, or after a response has begun for which no request waited. A shared response may show
- * the state of the origin when the first of the requests was sent.
+ * assertion, and therefore the same caller. This is not a cache: a request that arrives after the
+ * response is complete, or after a response has begun for which no request waited, calls the origin.
  *
  * If the origin fails, the waiting requests receive the same failure. If the first request is
  * aborted, or ends without notice (detected after 3 s), the next one takes over. Each request calls
  * the origin itself if the response must not be shared (see {@link isShareable}), or if its body is
  * incomplete 2 s after its headers.
  *
- * `send` throws the same errors as the wrapped origin. A request waits for others for at most its
- * `timeoutMs` and those 2 s. Then it calls the origin or fails, so the total is at most twice as
- * long.
+ * `send` throws the same errors as the wrapped origin. A request waits for at most its `timeoutMs`
+ * and those 2 s, and then calls the origin or fails.
  *
  * @example
  * ```ts
@@ -90,7 +81,6 @@ export function coalescedOrigin({
     return true
   }
 
-  /** Calls the origin, and shares its response with the requests that wait for `call`. */
   async function lead(
     call: Flight<Outcome>,
     request: OriginRequest,
@@ -145,7 +135,7 @@ export function coalescedOrigin({
           try {
             await beforeCall?.(sinceMs)
           } catch (error) {
-            // Says nothing about the origin. The next waiting request takes over.
+            // No fault of the origin: the next waiting request takes over.
             flight.end(undefined)
             throw error
           }
@@ -155,7 +145,7 @@ export function coalescedOrigin({
   }
 }
 
-/** Reads the body for the waiting requests and returns the outcome. Never rejects. */
+/** Never rejects. */
 async function outcomeOf(response: Response, body: ReadableStream<Uint8Array>): Promise<Outcome> {
   try {
     const bytes = await readBody(body)

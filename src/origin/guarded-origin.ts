@@ -1,5 +1,4 @@
 /** Circuit breakers for the routes of the origin. */
-
 import { Unavailable } from '../errors.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { type CircuitBreaker, createCircuitBreaker } from '../isolate/circuit-breaker.ts'
@@ -7,7 +6,7 @@ import type { Origin, OriginRequest } from './origin.ts'
 
 export interface GuardedOriginOptions {
   readonly origin: Origin
-  /** From `createBreakers`. Default: no observer. */
+  /** Default: no observer. */
   readonly watch?: Breakers['watch'] | undefined
   /** Returns milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
@@ -16,16 +15,14 @@ export interface GuardedOriginOptions {
 }
 
 /**
- * Wraps an origin in circuit breakers, one for each `route` of the requests. Usually only one route
- * hangs. It must not block the others, and neither must a caller who can make one route fail. If
- * the whole origin is down, each route detects that itself. While a breaker is open, `send` throws
- * `Unavailable` with the fault that opened it, without a call.
+ * Wraps an origin in circuit breakers, one for each `route` of the requests: a route that hangs, or a
+ * caller who can make one route fail, must not block the others. While a breaker is open, `send`
+ * throws `Unavailable` with the fault that opened it, without a call.
  *
- * Failures are errors that `send` reports as `Unavailable`: no connection, no headers in time, or a
- * response that is not HTTP. Every response counts as a success, including a 500. If the request
- * body still streams from the client, a failure does not count, because a slow client looks like a
- * slow origin. A client that disconnects before the response does not count either. If its request
- * was the probe, the next request becomes the probe.
+ * Failures are errors that `send` reports as `Unavailable`. Every response counts as a success,
+ * including a 500. If the request body still streams from the client, a failure does not count,
+ * because a slow client looks like a slow origin. A client that disconnects does not count either.
+ * If its request was the probe, the next request becomes the probe.
  *
  * @example
  * ```ts

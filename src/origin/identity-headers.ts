@@ -5,17 +5,14 @@ import type { Principal } from '../identity/principal.ts'
 const PLAIN = /^[!-$&-~]*$/
 const NOT_PLAIN = /[^!-$&-~]+/g
 
-/**
- * Encodes a value as one word of a header. Everything but visible ASCII, and `%` itself, is
- * percent-encoded as UTF-8. `decodeURIComponent` decodes it.
- */
+/** Percent-encodes everything but visible ASCII, and `%`. `decodeURIComponent` decodes it. */
 export function headerWord(value: string): string {
   return PLAIN.test(value)
     ? value
     : value.toWellFormed().replace(NOT_PLAIN, (run) => encodeURIComponent(run))
 }
 
-/** Encodes a {@link headerWord} of a comma-separated list: split at commas, then decode. */
+/** A {@link headerWord} of a comma-separated list: split at commas, then decode. */
 const listWord = (value: string): string => headerWord(value).replaceAll(',', '%2C')
 
 /**

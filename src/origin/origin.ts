@@ -1,6 +1,4 @@
-/**
- * The origin behind the gateway: sends requests to it, with a timeout, and reports its failures.
- */
+/** The origin behind the gateway: sends requests to it, with a timeout, and reports its failures. */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
 
@@ -18,7 +16,7 @@ export interface OriginOptions {
 
 /** A request to the origin. */
 export interface OriginRequest {
-  /** The client's request: provides the method, path, query and abort signal. */
+  /** Provides the method, path, query and abort signal. */
   readonly incoming: Request
   /** Headers to send instead of the client's own, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>
@@ -26,9 +24,7 @@ export interface OriginRequest {
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Timeout for the response headers in milliseconds, including the upload. */
   readonly timeoutMs: number
-  /**
-   * Method and pattern of the route (`GET /orders/:id`). Failures are counted separately by route.
-   */
+  /** Method and pattern (`GET /orders/:id`): failures are counted by route. */
   readonly route?: string | undefined
 }
 
@@ -52,11 +48,10 @@ const BINDING_URL = 'https://origin'
  * runtime repeats a GET, HEAD or DELETE if a kept-alive connection closes without a response).
  * Requests bypass Cloudflare's cache, which does not distinguish callers.
  *
- * `send` throws `Unavailable('origin', 'timeout')` if the headers do not arrive in time. It throws
- * `'malformed'` for a status that does not exist in HTTP, and `'unreachable'` for any other
- * failure. If the body refuses to be read further with a `Denied`, that `Denied` is thrown. The
- * response body streams without a timeout. If the client disconnects, the request to the origin is
- * aborted at most about 50 ms later.
+ * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
+ * status that does not exist in HTTP, `unreachable` for any other failure. A `Denied` of the body is
+ * thrown as it is. The response body streams without a timeout. If the client disconnects, the
+ * request to the origin is aborted at most about 50 ms later.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
  * before. Throws {@link Misconfigured} for an invalid URL.
@@ -90,7 +85,6 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       }, untilWatchedMs)
       const init = {
         method: incoming.method,
-        // `fetch` converts the object to the platform's headers, only once.
         headers: objectOf(headers),
         body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
         redirect: 'manual',
@@ -121,10 +115,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
   }
 }
 
-/**
- * Returns the headers as an object, which the platform reads in one step. `Object.fromEntries`
- * costs twice as much.
- */
+/** The platform reads an object in one step. `Object.fromEntries` costs twice as much. */
 function objectOf(headers: ReadonlyMap<string, string>): Record<string, string> {
   const object: Record<string, string> = {}
   for (const [name, value] of headers) object[name] = value
@@ -134,8 +125,7 @@ function objectOf(headers: ReadonlyMap<string, string>): Record<string, string> 
 /**
  * Forwards a body that must reach the origin complete or not at all. If a JavaScript stream fails,
  * workerd ends the request normally, and the origin would treat the received part as the whole.
- * Therefore the request is aborted before the failure is passed on. The platform's own bodies do
- * not need this, and are faster without it.
+ * Therefore the request is aborted first. The platform's own bodies do not need this.
  */
 function whole(body: ReadableStream<Uint8Array>, abort: AbortController): ReadableStream {
   const reader = body.getReader()
@@ -157,10 +147,7 @@ function whole(body: ReadableStream<Uint8Array>, abort: AbortController): Readab
   )
 }
 
-/**
- * Returns scheme, authority and base path, without a trailing slash. Throws `Misconfigured` for an
- * invalid URL.
- */
+/** Returns scheme, authority and base path, without a trailing slash. */
 function baseOf(text: string): string {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol))

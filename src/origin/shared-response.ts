@@ -6,10 +6,9 @@ export const MAX_SHARED_BYTES = 262_144
 /** Maximum time between the headers of a shared response and the end of its body. */
 export const READ_TIMEOUT_MS = 2_000
 
-/** A complete body, with the content encoding of the origin. */
+/** With the content encoding of the origin. */
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** A response as data, for requests other than the one that received it. */
 export interface SharedResponse {
   readonly status: number
   readonly statusText: string
@@ -26,15 +25,10 @@ const OF_THE_REQUEST: ReadonlySet<string> = new Set([
   'x-auth-assertion',
 ])
 
-/** Reports whether a request can share a response: a GET without a body and without an upgrade. */
 export const mayShare = ({ incoming, body, headers }: OriginRequest): boolean =>
   incoming.method === 'GET' && body === null && !headers.has('upgrade')
 
-/**
- * Returns a key that is equal for identical requests of the same caller. It contains the timeout,
- * the URL and all forwarded headers, identity included, except those that identify a single
- * request.
- */
+/** Returns a key that is equal for identical requests of the same caller. */
 export function keyOf({ incoming, headers, timeoutMs }: OriginRequest): string {
   let key = `${timeoutMs} ${incoming.url}`
   // Names and values contain no line break, and equal names are in the same order.
@@ -50,11 +44,7 @@ const ENDLESS = /^(?:text\/event-stream|multipart\/x-mixed-replace)\b/i
 const NO_STORE = /(?:^|,)\s*no-store\s*(?:,|$)/i
 const ANY_VARIANT = /(?:^|,)\s*\*\s*(?:,|$)/
 
-/**
- * Reports whether a response may be shared with concurrent identical requests. It must not set a
- * cookie, forbid storage, vary on unknown input, be an upgrade, be endless, or declare more than
- * {@link MAX_SHARED_BYTES}. Error responses of the origin may be shared too.
- */
+/** Reports whether concurrent identical requests may share a response. Errors are shared too. */
 export function isShareable({ status, headers }: Response): boolean {
   return (
     status !== 101 &&
@@ -78,10 +68,7 @@ export function responseOf({ status, statusText, headers, body }: SharedResponse
   return new Response(body, { status, statusText, headers: fields, encodeBody: 'manual' })
 }
 
-/**
- * Reads a body and returns its bytes. Cancels it and returns undefined if it has more than
- * {@link MAX_SHARED_BYTES} or takes longer than {@link READ_TIMEOUT_MS}. Rejects if it fails.
- */
+/** Returns the bytes of a body. If it is too large or too slow: cancels it, and returns undefined. */
 export async function readBody(body: ReadableStream<Uint8Array>): Promise<Bytes | undefined> {
   const reader = body.getReader()
   const chunks: Uint8Array[] = []
