@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import { type AuditChange, type AuditEvent, type AuditSink, NO_TRACE_ID } from '../audit/event.ts'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
+import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
 import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './context.ts'
@@ -48,6 +49,44 @@ export const audit = ({
 }: AuditOptions): MiddlewareHandler<AuditEnvironment> => {
   const dataCentreOf = createDataCentre()
 
+  function eventOf(
+    c: Context<AuditEnvironment>,
+    timeline: Timeline,
+    status: number,
+    thrown: unknown,
+  ): AuditEvent {
+    const nowMs = now()
+    const id = newId(nowMs)
+    const principal = c.get('principal')
+    const route = c.get('route')
+    const change = c.get('change')
+    const observed = c.get('observed')
+    return {
+      id,
+      time: isoTime(nowMs),
+      requestId: c.get('requestId') ?? id,
+      traceId: c.get('trace')?.traceId ?? NO_TRACE_ID,
+      actor: {
+        issuer: principal?.issuer ?? null,
+        subject: principal?.subject ?? null,
+        client: principal?.client ?? null,
+        tenant: principal?.tenant ?? null,
+        tokenIdHash: principal?.tokenIdHash ?? null,
+      },
+      method: c.req.method,
+      route: route?.path ?? null,
+      decision: decisionOf(thrown),
+      reason: reasonOf(thrown),
+      status,
+      limits: limitsOf(route, c.get('rateLimits'), c.get('uncountedLimits')),
+      durationsMs: timeline.durations(nowMs),
+      address: c.get('clientAddress') ?? UNKNOWN_ADDRESS,
+      colo: dataCentreOf(c.req.raw),
+      ...(observed !== undefined && { observed }),
+      ...(change !== undefined && { change }),
+    }
+  }
+
   async function decide(c: Context<AuditEnvironment>, next: Next, waitUntil: WaitUntil) {
     const timeline = createTimeline(now)
     c.set('timeline', timeline)
@@ -63,12 +102,7 @@ export const audit = ({
       throw error
     } finally {
       try {
-        const nowMs = now()
-        const colo = dataCentreOf(c.req.raw)
-        sink.record(
-          eventOf(c, { id: newId(nowMs), status, thrown, timeline, nowMs, colo }),
-          waitUntil,
-        )
+        sink.record(eventOf(c, timeline, status, thrown), waitUntil)
       } catch (error) {
         console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
       }
@@ -96,46 +130,6 @@ function createDataCentre(): (request: Request) => string | null {
     const colo = request.cf?.colo
     if (typeof colo === 'string') known = colo
     return known
-  }
-}
-
-interface Decided {
-  readonly id: string
-  readonly status: number
-  readonly thrown: unknown
-  readonly timeline: Timeline
-  readonly nowMs: number
-  readonly colo: string | null
-}
-
-function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
-  const principal = c.get('principal') ?? undefined
-  const route = c.get('route')
-  const change = c.get('change')
-  const observed = c.get('observed')
-  return {
-    id: decided.id,
-    time: isoTime(decided.nowMs),
-    requestId: c.get('requestId') ?? decided.id,
-    traceId: c.get('trace')?.traceId ?? NO_TRACE_ID,
-    actor: {
-      issuer: principal?.issuer ?? null,
-      subject: principal?.subject ?? null,
-      client: principal?.client ?? null,
-      tenant: principal?.tenant ?? null,
-      tokenIdHash: principal?.tokenIdHash ?? null,
-    },
-    method: c.req.method,
-    route: route?.path ?? null,
-    decision: decisionOf(decided.thrown),
-    reason: reasonOf(decided.thrown),
-    status: decided.status,
-    limits: limitsOf(route, c.get('rateLimits'), c.get('uncountedLimits')),
-    durationsMs: decided.timeline.durations(decided.nowMs),
-    address: c.get('clientAddress') ?? 'unknown',
-    colo: decided.colo,
-    ...(observed !== undefined && { observed }),
-    ...(change !== undefined && { change }),
   }
 }
 

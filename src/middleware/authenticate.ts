@@ -4,7 +4,7 @@ import { Denied } from '../errors.ts'
 import { writeHeaders } from '../http/response-headers.ts'
 import type { Principal, TokenVerifier } from '../identity/principal.ts'
 import { bearerText, type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
-import type { DpopProof, DpopVerifier } from '../tokens/dpop.ts'
+import type { DpopVerifier } from '../tokens/dpop.ts'
 import { credentialHash, type Reference } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import { rejected } from '../tokens/rejection.ts'
@@ -86,10 +86,10 @@ export const authenticate = ({
     return kind === 'jwt' ? verifier.recall(text) : references?.recall(text)
   }
 
-  async function check(c: Context<Environment>, header: string | undefined, next: Next) {
-    if (header === undefined && dpop === 'required')
+  async function check(c: Context<Environment>, authorization: string | undefined, next: Next) {
+    if (authorization === undefined && dpop === 'required')
       throw new Denied({ code: 'missing_token', proof: true })
-    const credential = credentialOf(header, forms)
+    const credential = credentialOf(authorization, forms)
     if (dpop === 'required' && credential.scheme !== 'dpop')
       throw new Denied({ code: 'invalid_dpop_proof', check: 'required' })
     let principal = recall(credential)
@@ -97,10 +97,24 @@ export const authenticate = ({
     if (principal === undefined && (await running?.begin())) principal = recall(credential)
     if (principal === undefined && credential.kind === 'jwt')
       principal = await verifier.verify(credential.text, waitUntilOf(c))
-    const proof = credential.scheme === 'dpop' ? await proofOf(c, proofs, credential) : undefined
-    if (principal === undefined) leaveToAdmit(c, await referenceOf(credential), proof)
-    else accept(c, principal, proof)
-    // Where something is left to `admit`, that ends the check.
+    const { method, url } = c.req
+    const header = receivedHeaders(c).get('dpop')
+    const proof =
+      credential.scheme === 'dpop'
+        ? await proofs?.verify({ method, url, header, token: credential.text })
+        : undefined
+    if (principal !== undefined) {
+      const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
+      if (failed !== undefined) throw rejected(failed)
+      setPrincipal(c, principal)
+    }
+    if (principal === undefined || proof !== undefined)
+      c.set('pending', {
+        reference: principal === undefined ? await referenceOf(credential) : undefined,
+        proof,
+        identified: (resolved) => setPrincipal(c, resolved),
+      })
+    // Otherwise `admit` ends the check.
     if (c.get('pending') === undefined) running?.passed()
     await next()
     if (sendNonces && proof !== undefined && proofs !== undefined) {
@@ -122,35 +136,7 @@ export const authenticate = ({
   }
 }
 
-function accept(c: Context<Environment>, principal: Principal, proof: DpopProof | undefined): void {
-  const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
-  if (failed !== undefined) throw rejected(failed)
-  setPrincipal(c, principal)
-  if (proof !== undefined) leaveToAdmit(c, undefined, proof)
-}
-
-function leaveToAdmit(
-  c: Context<Environment>,
-  reference: Reference | undefined,
-  proof: DpopProof | undefined,
-): void {
-  c.set('pending', {
-    reference,
-    proof,
-    identified: (principal) => setPrincipal(c, principal),
-  })
-}
-
 async function referenceOf({ kind, text }: Credential): Promise<Reference> {
   if (kind === 'jwt') throw new Error('authenticate: a JWT without a principal')
   return { kind, text, hash: await credentialHash(text) }
-}
-
-async function proofOf(
-  c: Context,
-  proofs: DpopVerifier | undefined,
-  { text }: Credential,
-): Promise<DpopProof | undefined> {
-  const { method, url } = c.req
-  return proofs?.verify({ method, url, header: receivedHeaders(c).get('dpop'), token: text })
 }

@@ -12,7 +12,7 @@ import {
   type TimelineVariables,
   waitUntilOf,
 } from './context.ts'
-import { AUTHENTICATION_FAILURES_LIMIT } from './throttle.ts'
+import { AUTHENTICATION_FAILURES_LIMIT, isFailedCredential } from './throttle.ts'
 
 export interface BanOffendersOptions {
   /** From `createViolations`. */
@@ -87,17 +87,10 @@ function judge(
 }
 
 /** Whether the request was refused because of its credential, verified or throttled. */
-function isCredential(denial: Denial): boolean {
-  switch (denial.code) {
-    case 'token_rejected':
-    case 'invalid_dpop_proof':
-      return true
-    case 'rate_limited':
-      return denial.limit === AUTHENTICATION_FAILURES_LIMIT
-    default:
-      return false
-  }
-}
+const isCredential = (denial: Denial): boolean =>
+  denial.code === 'rate_limited'
+    ? denial.limit === AUTHENTICATION_FAILURES_LIMIT
+    : isFailedCredential(denial)
 
 function violationOf(
   denial: Denial,

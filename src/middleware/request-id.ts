@@ -50,27 +50,18 @@ export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
   })
 
 function continueTrace(received: ReadonlyMap<string, string>, sampleRatio: number): TraceContext {
-  const spanId = randomHex(SPAN_ID_BYTES)
   const parent = parseTraceparent(received.get('traceparent'))
-  if (parent === undefined) {
-    const traceId = randomHex(TRACE_ID_BYTES)
-    const isSampled = sampleRatio === 1 || sampleOf(traceId) < sampleRatio
-    return {
-      traceId,
-      spanId,
-      parentSpanId: undefined,
-      isSampled,
-      traceparent: `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`,
-      tracestate: undefined,
-    }
-  }
-  const tracestate = received.get('tracestate')
+  const traceId = parent?.traceId ?? randomHex(TRACE_ID_BYTES)
+  const spanId = randomHex(SPAN_ID_BYTES)
+  const isSampled = parent?.isSampled ?? (sampleRatio === 1 || sampleOf(traceId) < sampleRatio)
+  const flags = parent?.flags ?? (isSampled ? '01' : '00')
+  const tracestate = parent && received.get('tracestate')
   return {
-    traceId: parent.traceId,
+    traceId,
     spanId,
-    parentSpanId: parent.spanId,
-    isSampled: parent.isSampled,
-    traceparent: `00-${parent.traceId}-${spanId}-${parent.flags}`,
+    parentSpanId: parent?.spanId,
+    isSampled,
+    traceparent: `00-${traceId}-${spanId}-${flags}`,
     tracestate:
       tracestate !== undefined && isPassableTracestate(tracestate) ? tracestate : undefined,
   }

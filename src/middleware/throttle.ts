@@ -147,7 +147,8 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
   })
 }
 
-function isFailure(error: unknown): boolean {
-  if (!(error instanceof Denied)) return false
-  return error.denial.code === 'token_rejected' || error.denial.code === 'invalid_dpop_proof'
-}
+const isFailure = (error: unknown): boolean =>
+  error instanceof Denied && isFailedCredential(error.denial)
+
+export const isFailedCredential = ({ code }: Denial): boolean =>
+  code === 'token_rejected' || code === 'invalid_dpop_proof'

@@ -1,6 +1,7 @@
 /** Validates untrusted JSON Web Keys, and decides which signatures each key may verify. */
 import { base64url } from 'jose'
 import { ed25519Fault, isRocaModulus } from '../crypto/weak-keys.ts'
+import { converted, text } from './schema-parts.ts'
 import * as z from './zod.ts'
 
 /** Supported signature algorithms (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
@@ -36,19 +37,19 @@ const ED25519_OCTETS = 32
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
 
 /** Decodes base64url without padding. Unused bits must be 0: each value has one encoding. */
-export const octets = z.pipe(
-  z.string().check(z.regex(/^[\w-]+$/, 'base64url')),
-  z.transform((text, context) => {
-    try {
-      const bytes = base64url.decode(text)
-      if (base64url.encode(bytes) === text) return bytes
-    } catch {
-      // The length is impossible for base64url.
-    }
-    context.issues.push({ code: 'custom', message: 'base64url', input: text })
-    return z.NEVER
-  }),
+export const octets = converted(
+  z
+    .string()
+    .check(
+      z.regex(/^[\w-]+$/, { error: 'base64url', abort: true }),
+      z.refine(isCanonical, 'base64url'),
+    ),
+  base64url.decode,
 )
+
+function isCanonical(text: string): boolean {
+  return text.length % 4 !== 1 && base64url.encode(base64url.decode(text)) === text
+}
 
 const ed25519Point = octets.check(
   z.refine(({ length }) => length === ED25519_OCTETS, { error: 'length', abort: true }),
@@ -62,7 +63,7 @@ const ed25519Point = octets.check(
 const unpublished = z.optional(z.never('private'))
 
 const common = {
-  kid: z.optional(z.string().check(z.minLength(1), z.maxLength(MAX_KEY_ID_CHARS))),
+  kid: z.optional(text(MAX_KEY_ID_CHARS)),
   alg: z.optional(z.string()),
   use: z.optional(z.literal('sig')),
   key_ops: z.optional(

@@ -1,12 +1,12 @@
 /** The gateway's own signing keys, as private JWKs. */
-import { base64url } from 'jose'
 import { isPublished } from '../crypto/weak-keys.ts'
 import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
 import * as z from './zod.ts'
 
 const member = z.string('is missing').check(
   z.regex(/^[\w-]+$/, 'must be base64url'),
-  z.refine((text) => isDecodable(text), 'must be base64url'),
+  // No number of bytes has this length.
+  z.refine((text) => text.length % 4 !== 1, 'must be base64url'),
 )
 
 const wholeSeconds = z.number('must be whole seconds').check(
@@ -130,13 +130,4 @@ export function publicJwk(key: SigningJwk) {
 /** Returns the algorithms that a verifier of these keys' signatures must allow. */
 export function algorithmsOf(keys: readonly SigningJwk[]): Algorithm[] {
   return [...new Set(keys.map((key) => key.alg))]
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    base64url.decode(text)
-    return true
-  } catch {
-    return false
-  }
 }
