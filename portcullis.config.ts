@@ -3,7 +3,9 @@
  * your own API; a route that is not in the table does not exist.
  */
 import { definePolicy } from 'portcullis'
+import { authorizationServer } from 'portcullis/authorization-server'
 import { openapi } from 'portcullis/openapi'
+import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
 import { relations } from 'portcullis/relations'
 import { newOrder, orderListQuery, orderParams, reportPeriod } from './examples/orders/schemas.ts'
@@ -81,8 +83,9 @@ export default definePolicy({
   ],
   // Sessions that begin with a login at your identity provider live 30 days, however short its tokens.
   tokens: { sessionSeconds: 2_592_000 },
-  // The description of the gateway's own calls at /-/docs, and traces for OTLP_ENDPOINT.
-  features: [openapi(), otlp()],
+  // The calls of operators and of the command line, the tokens of OAuth clients, the description of
+  // these calls at /-/docs, and traces for OTLP_ENDPOINT.
+  features: [operators(), authorizationServer(), openapi(), otlp()],
   relations: relations({
     model,
     // Issuers whose subjects the tuples are about, besides the gateway itself: your identity provider.

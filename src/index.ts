@@ -82,6 +82,7 @@ export { type Authorizer, createAuthorizer } from './authorization/permissions.t
 export { Denied, Misconfigured, Unavailable } from './errors.ts'
 export { composeServices, type GatewayEnv, type Services } from './gateway/compose-services.ts'
 export { createGateway, type Gateway } from './gateway/create-gateway.ts'
+export type { AuthorizationServerRoutes, FeatureServices } from './gateway/features.ts'
 export { refuseAll } from './gateway/refuse-all.ts'
 export { createAddressList } from './http/address-list.ts'
 export type { Principal, TokenVerifier } from './identity/principal.ts'
@@ -135,7 +136,6 @@ export { type ShedLoadOptions, shedLoad } from './middleware/shed-load.ts'
 export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
 export { type TraceRequestsOptions, traceRequests } from './middleware/trace-requests.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
-export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 export {
   createSpanExporter,
@@ -219,9 +219,7 @@ export {
   type RevokedToken,
 } from './revocation/redis/revocations.ts'
 export type { RevokedBeforeKind } from './revocation/revocation.ts'
-export type { AdminOptions } from './routes/admin/stores.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
-export { type OAuthOptions, oauthRoutes } from './routes/oauth/routes.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
 export type {

@@ -1,4 +1,5 @@
 /** Worker with the gateway of the recorded run. */
+import { operators } from '../../src/features/operators.ts'
 import { composeServices, createGateway, definePolicy, type GatewayEnv } from '../../src/index.ts'
 import { BOUND_MS, LIMITS, type LimitName, ROUTES, type RouteName } from './terms.ts'
 
@@ -11,6 +12,7 @@ const limitOf = (name: LimitName) => {
 }
 
 const policy = definePolicy({
+  features: [operators()],
   roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
   limits: { leased: limitOf('leased'), strict: limitOf('strict') },
   routes: (Object.keys(ROUTES) as RouteName[]).map((name) => ({

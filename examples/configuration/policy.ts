@@ -1,6 +1,8 @@
 /** A policy with every group of fields. docs/configuration.md shows it in parts. */
 import { definePolicy } from 'portcullis'
+import { authorizationServer } from 'portcullis/authorization-server'
 import { openapi } from 'portcullis/openapi'
+import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
 import { relations } from 'portcullis/relations'
 import { signatures } from 'portcullis/signatures'
@@ -15,7 +17,7 @@ export default definePolicy({
   },
   revocation: { maxStalenessMs: 1_000 },
   maxConcurrentRequests: 500,
-  features: [openapi(), otlp()],
+  features: [operators(), authorizationServer(), openapi(), otlp()],
   // The origin reads the tenant from these: no client may send them.
   stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],
   // The origin checks this one itself.

@@ -1,5 +1,7 @@
 /** Policy of an MCP server for books: which roles may call which tools, with which arguments. */
 import { definePolicy } from 'portcullis'
+import { authorizationServer } from 'portcullis/authorization-server'
+import { operators } from 'portcullis/operators'
 import * as z from 'zod'
 
 const isbn = z.string().regex(/^\d{13}$/, 'thirteen digits')
@@ -10,6 +12,8 @@ export default definePolicy({
     librarian: ['mcp:use', 'books:*'],
     operator: ['portcullis:*'],
   },
+  // The command line needs both.
+  features: [operators(), authorizationServer()],
   limits: {
     standard: { limit: 120, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
   },

@@ -64,7 +64,6 @@ function compiled(definition: RelationsDefinition): ReturnType<RelationsFeature[
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
     ruleOf: (demand) => ruleOf(demand, subject),
     services: relationServices,
-    calls: relationCalls,
   }
   return { relations: compiledRelations }
 }
@@ -91,7 +90,7 @@ function relationServices(
     now,
   })
   const tuples = check && createRelationTuples(redis, model.types.keys())
-  return { check, checker, admin: { model, tuples, decisionPoint } }
+  return { check, checker, calls: relationCalls, admin: { model, tuples, decisionPoint } }
 }
 
 function decisionPointOf(

@@ -12,14 +12,11 @@ import type { TokenVerifier } from '../identity/principal.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { Tally } from '../isolate/tally.ts'
-import type { AuthorizationServer } from '../oauth/authorization-server.ts'
-import type { SpanTally } from '../observability/tracing/exporter.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
 import { createRedisRest, type RedisRest } from '../redis/rest.ts'
 import type { RelationChecker } from '../relations/checker.ts'
-import type { AdminOptions } from '../routes/admin/stores.ts'
 import type { ReadinessCheck } from '../routes/health.ts'
 import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion.ts'
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
@@ -27,11 +24,10 @@ import { createReferences, type References } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { type Config, parseConfig } from '../validators/environment.ts'
+import { unusedSetting } from '../validators/feature.ts'
 import { type AbuseServices, abuseServices } from './abuse.ts'
-import { adminServices } from './admin.ts'
 import { auditQueueOf, queueTakesEvents } from './audit-queue.ts'
-import { authorizationServerOf } from './authorization-server.ts'
-import { featureOf, relationsOf, type SpanServices } from './features.ts'
+import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 
 /** The environment of a Worker. `parseConfig` checks it. */
@@ -63,7 +59,7 @@ export interface GatewayEnv {
 }
 
 /** All services of the pipeline, built once for each isolate. */
-export interface Services {
+export interface Services extends FeatureServices {
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
@@ -83,16 +79,10 @@ export interface Services {
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
-  /** Undefined without signing keys. */
-  readonly authorizationServer: AuthorizationServer | undefined
-  /** Services that the operators' API uses. */
-  readonly admin: AdminOptions
   /** The circuit breakers of Redis, of each remote key set, and of each route of the origin. */
   readonly breakers: Breakers
   /** The metrics of all isolates, and who may read them. */
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
-  /** Undefined if no trace collector is configured. */
-  readonly spans: SpanServices | undefined
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -107,6 +97,7 @@ const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
  */
 export function composeServices(environment: GatewayEnv, policy: Policy): Services {
   const config = parseConfig(environment)
+  refuseUnusedSettings(config, policy)
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
   const now = Date.now
@@ -140,6 +131,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     nonceRequired: policy.tokens.dpopNonceRequired,
     now,
   })
+  const authorizer = createAuthorizer(policy.roles)
   const compiled = relationsOf(policy)
   const relations = compiled?.services(compiled, config, {
     redis,
@@ -147,41 +139,41 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     tally: metrics.memories.relations,
     now,
   })
+  const admission = createAdmission({
+    store: createUpstashAdmissionStore(redis, relations?.check),
+    references,
+    maxStalenessMs: policy.revocation.maxStalenessMs,
+    observesBans: policy.abuse.bans?.mode === 'observe',
+    tallies: metrics.memories,
+    local: metrics.local,
+    now,
+  })
   const queue = auditQueueOf(AUDIT_QUEUE, config, metrics.audit)
   const recorder =
     queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue })
+  const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
+  const forFeatures = { ...parts, relations, spanTally: metrics.spans, now }
+  const features: FeatureServices = Object.assign(
+    {},
+    ...featuresOf(policy).map((feature) => feature.services(forFeatures)),
+  )
   return {
+    ...features,
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
     verifier,
     references,
     proofs,
-    admission: createAdmission({
-      store: createUpstashAdmissionStore(redis, relations?.check),
-      references,
-      maxStalenessMs: policy.revocation.maxStalenessMs,
-      observesBans: policy.abuse.bans?.mode === 'observe',
-      tallies: metrics.memories,
-      local: metrics.local,
-      now,
-    }),
+    admission,
     relations: relations?.checker,
-    authorizer: createAuthorizer(policy.roles),
+    authorizer,
     abuse: abuseServices(policy.abuse, redisBehindResponses, now),
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     origin: guardedOrigin({ origin: createOrigin(originOf(environment, config)), watch, now }),
     assertions: assertionsOf(config, now),
-    authorizationServer: authorizationServerOf(config, policy, { redis, verifier, proofs, now }),
-    admin: adminServices(config, policy, {
-      rest: redis,
-      auditDb,
-      relations: relations?.admin,
-      now,
-    }),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
-    spans: spansOf(config, policy, metrics.spans, now),
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
@@ -191,19 +183,14 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
   }
 }
 
-/** Returns undefined if no collector is configured. */
-function spansOf(
-  { traces }: Config,
-  policy: Policy,
-  tally: SpanTally,
-  now: () => number,
-): SpanServices | undefined {
-  if (traces === undefined) return undefined
-  const feature = featureOf(policy, 'otlp')
-  if (feature !== undefined) return feature.spans(traces, tally, now)
-  throw new Misconfigured('The environment', [
-    "OTLP_ENDPOINT: needs otlp() in the policy's features; import { otlp } from 'portcullis/otlp'",
-  ])
+/** Throws `Misconfigured` if a variable is set for a feature that the policy does not import. */
+function refuseUnusedSettings({ clients, traces }: Config, { features }: Policy): void {
+  const [client] = clients
+  const mistakes = [
+    ...unusedSetting('CLIENTS', client, ['authorizationServer'], features),
+    ...unusedSetting('OTLP_ENDPOINT', traces, ['otlp'], features),
+  ]
+  if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }
 
 /** Returns the tally of the cache that the attack signatures of all routes share. */

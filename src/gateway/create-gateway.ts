@@ -30,14 +30,11 @@ import { coalescedOrigin } from '../origin/coalesced-origin.ts'
 import { lookAlikesOf } from '../policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import type { RelationChecker } from '../relations/checker.ts'
-import { adminCalls } from '../routes/admin/calls.ts'
 import { healthRoutes } from '../routes/health.ts'
 import { metricsCall } from '../routes/metrics.ts'
-import { oauthRoutes } from '../routes/oauth/routes.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
-import { featureOf, relationsOf } from './features.ts'
 
 export type Gateway = Hono<{ Variables: GatewayVariables }>
 
@@ -47,29 +44,25 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
   const { verifier, references, proofs, admission, authorizer, auditSink, origin } = services
-  const { assertions, authorizationServer: server, relations: checker } = services
+  const { assertions, relations: checker, publicUrl } = services
+  const { operatorCalls = [], authorizationServer, description, spans } = services
   const { failures, violations } = services.abuse
   const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
-  const onError = problemHandler({ publicUrl: services.publicUrl })
+  const onError = problemHandler({ publicUrl })
   app.onError(onError)
 
-  const { spans } = services
   const traced = spans === undefined ? [] : [spans.trace]
   app.use(inOrder([requestId(spans), drainOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
-  const operatorAgain = createReadmission({ admission, strict: true })
-  const relations = relationsOf(policy)
-  const groups = relations === undefined ? [] : [relations.calls]
-  const calls = [
-    ...adminCalls(services.admin, policy.limits, operatorAgain, groups),
-    metricsCall({ ...services.metrics, now: services.now }),
-  ]
-  const operations = calls.map(({ operation }) => operation)
-  const described = { publicUrl: services.publicUrl, issuesTokens: server !== undefined }
-  const description = featureOf(policy, 'openapi')?.routes({ ...described, operations })
-  if (description !== undefined) app.route('/-', description)
-  app.route('/.well-known', wellKnownRoutes({ ...services, ...described }))
+  app.route('/.well-known', wellKnownRoutes(services))
+  if (authorizationServer !== undefined) app.route('/.well-known', authorizationServer.metadata)
+  const calls = [...operatorCalls, metricsCall({ ...services.metrics, now: services.now })]
+  if (description !== undefined) {
+    const operations = calls.map(({ operation }) => operation)
+    const issuesTokens = authorizationServer !== undefined
+    app.route('/-', description({ publicUrl, issuesTokens, operations }))
+  }
 
   const { maxConcurrentRequests, stripHeaders, keepHeaders } = policy
   const hygiene = [
@@ -80,9 +73,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     stage('clientAddress', clientAddress()),
   ]
   app.use(inOrder(hygiene, onError))
-  if (server !== undefined) {
-    app.route('/', oauthRoutes({ server, proofs, sendNonces }))
-  }
+  if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,

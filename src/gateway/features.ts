@@ -1,22 +1,66 @@
-/** What the features in a policy's list `features` do for the gateway. */
+/** What the opt-in features of a policy do for the gateway. */
 import type { Hono, MiddlewareHandler } from 'hono'
+import type { Admission } from '../admission/admission.ts'
+import type { Authorizer } from '../authorization/permissions.ts'
+import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
+import type { GatewayVariables } from '../middleware/context.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { PolicyRelations } from '../policy/relations.ts'
 import type { RedisRest } from '../redis/rest.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
+import type { AdminCall } from '../routes/admin/call.ts'
 import type { CallGroup } from '../routes/admin/calls.ts'
 import type { AdminRelations } from '../routes/admin/stores.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
-import type { Config, TracesConfig } from '../validators/environment.ts'
-import type { Feature } from '../validators/feature.ts'
+import type { DpopVerifier } from '../tokens/dpop.ts'
+import type { Config } from '../validators/environment.ts'
+import type { ListedFeature } from '../validators/feature.ts'
 
-export interface OpenApiFeature extends Feature<'openapi'> {
-  /** Creates the routes below `/-` that describe the gateway's own calls. */
-  routes(options: OpenApiOptions): Hono
+/** A feature of the policy's list `features`, as its function creates it. */
+export interface GatewayFeature extends ListedFeature {
+  /** Creates the services of the feature, once for each isolate. */
+  services(parts: FeatureParts): FeatureServices
+}
+
+/** What a feature creates its services from. */
+export interface FeatureParts {
+  readonly config: Config
+  readonly policy: Policy
+  readonly redis: RedisRest
+  /** Undefined: the audit trail cannot be queried. */
+  readonly auditDb: D1Database | undefined
+  readonly verifier: TokenVerifier
+  readonly proofs: DpopVerifier
+  readonly admission: Admission
+  readonly authorizer: Authorizer
+  /** Undefined if the policy has no relations. */
+  readonly relations: RelationServices | undefined
+  readonly spanTally: SpanTally
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** What features add to the gateway. Each member comes from one feature, and is absent without it. */
+export interface FeatureServices {
+  /** From `operators()`: calls behind the guards of a route. */
+  readonly operatorCalls?: readonly AdminCall[]
+  /** From `authorizationServer()`; absent also without signing keys. */
+  readonly authorizationServer?: AuthorizationServerRoutes
+  /** From `openapi()`: creates the routes below `/-` that describe the gateway's own calls. */
+  readonly description?: (described: OpenApiOptions) => Hono
+  /** From `otlp()`; absent also without a trace collector. */
+  readonly spans?: SpanServices
+}
+
+export interface AuthorizationServerRoutes {
+  /** Its metadata, below `/.well-known`. */
+  readonly metadata: Hono
+  /** Its endpoints. They come after `audit` and `clientAddress`, and authenticate clients themselves. */
+  readonly endpoints: Hono<{ Variables: GatewayVariables }>
 }
 
 export interface SpanServices {
@@ -26,9 +70,10 @@ export interface SpanServices {
   readonly trace: MiddlewareHandler
 }
 
-export interface OtlpFeature extends Feature<'otlp'> {
-  /** Creates the export of spans. `now` is in milliseconds since the epoch. */
-  spans(config: TracesConfig, tally: SpanTally, now: () => number): SpanServices
+/** Returns the features of the policy's list `features`. */
+export function featuresOf({ features }: Pick<Policy, 'features'>): readonly GatewayFeature[] {
+  // Only the function of a feature creates an object with its name.
+  return features as readonly GatewayFeature[]
 }
 
 export interface RelationParts {
@@ -47,7 +92,8 @@ export interface RelationServices {
   readonly check: RelationCheck | undefined
   /** Decides relations for `admit` and `authorize`. */
   readonly checker: RelationChecker
-  /** What the calls about relations use. */
+  /** The operators' calls about relations, and what they use. */
+  readonly calls: CallGroup
   readonly admin: AdminRelations
 }
 
@@ -58,8 +104,6 @@ export interface GatewayRelations extends PolicyRelations {
     config: Pick<Config, 'decisionPoints' | 'issuers' | 'publicUrl'>,
     parts: RelationParts,
   ): RelationServices
-  /** The operators' calls about relations. */
-  readonly calls: CallGroup
 }
 
 /** Returns the relations of the policy, or undefined if it has none. */
@@ -68,19 +112,4 @@ export function relationsOf({
 }: Pick<Policy, 'relations'>): GatewayRelations | undefined {
   // Only relations() creates compiled relations.
   return relations as GatewayRelations | undefined
-}
-
-/** The port of each feature, by its name. */
-interface Ports {
-  readonly openapi: OpenApiFeature
-  readonly otlp: OtlpFeature
-}
-
-/** Returns a feature of the policy, or undefined if the policy does not import it. */
-export function featureOf<Name extends keyof Ports>(
-  { features }: Pick<Policy, 'features'>,
-  name: Name,
-): Ports[Name] | undefined {
-  // The only function that creates an object of this name returns this port.
-  return features.find(({ feature }) => feature === name) as Ports[Name] | undefined
 }

@@ -1,5 +1,14 @@
-/** Sets headers of a response that may be immutable because it comes from `fetch`. */
+/** Headers of responses: of public documents, and of responses that may be immutable. */
 import type { Context } from 'hono'
+
+/**
+ * Headers of public documents: cacheable for five minutes, which is shorter than the time for which
+ * a new signing key is published before it signs.
+ */
+export const CACHEABLE = {
+  'Cache-Control': 'public, max-age=300',
+  'X-Content-Type-Options': 'nosniff',
+} as const
 
 /** Calls `write` with the headers of the response, and again with those of a copy if it throws. */
 export function writeHeaders(c: Context, write: (headers: Headers) => void): void {

@@ -8,8 +8,9 @@ import type { Principal } from '../identity/principal.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
 import type { TokensDefinition } from '../oauth/tokens-definition.ts'
 import type { RelationDemand } from '../relations/definition.ts'
+import type { ListedFeature } from '../validators/feature.ts'
 import type { Mode } from '../validators/mode.ts'
-import type { Method, PolicyFeature } from '../validators/policy.ts'
+import type { Method } from '../validators/policy.ts'
 import type { RelationsFeature } from './relations.ts'
 
 /** The input of a custom key function of a limit. */
@@ -133,7 +134,10 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
   readonly limits: Readonly<Record<LimitName, LimitDefinition>>
   readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
-  /** The gateway's own tokens. Every field has a default. */
+  /**
+   * The gateway's own tokens. Every field has a default. Fields about issued tokens need
+   * `authorizationServer()`.
+   */
   readonly tokens?: TokensDefinition
   /** Protection against repeated violations. Every field has a default. */
   readonly abuse?: AbuseDefinition
@@ -160,10 +164,11 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
    */
   readonly keepHeaders?: readonly string[]
   /**
-   * Opt-in features without a field of their own: `openapi()` from `portcullis/openapi` and `otlp()`
-   * from `portcullis/otlp`. Default none.
+   * Opt-in features without a field of their own: `operators()` from `portcullis/operators`,
+   * `authorizationServer()` from `portcullis/authorization-server`, `openapi()` from
+   * `portcullis/openapi` and `otlp()` from `portcullis/otlp`. Default none.
    */
-  readonly features?: readonly PolicyFeature[]
+  readonly features?: readonly ListedFeature[]
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
 }

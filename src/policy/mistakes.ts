@@ -1,10 +1,17 @@
 /** Finds contradictions between the parts of a policy. */
 
 import { parametersOf, shadows } from '../http/path-pattern.ts'
+import { unusedSetting } from '../validators/feature.ts'
 import { requiresPermission } from '../validators/inspect.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
-import type { LimitDefinition, RevocationDefinition, RouteDefinition } from './definition.ts'
+import type {
+  LimitDefinition,
+  PolicyDefinition,
+  RevocationDefinition,
+  RouteDefinition,
+} from './definition.ts'
 import type { PolicyRelations } from './relations.ts'
+import { OPERATORS_LIMIT } from './route.ts'
 
 /** Yields a mistake for each limit with a lease that can never be spent. */
 export function* mistakesInLeases(
@@ -16,6 +23,25 @@ export function* mistakesInLeases(
     if (lease !== undefined)
       yield `limits.${name}.lease: requires revocation.maxStalenessMs above 0; without it, every request calls Redis`
   }
+}
+
+/** Yields a mistake for each setting of a feature that is missing in the list `features`. */
+export function* mistakesInFeatures({
+  tokens = {},
+  limits,
+  routes,
+  features = [],
+}: PolicyDefinition<string, string>): Generator<string> {
+  // Operators mint access tokens, and their revocations must outlast the longest session.
+  for (const field of ['accessTokenSeconds', 'sessionSeconds'] as const) {
+    const usedBy = ['authorizationServer', 'operators'] as const
+    yield* unusedSetting(`tokens.${field}`, tokens[field], usedBy, features)
+  }
+  for (const field of ['exchangeLimits', 'refreshGraceSeconds'] as const)
+    yield* unusedSetting(`tokens.${field}`, tokens[field], ['authorizationServer'], features)
+  const isForRoutes = routes.some((route) => route.limits?.includes(OPERATORS_LIMIT))
+  if (!isForRoutes && Object.hasOwn(limits, OPERATORS_LIMIT))
+    yield* unusedSetting(`limits.${OPERATORS_LIMIT}`, true, ['operators'], features)
 }
 
 /** Yields the mistakes of the route table. Each message begins with its route. */

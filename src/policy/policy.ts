@@ -3,7 +3,8 @@ import { toDotPath } from 'zod/v4/core'
 import { type Abuse, abuseOf } from '../abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
-import { type Method, type PolicyFeature, policySchema } from '../validators/policy.ts'
+import type { ListedFeature } from '../validators/feature.ts'
+import { type Method, policySchema } from '../validators/policy.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
 import type {
   LimitDefinition,
@@ -13,7 +14,7 @@ import type {
   RouteDefinition,
 } from './definition.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
-import { mistakesInLeases, mistakesInTable } from './mistakes.ts'
+import { mistakesInFeatures, mistakesInLeases, mistakesInTable } from './mistakes.ts'
 import type { PolicyRelations } from './relations.ts'
 import type { PolicyLimit, PolicyRoute } from './route.ts'
 
@@ -35,7 +36,7 @@ export interface Policy {
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
   /** Opt-in features without a field of their own. */
-  readonly features: readonly PolicyFeature[]
+  readonly features: readonly ListedFeature[]
   readonly maxConcurrentRequests: number
 }
 
@@ -82,6 +83,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   const mistakes = [
     ...mistakesInTable(definition.routes, limits, relations),
     ...mistakesInLeases(limits, revocation),
+    ...mistakesInFeatures(definition),
     ...(definition.tenantIssuers !== undefined && relations?.issuers !== undefined
       ? ['tenantIssuers: cannot be combined with relations.issuers; remove one of them']
       : []),

@@ -12,6 +12,9 @@ export interface PolicyLimit extends LimitRule {
   readonly by: LimitBy
 }
 
+/** A limit of this name counts the calls of operators. */
+export const OPERATORS_LIMIT = 'operators'
+
 /** A checked row of the route table with its defaults. */
 export interface PolicyRoute {
   readonly method: Method

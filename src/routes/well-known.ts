@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
-import { authorizationServerMetadata } from '../oauth/metadata.ts'
+import { CACHEABLE } from '../http/response-headers.ts'
 
 export interface WellKnownOptions {
   /** The resource identifier (RFC 9728 section 1.2). */
@@ -12,35 +12,15 @@ export interface WellKnownOptions {
   readonly issuers: readonly string[]
   /** Returns the public keys that verify the gateway's signatures at this moment. */
   readonly publicKeys: () => JSONWebKeySet
-  /** Whether the gateway issues tokens itself. Default false. */
-  readonly issuesTokens?: boolean
 }
 
-/** Shorter than the time for which a new key is published before it signs. */
-const MAX_AGE_SECONDS = 300
-
 /**
- * Creates `GET /jwks.json` (RFC 7517), `GET /oauth-protected-resource` (RFC 9728) and, if the
- * gateway issues tokens, `GET /oauth-authorization-server` (RFC 8414). All are cacheable for five
- * minutes, with an ETag.
+ * Creates `GET /jwks.json` (RFC 7517) and `GET /oauth-protected-resource` (RFC 9728). Both are
+ * cacheable for five minutes, with an ETag.
  */
-export function wellKnownRoutes({
-  publicUrl,
-  issuers,
-  publicKeys,
-  issuesTokens = false,
-}: WellKnownOptions): Hono {
-  const headers = {
-    'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
-    'X-Content-Type-Options': 'nosniff',
-  }
-  const app = new Hono()
-  if (issuesTokens) {
-    const metadata = authorizationServerMetadata(publicUrl)
-    app.get('/oauth-authorization-server', etag(), (c) => c.json(metadata, 200, headers))
-  }
-  return app
-    .get('/jwks.json', etag(), (c) => c.json(publicKeys(), 200, headers))
+export function wellKnownRoutes({ publicUrl, issuers, publicKeys }: WellKnownOptions): Hono {
+  return new Hono()
+    .get('/jwks.json', etag(), (c) => c.json(publicKeys(), 200, CACHEABLE))
     .get('/oauth-protected-resource', etag(), (c) =>
       c.json(
         {
@@ -53,7 +33,7 @@ export function wellKnownRoutes({
           dpop_bound_access_tokens_required: false,
         },
         200,
-        headers,
+        CACHEABLE,
       ),
     )
 }

@@ -1,4 +1,4 @@
-/** Schema of the opt-in features that a policy imports. */
+/** The opt-in features that a policy imports. */
 import * as z from './zod.ts'
 
 /**
@@ -18,3 +18,36 @@ export const featureSchema = <Name extends string>(name: Name) =>
     error: `must be the result of ${name}(); import { ${name} } from 'portcullis/${name}'`,
     abort: true,
   })
+
+/** The modules of the features in the policy's list `features`, by the name of their function. */
+const LISTED = {
+  operators: 'portcullis/operators',
+  authorizationServer: 'portcullis/authorization-server',
+  openapi: 'portcullis/openapi',
+  otlp: 'portcullis/otlp',
+} as const
+
+/** A feature of the policy's list `features`. */
+export type ListedFeature = Feature<keyof typeof LISTED>
+
+export const listedFeature = z.custom<ListedFeature>(
+  (value) => Object.hasOwn(LISTED, (value as ListedFeature | null)?.feature ?? ''),
+  `must be the result of ${Object.entries(LISTED)
+    .map(([name, module]) => `${name}() from '${module}'`)
+    .join(' or ')}`,
+)
+
+/**
+ * Yields a mistake if a setting has a value, but the policy has none of the features that use it.
+ */
+export function* unusedSetting(
+  setting: string,
+  value: unknown,
+  usedBy: readonly ListedFeature['feature'][],
+  features: readonly ListedFeature[],
+): Generator<string> {
+  if (value === undefined || features.some(({ feature }) => usedBy.includes(feature))) return
+  const calls = usedBy.map((name) => `${name}()`)
+  const imports = usedBy.map((name) => `import { ${name} } from '${LISTED[name]}'`)
+  yield `${setting}: needs ${calls.join(' or ')} in the policy's features; ${imports.join(' or ')}`
+}

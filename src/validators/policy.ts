@@ -3,7 +3,7 @@ import { isPathPattern } from '../http/path-pattern.ts'
 import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
-import { type Feature, featureSchema } from './feature.ts'
+import { featureSchema, listedFeature } from './feature.ts'
 import { inspectSchema } from './inspect.ts'
 import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
@@ -107,16 +107,6 @@ const routeSchema = z
       error: 'dpop cannot be combined with anonymous, because anonymous callers have no token',
     }),
   )
-
-/** Features of the list `features`, each exported by the module of its name. */
-const LISTED = ['openapi', 'otlp'] as const
-/** An opt-in feature without a field of its own. */
-export type PolicyFeature = Feature<(typeof LISTED)[number]>
-
-const listedFeature = z.custom<PolicyFeature>(
-  (value) => LISTED.some((name) => name === (value as PolicyFeature | null)?.feature),
-  `must be the result of ${LISTED.map((name) => `${name}() from 'portcullis/${name}'`).join(' or ')}`,
-)
 
 /** A longer time would make revocations ineffective. */
 const MAX_STALENESS_MS = 60_000

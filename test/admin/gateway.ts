@@ -4,7 +4,9 @@
 
 import { expect } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { openapi } from '../../src/features/openapi.ts'
+import { operators } from '../../src/features/operators.ts'
 import { otlp } from '../../src/features/otlp.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
@@ -40,7 +42,7 @@ export const policyOf = (
   definePolicy({
     abuse: { exempt: [ADDRESS] },
     tokens: { sessionSeconds: 2_592_000 },
-    features: [openapi(), otlp()],
+    features: [operators(), authorizationServer(), openapi(), otlp()],
     roles: {
       reader: ['orders:read'],
       operator: ['portcullis:*'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operators } from '../../src/features/operators.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
@@ -40,6 +41,7 @@ test('the list shows the key, the cost of a request and the lease of each limit'
   const other = definePolicy({
     roles: { operator: ['portcullis:*'] },
     revocation: { maxStalenessMs: 1_000 },
+    features: [operators()],
     limits: {
       ahead: { ...ten, cost: 2, lease: { max: 8, ttlMs: 200 } },
       approximate: { ...ten, engine: upstash() },

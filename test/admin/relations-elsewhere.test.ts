@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { authzen } from '../../src/features/authzen.ts'
 import { openfga } from '../../src/features/openfga.ts'
+import { operators } from '../../src/features/operators.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
@@ -39,6 +40,7 @@ describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (autho
     const policy = definePolicy({
       roles: { operator: ['portcullis:*'] },
       limits: {},
+      features: [operators()],
       relations: relations({ model: MODEL, issuers: [ISSUER], authority: EXTERNAL[authority] }),
       routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     })

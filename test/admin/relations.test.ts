@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { operators } from '../../src/features/operators.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { type GatewayRelations, relationsOf } from '../../src/gateway/features.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { encodeConsistency } from '../../src/relations/consistency.ts'
@@ -107,19 +110,21 @@ describe('tuples', () => {
     for (const { url } of [hanging, failing, refusing]) {
       // The operator is admitted; only the tuples are out of reach.
       const rest = createRedisRest({ url, token: 'none' })
-      const services = composeServices(gateway.env, policy)
-      const { relations } = services.admin
-      const app = createGateway(
-        {
-          ...services,
-          auditSink: { record: (event) => void changes.push(event.change) },
-          admin: {
-            ...services.admin,
-            relations: relations && { ...relations, tuples: createRelationTuples(rest, []) },
-          },
+      const relations = relationsOf(policy)
+      if (relations === undefined) throw new Error('the policy has no relations')
+      const unreachable: GatewayRelations = {
+        ...relations,
+        services(...parts) {
+          const services = relations.services(...parts)
+          return {
+            ...services,
+            admin: { ...services.admin, tuples: createRelationTuples(rest, []) },
+          }
         },
-        policy,
-      )
+      }
+      const services = composeServices(gateway.env, { ...policy, relations: unreachable })
+      const auditSink = { record: (event: AuditEvent) => void changes.push(event.change) }
+      const app = createGateway({ ...services, auditSink }, policy)
       const request = { method: 'POST', headers, body }
       expect((await app.request(`${PUBLIC_URL}/-/admin/relations`, request)).status).toBe(503)
     }
@@ -462,6 +467,7 @@ test('without relations in the policy these calls do not exist, and nothing is w
   const without = definePolicy({
     roles: { operator: ['portcullis:*'] },
     limits: {},
+    features: [operators()],
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
   })
   const app = createGateway(composeServices(gateway.env, without), without)

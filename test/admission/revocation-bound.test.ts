@@ -8,6 +8,7 @@ import { banOf } from '../../src/abuse/ban.ts'
 import { createKeyCache } from '../../src/admission/keys.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { operators } from '../../src/features/operators.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocationFeed, type FeedMark } from '../../src/revocation/feed.ts'
@@ -167,6 +168,7 @@ test("an operator's token is revoked at once, whatever bound the policy has", as
     limits: {},
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     revocation: { maxStalenessMs: 60_000 },
+    features: [operators()],
   })
   const { send } = wholeGateway({ redis, originUrl: origin.url, key, policy })
   const operator = await newCallerOf(key, ['reader', 'operator'])

@@ -1,7 +1,10 @@
 /** A policy with rules that only observe and refuse nothing. */
 import { definePolicy } from 'portcullis'
+import { authorizationServer } from 'portcullis/authorization-server'
+import { operators } from 'portcullis/operators'
 
 export default definePolicy({
+  features: [operators(), authorizationServer()],
   roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
   limits: {
     watched: {

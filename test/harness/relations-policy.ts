@@ -2,10 +2,13 @@
  * A policy with orders that require a relation, from a user's own tuples, without cached decisions.
  */
 import { definePolicy } from 'portcullis'
+import { authorizationServer } from 'portcullis/authorization-server'
+import { operators } from 'portcullis/operators'
 import { relations } from 'portcullis/relations'
 import model from '../../portcullis.model.json' with { type: 'json' }
 
 export default definePolicy({
+  features: [operators(), authorizationServer()],
   roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
   limits: {
     standard: { limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },

@@ -1,5 +1,6 @@
 /** Limits of token exchanges over several isolates at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { DEFAULT_TOKENS, tokensOf } from '../../src/oauth/tokens-definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import {
@@ -174,6 +175,7 @@ describe('exchangeLimits in a policy', () => {
       roles: {},
       limits: {},
       routes: [{ method: 'GET', path: '/a', permission: 'a:b' }],
+      features: [authorizationServer()],
       tokens: { exchangeLimits },
     })
 

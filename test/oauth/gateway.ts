@@ -2,6 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { authorizationServer } from '../../src/features/authorization-server.ts'
+import { operators } from '../../src/features/operators.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import type { NewClient } from '../../src/oauth/client.ts'
@@ -97,6 +99,7 @@ export async function startGateway(options: GatewayOptions = {}) {
       operator: ['portcullis:*'],
     },
     limits: {},
+    features: [operators(), authorizationServer()],
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     tokens: {
       dpopNonceRequired: options.nonceRequired ?? false,

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { authorizationServer } from '../../src/features/authorization-server.ts'
 import {
   admit,
   audit,
@@ -11,7 +12,6 @@ import {
   credentialHash,
   definePolicy,
   type GatewayVariables,
-  oauthRoutes,
   problemHandler,
   requestId,
   sanitizeHeaders,
@@ -33,6 +33,7 @@ beforeAll(async () => {
   const policy = definePolicy({
     roles: { reader: ['orders:read'] },
     limits: {},
+    features: [authorizationServer()],
     routes: [{ method: 'GET', path: '/mine', permission: 'orders:read' }],
   })
   const services = composeServices(
@@ -54,13 +55,12 @@ beforeAll(async () => {
     policy,
   )
   const { verifier, references, proofs, admission, publicUrl } = services
-  const { authorizationServer: server } = services
-  if (server === undefined) throw new Error('the policy has no authorization server')
   app = new Hono<{ Variables: GatewayVariables }>()
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))
   app.use(sanitizeHeaders(), clientAddress())
-  app.route('/', oauthRoutes({ server, proofs, sendNonces: false }))
+  if (services.authorizationServer === undefined) throw new Error('no authorization server')
+  app.route('/', services.authorizationServer.endpoints)
   app.get('/mine', authenticate({ verifier, references, proofs }), admit({ admission }), (c) => {
     handled += 1
     return c.json({ subject: callerOf(c)?.subject })

@@ -1,6 +1,9 @@
 /** Opt-in features: what a policy does not import is absent, and a setting of it is a mistake. */
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { openapi } from '../../src/features/openapi.ts'
+import { operators } from '../../src/features/operators.ts'
 import { otlp } from '../../src/features/otlp.ts'
 import {
   composeServices,
@@ -26,15 +29,119 @@ const policyWith = (fields: Partial<PolicyDefinition<string, string>>): Policy =
     ...fields,
   })
 
-const gatewayWith = (policy: Policy) => createGateway(composeServices(environment, policy), policy)
+const gatewayWith = (policy: Policy, env = environment) =>
+  createGateway(composeServices(env, policy), policy)
+
+/** Returns the status of a request to a gateway, which has no Redis. */
+async function statusOf(policy: Policy, path: string, init: RequestInit = {}, env = environment) {
+  const request = new Request(`https://gateway.test${path}`, init)
+  request.headers.set('CF-Connecting-IP', '192.0.2.1')
+  return (await gatewayWith(policy, env).request(request)).status
+}
+
+const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+const signingJwk = { ...key.export({ format: 'jwk' }), kid: 'k', alg: 'ES256' }
+const signing = { ...environment, SIGNING_KEYS: JSON.stringify({ keys: [signingJwk] }) }
 
 describe('the description of the API', () => {
   test.each(['/-/openapi.json', '/-/docs'])('%s exists only with openapi()', async (path) => {
-    const address = { headers: { 'CF-Connecting-IP': '192.0.2.1' } }
-    const statusOf = async (policy: Policy) =>
-      (await gatewayWith(policy).request(`https://gateway.test${path}`, address)).status
-    expect(await statusOf(policyWith({}))).toBe(404)
-    expect(await statusOf(policyWith({ features: [openapi()] }))).toBe(200)
+    expect(await statusOf(policyWith({}), path)).toBe(404)
+    expect(await statusOf(policyWith({ features: [openapi()] }), path)).toBe(200)
+  })
+})
+
+describe("the operators' API", () => {
+  test.each([
+    ['GET', '/-/admin/keys'],
+    ['POST', '/-/admin/clients'],
+    ['DELETE', '/-/admin/bans/0190f8a0-7c3a-7000-8000-000000000001'],
+  ])('%s %s exists only with operators()', async (method, path) => {
+    expect(await statusOf(policyWith({}), path, { method })).toBe(404)
+    expect(await statusOf(policyWith({ features: [operators()] }), path, { method })).toBe(401)
+  })
+
+  test('a limit for operators without operators() is a mistake, unless a route uses it', () => {
+    const limits = {
+      operators: { limit: 1, windowSeconds: 1, by: 'address', onUnavailable: 'deny' },
+    } as const
+    expect(() => policyWith({ limits })).toThrow(
+      "limits.operators: needs operators() in the policy's features; import { operators } from 'portcullis/operators'",
+    )
+    policyWith({ limits, features: [operators()] })
+    policyWith({
+      limits,
+      routes: [{ method: 'GET', path: '/a', anonymous: true, limits: ['operators'] }],
+    })
+  })
+})
+
+describe('the authorization server', () => {
+  const METADATA = '/.well-known/oauth-authorization-server'
+  const form = (path: string) => ({
+    path,
+    init: { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } },
+  })
+  const withServer = policyWith({ features: [authorizationServer()] })
+
+  test.each([
+    { path: METADATA, init: {}, status: 200 },
+    { ...form('/oauth/token'), status: 401 },
+    { ...form('/oauth/revoke'), status: 401 },
+    { ...form('/oauth/introspect'), status: 401 },
+  ])(
+    '$path exists only with authorizationServer() and SIGNING_KEYS',
+    async ({ path, init, status }) => {
+      expect(await statusOf(policyWith({}), path, init, signing)).toBe(404)
+      expect(await statusOf(withServer, path, init)).toBe(404)
+      expect(await statusOf(withServer, path, init, signing)).toBe(status)
+    },
+  )
+
+  test('CLIENTS without authorizationServer() is a mistake that names the import', () => {
+    const CLIENTS = JSON.stringify([
+      {
+        id: '0190f8a0-7c3a-7000-8000-000000000001',
+        grants: ['client_credentials'],
+        secretSha256: 'A'.repeat(43),
+      },
+    ])
+    const env = { ...signing, CLIENTS }
+    expect(() => composeServices(env, policyWith({ features: [operators()] }))).toThrow(
+      "CLIENTS: needs authorizationServer() in the policy's features; " +
+        "import { authorizationServer } from 'portcullis/authorization-server'",
+    )
+    composeServices(env, withServer)
+  })
+
+  test('SIGNING_KEYS alone signs assertions for the origin, and the keys are published', async () => {
+    const policy = policyWith({})
+    expect(composeServices(signing, policy).assertions).toBeDefined()
+    expect(await statusOf(policy, '/.well-known/jwks.json', {}, signing)).toBe(200)
+  })
+
+  const EITHER =
+    "needs authorizationServer() or operators() in the policy's features; import " +
+    "{ authorizationServer } from 'portcullis/authorization-server' or import { operators } from " +
+    "'portcullis/operators'"
+  const SERVER =
+    "needs authorizationServer() in the policy's features; import { authorizationServer } from " +
+    "'portcullis/authorization-server'"
+  test.each([
+    ['accessTokenSeconds', 600, EITHER],
+    ['sessionSeconds', 86_400, EITHER],
+    ['refreshGraceSeconds', 5, SERVER],
+    ['exchangeLimits', {}, SERVER],
+  ])('tokens.%s without a feature that uses it is a mistake', (field, value, message) => {
+    const tokens = { [field]: value }
+    expect(() => policyWith({ tokens })).toThrow(`tokens.${field}: ${message}`)
+    policyWith({ tokens, features: [authorizationServer()] })
+    const withOperators = () => policyWith({ tokens, features: [operators()] })
+    if (message === EITHER) withOperators()
+    else expect(withOperators).toThrow(`tokens.${field}: ${message}`)
+  })
+
+  test('tokens.dpopNonceRequired needs no feature, because routes require nonces, too', () => {
+    expect(policyWith({ tokens: { dpopNonceRequired: true } }).tokens.dpopNonceRequired).toBe(true)
   })
 })
 
@@ -57,6 +164,6 @@ describe('the export of traces', () => {
 test('a list of features accepts only what a function of a feature returned', () => {
   for (const wrong of ['openapi', openapi, {}, null, { feature: 'leases' }])
     expect(() => policyWith({ features: [wrong as never] })).toThrow(
-      "features[0]: must be the result of openapi() from 'portcullis/openapi'",
+      "features[0]: must be the result of operators() from 'portcullis/operators' or ",
     )
 })

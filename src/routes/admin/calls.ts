@@ -2,7 +2,7 @@
 import type { MiddlewareHandler } from 'hono'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
-import type { PolicyLimit } from '../../policy/policy.ts'
+import { OPERATORS_LIMIT, type PolicyLimit } from '../../policy/route.ts'
 import { apiKeyCalls } from './api-keys.ts'
 import { banCalls } from './bans.ts'
 import type { AdminCall } from './call.ts'
@@ -15,9 +15,6 @@ import { tokenCalls } from './tokens.ts'
 
 /** Creates the calls of one group. */
 export type CallGroup = (context: AdminContext) => readonly AdminCall[]
-
-/** If the policy has a limit of this name, it counts operators' requests. */
-const OPERATORS_LIMIT = 'operators'
 
 /**
  * Returns all calls below `/-/admin`. They do not authenticate or authorize their caller:

@@ -1,6 +1,7 @@
 /** The description of the gateway's own calls, as OpenAPI and as a page. */
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'
+import { CACHEABLE } from '../../http/response-headers.ts'
 import { type OpenApiDocument, openApiDocument } from './document.ts'
 import type { Operation } from './operation.ts'
 import { oauthOperations, publicOperations } from './own-operations.ts'
@@ -16,11 +17,6 @@ export interface OpenApiOptions {
 
 /** Version of the described interface. */
 const VERSION = '1.0.0'
-const MAX_AGE_SECONDS = 300
-const HEADERS = {
-  'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
-  'X-Content-Type-Options': 'nosniff',
-}
 
 /**
  * Creates `GET /openapi.json` and `GET /docs`. They are public: they describe the software, not its
@@ -43,9 +39,9 @@ export function openApiRoutes({ publicUrl, issuesTokens, operations }: OpenApiOp
   }
 
   return new Hono()
-    .get('/openapi.json', etag(), (c) => c.json(described(), 200, HEADERS))
+    .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
     .get('/docs', etag(), (c) => {
       page ??= docsPage(described())
-      return c.html(page, 200, { ...HEADERS, ...docsHeaders })
+      return c.html(page, 200, { ...CACHEABLE, ...docsHeaders })
     })
 }

@@ -1,4 +1,5 @@
 /** The whole gateway as a Worker, with limits and sessions that no burst of a test exhausts. */
+import { authorizationServer } from '../../../src/features/authorization-server.ts'
 import {
   composeServices,
   createGateway,
@@ -12,6 +13,7 @@ const policy = definePolicy({
     generous: { limit: 1_000_000, windowSeconds: 600, by: 'subject', onUnavailable: 'deny' },
   },
   routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['generous'] }],
+  features: [authorizationServer()],
   tokens: { sessionSeconds: 86_400 },
 })
 

@@ -1,4 +1,4 @@
-/** Composes the services of the operators' API. */
+/** The operators' API: `import { operators } from 'portcullis/operators'`. */
 
 import { createBanList } from '../abuse/redis/bans.ts'
 import { createLimitControls, createOverrideList } from '../admission/redis/limit-overrides.ts'
@@ -6,34 +6,37 @@ import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
 import { createOverflowRedaction } from '../audit/redis/overflow-redaction.ts'
-import { createAuthorizer } from '../authorization/permissions.ts'
+import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
+import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
+import { createReadmission } from '../middleware/readmit.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
-import type { Policy } from '../policy/policy.ts'
-import type { RedisRest } from '../redis/rest.ts'
 import { createRevocationLog } from '../revocation/redis/revocation-log.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
-import type { AdminOptions, AdminRelations } from '../routes/admin/stores.ts'
+import { adminCalls } from '../routes/admin/calls.ts'
+import type { AdminOptions } from '../routes/admin/stores.ts'
 import { createApiKeys } from '../tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
-import type { Config } from '../validators/environment.ts'
-import { tenantIssuersOf } from './tenant-issuers.ts'
 
-export interface AdminParts {
-  readonly rest: RedisRest
-  /** Undefined: the audit trail cannot be queried. */
-  readonly auditDb: D1Database | undefined
-  /** Undefined if the policy has no relations. */
-  readonly relations: AdminRelations | undefined
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+/** Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. */
+export function operators(): GatewayFeature {
+  return {
+    feature: 'operators',
+    services: (parts) => ({
+      operatorCalls: adminCalls(
+        adminServices(parts),
+        parts.policy.limits,
+        createReadmission({ admission: parts.admission, strict: true }),
+        parts.relations === undefined ? [] : [parts.relations.calls],
+      ),
+    }),
+  }
 }
 
-/** Creates the services that the operators' API uses. */
-export function adminServices(config: Config, policy: Policy, parts: AdminParts): AdminOptions {
-  const { rest, auditDb, now, relations } = parts
+function adminServices(parts: FeatureParts): AdminOptions {
+  const { config, policy, redis: rest, auditDb, authorizer, relations, now } = parts
   const { publicUrl, clients: configured } = config
   const signingKeys = config.signingKeys?.keys ?? []
   const longestToken = Math.max(
@@ -42,7 +45,7 @@ export function adminServices(config: Config, policy: Policy, parts: AdminParts)
   )
   return {
     publicUrl,
-    authorizer: createAuthorizer(policy.roles),
+    authorizer,
     // The gateway vouches for API keys, even without signing keys.
     tenantIssuers: tenantIssuersOf(policy, config),
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
@@ -58,7 +61,7 @@ export function adminServices(config: Config, policy: Policy, parts: AdminParts)
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
     overflowRedaction: createOverflowRedaction(rest),
-    relations,
+    relations: relations?.admin,
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined

@@ -1,0 +1,78 @@
+/** The authorization server: `import { authorizationServer } from 'portcullis/authorization-server'`. */
+import { createScopeOfRoles } from '../authorization/permissions.ts'
+import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
+import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
+import {
+  type AuthorizationServer,
+  createAuthorizationServer,
+} from '../oauth/authorization-server.ts'
+import { createClientLogins } from '../oauth/redis/client-logins.ts'
+import { createGrantStore } from '../oauth/redis/grant-store.ts'
+import { createRevocations } from '../revocation/redis/revocations.ts'
+import { metadataRoutes } from '../routes/oauth/metadata.ts'
+import { oauthRoutes } from '../routes/oauth/routes.ts'
+import { createReferenceStore } from '../tokens/redis/references.ts'
+import { createRefreshFamilies } from '../tokens/redis/refresh-families.ts'
+import { createRefreshTokens } from '../tokens/refresh-tokens.ts'
+import type { SigningJwk } from '../tokens/signing-keys.ts'
+import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
+
+/**
+ * Returns the authorization server, for the policy's `features`: `/oauth/token`, `/oauth/revoke`,
+ * `/oauth/introspect` and its metadata. They do not exist without `SIGNING_KEYS`.
+ */
+export function authorizationServer(): GatewayFeature {
+  return {
+    feature: 'authorizationServer',
+    services(parts) {
+      const { config, policy, proofs } = parts
+      if (config.signingKeys === undefined) return {}
+      const server = serverOf(parts, config.signingKeys.keys)
+      const sendNonces = policy.tokens.dpopNonceRequired
+      return {
+        authorizationServer: {
+          metadata: metadataRoutes(config.publicUrl),
+          endpoints: oauthRoutes({ server, proofs, sendNonces }),
+        },
+      }
+    },
+  }
+}
+
+function serverOf(
+  { config, policy, redis: rest, verifier, proofs, now }: FeatureParts,
+  keys: SigningJwk[],
+): AuthorizationServer {
+  const { publicUrl: issuer, clients: configured } = config
+  const references = createReferenceStore(rest)
+  const { accessTokenSeconds, sessionSeconds, refreshGraceSeconds, exchangeLimits } = policy.tokens
+  return createAuthorizationServer({
+    issuer,
+    keys,
+    logins: createClientLogins({ rest, configured, publicUrl: issuer }),
+    store: createGrantStore(rest),
+    tokens: createTokenIssuer({
+      keys,
+      issuer,
+      references,
+      defaultTtlSeconds: accessTokenSeconds,
+      now,
+    }),
+    refreshTokens: createRefreshTokens({
+      store: createRefreshFamilies(rest),
+      issuer,
+      graceSeconds: refreshGraceSeconds,
+      maxAccessTokenSeconds: MAX_ACCESS_TOKEN_SECONDS,
+      now,
+    }),
+    references,
+    revoker: createRevocations(rest, now),
+    verifier,
+    dpop: proofs,
+    scopeOfRoles: createScopeOfRoles(policy.roles),
+    tenantIssuers: tenantIssuersOf(policy, config),
+    sessionSeconds,
+    exchangeLimits,
+    now,
+  })
+}
