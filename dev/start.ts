@@ -11,6 +11,7 @@ import { examples } from './start/examples.ts'
 import { configOf, gatewayVars } from './start/gateway-vars.ts'
 import { type Instance, openInstance } from './start/instance.ts'
 import { keySetComplaints } from './start/key-sets.ts'
+import { featuresOf } from './start/policy-features.ts'
 import { requireFreePort } from './start/port.ts'
 import { untilReady } from './start/readiness.ts'
 import { openRedisRest } from './start/redis-rest.ts'
@@ -50,7 +51,9 @@ async function start(requested: Settings, shutdown: Shutdown): Promise<Serving> 
   const redisRest = await openRedisRest(settings, devVars.UPSTASH_REDIS_REST_TOKEN)
   shutdown.defer(redisRest.close)
   progress(`Redis: ${redisRest.description}`)
-  const vars = gatewayVars(settings, devVars, publicUrl, redisRest)
+  const features = await featuresOf(settings.policyFile)
+  const { authorizationServer: hasServer } = features
+  const vars = gatewayVars(settings, devVars, publicUrl, redisRest, hasServer)
 
   const redisDied = redisRest.died.then((why) => {
     throw new Error(`the Redis that was started is gone, with all it held (${why}); start again`)
@@ -91,9 +94,10 @@ async function start(requested: Settings, shutdown: Shutdown): Promise<Serving> 
   const workers = await serve()
   const isShipped = settings.policyFile === undefined
   const hasRelations = isShipped && (await writeDemoRelations(url, vars))
+  const hasOperators = features.operators && hasServer
   signal.throwIfAborted()
   console.log(`Portcullis is ready on ${url}`)
-  console.log(await examples(url, vars, { isShipped, hasRelations }))
+  console.log(await examples(url, vars, { isShipped, hasRelations, hasOperators }))
   return { workers, redisDied, serveAgain: serve }
 }
 

@@ -10,16 +10,18 @@ export interface ExampleOptions {
   readonly isShipped: boolean
   /** Whether the tuples of the demo exist. */
   readonly hasRelations: boolean
+  /** Whether the gateway has the features that the command line uses. */
+  readonly hasOperators: boolean
 }
 
 /**
- * Returns `curl` commands, each below a comment that begins with the expected status, and one
+ * Returns `curl` commands, each below a comment that begins with the expected status, and an
  * example of the command line. `url` is the address of the gateway.
  */
 export async function examples(
   url: string,
   signer: Signer,
-  { isShipped, hasRelations }: ExampleOptions,
+  { isShipped, hasRelations, hasOperators }: ExampleOptions,
 ): Promise<string> {
   const bearer = await bearerOf('alice', signer)
   const requests = isShipped
@@ -48,9 +50,10 @@ export async function examples(
   }
   const lines = requests.map(([comment, request]) => `# ${comment}\ncurl -i ${request}`)
   const where = url === defaultPublicUrl() ? '' : ` --url ${url}`
-  lines.push(
-    `# refused requests and their reasons\nnpx portcullis audit query --decision deny${where}`,
-  )
+  if (hasOperators)
+    lines.push(
+      `# refused requests and their reasons\nnpx portcullis audit query --decision deny${where}`,
+    )
   return lines.join('\n')
 }
 

@@ -22,20 +22,24 @@ const DEMO_ORIGIN = { fetch() {} }
 
 export type GatewayVars = DevVars & {
   readonly UPSTASH_REDIS_REST_URL: string
-  readonly CLIENTS: string
+  /** Undefined without an authorization server. */
+  readonly CLIENTS?: string | undefined
   readonly METRICS_ACCESS: string
 }
 
 /**
- * Merges the settings with `.dev.vars`. The settings have priority, and the operator's client is
- * always added to `CLIENTS`. Throws `Misconfigured` that names every mistake.
+ * Merges the settings with `.dev.vars`. The settings have priority. The operator's client is added to
+ * `CLIENTS` if the policy has an authorization server. Throws `Misconfigured` that names every
+ * mistake.
  */
 export function gatewayVars(
   settings: Settings,
   devVars: DevVars,
   publicUrl: string,
   redisRest: { readonly url: string; readonly token: string },
+  hasAuthorizationServer = true,
 ): GatewayVars {
+  const clients = settings.gatewayVars.CLIENTS ?? devVars.CLIENTS
   const vars: GatewayVars = {
     METRICS_ACCESS: LOCAL_METRICS_ACCESS,
     ...(settings.upstash === undefined && { REDIS_TIMEOUT_MS: LOCAL_REDIS_TIMEOUT_MS }),
@@ -44,7 +48,7 @@ export function gatewayVars(
     PUBLIC_URL: publicUrl,
     UPSTASH_REDIS_REST_URL: redisRest.url,
     UPSTASH_REDIS_REST_TOKEN: redisRest.token,
-    CLIENTS: clientsWithOperator(devVars, settings.gatewayVars.CLIENTS ?? devVars.CLIENTS),
+    CLIENTS: hasAuthorizationServer ? clientsWithOperator(devVars, clients) : clients,
   }
   configOf(vars)
   return vars

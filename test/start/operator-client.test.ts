@@ -46,7 +46,7 @@ describe("the operator's client of a checkout", () => {
       throw new Error('npm start printed its help text instead of a configuration')
     const redis = { url: 'http://127.0.0.1:1', token: 't' }
     const vars = gatewayVars(settings, keyless as typeof devVars, keyless.PUBLIC_URL, redis)
-    expect(JSON.parse(vars.CLIENTS)).toEqual([other, operator])
+    expect(JSON.parse(vars.CLIENTS ?? '')).toEqual([other, operator])
     const file = environmentFile(vars)
     expect(file).toContain(operator.secretSha256)
     expect(file).not.toContain(devVars.PORTCULLIS_CLIENT_SECRET)
