@@ -7,6 +7,14 @@ const METADATA_PATH = '/.well-known/oauth-authorization-server'
 const ADMIN_PATH = '/-/admin'
 /** The token is renewed this long before it expires. */
 const RENEW_MS = 30_000
+/** The code of a response to a path that does not exist. */
+const NOT_FOUND = 'not_found'
+const NO_SERVER =
+  'the gateway has no authorization server: the command line needs authorizationServer() and ' +
+  "operators() in the policy's features, and SIGNING_KEYS"
+const NO_OPERATORS =
+  "the gateway has no operators' API: its policy needs operators() in its features; " +
+  "import { operators } from 'portcullis/operators'"
 
 export type Query = Readonly<Record<string, string | number | undefined>>
 
@@ -44,6 +52,8 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       method: 'GET',
       url: new URL(METADATA_PATH, connection.url),
       signal,
+    }).catch((error: unknown) => {
+      throw isNotFound(error) ? new Failure(REFUSED, 'unexpected_answer', NO_SERVER, error) : error
     })
     const named = metadata[name]
     if (typeof named !== 'string' || !URL.canParse(named)) {
@@ -81,6 +91,17 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
   }
 
   async function call(method: string, path: string, query: Query, body?: object): Promise<object> {
+    try {
+      return await send(method, path, query, body)
+    } catch (error) {
+      // An unknown id has the same error. `/keys` exists in every gateway with the operators' API.
+      const isAbsent =
+        isNotFound(error) && (await send('GET', '/keys', {}).then(() => false, isNotFound))
+      throw isAbsent ? new Failure(REFUSED, NOT_FOUND, NO_OPERATORS, error) : error
+    }
+  }
+
+  async function send(method: string, path: string, query: Query, body?: object): Promise<object> {
     const url = new URL(ADMIN_PATH + path, connection.url)
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value))
@@ -105,6 +126,10 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
     delete: async (path) => void (await call('DELETE', path, {})),
     introspect: async (value) => form(await endpoint('introspection_endpoint'), { token: value }),
   }
+}
+
+function isNotFound(error: unknown): error is Failure {
+  return error instanceof Failure && error.code === NOT_FOUND
 }
 
 /**

@@ -129,18 +129,20 @@ describe('a token request', () => {
   })
 })
 
+const NOT_FOUND = { code: 'not_found', detail: 'None.' }
+
 describe('a refusal: a command exits with 1', () => {
   const requestId = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
 
   test('and prints the problem document of the gateway with its validation errors', async () => {
     const errors = [{ in: 'body', path: '/name', message: 'is too long' }]
-    const problem = { code: 'not_found', detail: 'There is no such resource.', requestId, errors }
-    const { url } = await startStubGateway({ '/-/admin/keys': { status: 404, body: problem } })
+    const problem = { code: 'unknown_code', detail: 'It is not possible.', requestId, errors }
+    const { url } = await startStubGateway({ '/-/admin/keys': { status: 409, body: problem } })
     expect(await keysList(url)).toEqual({
       code: 1,
       stdout: '',
       stderr:
-        'portcullis: not_found: There is no such resource.\n' +
+        'portcullis: unknown_code: It is not possible.\n' +
         `  body/name: is too long\n  request ${requestId}\n`,
     })
     const { code, stdout, stderr } = await keysList(url, '--json')
@@ -214,13 +216,26 @@ describe('a refusal: a command exits with 1', () => {
   })
 
   test.each([
-    ['no metadata', { [METADATA]: { status: 404, body: { code: 'not_found', detail: 'None.' } } }],
+    ['no metadata', { [METADATA]: { status: 404, body: NOT_FOUND } }],
     ['no token endpoint', { [METADATA]: { body: { token_endpoint: 7 } } }],
     ['no token', { '/oauth/token': { body: { token_type: 'Bearer' } } }],
   ])('and sends no call to the API if the gateway responds with %s', async (_what, answers) => {
     const { url, requests } = await startStubGateway(answers)
     expect(await keysList(url)).toMatchObject({ code: 1, stdout: '' })
     expect(requests.map(({ path }) => path)).not.toContain('/-/admin/keys')
+  })
+
+  test('and names the features that the gateway lacks', async () => {
+    const none = await startStubGateway({ [METADATA]: { status: 404, body: NOT_FOUND } })
+    expect((await keysList(none.url)).stderr).toBe(
+      'portcullis: unexpected_answer: the gateway has no authorization server: the command line needs ' +
+        "authorizationServer() and operators() in the policy's features, and SIGNING_KEYS\n",
+    )
+    const { url } = await startStubGateway({ '/-/admin/keys': { status: 404, body: NOT_FOUND } })
+    expect((await keysList(url)).stderr).toBe(
+      "portcullis: not_found: the gateway has no operators' API: its policy needs operators() in its " +
+        "features; import { operators } from 'portcullis/operators'\n",
+    )
   })
 
   test('and escapes control characters of the gateway for the terminal', async () => {
