@@ -11,11 +11,19 @@ import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import { createReadmission } from '../middleware/readmit.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
+import { OPERATORS_LIMIT } from '../policy/route.ts'
 import { createRevocationLog } from '../revocation/redis/revocation-log.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
-import { adminCalls } from '../routes/admin/calls.ts'
-import type { AdminOptions } from '../routes/admin/stores.ts'
+import { apiKeyCalls } from '../routes/admin/api-keys.ts'
+import { banCalls } from '../routes/admin/bans.ts'
+import type { CallGroup } from '../routes/admin/call.ts'
+import { clientCalls } from '../routes/admin/clients.ts'
+import type { AdminContext } from '../routes/admin/context.ts'
+import { limitCalls } from '../routes/admin/limits.ts'
+import { recordCalls } from '../routes/admin/records.ts'
+import { revocationCalls } from '../routes/admin/revocations.ts'
+import { tokenCalls } from '../routes/admin/tokens.ts'
 import { createApiKeys } from '../tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
@@ -24,21 +32,29 @@ import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-iss
 export function operators(): GatewayFeature {
   return {
     feature: 'operators',
-    services: (parts) => ({
-      operatorCalls: adminCalls(
-        adminServices(parts),
-        parts.policy.limits,
-        createReadmission({ admission: parts.admission, strict: true }),
-        parts.relations === undefined ? [] : [parts.relations.calls],
-      ),
-    }),
+    services(parts) {
+      const context = contextOf(parts)
+      const groups = [...GROUPS, ...(parts.relations === undefined ? [] : [parts.relations.calls])]
+      return { operatorCalls: groups.flatMap((callsOf) => callsOf(context)) }
+    },
   }
 }
 
-function adminServices(parts: FeatureParts): AdminOptions {
-  const { config, policy, redis: rest, auditDb, authorizer, relations, now } = parts
+const GROUPS: readonly CallGroup[] = [
+  clientCalls,
+  apiKeyCalls,
+  revocationCalls,
+  banCalls,
+  limitCalls,
+  recordCalls,
+  tokenCalls,
+]
+
+function contextOf(parts: FeatureParts): AdminContext {
+  const { config, policy, redis: rest, auditDb, authorizer, admission, now } = parts
   const { publicUrl, clients: configured } = config
   const signingKeys = config.signingKeys?.keys ?? []
+  const operatorLimit = policy.limits.get(OPERATORS_LIMIT)
   const longestToken = Math.max(
     MAX_ACCESS_TOKEN_SECONDS,
     ...config.issuers.map(({ maxTokenAge }) => maxTokenAge),
@@ -46,6 +62,9 @@ function adminServices(parts: FeatureParts): AdminOptions {
   return {
     publicUrl,
     authorizer,
+    admitAgain: createReadmission({ admission, strict: true }),
+    policyLimits: policy.limits,
+    operatorLimits: operatorLimit === undefined ? [] : [operatorLimit],
     // The gateway vouches for API keys, even without signing keys.
     tenantIssuers: tenantIssuersOf(policy, config),
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
@@ -61,7 +80,6 @@ function adminServices(parts: FeatureParts): AdminOptions {
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
     overflowRedaction: createOverflowRedaction(rest),
-    relations: relations?.admin,
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined

@@ -14,13 +14,12 @@ import { createRelationTuples } from '../relations/redis/tuples.ts'
 import { DEFAULT_SUBJECT, ruleOf } from '../relations/rule.ts'
 import { mistakesInRule, mistakesInSubject } from '../relations/rule-mistakes.ts'
 import { parseTemplate } from '../relations/template.ts'
-import { relationCalls } from '../routes/admin/relations.ts'
-import type { AdminRelations } from '../routes/admin/stores.ts'
+import { type AdminRelations, relationCalls } from '../routes/admin/relations.ts'
 import type { Config } from '../validators/environment.ts'
 import { relationsSchema } from '../validators/relations.ts'
 
 /** About 4 MB, at about 400 bytes an entry. */
-export const DEFAULT_RELATION_CACHE_ENTRIES = 10_000
+const DEFAULT_RELATION_CACHE_ENTRIES = 10_000
 
 /**
  * Returns the relations of a policy, for its field `relations`. `definePolicy` reports the mistakes
@@ -63,19 +62,14 @@ function compiled(definition: RelationsDefinition): ReturnType<RelationsFeature[
     authority: definition.authority ?? 'redis',
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
     ruleOf: (demand) => ruleOf(demand, subject),
-    services: relationServices,
+    services: (config, parts) => relationServices(compiledRelations, config, parts),
   }
   return { relations: compiledRelations }
 }
 
-/**
- * Creates the services for the relations of a policy. Throws `Misconfigured` if the policy names a
- * policy decision point that the environment does not configure, or does not determine the accepted
- * issuers.
- */
 function relationServices(
   relations: PolicyRelations,
-  config: Pick<Config, 'decisionPoints' | 'issuers' | 'publicUrl'>,
+  config: Config,
   { redis, watch, tally, now }: RelationParts,
 ): RelationServices {
   const { model, maxStalenessMs, cacheEntries: maxEntries } = relations
@@ -90,12 +84,12 @@ function relationServices(
     now,
   })
   const tuples = check && createRelationTuples(redis, model.types.keys())
-  return { check, checker, calls: relationCalls, admin: { model, tuples, decisionPoint } }
+  return { check, checker, calls: relationCalls({ model, tuples, decisionPoint }) }
 }
 
 function decisionPointOf(
   { model, authority }: PolicyRelations,
-  { decisionPoints }: Pick<Config, 'decisionPoints'>,
+  { decisionPoints }: Config,
   { redis, watch, now }: Omit<RelationParts, 'tally'>,
 ): Pick<AdminRelations, 'decisionPoint'> & Pick<RelationServices, 'check'> {
   if (authority !== 'redis')
@@ -110,10 +104,7 @@ function decisionPointOf(
  * own issuer is always included: its operators decide about its subjects. An issuer that is not
  * trusted is excluded, because tokens that the gateway exchanged may outlive the trust.
  */
-function issuersOf(
-  { issuers, subject }: PolicyRelations,
-  config: Pick<Config, 'issuers' | 'publicUrl'>,
-): ReadonlySet<string> {
+function issuersOf({ issuers, subject }: PolicyRelations, config: Config): ReadonlySet<string> {
   const { publicUrl } = config
   if (issuers !== undefined) return new Set([publicUrl, ...issuers])
   const template = parseTemplate(subject)

@@ -132,8 +132,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     now,
   })
   const authorizer = createAuthorizer(policy.roles)
-  const compiled = relationsOf(policy)
-  const relations = compiled?.services(compiled, config, {
+  const relations = relationsOf(policy)?.services(config, {
     redis,
     watch,
     tally: metrics.memories.relations,

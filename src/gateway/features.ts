@@ -12,9 +12,7 @@ import type { PolicyRelations } from '../policy/relations.ts'
 import type { RedisRest } from '../redis/rest.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
-import type { AdminCall } from '../routes/admin/call.ts'
-import type { CallGroup } from '../routes/admin/calls.ts'
-import type { AdminRelations } from '../routes/admin/stores.ts'
+import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { Config } from '../validators/environment.ts'
@@ -92,18 +90,17 @@ export interface RelationServices {
   readonly check: RelationCheck | undefined
   /** Decides relations for `admit` and `authorize`. */
   readonly checker: RelationChecker
-  /** The operators' calls about relations, and what they use. */
+  /** The operators' calls about relations. */
   readonly calls: CallGroup
-  readonly admin: AdminRelations
 }
 
 /** Compiled relations, as the gateway uses them. */
 export interface GatewayRelations extends PolicyRelations {
-  services(
-    relations: PolicyRelations,
-    config: Pick<Config, 'decisionPoints' | 'issuers' | 'publicUrl'>,
-    parts: RelationParts,
-  ): RelationServices
+  /**
+   * Throws `Misconfigured` if the policy names a policy decision point that the environment does not
+   * configure, or does not determine the accepted issuers.
+   */
+  services(config: Config, parts: RelationParts): RelationServices
 }
 
 /** Returns the relations of the policy, or undefined if it has none. */

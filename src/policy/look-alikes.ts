@@ -5,7 +5,6 @@ import type { PolicyRoute } from './route.ts'
 
 /** A route that an origin could select for requests of another route. */
 export interface LookAlike {
-  /** The pattern of the route. */
   readonly path: string
   readonly readings: readonly Reading[]
 }
@@ -54,10 +53,7 @@ export function mistakesInSpelling(routes: readonly PolicyRoute[]): readonly str
   return [...mistakes.values()]
 }
 
-/**
- * Reports whether two patterns differ in a plain segment, so that no origin can confuse them. A
- * cheap test that excludes most pairs of a table.
- */
+/** Reports whether two patterns differ in a plain segment, so that no origin can confuse them. */
 function areApart(one: readonly string[], another: readonly string[]): boolean {
   return one.some((name, at) => {
     const other = another[at]
@@ -98,9 +94,7 @@ function requiresPermission(route: PolicyRoute, other: PolicyRoute): boolean {
 
 const isEqual = (one: unknown, another: unknown) => JSON.stringify(one) === JSON.stringify(another)
 
-/**
- * Returns the parameters with their positions: a rule about `id` applies to the segment of `id`.
- */
+/** Returns the parameters with their positions. */
 const parametersIn = (pattern: string) =>
   pattern
     .split('/')

@@ -16,7 +16,7 @@ import type {
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInFeatures, mistakesInLeases, mistakesInTable } from './mistakes.ts'
 import type { PolicyRelations } from './relations.ts'
-import type { PolicyLimit, PolicyRoute } from './route.ts'
+import { type PolicyLimit, type PolicyRoute, routeOf } from './route.ts'
 
 export type { Method, PolicyLimit, PolicyRoute }
 
@@ -40,8 +40,6 @@ export interface Policy {
   readonly maxConcurrentRequests: number
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 1_048_576
-export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
 /** Strict: every request is checked in Redis. See docs/decisions/0038. */
 export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStalenessMs: 0 }
 /** See docs/decisions/0024. */
@@ -125,28 +123,17 @@ function complete(
   limits: ReadonlyMap<string, LimitDefinition>,
   relations: PolicyRelations | undefined,
 ): PolicyRoute {
-  const { permission, relation } = route
+  const { permission, relation, limits: names = [], anonymous: _, ...row } = route
   const demand: PermissionDemand | undefined =
     typeof permission === 'string' ? { name: permission } : permission
-  return {
-    method: route.method,
-    path: route.path,
-    originSpelling: route.originSpelling,
+  return routeOf({
+    ...row,
     permission: demand?.name,
     permissionMode: demand?.mode,
     relation: relations && relation && relations.ruleOf(relation),
-    limits: (route.limits ?? []).flatMap((name) => {
+    limits: names.flatMap((name) => {
       const definition = limits.get(name)
       return definition === undefined ? [] : [{ name, ...definition }]
     }),
-    input: route.input ?? {},
-    maxBodyBytes: route.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
-    originTimeoutMs: route.originTimeoutMs ?? DEFAULT_ORIGIN_TIMEOUT_MS,
-    forwardAuthorization: route.forwardAuthorization ?? false,
-    forwardCookies: route.forwardCookies ?? false,
-    webSocketOrigins: route.webSocketOrigins ?? [],
-    dpop: route.dpop ?? false,
-    coalesce: route.coalesce ?? false,
-    inspect: route.inspect,
-  }
+  })
 }

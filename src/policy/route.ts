@@ -5,7 +5,7 @@ import type { InspectDefinition } from '../inspection/definition.ts'
 import type { RelationRule } from '../relations/rule.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
-import type { InputSchemas, LimitBy } from './definition.ts'
+import type { LimitBy, RouteDefinition } from './definition.ts'
 
 /** A limit with its name, as `admit` uses it. */
 export interface PolicyLimit extends LimitRule {
@@ -15,26 +15,51 @@ export interface PolicyLimit extends LimitRule {
 /** A limit of this name counts the calls of operators. */
 export const OPERATORS_LIMIT = 'operators'
 
+/** 1 MiB. */
+export const DEFAULT_MAX_BODY_BYTES = 1_048_576
+export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
+
+type Defaulted =
+  | 'input'
+  | 'maxBodyBytes'
+  | 'originTimeoutMs'
+  | 'forwardAuthorization'
+  | 'forwardCookies'
+  | 'webSocketOrigins'
+  | 'dpop'
+  | 'coalesce'
+
 /** A checked row of the route table with its defaults. */
-export interface PolicyRoute {
+export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>> {
   readonly method: Method
   readonly path: string
   /** Undefined: `loose`. */
   readonly originSpelling?: OriginSpelling | undefined
-  readonly permission: string | undefined
+  /** Undefined: the route is open to anonymous callers. */
+  readonly permission?: string | undefined
   /** Whether the permission is enforced or only observed. Undefined: enforced. */
   readonly permissionMode?: Mode | undefined
   /** The relation that is required in addition to the permission. */
   readonly relation?: RelationRule | undefined
   readonly limits: readonly PolicyLimit[]
-  readonly input: InputSchemas
-  readonly maxBodyBytes: number
-  readonly originTimeoutMs: number
-  readonly forwardAuthorization: boolean
-  readonly forwardCookies: boolean
-  readonly webSocketOrigins: readonly string[]
-  readonly dpop: boolean
-  readonly coalesce: boolean
   /** Undefined: no inspection. */
   readonly inspect?: InspectDefinition | undefined
+}
+
+/** Fills in the defaults of a row. The gateway has rows of its own, which need no origin. */
+export function routeOf(
+  row: Pick<PolicyRoute, 'method' | 'path'> & Partial<PolicyRoute>,
+): PolicyRoute {
+  return {
+    ...row,
+    limits: row.limits ?? [],
+    input: row.input ?? {},
+    maxBodyBytes: row.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+    originTimeoutMs: row.originTimeoutMs ?? DEFAULT_ORIGIN_TIMEOUT_MS,
+    forwardAuthorization: row.forwardAuthorization ?? false,
+    forwardCookies: row.forwardCookies ?? false,
+    webSocketOrigins: row.webSocketOrigins ?? [],
+    dpop: row.dpop ?? false,
+    coalesce: row.coalesce ?? false,
+  }
 }

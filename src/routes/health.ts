@@ -1,4 +1,4 @@
-/** Liveness and readiness, for orchestrators and for people. */
+/** Liveness and readiness. */
 import { Hono } from 'hono'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
@@ -9,10 +9,7 @@ import { waitUntilOf } from '../middleware/context.ts'
 /** A readiness check of one dependency. */
 export interface ReadinessCheck {
   readonly name: string
-  /**
-   * Resolves if the dependency answers. Otherwise it rejects, with any value. `waitUntil` is for
-   * background work that the check starts.
-   */
+  /** Resolves if the dependency answers, else rejects. `waitUntil` is for background work. */
   check(waitUntil: WaitUntil): Promise<unknown>
 }
 
@@ -28,9 +25,7 @@ export interface HealthOptions {
 const READINESS_MEMORY_MS = 1_000
 /** A check that takes longer has failed. */
 export const CHECK_TIMEOUT_MS = 5_000
-/**
- * Longer than a check may take: after this time, the request that runs the checks counts as dead.
- */
+/** After this time, the request that runs the checks counts as dead. */
 const LEASE_MS = CHECK_TIMEOUT_MS + 500
 const RETRY_AFTER_SECONDS = 5
 
@@ -38,11 +33,7 @@ const RETRY_AFTER_SECONDS = 5
  * Creates `GET /healthz` and `GET /readyz`. `healthz` is 200 while the Worker runs, and makes no
  * call. `readyz` is 200 if every check passes, and 503 with the names of those that fail; it never
  * says why. An isolate runs the checks at most once a second and one run at a time, however many
- * requests call `readyz`. The others are answered with the result of the last run or wait for this
- * one. A check without an answer after 5 seconds has failed.
- *
- * `readyz` also returns the state of this isolate's breakers by dependency, the worst if there are
- * several. They do not decide readiness, and no breaker is probed for it.
+ * requests call `readyz`. The states of breakers do not decide readiness.
  */
 export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
   /** Returns the names of the checks that failed; never rejects. */
@@ -83,9 +74,7 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
 /** From best to worst. */
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open']
 
-/**
- * Returns one state for each dependency. Callers must not learn which route or key set it is of.
- */
+/** Returns the worst state of each dependency: callers must not learn of which route it is. */
 function statesOf(breakers: readonly Breaker[]): Partial<Record<Breaker['name'], BreakerState>> {
   const worst: Partial<Record<Breaker['name'], BreakerState>> = {}
   for (const { name, state } of breakers) {

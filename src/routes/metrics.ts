@@ -2,36 +2,28 @@
 import type { Context } from 'hono'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { EXPOSITION_MEDIA_TYPE } from '../observability/metrics/exposition.ts'
-import { ownRoute } from '../policy/own-route.ts'
+import { routeOf } from '../policy/route.ts'
 import type { Config } from '../validators/environment.ts'
 import * as z from '../validators/zod.ts'
 import type { AdminCall } from './admin/call.ts'
 import { permissionOf } from './admin/permissions.ts'
 
 export interface MetricsOptions {
-  /** Reads all metrics, in the Prometheus text format. */
   readonly text: () => Promise<string>
-  /** Whether anyone may read the metrics, or only operators. */
   readonly metricsAccess: Config['metricsAccess']
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/**
- * How long a reading is served. The route may be public, so frequent requests must not cause more
- * calls.
- */
+/** The route may be public, so frequent requests must not cause more calls. */
 const MEMORY_MS = 1_000
 /** After this time, the request that reads counts as dead. */
 const LEASE_MS = 3_000
 const METRICS_PATH = '/-/metrics'
 
 /**
- * Creates `GET /-/metrics`: the metrics of all isolates of all gateways on this Redis, in the
- * Prometheus text format, whichever gateway answers. An isolate reads them at most once a second,
- * however many requests come at once. While one request reads, the others get the last reading or,
- * if that is old, wait. Requires the permission `portcullis:metrics:read`, unless metrics are public.
- * The guards before it are those of any route.
+ * Creates `GET /-/metrics`: the metrics of all isolates of all gateways on this Redis. An isolate
+ * reads them at most once a second. The guards before it are those of any route.
  */
 export function metricsCall({ text, metricsAccess, now }: MetricsOptions): AdminCall {
   const reading = createSharedReading({
@@ -45,8 +37,7 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
   const needed = permission === undefined ? '' : `\n\nRequires the permission \`${permission}\`.`
 
   return {
-    route: ownRoute({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
-    changes: false,
+    route: routeOf({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
     handlers: [
       async function metrics(c: Context) {
         return c.body(await reading(undefined), 200, {

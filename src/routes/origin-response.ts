@@ -27,16 +27,12 @@ const SHARED_CACHE_HEADERS = [
   'cache-tag',
 ]
 
-/**
- * Headers and their lower-case names. A look-up in the platform's `Headers` costs more than one in
- * a set, so only existing names are looked up.
- */
-export interface ResponseFields {
+/** Headers and their lower-case names. Looking up a name in a set is cheaper than in `Headers`. */
+interface ResponseFields {
   readonly headers: Headers
   readonly names: Set<string>
 }
 
-/** Reads the names of `headers` once. */
 export function fieldsOf(headers: Headers): ResponseFields {
   const names = new Set<string>()
   for (const name of headers.keys()) names.add(name)
@@ -53,8 +49,7 @@ function remove({ headers, names }: ResponseFields, name: string): void {
 
 /**
  * Removes from an origin's headers those of its own hop, those that reveal its software, and those
- * that only the gateway may send: limits, ids, and all of CORS. CORS is denied unless the gateway
- * allows it. `Set-Cookie` fields stay separate. Sets `X-Content-Type-Options: nosniff`.
+ * that only the gateway may send: limits, ids, and all of CORS. `Set-Cookie` fields stay separate.
  */
 export function sanitizeResponse(fields: ResponseFields): void {
   const { headers, names } = fields
@@ -72,10 +67,7 @@ export function sanitizeResponse(fields: ResponseFields): void {
  */
 const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate)\b/i
 
-/**
- * Restricts a response to its caller: `Cache-Control: private` replaces every directive that allows
- * a shared cache to store it (RFC 9111 section 5.2.2.7). `no-store` stays.
- */
+/** Replaces every directive that allows a shared cache to store the response by `private`. */
 export function makePrivate(fields: ResponseFields): void {
   const { headers } = fields
   const directives = splitDirectives(fieldOf(fields, 'cache-control') ?? '')
@@ -87,9 +79,8 @@ export function makePrivate(fields: ResponseFields): void {
 }
 
 /**
- * Adds `Authorization` to `Vary`, unless `Vary` has it or is `*`. The response depends on the
- * caller, and only `Authorization` identifies the caller. Without this, a shared cache may serve
- * the response of an anonymous caller to an authenticated one (RFC 9111 section 4.1).
+ * Adds `Authorization` to `Vary`. Otherwise a shared cache may serve the response of an anonymous
+ * caller to an authenticated one (RFC 9111 section 4.1).
  */
 export function varyByCaller(fields: ResponseFields): void {
   if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(fieldOf(fields, 'vary') ?? ''))

@@ -16,18 +16,14 @@ import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { setIdentity } from '../origin/identity-headers.ts'
-import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/policy.ts'
+import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/route.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { fieldsOf, makePrivate, sanitizeResponse, varyByCaller } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 
 export interface ProxyOptions {
-  /** From `createOrigin`, or from `coalescedOrigin` for `coalesce`. */
   readonly origin: CoalescedOrigin
-  /**
-   * Method and path pattern of the route, such as `GET` and `/orders/:id`. They separate its
-   * failures from those of other routes.
-   */
+  /** Method and path pattern of the route separate its failures from those of other routes. */
   readonly method?: string
   readonly path?: string
   /** Signs `X-Auth-Assertion`. Without it the origin must trust the other headers. */
@@ -42,10 +38,7 @@ export interface ProxyOptions {
   readonly webSocketOrigins?: readonly string[]
   /** Whether identical requests share one call to `origin`. Default false. */
   readonly coalesce?: boolean
-  /**
-   * From `createReadmission`, for requests that have waited for another one. Default: they are not
-   * admitted again.
-   */
+  /** Admits requests again that have waited for another one. Default: they are not. */
   readonly readmission?: Readmission | undefined
 }
 
@@ -53,17 +46,14 @@ export interface ProxyOptions {
  * Creates the handler at the end of the pipeline. The origin gets the method, the path and query as
  * they were sent, the sanitized headers, and the admitted body as a stream. Only the gateway writes
  * these headers: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
- * that Cloudflare saw), `X-Forwarded-Proto`, and `X-Auth-*` for an authenticated caller (see
- * {@link setIdentity}). `X-Forwarded-Host` is not sent, because a client chooses it.
- * `Authorization` (with `DPoP`) and `Cookie` are forwarded only if the route enables it.
+ * that Cloudflare saw), `X-Forwarded-Proto`, and `X-Auth-*` for an authenticated caller.
+ * `X-Forwarded-Host` is not sent, because a client chooses it.
  *
  * The client gets the origin's status, body and headers without those that {@link sanitizeResponse}
  * removes. Redirects are returned, not followed. A response to an authenticated caller is private,
- * and every response varies by `Authorization`. Bodies are streamed, encoded as the origin encoded
- * them. An incomplete body stays incomplete.
+ * and every response varies by `Authorization`. An incomplete body stays incomplete.
  *
- * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a WebSocket
- * upgrade that {@link refuseBadUpgrade} refuses.
+ * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a bad upgrade.
  *
  * @example
  * ```ts
@@ -111,7 +101,7 @@ export const proxy = ({
   }
 }
 
-/** Returns what a request does that waits for another one: it is admitted again if that took long. */
+/** A request that waits for another one is admitted again if that took long. */
 function sharingOf(c: Context, readmission: Readmission | undefined): SharingOptions {
   return {
     waitUntil: waitUntilOf(c),

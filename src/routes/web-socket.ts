@@ -21,10 +21,9 @@ export function isUpgrade(received: ReadonlyMap<string, string>): boolean {
 
 /**
  * Throws `Denied` (`malformed_request`) for an opening handshake that RFC 6455 section 4.2.1 does
- * not allow. Throws it also for a page of an origin that is not in `allowed`: browsers send a
- * user's cookies with the handshake without a CORS check (section 10.2). A client without `Origin`
- * is not a browser and passes. An anonymous caller passes only if the route lists origins: without
- * a token that expires, its socket would never be closed.
+ * not allow, and for a page of an origin that is not in `allowed`: browsers send a user's cookies
+ * without a CORS check (section 10.2). An anonymous caller passes only if the route lists origins:
+ * without a token that expires, its socket would never be closed.
  */
 export function refuseBadUpgrade(
   request: Request,
@@ -82,7 +81,6 @@ export function acceptUpgrade(
   return new Response(null, { status: 101, webSocket: client, headers })
 }
 
-/** Forwards messages and the close of `from` to `to`. */
 function join(from: WebSocket, to: WebSocket, end: () => void): void {
   from.addEventListener('message', ({ data }) => {
     if (to.readyState === WebSocket.OPEN) to.send(data)
@@ -97,10 +95,7 @@ function join(from: WebSocket, to: WebSocket, end: () => void): void {
   })
 }
 
-/**
- * Closes a socket. Codes that may not be sent (such as 1004 to 1006 and 1015, RFC 6455 section 7.4)
- * become 1011.
- */
+/** Closes a socket. Codes that may not be sent (RFC 6455 section 7.4) become 1011. */
 function close(socket: WebSocket, code: number, reason: string): void {
   if (socket.readyState === WebSocket.CLOSED) return
   if (code === NO_STATUS_RECEIVED) {

@@ -7,7 +7,6 @@ import { type GatewayRelations, relationsOf } from '../../src/gateway/features.t
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { encodeConsistency } from '../../src/relations/consistency.ts'
-import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import {
   ISSUER,
@@ -114,13 +113,10 @@ describe('tuples', () => {
       if (relations === undefined) throw new Error('the policy has no relations')
       const unreachable: GatewayRelations = {
         ...relations,
-        services(...parts) {
-          const services = relations.services(...parts)
-          return {
-            ...services,
-            admin: { ...services.admin, tuples: createRelationTuples(rest, []) },
-          }
-        },
+        services: (config, parts) => ({
+          ...relations.services(config, parts),
+          calls: relations.services(config, { ...parts, redis: rest }).calls,
+        }),
       }
       const services = composeServices(gateway.env, { ...policy, relations: unreachable })
       const auditSink = { record: (event: AuditEvent) => void changes.push(event.change) }

@@ -3,9 +3,9 @@ import { type ApiKey, newApiKeySchema } from '../../tokens/api-key.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
+import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
-import { createdBy, cursor, idParams, time, timeOf, timeOrNull, unknownId } from './input.ts'
-import type { AdminContext } from './stores.ts'
+import { createdBy, cursor, existing, idParams, time, timeOf, timeOrNull } from './input.ts'
 import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
 
 const apiKeyView = () =>
@@ -50,12 +50,6 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients } = context
   const call = adminGroup('API keys', context)
-
-  async function existing(id: string): Promise<ApiKey> {
-    const key = await apiKeys.find(id)
-    if (key === undefined) throw unknownId()
-    return key
-  }
 
   return [
     call({
@@ -112,15 +106,14 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       response: 'The new key, returned only in this response.',
       reply: () => z.strictObject({ id: z.uuid(), apiKey }),
       async handle({ params: { id }, operator, scope, changed }) {
-        const key = await existing(id)
+        const key = await existing(apiKeys.find(id))
         refuseOtherTenant(scope, key.tenant)
         refuseBeyond(operator, key, context)
         const grant = { subject: key.subject, tenant: key.tenant ?? undefined }
         const second = await issuableSecond(operator, grant, context)
-        const issued = await apiKeys.rotate(id, second)
-        if (issued === undefined) throw unknownId()
+        const { secret } = await existing(apiKeys.rotate(id, second))
         changed('api-key.rotate', id)
-        return { id, apiKey: issued.secret }
+        return { id, apiKey: secret }
       },
     }),
     call({
@@ -132,8 +125,9 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: 'The key is invalid everywhere.',
       async handle({ params: { id }, operator, scope, changed }) {
-        if (operator.tenant !== undefined) refuseOtherTenant(scope, (await existing(id)).tenant)
-        if (!(await apiKeys.end(id))) throw unknownId()
+        if (operator.tenant !== undefined)
+          refuseOtherTenant(scope, (await existing(apiKeys.find(id))).tenant)
+        await existing(apiKeys.end(id))
         changed('api-key.disable', id)
       },
     }),

@@ -4,8 +4,8 @@ import { modeSchema } from '../../validators/mode.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
-import { cursor, idParams, time, timeOf, unknownId } from './input.ts'
-import type { AdminContext } from './stores.ts'
+import type { AdminContext } from './context.ts'
+import { cursor, existing, idParams, time, timeOf } from './input.ts'
 import { addressOf, issuersOf } from './tenant.ts'
 
 const banView = () =>
@@ -89,7 +89,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: 'The ban is lifted.',
       async handle({ params: { id }, changed }) {
-        if (!(await bans.remove(id))) throw unknownId()
+        await existing(bans.remove(id))
         changed('ban.delete', id)
       },
     }),

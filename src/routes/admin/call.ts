@@ -3,19 +3,20 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../identity/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
+import type { Readmission } from '../../middleware/readmit.ts'
 import { validate, wholeOf } from '../../middleware/validate.ts'
-import { ownRoute } from '../../policy/own-route.ts'
-import type { Method, PolicyRoute } from '../../policy/policy.ts'
+import type { PolicyRoute } from '../../policy/policy.ts'
+import { routeOf } from '../../policy/route.ts'
 import * as z from '../../validators/zod.ts'
 import type { Operation } from '../openapi/operation.ts'
+import type { AdminContext } from './context.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
-import type { AdminContext } from './stores.ts'
 import type { TenantScope } from './tenant.ts'
 
 type CallContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
 
 /** The checked input of a call. */
-export interface AdminRequest<Params, Query, Body> {
+interface AdminRequest<Params, Query, Body> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
@@ -28,21 +29,16 @@ export interface AdminRequest<Params, Query, Body> {
   header(name: string, value: string): void
 }
 
-type OutputOf<Schema> = Schema extends z.core.$ZodType ? z.output<Schema> : undefined
+type OutputOf<Schema> = Schema extends z.core.$ZodType ? z.core.output<Schema> : undefined
 
-/** The definition of one call. */
-export interface CallDefinition<
+interface CallDefinition<
   Params extends z.core.$ZodObject | undefined,
   Query extends z.core.$ZodObject | undefined,
   Body extends z.core.$ZodType | undefined,
-> {
-  readonly method: Method
+> extends Pick<Operation, 'method' | 'id' | 'summary' | 'description'> {
   /** Below `/-/admin`. */
   readonly path: string
   readonly permission: OperatorCall
-  readonly id: string
-  readonly summary: string
-  readonly description?: string
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
@@ -56,10 +52,7 @@ export interface CallDefinition<
   readonly status?: 200 | 201 | 204
   /** Describes the response. */
   readonly response: string
-  /**
-   * Schema of the return value of `handle`. Only used in the API description, so it is created on
-   * demand.
-   */
+  /** Schema of the return value of `handle`, only for the API description. */
   readonly reply?: () => z.core.$ZodType
   /** Problem statuses that not every guarded call has. */
   readonly problems?: readonly number[]
@@ -72,12 +65,13 @@ export interface CallDefinition<
 export interface AdminCall {
   /** The route that `createGateway` guards. Its path is from the root. */
   readonly route: PolicyRoute
-  /** False for a read-only call. */
-  readonly changes: boolean
-  /** Run after the guards. The last one handles the call; the others read its body. */
+  /** Run after the guards. */
   readonly handlers: readonly MiddlewareHandler[]
   readonly operation: Operation
 }
+
+/** Creates the calls of one group. */
+export type CallGroup = (context: AdminContext) => readonly AdminCall[]
 
 const ADMIN_PATH = '/-/admin'
 /** 64 KiB. */
@@ -88,7 +82,7 @@ const PROBLEMS = [400, 401, 403, 405, 413, 429, 500, 503]
 /** Returns a function that creates the calls of a group, which is a tag of the API description. */
 export function adminGroup(
   tag: string,
-  { operatorLimits, tenantIssuers }: Pick<AdminContext, 'operatorLimits' | 'tenantIssuers'>,
+  { operatorLimits, tenantIssuers, admitAgain }: AdminContext,
 ) {
   return function adminCall<
     Params extends z.core.$ZodObject | undefined = undefined,
@@ -101,7 +95,7 @@ export function adminGroup(
     const permission = permissionOf(call.permission)
     const parameters = { ...(params && { params }), ...(query && { query }) }
     return {
-      route: ownRoute({
+      route: routeOf({
         method,
         path,
         permission,
@@ -109,10 +103,10 @@ export function adminGroup(
         input: { ...parameters, ...(body && !bodyOptional && { body }) },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
       }),
-      changes: call.changes ?? method !== 'GET',
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
         ...(body !== undefined && bodyOptional ? [ifSent(validate({ body }))] : []),
+        readmitOperator(admitAgain, call.changes ?? method !== 'GET'),
         async function handleCall(context) {
           const c = context as CallContext
           const operator = operatorOf(c)
@@ -167,6 +161,19 @@ const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
 function ifSent(guard: MiddlewareHandler): MiddlewareHandler {
   return function guardBody(c, next) {
     return bodyOf(c) === null ? next() : guard(c, next)
+  }
+}
+
+/**
+ * Creates the guard that comes after a body was read. A revoked operator must not change or read
+ * anything with a request that began before the revocation and has a slow body. So the guard admits
+ * the operator again if the call has a body; for a read-only call only if the body was slow.
+ */
+function readmitOperator(admitAgain: Readmission, changes: boolean): MiddlewareHandler {
+  return async function readmitOperator(c: CallContext, next) {
+    const sinceMs = c.get('heldUpSinceMs')
+    if (sinceMs !== undefined || (changes && c.req.raw.body !== null)) await admitAgain(c, sinceMs)
+    await next()
   }
 }
 

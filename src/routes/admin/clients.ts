@@ -4,9 +4,9 @@ import { pageSize } from '../../validators/page.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
+import type { AdminContext } from './context.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
-import { cursor, inputRefused, time, timeOf, unknownId } from './input.ts'
-import type { AdminContext } from './stores.ts'
+import { cursor, existing, inputRefused, time, timeOf } from './input.ts'
 import { refuseOtherTenant, tenantOf } from './tenant.ts'
 
 /** One day. */
@@ -79,17 +79,14 @@ export function clientCalls(context: AdminContext): AdminCall[] {
   const call = adminGroup('Clients', context)
 
   /** Returns a client. Throws `Denied` (`not_found`) if it is unknown or disabled. */
-  async function existing(id: string): Promise<Client> {
-    const client = await clients.find(id)
-    if (client === undefined || client.disabled) throw unknownId()
-    return client
+  async function enabled(id: string): Promise<Client> {
+    const client = await existing(clients.find(id))
+    return existing(client.disabled ? undefined : client)
   }
 
-  function changeable(client: Client | undefined): Client {
-    if (client === undefined) throw unknownId()
-    if (client.configured)
+  function refuseConfigured({ configured }: Client): void {
+    if (configured)
       throw inputRefused('params', '/clientId', 'is defined in CLIENTS; change it there')
-    return client
   }
 
   /**
@@ -150,7 +147,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       params: clientParams,
       response: 'The client, without its secrets.',
       reply: clientView,
-      handle: async ({ params }) => viewOf(await existing(params.clientId)),
+      handle: async ({ params }) => viewOf(await enabled(params.clientId)),
     }),
     call({
       method: 'POST',
@@ -171,13 +168,13 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       response: 'The new secret, returned only in this response.',
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
       async handle({ params: { clientId }, body, operator, scope, changed }) {
-        const client = changeable(await existing(clientId))
+        const client = await enabled(clientId)
+        refuseConfigured(client)
         refuseOtherTenant(scope, client.tenant)
         refuseBeyond(operator, ownGrantOf(client), context)
         if (client.jwks !== undefined)
           throw inputRefused('params', '/clientId', 'authenticates with jwks and has no secret')
-        const secret = await clients.rotateSecret(clientId, body.graceSeconds ?? 0)
-        if (secret === undefined) throw unknownId()
+        const secret = await existing(clients.rotateSecret(clientId, body.graceSeconds ?? 0))
         changed('client.rotate', clientId)
         return { clientId, clientSecret: secret }
       },
@@ -196,11 +193,12 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       response: 'The client is disabled everywhere.',
       async handle({ params: { clientId }, scope, changed }) {
         // Includes disabled clients, so that a call that failed halfway can be repeated.
-        const { tenant } = changeable(await clients.find(clientId))
-        refuseOtherTenant(scope, tenant)
+        const client = await existing(clients.find(clientId))
+        refuseConfigured(client)
+        refuseOtherTenant(scope, client.tenant)
         // First prevent new tokens, then revoke the existing ones. A failure in between can be
         // repeated.
-        if (!(await clients.disable(clientId))) throw unknownId()
+        await existing(clients.disable(clientId))
         // Recorded now: the client gets no more tokens, even if a later step fails.
         changed('client.disable', clientId)
         // Cut off the subject as well: other clients may have exchanged a token of this client.

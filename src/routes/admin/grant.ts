@@ -1,7 +1,4 @@
-/**
- * Checks of credentials that operators create: no more permissions here than the operator has, and
- * not revoked when issued.
- */
+/** Checks of credentials that operators create. */
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { issuableAtSeconds, revocationLookup } from '../../oauth/grant-store.ts'
@@ -10,9 +7,9 @@ import {
   principalOfGrant,
   revokedBeforeKeysOf,
 } from '../../tokens/access-grant.ts'
+import type { AdminContext } from './context.ts'
 import { inputRefused } from './input.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
-import type { AdminOptions } from './stores.ts'
 
 /**
  * Throws `Denied` (`permission_missing`) if the roles and scopes permit a call of the operators'
@@ -22,7 +19,7 @@ import type { AdminOptions } from './stores.ts'
 export function refuseBeyond(
   operator: Principal,
   granted: Pick<AccessGrant, 'roles' | 'scopes'>,
-  { authorizer, publicUrl }: Pick<AdminOptions, 'authorizer' | 'publicUrl'>,
+  { authorizer, publicUrl }: Pick<AdminContext, 'authorizer' | 'publicUrl'>,
 ): void {
   const bearer = principalOfGrant({ subject: '', client: '', audiences: [], ...granted }, publicUrl)
   for (const permission of OPERATOR_PERMISSIONS) {
@@ -37,26 +34,21 @@ interface DescribedClient {
   readonly scopes?: readonly string[] | undefined
 }
 
-/**
- * Returns the roles and scopes that a client can get for itself, at most. Roles of its users do not
- * count.
- */
+/** Returns the most roles and scopes that a client can get for itself, not for its users. */
 export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient) {
   return grants.includes('client_credentials') ? { roles, scopes } : { roles: [], scopes: [] }
 }
 
 /**
  * Returns the first second at which a credential can be issued: now, or the second after the
- * cutoffs of its subject, client and tenant. A credential of an earlier second would be revoked
- * from the start. The same step checks the operator's own token: if one of these cutoffs covers it,
- * it must not issue a credential of the second after. Throws `Denied` (`token_revoked`, or
- * `invalid_input` if a cutoff is too far ahead, as right after a client was disabled), and
- * `Unavailable`.
+ * cutoffs of its subject, client and tenant, which would revoke an earlier one from the start. The
+ * same step checks the operator's own token, which one of these cutoffs may cover. Throws `Denied`
+ * (`token_revoked`, or `invalid_input` if a cutoff is too far ahead).
  */
 export async function issuableSecond(
   operator: Principal,
   { subject, client = '', tenant }: Pick<AccessGrant, 'subject' | 'tenant'> & { client?: string },
-  { revocationFacts, publicUrl, now }: Pick<AdminOptions, 'revocationFacts' | 'publicUrl' | 'now'>,
+  { revocationFacts, publicUrl, now }: Pick<AdminContext, 'revocationFacts' | 'publicUrl' | 'now'>,
 ): Promise<number> {
   const grant = { subject, client, tenant, roles: [], scopes: [], audiences: [] }
   const own = await revocationLookup(operator)

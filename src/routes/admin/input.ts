@@ -26,5 +26,14 @@ export function inputRefused(where: 'params' | 'query' | 'body', path: string, m
   return new Denied({ code: 'invalid_input', errors: [{ in: where, path, message }] })
 }
 
-/** Returns the refusal (404) of an id that does not exist. */
-export const unknownId = () => new Denied({ code: 'not_found' })
+/**
+ * Returns what a store returned for an id. Throws `Denied` (`not_found`) if that is undefined or
+ * false.
+ */
+export async function existing<Value>(
+  stored: Value | Promise<Value>,
+): Promise<Exclude<Value, undefined | false>> {
+  const value = await stored
+  if (value === undefined || value === false) throw new Denied({ code: 'not_found' })
+  return value as Exclude<Value, undefined | false>
+}

@@ -11,17 +11,17 @@ import { modeSchema } from '../../validators/mode.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
+import type { AdminContext } from './context.ts'
 import {
   createdBy,
   cursor,
+  existing,
   idParams,
   inputRefused,
   time,
   timeOf,
   timeOrNull,
-  unknownId,
 } from './input.ts'
-import type { AdminContext } from './stores.ts'
 import {
   addressOf,
   issuersOf,
@@ -189,12 +189,9 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: "The override is deleted, and the policy's limit applies again.",
       async handle({ params: { id }, operator, scope, changed }) {
-        if (operator.tenant !== undefined) {
-          const override = await overrides.find(id)
-          if (override === undefined) throw unknownId()
-          await refuseOtherTenants(scope, override)
-        }
-        if (!(await overrides.remove(id))) throw unknownId()
+        if (operator.tenant !== undefined)
+          await refuseOtherTenants(scope, await existing(overrides.find(id)))
+        await existing(overrides.remove(id))
         changed('limit.lift', id)
       },
     }),

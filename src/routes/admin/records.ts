@@ -7,8 +7,8 @@ import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { issuerName, name } from '../../validators/names.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
-import { cursor, idParams, inputRefused, time, timeOf, unknownId } from './input.ts'
-import type { AdminContext } from './stores.ts'
+import type { AdminContext } from './context.ts'
+import { cursor, existing, idParams, inputRefused, time, timeOf } from './input.ts'
 
 const keyView = () =>
   z.strictObject({
@@ -134,11 +134,8 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: 'The erasure, without the subject.',
       reply: erasureView,
-      async handle({ params: { id } }) {
-        const erasure = await configured(auditErasures).find(id)
-        if (erasure === undefined) throw unknownId()
-        return erasureViewOf(erasure)
-      },
+      handle: async ({ params: { id } }) =>
+        erasureViewOf(await existing(configured(auditErasures).find(id))),
     }),
   ]
 }

@@ -128,12 +128,9 @@ export function refuseMistake(mistake: TupleMistake | undefined): void {
   if (mistake !== undefined) throw inputRefused('body', `/${mistake.part}`, mistake.message)
 }
 
-/**
- * Returns the first kind of tuple that a model permits, for the documentation. Without a model, the
- * calls do not exist.
- */
-export function exampleTuple(model: RelationModel | undefined): RelationTuple {
-  for (const [type, relations] of model?.types ?? [])
+/** Returns the first kind of tuple that a model permits, for the documentation. */
+export function exampleTuple(model: RelationModel): RelationTuple {
+  for (const [type, relations] of model.types)
     for (const [relation, { directTypes }] of relations)
       for (const direct of directTypes) {
         const subject = `${direct.type}:${direct.kind === 'wildcard' ? WILDCARD : 'alice'}`

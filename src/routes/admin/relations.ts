@@ -6,8 +6,9 @@ import {
   decodeConsistency,
   encodeConsistency,
 } from '../../relations/consistency.ts'
-import type { RelationAnswer } from '../../relations/decision-point.ts'
+import type { PolicyDecisionPoint, RelationAnswer } from '../../relations/decision-point.ts'
 import { expanded, relationsIn } from '../../relations/expand.ts'
+import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfRelation, mistakeOfSubject } from '../../relations/permitted.ts'
 import {
   isAmong,
@@ -15,7 +16,7 @@ import {
   type TupleChanges,
   type TupleQuery,
 } from '../../relations/store.ts'
-import type { ExplainedAnswer } from '../../relations/trace.ts'
+import type { ExplainedAnswer, ExplainingDecisionPoint } from '../../relations/trace.ts'
 import {
   cursorOf,
   parseObject,
@@ -25,8 +26,9 @@ import {
 } from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
 import * as z from '../../validators/zod.ts'
-import { type AdminCall, adminGroup } from './call.ts'
-import { consistencyToken, cursor, inputRefused, unknownId } from './input.ts'
+import { type AdminCall, adminGroup, type CallGroup } from './call.ts'
+import type { AdminContext } from './context.ts'
+import { consistencyToken, cursor, inputRefused } from './input.ts'
 import { permissionOf } from './permissions.ts'
 import {
   exampleTuple,
@@ -38,7 +40,6 @@ import {
   tupleQuerySchema,
   tupleSchema,
 } from './relation-input.ts'
-import type { AdminContext, AdminRelations } from './stores.ts'
 import { tenantOf } from './tenant.ts'
 
 const ALL_OF_TYPE = ':'
@@ -68,16 +69,24 @@ function checkViewOf(
   }
 }
 
-/** Creates the calls `/-/admin/relations`, `/-/admin/check` and `/-/admin/expand`. */
-export function relationCalls(context: AdminContext): AdminCall[] {
-  const call = adminGroup('Relations', context)
-  const example = exampleTuple(context.relations?.model)
+/** What the calls about relations use. */
+export interface AdminRelations {
+  readonly model: RelationModel
+  /** Undefined if an external policy decision point stores the tuples. */
+  readonly tuples: RelationTuples | undefined
+  /** Decides without a cache. `explain` is undefined if it does not explain its decisions. */
+  readonly decisionPoint: PolicyDecisionPoint & Partial<ExplainingDecisionPoint>
+}
 
-  /** Returns the relations of the policy. Throws `Denied` (`not_found`) if it has none. */
-  function configured(): AdminRelations {
-    if (context.relations === undefined) throw unknownId()
-    return context.relations
-  }
+/** Creates the calls `/-/admin/relations`, `/-/admin/check` and `/-/admin/expand`. */
+export function relationCalls(relations: AdminRelations): CallGroup {
+  return (context) => callsOf(relations, context)
+}
+
+function callsOf(relations: AdminRelations, context: AdminContext): readonly AdminCall[] {
+  const { model, decisionPoint } = relations
+  const call = adminGroup('Relations', context)
+  const example = exampleTuple(model)
 
   return [
     call({
@@ -105,11 +114,10 @@ export function relationCalls(context: AdminContext): AdminCall[] {
         }),
       problems: [404],
       async handle({ body, scope, changed, header }) {
-        const relations = configured()
         const tenant = tenantOf(scope, body.tenant) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { writes = [], deletes = [] } = body
-        refuseBadTuples(relations.model, [['writes', writes]], [['deletes', deletes]])
+        refuseBadTuples(model, [['writes', writes]], [['deletes', deletes]])
         const changes: TupleChanges = { writes, deletes }
         const change = tupleChange(tenant, changes)
         if (utf8Length(JSON.stringify(change)) > MAX_TUPLE_CHANGE_BYTES)
@@ -141,7 +149,6 @@ export function relationCalls(context: AdminContext): AdminCall[] {
       reply: () => z.strictObject({ tuples: z.array(tupleSchema), cursor }),
       problems: [404],
       async handle({ query, scope }) {
-        const relations = configured()
         const tenant = tenantOf(scope, query.tenant) ?? null
         const { tuples, hasMore } = await tuplesOf(relations, 'query').read(tenant, queryOf(query))
         const last = tuples.at(-1)
@@ -166,7 +173,6 @@ export function relationCalls(context: AdminContext): AdminCall[] {
       reply: checkView,
       problems: [404],
       async handle({ body, operator, scope }) {
-        const { model, decisionPoint } = configured()
         const tenant = tenantOf(scope, body.tenant) ?? null
         const { object, relation, subject, contextualTuples = [], trace = false } = body
         refuseMistake(mistakeOfRelation(model, body) ?? mistakeOfSubject(model, subject))
@@ -200,10 +206,8 @@ export function relationCalls(context: AdminContext): AdminCall[] {
         z.strictObject({ tree: z.strictObject({ root: z.looseObject({}) }), consistencyToken }),
       problems: [404],
       async handle({ body, scope }) {
-        const relations = configured()
         const tenant = tenantOf(scope, body.tenant) ?? null
         const tuples = tuplesOf(relations, 'body')
-        const { model } = relations
         const { object, relation } = body
         refuseMistake(mistakeOfRelation(model, body))
         const definition = model.types.get(parseObject(object)?.type ?? '')?.get(relation)

@@ -8,8 +8,8 @@ import {
 import { pageQuerySchema } from '../../validators/page.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
-import { createdBy, cursor, idParams, time, timeOf, unknownId } from './input.ts'
-import type { AdminContext } from './stores.ts'
+import type { AdminContext } from './context.ts'
+import { createdBy, cursor, existing, idParams, time, timeOf } from './input.ts'
 import { issuersOf, ownersWithin, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const revocationView = () =>
@@ -116,12 +116,9 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: 'The revocation is deleted.',
       async handle({ params: { id }, operator, scope, changed }) {
-        if (operator.tenant !== undefined) {
-          const revocation = await revocations.find(id)
-          if (revocation === undefined) throw unknownId()
-          refuseOtherTenants(scope, revocation)
-        }
-        if (!(await revocations.remove(id))) throw unknownId()
+        if (operator.tenant !== undefined)
+          refuseOtherTenants(scope, await existing(revocations.find(id)))
+        await existing(revocations.remove(id))
         changed('revocation.delete', id)
       },
     }),

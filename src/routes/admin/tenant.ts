@@ -6,20 +6,17 @@ import type { ClientRegistry } from '../../oauth/client.ts'
 import { inputRefused } from './input.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 
-/** An operator who makes a call. An operator with a tenant is confined to that tenant. */
+/** An operator with a tenant is confined to that tenant. */
 export interface TenantScope {
   readonly operator: Principal
   /** The call whose permission a refusal names. */
   readonly call: OperatorCall
-  /** The tenant issuers: their tenants are the gateway's tenants. */
   readonly tenantIssuers: ReadonlySet<string>
 }
 
 /**
- * Returns the tenant of a call: the tenant that it names, or the operator's own. An operator
- * without a tenant may name any. Throws `Denied` (`permission_missing`) for any other tenant than
- * the operator's own. Throws it for every tenant if the operator's issuer is not a tenant issuer:
- * its tenant of the same name is another tenant.
+ * Returns the tenant of a call: the tenant that it names, or the operator's own. Throws as
+ * {@link refuseOtherTenant}.
  */
 export function tenantOf(scope: TenantScope, named: string | undefined): string | undefined {
   const own = scope.operator.tenant
@@ -30,7 +27,8 @@ export function tenantOf(scope: TenantScope, named: string | undefined): string 
 
 /**
  * Throws `Denied` (`permission_missing`) if the operator has a tenant, and something belongs to
- * another tenant or to none.
+ * another tenant or to none. If the operator's issuer is not a tenant issuer, its tenant of the same
+ * name is another tenant.
  */
 export function refuseOtherTenant(
   { operator, call, tenantIssuers }: TenantScope,
@@ -42,9 +40,8 @@ export function refuseOtherTenant(
 }
 
 /**
- * Returns the `owners` that an operator's call about a tenant covers: all of them, or for an
- * operator with a tenant, only tenant issuers. Throws `Denied` (`permission_missing`) if none is
- * left.
+ * Returns the `owners` that a call about a tenant covers: for an operator with a tenant, only tenant
+ * issuers. Throws `Denied` (`permission_missing`) if none is left.
  */
 export function ownersWithin(scope: TenantScope, owners: readonly string[]): readonly string[] {
   if (scope.operator.tenant === undefined) return owners
@@ -56,9 +53,7 @@ export function ownersWithin(scope: TenantScope, owners: readonly string[]): rea
 /**
  * Throws `Denied` (`permission_missing`) if an operator with a tenant would create a credential
  * with the id of a client of another tenant, or of none. The credential would use that client's
- * limits and cause its bans, and a service that reads only the id would confuse it with that
- * client. Names that are not client ids belong to no tenant. Makes at most one call for each name.
- * Throws `Unavailable` if the call fails.
+ * limits and cause its bans, and a service that reads only the id would confuse the two.
  */
 export async function refuseForeignClientIds(
   scope: TenantScope,
@@ -74,8 +69,7 @@ export async function refuseForeignClientIds(
 
 /**
  * Returns the issuers that a call covers: the one that it names, or all trusted issuers. Throws
- * `Denied` (`invalid_input`) for an issuer that is not trusted: it has no valid tokens, so it was
- * mistyped.
+ * `Denied` (`invalid_input`) for an issuer that is not trusted.
  */
 export function issuersOf(
   issuer: string | undefined,

@@ -3,9 +3,9 @@ import { accessTokenSeconds } from '../../validators/access-token.ts'
 import { name, roleNames, scopeNames } from '../../validators/names.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
+import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
-import { time, timeOf, unknownId } from './input.ts'
-import type { AdminContext } from './stores.ts'
+import { existing, time, timeOf } from './input.ts'
 import { refuseForeignClientIds, tenantOf } from './tenant.ts'
 
 const newTokenSchema = z.strictObject({
@@ -40,13 +40,13 @@ export function tokenCalls(context: AdminContext): AdminCall[] {
       reply: () => z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
       problems: [404],
       async handle({ body, operator, scope, changed }) {
-        if (tokenIssuer === undefined) throw unknownId()
+        const issuer = await existing(tokenIssuer)
         const { subject, roles = [], scopes = [], client = operator.subject } = body
         const tenant = tenantOf(scope, body.tenant)
         await refuseForeignClientIds(scope, [subject, client], clients)
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
         refuseBeyond(operator, grant, context)
-        const issued = await tokenIssuer.issue(grant, {
+        const issued = await issuer.issue(grant, {
           ttlSeconds: body.ttlSeconds,
           format: body.format,
           issuedAtSeconds: await issuableSecond(operator, grant, context),

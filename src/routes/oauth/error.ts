@@ -4,15 +4,7 @@ import { Denied, Unavailable } from '../../errors.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
 import type { Denial, OAuthErrorCode } from '../../problems/reasons.ts'
 
-/**
- * Codes of the `error` member. Codes that RFC 6749 does not define for our endpoints are explained
- * where they are used.
- */
-export type OAuthWireCode =
-  | OAuthErrorCode
-  | 'access_denied'
-  | 'server_error'
-  | 'temporarily_unavailable'
+type OAuthWireCode = OAuthErrorCode | 'access_denied' | 'server_error' | 'temporarily_unavailable'
 
 interface OAuthProblem {
   readonly status: number
@@ -47,7 +39,7 @@ export const OAUTH_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-/** The error handler of these routes. The precise reason is only in the audit event. */
+/** Responds to a refusal. The precise reason is only in the audit event. */
 export function toOAuthError(error: Error, c: Context): Response {
   const { status, error: code, headers } = oauthProblemOf(error)
   const body = { error: code, error_description: DESCRIPTIONS[code] }

@@ -15,7 +15,7 @@ import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
 import type { OAuthRequest } from '../../oauth/token-request.ts'
-import { ownRoute } from '../../policy/own-route.ts'
+import { routeOf } from '../../policy/route.ts'
 import type { DpopVerifier } from '../../tokens/dpop.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { OAUTH_HEADERS, toOAuthError } from './error.ts'
@@ -35,9 +35,8 @@ const MAX_BODY_BYTES = 65_536
 const FORM_TYPE =
   /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
 /**
- * A form is one or two packets. Until it has been read, the caller is not authenticated and no
- * limit applies. A client that could send it slowly would use up the isolate's capacity (see
- * `shedLoad`) with few requests.
+ * Until a form has been read, no limit applies. A client that could send it slowly would use up the
+ * isolate's capacity (see `shedLoad`) with few requests.
  */
 const FORM_TIMEOUT_MS = 3_000
 
@@ -46,9 +45,8 @@ type OAuthContext = Context<Environment>
 type Endpoint = (c: OAuthContext) => Promise<Response>
 
 /**
- * Creates the endpoints of RFC 6749, RFC 7009 and RFC 7662. They accept only POST with a form.
- * Responses are JSON with `no-store`. All refusals have the form of RFC 6749 section 5.2. Must come
- * after `audit` and `clientAddress`.
+ * Creates the endpoints of RFC 6749, RFC 7009 and RFC 7662. They accept only POST with a form. Must
+ * come after `audit` and `clientAddress`.
  */
 export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<Environment> {
   const app = new Hono<Environment>()
@@ -82,20 +80,14 @@ export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<
   return app
 }
 
-/** Sets `route` to the endpoint, for the audit event. */
 function matched(path: string): MiddlewareHandler<Environment> {
-  const route = ownRoute({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
+  const route = routeOf({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
   return async function matchedEndpoint(c, next) {
     c.set('route', route)
     await next()
   }
 }
 
-/**
- * Reads a request. Only parameters in the body are accepted. A query is refused, because queries
- * are written to logs (RFC 6749 section 2.3.1). Throws `Denied`. Must come after
- * `limitBody` and `clientAddress`.
- */
 async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
   return {
     method: c.req.method,
@@ -110,6 +102,7 @@ async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
 }
 
 async function formOf(c: OAuthContext): Promise<OAuthForm> {
+  // Queries are written to logs (RFC 6749 section 2.3.1).
   if (c.req.url.includes('?')) throw oauthRefused('invalid_request', 'query')
   const encoding = c.req.header('Content-Encoding') ?? 'identity'
   if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '') || encoding !== 'identity')

@@ -5,51 +5,14 @@ import type { Operation, OperationResponse } from './operation.ts'
 /** A JSON Schema (draft 2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-export interface Parameter {
-  readonly name: string
-  readonly in: 'path' | 'query'
-  readonly required: boolean
-  readonly description?: string
-  readonly schema: JsonSchema
-}
-
-type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: object }>>
-
 export interface DocumentedResponse {
   readonly description: string
   readonly headers?: Readonly<Record<string, { description: string; schema: JsonSchema }>>
-  readonly content?: Content
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>
 }
 
-export interface DocumentedOperation {
-  readonly operationId: string
-  readonly tags: readonly [string]
-  readonly summary: string
-  readonly description?: string
-  readonly security: readonly Readonly<Record<string, readonly []>>[]
-  readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly required: boolean; readonly content: Content }
-  readonly responses: Readonly<Record<string, DocumentedResponse | { readonly $ref: string }>>
-}
-
-export interface OpenApiDocument {
-  readonly openapi: '3.1.0'
-  readonly info: { readonly title: string; readonly version: string; readonly description: string }
-  readonly servers: readonly { readonly url: string }[]
-  readonly tags: readonly { readonly name: string }[]
-  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>
-  readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>
-    readonly responses: Readonly<Record<string, DocumentedResponse>>
-    readonly securitySchemes: Readonly<Record<string, object>>
-  }
-}
-
-export interface DocumentOptions {
-  /** The URL at which clients reach the gateway. */
-  readonly publicUrl: string
-  readonly version: string
-}
+export type DocumentedOperation = ReturnType<typeof documented>
+export type OpenApiDocument = ReturnType<typeof openApiDocument>
 
 const JSON_TYPE = 'application/json'
 const operator = { type: 'http', scheme: 'bearer', description: "An operator's access token." }
@@ -122,8 +85,8 @@ const PROBLEM_STATUSES: Readonly<Record<number, ProblemStatus>> = {
 /** Describes `operations`. Pure. It runs for some milliseconds, so call it once. */
 export function openApiDocument(
   operations: readonly Operation[],
-  { publicUrl, version }: DocumentOptions,
-): OpenApiDocument {
+  { publicUrl, version }: { readonly publicUrl: string; readonly version: string },
+) {
   const hasClients = operations.some(({ security }) => security === 'client')
   const paths: Record<string, Record<string, DocumentedOperation>> = {}
   for (const operation of operations) {
@@ -155,7 +118,7 @@ export function openApiDocument(
   }
 }
 
-function documented(operation: Operation): DocumentedOperation {
+function documented(operation: Operation) {
   const { params, query, body, security } = operation
   const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
   const kind = problemKindOf(operation)
@@ -233,10 +196,7 @@ function* problemResponses(
   }
 }
 
-function* parametersOf(
-  schema: z.core.$ZodObject | undefined,
-  where: Parameter['in'],
-): Generator<Parameter> {
+function* parametersOf(schema: z.core.$ZodObject | undefined, where: 'path' | 'query') {
   if (schema === undefined) return
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, JsonSchema>
