@@ -1,12 +1,18 @@
 /** Checks JSON-RPC calls: the allowed methods and tools, their permissions and their arguments. */
-import type { $ZodType } from 'zod/v4/core'
 import { Denied } from '../errors.ts'
+import type { InputError } from '../problems/reasons.ts'
 import { findingsOf } from '../validators/findings.ts'
 import { TOOLS_CALL } from '../validators/inspect.ts'
 import type { JsonRpcDefinition, McpTool } from './definition.ts'
-import { isRecord, type JsonRpcCall, malformedCall } from './json-rpc.ts'
+import {
+  isRecord,
+  type JsonObject,
+  type JsonRpcCall,
+  malformedCall,
+  refuseOthers,
+} from './json-rpc.ts'
 
-/** Returns whether the caller has a permission. */
+/** Reports whether the caller has a permission. */
 export type IsPermitted = (permission: string) => boolean
 
 /** Members of the `params` of `tools/call`. MCP allows `_meta` in every request. */
@@ -29,63 +35,55 @@ export function createCallGuard({ methods, tools = {} }: JsonRpcDefinition) {
   const methodsByName = new Map(Object.entries(methods))
   const toolsByName = new Map(Object.entries(tools))
 
-  function guardMethod({ method, params, pointer }: JsonRpcCall, isPermitted: IsPermitted): void {
-    const entry = methodsByName.get(method)
-    if (entry === undefined) throw new Denied({ code: 'call_refused', what: 'method' })
-    if (entry === true) return
-    demand(entry.permission, isPermitted)
-    if (entry.params !== undefined) refuseUnmatched(entry.params, params, `${pointer}/params`)
-  }
-
-  function guardTool({ name, values, at }: ToolCall, isPermitted: IsPermitted): void {
-    const entry = toolsByName.get(name)
-    if (entry === undefined) throw new Denied({ code: 'call_refused', what: 'tool' })
-    const tool: McpTool = entry === true ? {} : entry
-    demand(tool.permission, isPermitted)
-    if (tool.arguments !== undefined) refuseUnmatched(tool.arguments, values, at)
-    else if (Object.keys(values).length > 0) throw noneTaken(at)
-  }
-
   return function guardCalls(calls: readonly JsonRpcCall[], isPermitted: IsPermitted): void {
     // Check the form of all calls first: a batch with a malformed message is refused as a whole.
     const toolCalls = calls.map((call) =>
       call.method === TOOLS_CALL ? toolCallOf(call) : undefined,
     )
-    for (const [index, call] of calls.entries()) {
-      guardMethod(call, isPermitted)
+    for (const [index, { method, params, pointer }] of calls.entries()) {
+      const { params: schema } = allowed('method', methodsByName.get(method), isPermitted)
+      if (schema !== undefined) refuse(findingsOf('body', schema, params, `${pointer}/params`))
       const toolCall = toolCalls[index]
-      if (toolCall !== undefined) guardTool(toolCall, isPermitted)
+      if (toolCall === undefined) continue
+      const tool = allowed('tool', toolsByName.get(toolCall.name), isPermitted)
+      refuse(findingsInArguments(tool, toolCall.values, `${pointer}/params/arguments`))
     }
   }
 }
 
 interface ToolCall {
   readonly name: string
-  readonly values: Readonly<Record<string, unknown>>
-  /** JSON Pointer of the arguments. */
-  readonly at: string
+  readonly values: JsonObject
 }
 
-function toolCallOf({ params, pointer }: JsonRpcCall): ToolCall {
+function toolCallOf({ params }: JsonRpcCall): ToolCall {
   if (!isRecord(params)) throw malformedCall('tool')
-  for (const member of Object.keys(params))
-    if (!CALL_MEMBERS.has(member)) throw malformedCall('tool')
+  refuseOthers(params, CALL_MEMBERS, 'tool')
   const { name, arguments: values = {}, _meta: meta = {} } = params
   if (typeof name !== 'string' || !isRecord(values) || !isRecord(meta)) throw malformedCall('tool')
-  return { name, values, at: `${pointer}/params/arguments` }
+  return { name, values }
 }
 
-function demand(permission: string | undefined, isPermitted: IsPermitted): void {
+/** Returns the entry of a method or tool that the caller may call, empty for `true`. */
+function allowed<Entry extends { readonly permission?: string }>(
+  what: 'method' | 'tool',
+  entry: true | Entry | undefined,
+  isPermitted: IsPermitted,
+): Partial<Entry> {
+  if (entry === undefined) throw new Denied({ code: 'call_refused', what })
+  if (entry === true) return {}
+  const { permission } = entry
   if (permission !== undefined && !isPermitted(permission))
     throw new Denied({ code: 'permission_missing', permission })
+  return entry
 }
 
-function refuseUnmatched(schema: $ZodType, value: unknown, at: string): void {
-  const errors = findingsOf('body', schema, value, at)
+function findingsInArguments(tool: McpTool, values: JsonObject, at: string): readonly InputError[] {
+  if (tool.arguments !== undefined) return findingsOf('body', tool.arguments, values, at)
+  if (Object.keys(values).length === 0) return []
+  return [{ in: 'body', path: at, message: 'This tool takes no arguments' }]
+}
+
+function refuse(errors: readonly InputError[]): void {
   if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
-}
-
-function noneTaken(at: string): Denied {
-  const errors = [{ in: 'body', path: at, message: 'This tool takes no arguments' }] as const
-  return new Denied({ code: 'invalid_input', errors })
 }

@@ -5,7 +5,7 @@ import type { SignatureJudge } from './signatures/judge.ts'
 
 /** A JSON-RPC method that may be called. */
 export interface JsonRpcMethod {
-  /** `<thing>:<verb>`. The caller needs it in addition to the route's permission. */
+  /** The caller needs it in addition to the route's permission. */
   readonly permission?: string
   /** Schema of `params`. Without it, any `params` are allowed. */
   readonly params?: $ZodType
@@ -13,9 +13,7 @@ export interface JsonRpcMethod {
 
 /** An MCP tool that may be called. */
 export interface McpTool {
-  /**
-   * `<thing>:<verb>`. The caller needs it in addition to those of the route and of `tools/call`.
-   */
+  /** The caller needs it in addition to the permissions of the route and of `tools/call`. */
   readonly permission?: string
   /** Schema of the tool's arguments. Without it, the tool accepts no arguments. */
   readonly arguments?: $ZodType
@@ -60,7 +58,6 @@ export type InspectionLimits = Required<
   Pick<InspectDefinition, 'maxDepth' | 'maxNames' | 'maxStringChars' | 'repeatable'>
 >
 
-/** Defaults of the bounds. */
 export const DEFAULT_INSPECTION: InspectionLimits = {
   maxDepth: 32,
   maxNames: 1_000,

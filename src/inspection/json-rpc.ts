@@ -1,7 +1,4 @@
-/**
- * Parses JSON-RPC 2.0 messages from a client, and refuses those that servers could read
- * differently.
- */
+/** Parses JSON-RPC 2.0 messages, and refuses those that servers could read differently. */
 import { Denied } from '../errors.ts'
 
 /** A request or a notification: a message that calls a method of the server. */
@@ -19,7 +16,7 @@ const RESPONSE_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result'
 const ERROR_MEMBERS: ReadonlySet<string> = new Set(['code', 'message', 'data'])
 const MAX_ID_CHARS = 256
 
-/** Ids that a body has used so far: those of the client's requests, and of the server's. */
+/** Ids of the client's requests, and of the server's, that a body has used so far. */
 interface SeenIds {
   readonly requests: Set<string | number>
   readonly responses: Set<string | number>
@@ -68,17 +65,14 @@ function callIn(message: unknown, pointer: string, seen: SeenIds): readonly Json
   if (typeof method !== 'string') throw malformedCall('method')
   if (params !== undefined && (typeof params !== 'object' || params === null))
     throw malformedCall('params')
-  if ('id' in message) takeId(message.id, seen.requests)
+  if ('id' in message) refuseSeenId(message.id, seen.requests)
   return [{ method, params, pointer }]
 }
 
-function checkResponse(
-  message: Readonly<Record<string, unknown>>,
-  ids: SeenIds['responses'],
-): void {
+function checkResponse(message: JsonObject, ids: SeenIds['responses']): void {
   const { id, error } = message
   const isError = 'error' in message
-  if (!(isError && id === null)) takeId(id, ids)
+  if (!(isError && id === null)) refuseSeenId(id, ids)
   if (!isError) return
   if (!isRecord(error)) throw malformedCall('error')
   refuseOthers(error, ERROR_MEMBERS, 'error')
@@ -86,11 +80,12 @@ function checkResponse(
     throw malformedCall('error')
 }
 
-function refuseOthers(value: object, members: ReadonlySet<string>, what: string): void {
+/** Throws `malformedCall(what)` if an object has another member. */
+export function refuseOthers(value: object, members: ReadonlySet<string>, what: string): void {
   for (const name of Object.keys(value)) if (!members.has(name)) throw malformedCall(what)
 }
 
-function takeId(id: unknown, ids: Set<string | number>): void {
+function refuseSeenId(id: unknown, ids: Set<string | number>): void {
   if (!isId(id) || ids.has(id)) throw malformedCall('id')
   ids.add(id)
 }
@@ -99,12 +94,13 @@ function isId(id: unknown): id is string | number {
   return typeof id === 'string' ? id.length <= MAX_ID_CHARS : Number.isSafeInteger(id)
 }
 
-/** Returns whether a parsed JSON value is an object. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Reports whether a parsed JSON value is an object. */
+export function isRecord(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the refusal (400) with the precise reason `json_rpc_<what>`. */
 export function malformedCall(what: string): Denied {
   return new Denied({ code: 'malformed_request', check: `json_rpc_${what}` })
 }

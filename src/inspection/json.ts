@@ -1,7 +1,7 @@
 /** Inspects JSON bodies. */
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import type { InspectionLimits } from './definition.ts'
-import type { TextTaker } from './signatures/text-taker.ts'
+import type { RequestScan } from './signatures/judge.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'
 
 /**
@@ -11,11 +11,11 @@ import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.t
  * - too many names, or too long strings
  * - control characters other than tab, LF and CR, and lone surrogates
  *
- * Names and strings that pass are handed to `texts`.
+ * Adds the names and strings that pass to `scan`.
  *
  * Does NOT bound the number of array elements: the route's `maxBodyBytes` does.
  */
-export function inspectJson(text: string, limits: InspectionLimits, texts?: TextTaker): unknown {
+export function inspectJson(text: string, limits: InspectionLimits, scan?: RequestScan): unknown {
   const { maxNames, maxStringChars } = limits
   const value = parsed(text, limits.maxDepth)
   let names = 0
@@ -25,7 +25,7 @@ export function inspectJson(text: string, limits: InspectionLimits, texts?: Text
     if (typeof part === 'string') {
       if (part.length > maxStringChars) throw malformed('body', 'length')
       refuseText(part, 'body')
-      texts?.take(part)
+      scan?.add(part)
     } else if (Array.isArray(part)) {
       for (const element of part) visit(element)
     } else if (typeof part === 'object' && part !== null) {
@@ -35,7 +35,7 @@ export function inspectJson(text: string, limits: InspectionLimits, texts?: Text
         if (name.length > maxStringChars) throw malformed('body', 'length')
         refuseLine(name, 'body')
         refusePrototypeName(name, 'body')
-        texts?.take(name)
+        scan?.add(name)
         visit(member)
       }
     }

@@ -1,9 +1,6 @@
-/**
- * Inspects queries and forms (`application/x-www-form-urlencoded`): one value per name, decoded
- * once.
- */
+/** Inspects queries and forms (`application/x-www-form-urlencoded`). */
 import type { InspectionLimits } from './definition.ts'
-import type { TextTaker } from './signatures/text-taker.ts'
+import type { RequestScan } from './signatures/judge.ts'
 import { malformed, refuseLine, refusePrototypeStep, refuseText, type Where } from './text.ts'
 
 /** Characters that encode others. */
@@ -13,8 +10,7 @@ const ENCODED = /[%+]/
 export interface ParametersSeen {
   readonly names: Set<string>
   count: number
-  /** Gets the names and values that pass. */
-  readonly texts?: TextTaker | undefined
+  readonly scan?: RequestScan | undefined
 }
 
 /**
@@ -55,12 +51,11 @@ export function inspectParameters(
     if (seen.names.has(name) && !limits.repeatable.includes(name))
       throw malformed(where, 'repeated')
     seen.names.add(name)
-    seen.texts?.take(name)
-    seen.texts?.take(value)
+    seen.scan?.add(name)
+    seen.scan?.add(value)
   }
 }
 
-/** Decodes percent-encoding and `+`. */
 function decoded(text: string, where: Where): string {
   if (!ENCODED.test(text)) return text
   try {

@@ -16,7 +16,7 @@ import { inspectJson } from '../inspection/json.ts'
 import { callsOf } from '../inspection/json-rpc.ts'
 import { INSPECTED_TYPES, inspectedMedia } from '../inspection/media.ts'
 import { inspectParameters, type ParametersSeen } from '../inspection/parameters.ts'
-import type { TextTaker } from '../inspection/signatures/text-taker.ts'
+import type { RequestScan } from '../inspection/signatures/judge.ts'
 import { refuseText } from '../inspection/text.ts'
 import type { Denial } from '../problems/reasons.ts'
 import { inspectSchema, requiresPermission } from '../validators/inspect.ts'
@@ -76,25 +76,25 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   const guardCalls = jsonRpc && createCallGuard(jsonRpc)
   const judge = signatures === false ? undefined : signatures
 
-  async function guardForm(c: InspectedContext, texts: TextTaker | undefined): Promise<void> {
-    const seen: ParametersSeen = { names: new Set(), count: 0, texts }
+  async function guardForm(c: InspectedContext, scan: RequestScan | undefined): Promise<void> {
+    const seen: ParametersSeen = { names: new Set(), count: 0, scan }
     inspectParameters(queryOf(c.req.url), 'query', limits, seen)
     if (guardCalls !== undefined) {
-      const body = inspectJson(await jsonTextOf(c), limits, texts)
+      const body = inspectJson(await jsonTextOf(c), limits, scan)
       guardCalls(callsOf(body, maxBatch), permittedTo(c, authorizer))
     } else if (bodyOf(c) !== null) await inspectBody(c, limits, seen)
   }
 
   return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
-    const texts = judge?.begin(c.req.url)
+    const scan = judge?.begin(c.req.url)
     try {
-      await guardForm(c, texts)
+      await guardForm(c, scan)
     } catch (error) {
       if (mode === 'enforce' || !isObservable(error)) throw error
       observe(c, reasonOfDenial(error.denial))
     }
-    if (judge !== undefined && texts !== undefined && texts.verdict !== 0) {
-      for (const denial of judge.denialsOf(texts.verdict)) {
+    if (judge !== undefined && scan !== undefined && scan.verdict !== 0) {
+      for (const denial of judge.denialsOf(scan.verdict)) {
         if (mode === 'enforce' && judge.mode === 'enforce') throw new Denied(denial)
         observe(c, reasonOfDenial(denial))
       }
@@ -136,13 +136,13 @@ async function inspectBody(
   const text = await bodyTextOf(c)
   switch (media) {
     case 'json':
-      inspectJson(text, limits, seen.texts)
+      inspectJson(text, limits, seen.scan)
       break
     case 'form':
       inspectParameters(text, 'body', limits, seen)
       break
     case 'text':
       refuseText(text, 'body')
-      seen.texts?.take(text)
+      seen.scan?.add(text)
   }
 }

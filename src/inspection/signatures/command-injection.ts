@@ -1,10 +1,21 @@
-import { anyOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
+import {
+  anyOf,
+  bitsOf,
+  DECISIVE,
+  endOfMatch,
+  NOTABLE,
+  oneOf,
+  type SignatureSet,
+} from './signature-set.ts'
 
-const CHAINED = 1
-const SUBSTITUTED = 2
-const BARE = 4
-const SHELL_IDIOM = 8
-const FOREIGN = 16
+const SCORES = {
+  chained: DECISIVE,
+  substituted: DECISIVE,
+  bare: NOTABLE,
+  shell_idiom: NOTABLE,
+  foreign_code: DECISIVE,
+}
+const BIT = bitsOf(SCORES)
 
 /** No rule below matches a text without one of these. */
 const SUSPICIOUS = /[;|&`\n(]|\$[{I]|\/dev\/|\/bin\/|cmd|powershell|<!--#/i
@@ -24,9 +35,7 @@ const NAMED = anyOf(
     String.raw`net(?=\s{1,4}(?:user|localgroup|view|share|start|group)\b)`,
   ) + String.raw`(?=$|[\s;|&\x60)"'<>/+$#,(])`,
 )
-/**
- * Command names that are also words. They match only with arguments that are typical of commands.
- */
+/** Command names that are also words, with arguments that are typical of commands. */
 const WORDED = anyOf(
   'iy',
   oneOf(
@@ -81,7 +90,7 @@ const FOREIGN_CODE = anyOf(
     String.raw`\s{0,2}\(`,
 )
 
-/** Limits on the text before the separator: an argument has few words, prose has many. */
+/** Limits of the text before the separator: an argument has few words, prose has many. */
 const MAX_LEADING_WORDS = 3
 const MAX_LEADING_CHARS = 120
 /** A value such as a file or a host, which may be a command's argument. */
@@ -95,17 +104,11 @@ const WORDLIKE = /^[a-z]{0,40}$/i
 
 export const commandInjection: SignatureSet = {
   category: 'command_injection',
-  rules: [
-    ['chained', DECISIVE],
-    ['substituted', DECISIVE],
-    ['bare', NOTABLE],
-    ['shell_idiom', NOTABLE],
-    ['foreign_code', DECISIVE],
-  ],
+  scores: SCORES,
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
-    let found = IDIOM.test(text) ? SHELL_IDIOM : 0
-    if (FOREIGN_CODE.test(text)) found |= FOREIGN
+    let found = IDIOM.test(text) ? BIT.shell_idiom : 0
+    if (FOREIGN_CODE.test(text)) found |= BIT.foreign_code
     SEPARATOR.lastIndex = 0
     let separator = SEPARATOR.exec(text)
     while (separator !== null && isLeading(text, separator.index)) {
@@ -118,17 +121,18 @@ export const commandInjection: SignatureSet = {
 
 /** Returns the rules that match the text after the separator from `start` to `end`. */
 function foundAt(text: string, start: number, end: number): number {
-  const isNamed = stands(NAMED, text, end) || stands(DISGUISED, text, end)
-  const isAlone = stands(ALONE, text, end)
-  if (!isNamed && !isAlone && !stands(WORDED, text, end)) return 0
-  if (stands(TABLE_CELL, text, end) || TITLE.test(text.slice(end, end + 2))) return 0
+  const startsWith = (pattern: RegExp) => endOfMatch(pattern, text, end) > end
+  const isNamed = startsWith(NAMED) || startsWith(DISGUISED)
+  const isAlone = startsWith(ALONE)
+  if (!isNamed && !isAlone && !startsWith(WORDED)) return 0
+  if (startsWith(TABLE_CELL) || TITLE.test(text.slice(end, end + 2))) return 0
   const before = text.slice(0, start)
   if (text[start] === '$' || text[start] === '`')
-    return isWholeValue(text, before, start) ? SUBSTITUTED : 0
+    return isWholeValue(text, before, start) ? BIT.substituted : 0
   const isAt = /[/\\]/.test(text.slice(start, end))
-  if (isNamed || isAt || stands(WORDED, text, end)) return CHAINED
+  if (isNamed || isAt || startsWith(WORDED)) return BIT.chained
   const value = before.trim()
-  return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? CHAINED : BARE
+  return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? BIT.chained : BIT.bare
 }
 
 /**
@@ -141,14 +145,9 @@ function isWholeValue(text: string, before: string, start: number): boolean {
   return ONE_WORD.test(before) && (close === -1 || ONE_WORD.test(text.slice(close + 1, close + 50)))
 }
 
-/** Reports whether the text before a place is short enough to be a command's argument. */
+/** Reports whether the text before a separator is short enough to be a command's argument. */
 function isLeading(text: string, start: number): boolean {
   if (start > MAX_LEADING_CHARS) return false
   const before = text.slice(0, start).trim()
   return !before.includes('\n') && before.split(/\s{1,20}/).length <= MAX_LEADING_WORDS
-}
-
-function stands(pattern: RegExp, text: string, at: number): boolean {
-  pattern.lastIndex = at
-  return pattern.test(text)
 }

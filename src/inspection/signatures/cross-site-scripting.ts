@@ -1,13 +1,25 @@
-import { anyOf, DECISIVE, FAINT, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
+import {
+  anyOf,
+  bitsOf,
+  DECISIVE,
+  FAINT,
+  NOTABLE,
+  oneOf,
+  type SignatureSet,
+  wordsOf,
+} from './signature-set.ts'
 
-const SCRIPT = 1
-const HANDLER = 2
-const SCRIPT_URL = 4
-const ACTIVE_ELEMENT = 8
-const ATTRIBUTE_BREAK_OUT = 16
-const SCRIPT_BREAK_OUT = 32
-const TEMPLATE = 64
-const SINK = 128
+const SCORES = {
+  script: DECISIVE,
+  handler: DECISIVE,
+  script_url: DECISIVE,
+  active_element: NOTABLE,
+  attribute_break_out: DECISIVE,
+  script_break_out: DECISIVE,
+  template: DECISIVE,
+  sink: FAINT,
+}
+const BIT = bitsOf(SCORES)
 
 /** No rule below matches a text without one of these. */
 const SUSPICIOUS =
@@ -19,33 +31,19 @@ const ATTRIBUTE =
   /[\s/"'\u00a0+]*([^\s/>"'=<\u00a0+]+)(?:\s*=\s*(?:\\?"([^"]*)"?|\\?'([^']*)'?|`([^`]*)`?|([^\s>"'`]*)))?/y
 const HANDLER_NAME = /^[^a-z]{0,2}on[a-z]{3,30}$/i
 /** Attributes with a value that is fetched or run. */
-const URL_ATTRIBUTES: ReadonlySet<string> = new Set([
-  ...['href', 'src', 'action', 'formaction', 'xlink:href', 'data', 'poster', 'background', 'from'],
-  ...[
-    'to',
-    'values',
-    'content',
-    'lowsrc',
-    'dynsrc',
-    'code',
-    'codebase',
-    'srcset',
-    'style',
-    'folder',
-  ],
-])
-const ACTIVE: ReadonlySet<string> = new Set([
-  ...['iframe', 'object', 'embed', 'applet', 'base', 'frameset', 'frame', 'portal', 'bgsound'],
-  ...['xss', 'isindex', 'layer', 'ilayer', 'xml', 'animate', 'set', 'foreignobject', 'handler'],
-])
-const SCRIPTING: ReadonlySet<string> = new Set(['script', 'svg:script', 'x:script', 'html:script'])
+const URL_ATTRIBUTES = wordsOf(
+  'href src action formaction xlink:href data poster background from to values content lowsrc',
+  'dynsrc code codebase srcset style folder',
+)
+const ACTIVE = wordsOf(
+  'iframe object embed applet base frameset frame portal bgsound xss isindex layer ilayer xml',
+  'animate set foreignobject handler',
+)
+const SCRIPTING = wordsOf('script svg:script x:script html:script')
 /** Characters that browsers remove from a scheme. */
 const GAP = String.raw`\s{0,9}`
 const brokenUp = (scheme: string) => [...scheme].join(GAP)
-/**
- * A scheme, with or without gaps, and code after it. The code is required because titles of books
- * may start with such a word too.
- */
+/** A scheme, with or without gaps. Code must follow, because titles may start with the word too. */
 const RUNS = anyOf(
   'i',
   `^[^a-z]{0,20}(?:${brokenUp('java')}|${brokenUp('vb')}|live)${GAP}${brokenUp('script:')}` +
@@ -87,23 +85,14 @@ const SINKS =
 
 export const crossSiteScripting: SignatureSet = {
   category: 'cross_site_scripting',
-  rules: [
-    ['script', DECISIVE],
-    ['handler', DECISIVE],
-    ['script_url', DECISIVE],
-    ['active_element', NOTABLE],
-    ['attribute_break_out', DECISIVE],
-    ['script_break_out', DECISIVE],
-    ['template', DECISIVE],
-    ['sink', FAINT],
-  ],
+  scores: SCORES,
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
-    let found = RUNS.test(text) ? SCRIPT_URL : 0
-    if (QUOTE_THEN_HANDLER.test(text) || BARE_HANDLER.test(text)) found |= ATTRIBUTE_BREAK_OUT
-    if (QUOTE_THEN_CALL.test(text) || SCRIPT_END.test(text)) found |= SCRIPT_BREAK_OUT
-    if (IN_TEMPLATE.test(text)) found |= TEMPLATE
-    if (SINKS.test(text)) found |= SINK
+    let found = RUNS.test(text) ? BIT.script_url : 0
+    if (QUOTE_THEN_HANDLER.test(text) || BARE_HANDLER.test(text)) found |= BIT.attribute_break_out
+    if (QUOTE_THEN_CALL.test(text) || SCRIPT_END.test(text)) found |= BIT.script_break_out
+    if (IN_TEMPLATE.test(text)) found |= BIT.template
+    if (SINKS.test(text)) found |= BIT.sink
     let at = text.indexOf('<')
     while (at !== -1) {
       const tag = tagAt(text, at + 1)
@@ -120,35 +109,30 @@ interface Tag {
   readonly end: number
 }
 
-/**
- * Returns the rules that match a tag, and the end of the tag. The `<` of the tag is before `start`.
- */
+/** Returns the rules that match the tag whose `<` is before `start`. */
 function tagAt(text: string, start: number): Tag {
   ELEMENT.lastIndex = start
   const name = ELEMENT.exec(text)?.[1]?.toLowerCase()
   if (name === undefined) return { found: 0, end: start }
-  let found = SCRIPTING.has(name) ? SCRIPT : ACTIVE.has(name) ? ACTIVE_ELEMENT : 0
+  let found = SCRIPTING.has(name) ? BIT.script : ACTIVE.has(name) ? BIT.active_element : 0
   let end = ELEMENT.lastIndex
   ATTRIBUTE.lastIndex = end
   let attribute = ATTRIBUTE.exec(text)
   while (attribute !== null) {
     end = ATTRIBUTE.lastIndex
     const [, key = '', ...values] = attribute
-    found |= attributeFound(
-      key.toLowerCase(),
-      values.find((value) => value !== undefined),
-    )
+    const value = values.find((each) => each !== undefined)
+    if (value !== undefined) found |= attributeFound(key.toLowerCase(), value)
     attribute = ATTRIBUTE.exec(text)
   }
   return { found, end }
 }
 
-function attributeFound(name: string, value: string | undefined): number {
-  if (value === undefined) return 0
-  if (HANDLER_NAME.test(name)) return HANDLER
-  if (name === 'srcdoc') return SCRIPT
-  if (name === 'style') return STYLE_RUNS.test(value) ? SCRIPT_URL : 0
+function attributeFound(name: string, value: string): number {
+  if (HANDLER_NAME.test(name)) return BIT.handler
+  if (name === 'srcdoc') return BIT.script
+  if (name === 'style') return STYLE_RUNS.test(value) ? BIT.script_url : 0
   if (!URL_ATTRIBUTES.has(name)) return 0
   const target = name === 'content' ? value.replace(/^\s{0,4}\d{0,4};?\s{0,4}url=/i, '') : value
-  return RUNS.test(target) ? SCRIPT_URL : 0
+  return RUNS.test(target) ? BIT.script_url : 0
 }

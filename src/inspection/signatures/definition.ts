@@ -3,10 +3,7 @@ import type { SignatureCategory } from '../../problems/reasons.ts'
 import type { Mode } from '../../validators/mode.ts'
 import { SIGNATURE_CATEGORIES } from '../../validators/signatures.ts'
 
-/**
- * Settings for attack signatures: a second check, which scores the input that the first checks
- * accepted.
- */
+/** Settings for attack signatures, which score the input that the other checks accepted. */
 export interface SignaturesDefinition {
   /** Sum of the scores of a category from which a request is an attack, 1 to 100. Default 5. */
   readonly threshold?: number
@@ -16,10 +13,7 @@ export interface SignaturesDefinition {
   readonly categories?: readonly SignatureCategory[]
 }
 
-/**
- * The defaults. One decisive rule reaches the threshold, or a notable rule together with another
- * rule.
- */
+/** One decisive rule reaches the threshold, or a notable rule together with another rule. */
 export const DEFAULT_SIGNATURES: Required<SignaturesDefinition> = {
   threshold: 5,
   mode: 'observe',

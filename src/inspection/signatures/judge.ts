@@ -1,19 +1,22 @@
 /** Decides from the matched signatures whether a request is denied. */
-
+import { pathOf } from '../../http/path.ts'
 import type { Tally } from '../../isolate/tally.ts'
 import type { Denial } from '../../problems/reasons.ts'
 import type { Feature } from '../../validators/feature.ts'
 import type { Mode } from '../../validators/mode.ts'
 import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
-import { createVerdictReader } from './scanner.ts'
-import { createTextTaker, type TextTaker, takePath } from './text-taker.ts'
+import { createVerdictReader, scan } from './scanner.ts'
 import { createVerdictCache, type Verdict } from './verdict-cache.ts'
 
-/**
- * One cache for all routes of an isolate: a verdict contains the matched rules and does not depend
- * on the route.
- */
+/** One cache for all routes of an isolate: a verdict does not depend on the route. */
 const verdicts = createVerdictCache()
+
+/** Scans the texts of a request, one at a time. */
+export interface RequestScan {
+  add(text: string): void
+  /** The rules that any of the texts matched. */
+  readonly verdict: Verdict
+}
 
 /** The attack signatures of a route, as `signatures()` creates them. */
 export interface SignatureJudge extends Feature<'signatures'> {
@@ -21,11 +24,8 @@ export interface SignatureJudge extends Feature<'signatures'> {
   /** Hits and misses of the verdict cache, which all routes share. */
   readonly tally: Tally
   /** Starts the scan of a request with the path of its URL. */
-  begin(url: string): TextTaker
-  /**
-   * Returns the denials (403) for a verdict, one for each category; an empty list below the
-   * threshold.
-   */
+  begin(url: string): RequestScan
+  /** Returns the denials (403) for a verdict: one for each category that reaches the threshold. */
   denialsOf(verdict: Verdict): readonly Denial[]
 }
 
@@ -38,12 +38,38 @@ export function createSignatureJudge(definition: SignaturesDefinition): Signatur
     mode,
     tally: verdicts.tally,
     begin(url) {
-      const texts = createTextTaker(verdicts)
-      takePath(url, texts)
-      return texts
+      let verdict: Verdict = 0
+      const requestScan = {
+        add(text: string) {
+          verdict |= scan(text, verdicts)
+        },
+        get verdict() {
+          return verdict
+        },
+      }
+      addPath(url, requestScan)
+      return requestScan
     },
     denialsOf(verdict) {
       return signaturesIn(verdict).map((signature) => ({ code: 'signature_matched', signature }))
     },
+  }
+}
+
+/** Matches most paths. They contain nothing that a signature could match. */
+const PLAIN_PATH = /^[\w/.~-]*$/
+
+/** Scans the decoded segments of a URL's path. Does NOT refuse a path: `canonicalPath` does. */
+function addPath(url: string, requestScan: RequestScan): void {
+  const path = pathOf(url)
+  if (PLAIN_PATH.test(path)) return
+  for (const segment of path.split('/')) requestScan.add(decoded(segment))
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
   }
 }

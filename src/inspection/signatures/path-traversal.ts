@@ -1,17 +1,17 @@
-import { anyOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
+import { anyOf, bitsOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
 
-const CLIMB_TO_TARGET = 1
-const DEEP_CLIMB = 2
-const CLIMB = 4
-const DISGUISED_CLIMB = 8
-const TARGET = 16
+const SCORES = {
+  climb_to_target: DECISIVE,
+  deep_climb: DECISIVE,
+  climb: NOTABLE,
+  disguised_climb: DECISIVE,
+  target: DECISIVE,
+}
+const BIT = bitsOf(SCORES)
 
 /** PATH_MAX of Linux. A longer text is not a valid path. */
 const MAX_PATH_CHARS = 4_096
-/**
- * Number of `../` from which a climb is decisive. Imports and settings in large repositories seldom
- * climb this far.
- */
+/** Imports and settings in large repositories seldom climb this far. */
 const DEEP = 5
 const NOTABLE_DEPTH = 3
 /** No rule below matches a text without one of these. */
@@ -72,23 +72,17 @@ const DISGUISED = anyOf(
 
 export const pathTraversal: SignatureSet = {
   category: 'path_traversal',
-  rules: [
-    ['climb_to_target', DECISIVE],
-    ['deep_climb', DECISIVE],
-    ['climb', NOTABLE],
-    ['disguised_climb', DECISIVE],
-    ['target', DECISIVE],
-  ],
+  scores: SCORES,
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
     const path = LEADING_PATH.exec(text.slice(0, MAX_PATH_CHARS))?.[0]
     if (path === undefined) return 0
     const depth = path.match(CLIMBS)?.length ?? 0
-    let found = DISGUISED.test(path) ? DISGUISED_CLIMB : 0
-    if (depth >= DEEP) found |= DEEP_CLIMB
-    else if (depth >= NOTABLE_DEPTH) found |= CLIMB
-    if (depth > 0 && FILES.test(path)) found |= CLIMB_TO_TARGET
-    if (ABSOLUTE.test(path) && path.length >= text.trimEnd().length) found |= TARGET
+    let found = DISGUISED.test(path) ? BIT.disguised_climb : 0
+    if (depth >= DEEP) found |= BIT.deep_climb
+    else if (depth >= NOTABLE_DEPTH) found |= BIT.climb
+    if (depth > 0 && FILES.test(path)) found |= BIT.climb_to_target
+    if (ABSOLUTE.test(path) && path.length >= text.trimEnd().length) found |= BIT.target
     return found
   },
 }

@@ -1,7 +1,8 @@
 /** Scans a text for all attack signatures, and adds up the scores of a request. */
-import type { SignatureCategory, SignatureId } from '../../problems/reasons.ts'
+import type { SignatureId } from '../../problems/reasons.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
+import type { SignaturesDefinition } from './definition.ts'
 import { pathTraversal } from './path-traversal.ts'
 import { anyOf, oneOf, type SignatureSet } from './signature-set.ts'
 import { sqlInjection } from './sql-injection.ts'
@@ -21,36 +22,25 @@ const TELLING = oneOf(
   String.raw`\.\. -- @@ xp_ 169\.254 metadata\.google`,
   String.raw`\b${oneOf('union select order having procedure exec execute waitfor')}\b`,
 )
-/**
- * Matches texts that need no scan: names, spaces and punctuation of prose. None of these characters
- * can start an attack.
- */
+/** Texts that need no scan: none of these characters can start an attack. */
 const PLAIN = anyOf('i', String.raw`^(?![^]{0,200}${TELLING})[\w .,!?+@\u00a1-\uffff-]{0,200}$`)
-
-interface PlacedRule {
-  readonly id: SignatureId
-  readonly category: SignatureCategory
-  readonly score: number
-  readonly bit: Verdict
-}
 
 /**
  * Each rule has one bit of a verdict. A verdict has room for 30 rules, which V8 stores without an
  * allocation.
  */
-export const SIGNATURES: readonly PlacedRule[] = SETS.flatMap(({ category, rules }) =>
-  rules.map(([name, score]) => ({ id: `${category}.${name}` as const, category, score })),
-).map((rule, index) => ({ ...rule, bit: 1 << index }))
+export const SIGNATURES = SETS.flatMap(({ category, scores }) =>
+  Object.entries(scores).map(([rule, score]) => {
+    return { id: `${category}.${rule}` as const, category, score }
+  }),
+).map((signature, index) => ({ ...signature, bit: 1 << index }))
 
 /** The shift of each set's bits in a verdict. */
-const SHIFTS: readonly number[] = SETS.map((_, index) =>
-  SETS.slice(0, index).reduce((sum, { rules }) => sum + rules.length, 0),
-)
+const SHIFTS = SETS.map((set) => SIGNATURES.findIndex(({ category }) => category === set.category))
 
 /**
- * Returns the rules that a text matches, as it is or decoded once more. Uses `cache` for a text
- * that was scanned before. Takes time linear in the length of the text. Does NOT decide: see {@link
- * createVerdictReader}.
+ * Returns the rules that a text matches, as it is or decoded once more. Takes time linear in the
+ * length of the text. Does NOT decide: see {@link createVerdictReader}.
  */
 export function scan(text: string, cache: VerdictCache): Verdict {
   if (PLAIN.test(text)) return 0
@@ -69,20 +59,17 @@ function scanReading(text: string): Verdict {
   return verdict
 }
 
-export interface VerdictReaderOptions {
-  /** Sum of the scores of a category from which a request is an attack of that category. */
-  readonly threshold: number
-  readonly categories: readonly SignatureCategory[]
-}
-
 const NONE: readonly SignatureId[] = []
 
 /**
- * Creates the reader for the verdict of a request, which is the union of the verdicts of its texts.
- * Each rule counts once, and scores are added up by category. The reader returns the rule with the
- * highest score for each category that reaches the threshold, in the order of `categories`.
+ * Creates the reader for the verdict of a request, the union of the verdicts of its texts. Scores
+ * are added up by category. The reader returns the rule with the highest score for each category
+ * that reaches the threshold, in the order of `categories`.
  */
-export function createVerdictReader({ threshold, categories }: VerdictReaderOptions) {
+export function createVerdictReader({
+  threshold,
+  categories,
+}: Pick<Required<SignaturesDefinition>, 'threshold' | 'categories'>) {
   return function signaturesIn(verdict: Verdict): readonly SignatureId[] {
     if (verdict === 0) return NONE
     return categories.flatMap((category) => {
@@ -98,10 +85,16 @@ export function createVerdictReader({ threshold, categories }: VerdictReaderOpti
 const ESCAPE =
   /%([0-7][0-9a-f])|%u00([0-7][0-9a-f])|&#x0{0,6}([0-7]?[0-9a-f])(?:;|(?![0-9a-f]))|&#0{0,6}(\d{1,3})(?:;|(?!\d))|&(colon|tab|newline|lpar|rpar|quot|apos|sol|bsol);|\\(?:x|u00|u\{)([0-7][0-9a-f])\}?/gi
 const NAMED: Readonly<Record<string, string>> = {
-  ...{ colon: ':', tab: '\t', newline: '\n', lpar: '(', rpar: ')' },
-  ...{ quot: '"', apos: "'", sol: '/', bsol: '\\' },
+  colon: ':',
+  tab: '\t',
+  newline: '\n',
+  lpar: '(',
+  rpar: ')',
+  quot: '"',
+  apos: "'",
+  sol: '/',
+  bsol: '\\',
 }
-/** Characters from here on have no meaning to a parser. */
 const FIRST_BEYOND_ASCII = 0x80
 const LESS_THAN = 0x3c
 /** Every escape starts with one of these. */
@@ -112,7 +105,7 @@ const ESCAPING = /[%&\\]/
  * ASCII, because signatures contain only ASCII. Never decodes an HTML entity to `<`: an entity is
  * text and does not start a tag.
  */
-export function decodedOnce(text: string): string | undefined {
+function decodedOnce(text: string): string | undefined {
   if (!ESCAPING.test(text)) return undefined
   const decoded = text.replace(ESCAPE, (written, ...groups: (string | undefined)[]) => {
     const [url, wideUrl, hexEntity, entity, name, script] = groups

@@ -1,10 +1,7 @@
-/**
- * Detects what an injection puts after a value in an SQL statement, and what rarely follows a quote
- * in prose.
- */
+/** Detects what an injection puts after a value in an SQL statement, and prose rarely does. */
 import {
   closes,
-  isAsking,
+  isAttackCall,
   isCondition,
   isQuery,
   isSelected,
@@ -19,7 +16,7 @@ import type { SqlTokens } from './sql-tokens.ts'
  * several words; there `"-"` is a character and not a subtraction. `bare`: at a value without
  * quotes.
  */
-export type SqlPlace = 'quoted' | 'prose' | 'bare'
+type SqlPlace = 'quoted' | 'prose' | 'bare'
 
 /** Words that start a statement, each with the words of which one must follow. */
 const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -39,34 +36,30 @@ const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 )
 
 /**
- * Reports whether the tokens continue a statement after the end of a value. They may start with a
- * condition, a union, another statement or a clause. They may also start with a call of a
- * suspicious function, or with a comment that cuts off the rest. `bare` tokens start with the value
- * itself, which an attack may omit.
+ * Reports whether the tokens continue a statement after the end of a value. `bare` tokens start with
+ * the value itself, which an attack may omit.
  */
 export function breakOutOf(at: SqlTokens, place: SqlPlace): boolean {
   return place === 'bare' ? followsValue(at) : followsQuote(at, place)
 }
 
 function followsQuote(at: SqlTokens, place: SqlPlace): boolean {
-  const start = 0
-  const next = at(start)
-  switch (next.kind) {
+  switch (at(0).kind) {
     case 'cut':
       return true
     case 'semicolon':
-      return isStatement(at, start + 1) || at(start + 1).kind === 'cut'
+      return isStatement(at, 1) || at(1).kind === 'cut'
     case 'logic':
-      return isCondition(at, start + 1)
+      return isCondition(at, 1)
     case 'comparison':
-      return place === 'quoted' && closes(at, operandEnd(at, start + 1))
+      return place === 'quoted' && closes(at, operandEnd(at, 1))
     case 'arithmetic':
-      return isQuery(at, start + 1) || (place === 'quoted' && isComputed(at, start + 1))
+      return isQuery(at, 1) || (place === 'quoted' && isComputed(at, 1))
     case 'comma':
-      return isListed(at, start + 1)
+      return isListed(at, 1)
     case 'word':
     case 'call':
-      return isClause(at, start) || isCutOrder(at, start)
+      return isClause(at, 0) || isCutOrder(at, 0)
     default:
       return false
   }
@@ -120,14 +113,11 @@ function isStatement(at: SqlTokens, index: number): boolean {
     case 'execute':
       return kind === 'call' || /^(?:xp_|sp_|master\b|immediate$|@)|_|\./.test(next.text)
     default:
-      return isAsking(at(index)) || STATEMENTS.get(text)?.has(next.text) === true
+      return isAttackCall(at(index)) || STATEMENTS.get(text)?.has(next.text) === true
   }
 }
 
-/**
- * Matches the continuation of a list of values or of sort keys: `',(select ...)`, `',null) waitfor
- * ...`.
- */
+/** Matches a list of values or of sort keys: `',(select ...)`, `',null) waitfor ...`. */
 function isListed(at: SqlTokens, index: number): boolean {
   let end = operandEnd(at, index)
   if (isQuery(at, index)) return true

@@ -1,30 +1,26 @@
 /** Parses SQL expressions, as far as needed to distinguish a condition from a sentence. */
+import { wordsOf } from './signature-set.ts'
 import type { SqlToken, SqlTokens } from './sql-tokens.ts'
 
 /** The content of a string that the surrounding statement closes, as in `or 'a`. */
 const LEFT_OPEN = /^[\w%]{0,16}$/
 
 /** Unary operators, and words that do not change the result. */
-export const PREFIXES: ReadonlySet<string> = new Set(['not', 'binary', '-', '+', '~', '!', '@'])
-const LITERALS: ReadonlySet<string> = new Set(['null', 'true', 'false'])
-/**
- * Functions with which attacks query, delay or read. `if` and `char` are significant only in this
- * context.
- */
-const ASKING: ReadonlySet<string> = new Set(
-  (
-    'sleep benchmark pg_sleep extractvalue updatexml load_file randomblob char chr concat ' +
-    'concat_ws group_concat ascii substr substring mid version user current_user session_user ' +
-    'database cast convert exp json_extract gtid_subset name_const elt rand make_set if iif ' +
-    'ifnull nullif isnull ord hex unhex length count exists row bin rpad left right db_name ' +
-    'dbms_pipe.receive_message utl_inaddr.get_host_address utl_inaddr.get_host_name ' +
-    'utl_http.request ctxsys.drithsx.sn xmltype pg_read_file lo_import now sysdate'
-  ).split(' '),
+export const PREFIXES = wordsOf('not binary - + ~ ! @')
+const LITERALS = wordsOf('null true false')
+/** Functions with which attacks query, delay or read. */
+const ATTACK_FUNCTIONS = wordsOf(
+  'sleep benchmark pg_sleep extractvalue updatexml load_file randomblob char chr concat',
+  'concat_ws group_concat ascii substr substring mid version user current_user session_user',
+  'database cast convert exp json_extract gtid_subset name_const elt rand make_set if iif',
+  'ifnull nullif isnull ord hex unhex length count exists row bin rpad left right db_name',
+  'dbms_pipe.receive_message utl_inaddr.get_host_address utl_inaddr.get_host_name',
+  'utl_http.request ctxsys.drithsx.sn xmltype pg_read_file lo_import now sysdate',
 )
 
 /** Reports whether a token is a call of a function that attacks use. */
-export function isAsking({ kind, text }: SqlToken): boolean {
-  return kind === 'call' && ASKING.has(text)
+export function isAttackCall({ kind, text }: SqlToken): boolean {
+  return kind === 'call' && ATTACK_FUNCTIONS.has(text)
 }
 
 /**
@@ -44,7 +40,7 @@ export function isSelected(at: SqlTokens, index: number): boolean {
 export function isQuery(at: SqlTokens, index: number): boolean {
   const { text } = at(index)
   if (PREFIXES.has(text)) return isQuery(at, index + 1)
-  return text === 'select' ? isSelected(at, index + 1) : isAsking(at(index))
+  return text === 'select' ? isSelected(at, index + 1) : isAttackCall(at(index))
 }
 
 function isOperand({ kind }: SqlToken): boolean {

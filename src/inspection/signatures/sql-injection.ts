@@ -1,12 +1,23 @@
-import { anyOf, DECISIVE, FAINT, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
+import {
+  anyOf,
+  bitsOf,
+  DECISIVE,
+  FAINT,
+  NOTABLE,
+  oneOf,
+  type SignatureSet,
+} from './signature-set.ts'
 import { breakOutOf } from './sql-break-out.ts'
 import { sqlTokensOf } from './sql-tokens.ts'
 
-const BREAK_OUT = 1
-const OPENING = 2
-const EFFECT = 4
-const PROBE = 8
-const DISGUISE = 16
+const SCORES = {
+  break_out: DECISIVE,
+  opening: FAINT,
+  effect: NOTABLE,
+  probe: FAINT,
+  disguise: NOTABLE,
+}
+const BIT = bitsOf(SCORES)
 
 /** Number of leading characters of a value in which words are counted. */
 const MAX_VALUE_CHARS = 200
@@ -50,21 +61,15 @@ const BEGINNING = anyOf(
 
 export const sqlInjection: SignatureSet = {
   category: 'sql_injection',
-  rules: [
-    ['break_out', DECISIVE],
-    ['opening', FAINT],
-    ['effect', NOTABLE],
-    ['probe', FAINT],
-    ['disguise', NOTABLE],
-  ],
+  scores: SCORES,
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
-    let found = breaksOut(text) ? BREAK_OUT : 0
-    if (BEGINNING.test(text)) found |= OPENING
+    let found = breaksOut(text) ? BIT.break_out : 0
+    if (BEGINNING.test(text)) found |= BIT.opening
     if (!TELLING.test(text)) return found
-    if (SLOW_OR_ACTING.test(text)) found |= EFFECT
-    if (CATALOGUE.test(text)) found |= PROBE
-    if (text.includes('/*') && COMMENTED_KEYWORDS.test(text)) found |= DISGUISE
+    if (SLOW_OR_ACTING.test(text)) found |= BIT.effect
+    if (CATALOGUE.test(text)) found |= BIT.probe
+    if (text.includes('/*') && COMMENTED_KEYWORDS.test(text)) found |= BIT.disguise
     return found
   },
 }

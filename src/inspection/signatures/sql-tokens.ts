@@ -1,13 +1,8 @@
-/**
- * Tokenizes a text as an SQL server would, from a given place, as far as needed to detect an
- * attack.
- */
+/** Tokenizes a text as an SQL server would, as far as needed to detect an attack. */
+import { endOfMatch, wordsOf } from './signature-set.ts'
 
-/**
- * The kind of a token. Parentheses are skipped, because they do not change which token follows
- * which. `call` is a name with a parenthesis after it.
- */
-export type SqlTokenKind =
+/** Parentheses are skipped. A `call` is a name with a parenthesis after it. */
+type SqlTokenKind =
   | 'number'
   | 'text'
   /** A string without a closing quote. The quote of the surrounding statement closes it. */
@@ -32,10 +27,7 @@ export interface SqlToken {
 
 /** Maximum number of tokens. A break-out is visible in fewer; more would only cost time. */
 const MAX_TOKENS = 24
-/**
- * Text between tokens: white space, parentheses, and the marks of MySQL's executable comments
- * (`/*!50000`).
- */
+/** White space, parentheses, and the marks of MySQL's executable comments (`/*!50000`). */
 const BLANKS = /(?:[\s()\u00a0]|\/\*!\d{0,6}|\*\/)+/y
 const NUMBER = /0x[0-9a-f]{1,64}|\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,4})?(?![a-z_])|\.\d{1,40}/iy
 const WORD = /[a-z_@$\u00aa-\u1fff\u3040-\ud7a3][\w@$.\u00aa-\u1fff\u3040-\ud7a3]{0,127}/iy
@@ -44,15 +36,13 @@ const COMPARISON = /<=>|[<>!:]=|<>|=|<|>/y
 const LOGIC = /\|\||&&/y
 /** Text that may remain after a comment that cuts the statement off. */
 const REST = /[-+\s"')]{0,8}\w?$/y
-const COMPARING: ReadonlySet<string> = new Set([
-  ...['like', 'rlike', 'regexp', 'ilike', 'similar', 'between', 'in', 'is', 'glob'],
-])
+const COMPARING = wordsOf('like rlike regexp ilike similar between in is glob')
 /** Keywords that may precede a parenthesis and are not functions. */
-const KEYWORDS: ReadonlySet<string> = new Set([
-  ...['union', 'all', 'distinct', 'select', 'where', 'having', 'from', 'by', 'limit', 'values'],
-  ...['not', 'into', 'order', 'group', 'waitfor', 'delay', 'table'],
-])
-const JOINING: ReadonlySet<string> = new Set(['and', 'or', 'xor', 'div', 'mod'])
+const KEYWORDS = wordsOf(
+  'union all distinct select where having from by limit values not into order group waitfor',
+  'delay table',
+)
+const JOINING = wordsOf('and or xor div mod')
 
 const END: SqlToken = { kind: 'end', text: '' }
 
@@ -82,7 +72,7 @@ export function sqlTokensOf(text: string, start: number): SqlTokens {
 function skipBlanks(text: string, start: number): number {
   let at = start
   while (at < text.length) {
-    const blank = skip(BLANKS, text, at)
+    const blank = endOfMatch(BLANKS, text, at)
     const end = skipComment(text, blank)
     if (end === at) return at
     at = end
@@ -107,28 +97,32 @@ function tokenAt(text: string, at: number): SqlToken {
   const character = text[at] ?? ''
   if (character === '#' || text.startsWith('--', at)) {
     const rest = at + (character === '#' ? 1 : 2)
-    return skip(REST, text, rest) === text.length ? CUT : OTHER
+    return endOfMatch(REST, text, rest) === text.length ? CUT : OTHER
   }
   if (text.startsWith('/*', at)) return CUT
   if (character === "'" || character === '"') return quoted(text, at, character)
-  const number = match(NUMBER, text, at)
-  if (number !== undefined) return { kind: 'number', text: number }
-  const word = match(WORD, text, at)?.toLowerCase()
-  if (word !== undefined) {
+  const number = matched(NUMBER, text, at)
+  if (number !== '') return { kind: 'number', text: number }
+  const word = matched(WORD, text, at).toLowerCase()
+  if (word !== '') {
     if (JOINING.has(word)) return { kind: 'logic', text: word }
     if (COMPARING.has(word)) return { kind: 'comparison', text: word }
-    const isCall = !KEYWORDS.has(word) && match(CALLED, text, at + word.length) !== undefined
+    const end = at + word.length
+    const isCall = !KEYWORDS.has(word) && endOfMatch(CALLED, text, end) > end
     return { kind: isCall ? 'call' : 'word', text: word }
   }
-  const logic = match(LOGIC, text, at)
-  if (logic !== undefined) return { kind: 'logic', text: logic }
-  const comparison = match(COMPARISON, text, at)
-  if (comparison !== undefined) return { kind: 'comparison', text: comparison }
+  const logic = matched(LOGIC, text, at)
+  if (logic !== '') return { kind: 'logic', text: logic }
+  const comparison = matched(COMPARISON, text, at)
+  if (comparison !== '') return { kind: 'comparison', text: comparison }
   if (character === ',') return { kind: 'comma', text: character }
   if (character === ';') return { kind: 'semicolon', text: character }
   if ('+-*/%^|&~!'.includes(character)) return { kind: 'arithmetic', text: character }
   return { kind: 'other', text: character }
 }
+
+const matched = (pattern: RegExp, text: string, at: number): string =>
+  text.slice(at, endOfMatch(pattern, text, at))
 
 function quoted(text: string, at: number, quote: string): SqlToken {
   const close = text.indexOf(quote, at + 1)
@@ -136,19 +130,7 @@ function quoted(text: string, at: number, quote: string): SqlToken {
   return { kind: 'text', text: text.slice(at + 1, close) }
 }
 
-/** Returns the number of characters that a token occupies. */
 function lengthOf({ kind, text: own }: SqlToken, text: string, at: number): number {
   if (kind === 'text') return own.length + 2
   return kind === 'open_text' ? text.length - at : Math.max(own.length, 1)
-}
-
-function match(pattern: RegExp, text: string, at: number): string | undefined {
-  pattern.lastIndex = at
-  return pattern.exec(text)?.[0]
-}
-
-/** Returns the place after a pattern, or `at` if it does not match there. */
-function skip(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : at
 }

@@ -1,23 +1,29 @@
-/**
- * Attack signatures of server-side request forgery: a value is a URL or an address of an internal
- * network.
- */
+/** Server-side request forgery: a value is a URL or an address of an internal network. */
 import ipaddr from 'ipaddr.js'
-import { anyOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
+import {
+  anyOf,
+  bitsOf,
+  DECISIVE,
+  NOTABLE,
+  oneOf,
+  type SignatureSet,
+  wordsOf,
+} from './signature-set.ts'
 
-const METADATA = 1
-const INTERNAL = 2
-const DEVELOPMENT = 4
-const WRAPPER = 8
+const SCORES = {
+  metadata: DECISIVE,
+  internal: DECISIVE,
+  development: NOTABLE,
+  wrapper: DECISIVE,
+}
+const BIT = bitsOf(SCORES)
 
 const UNSEEN = /[\t\n\r]/g
 /** A text with at least this many words is a sentence and not a value. */
 const MAX_WORDS = 4
 /** A scheme at the start of a value, or the start of a network-path reference. */
 const URL_LIKE = /^[\s"'(<]{0,4}(?:url[:=]\s{0,2})?(?:([a-z][a-z0-9+.-]{1,20}):|(?=[/\\]{2}))/i
-/**
- * Schemes with which libraries read files or call services, with the text that must follow them.
- */
+/** Schemes with which libraries read files or call services. */
 const WRAPPERS = anyOf(
   'i',
   String.raw`^file:(?:[/\\]|%2f)`,
@@ -26,14 +32,12 @@ const WRAPPERS = anyOf(
     String.raw`compress\.(?:zlib|bzip2) view-source local_file vbscript`,
   )}:(?:\/\/|http|file)`,
 )
-const FETCHED: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
-/**
- * Metadata services of clouds: those of most clouds, Alibaba, Amazon's containers, Oracle, Azure.
- */
-const METADATA_ADDRESSES: ReadonlySet<string> = new Set([
-  ...['169.254.169.254', '100.100.100.200', '169.254.170.2', '192.0.0.192'],
-  ...['fd00:ec2::254', 'fd20:ce::254', '169.254.169.123', '168.63.129.16'],
-])
+const FETCHED = wordsOf('http https ws wss ftp')
+/** Metadata services of most clouds, Alibaba, Amazon's containers, Oracle and Azure. */
+const METADATA_ADDRESSES = wordsOf(
+  '169.254.169.254 100.100.100.200 169.254.170.2 192.0.0.192 fd00:ec2::254 fd20:ce::254',
+  '169.254.169.123 168.63.129.16',
+)
 const METADATA_NAMES = /^(?:metadata(?:\.google\.internal|\.goog)?|instance-data(?:\..{0,40})?)$/
 const BARE_METADATA = /^[\s"']{0,2}(?:169\.254\.169\.254|metadata\.google\.internal)(?:[/:?\s]|$)/i
 const INTERNAL_NAMES = anyOf(
@@ -45,30 +49,20 @@ const INTERNAL_NAMES = anyOf(
 /** Names that resolve to the address that they contain. */
 const EMBEDDED = /(?:^|[.-])(\d{1,3}[.-]\d{1,3}[.-]\d{1,3}[.-]\d{1,3})\.(?:nip|sslip|xip)\.io$/
 /** Address ranges that are not part of the public Internet. */
-const INSIDE: ReadonlySet<string> = new Set([
-  ...['loopback', 'private', 'linkLocal', 'uniqueLocal', 'unspecified', 'carrierGradeNat'],
-])
-/**
- * Lowest port at which applications on a developer's or user's own machine listen (RFC 8252 section
- * 7.3).
- */
+const INSIDE = wordsOf('loopback private linkLocal uniqueLocal unspecified carrierGradeNat')
+/** Lowest port of applications on a user's own machine (RFC 8252 section 7.3). */
 const FIRST_USER_PORT = 1_024
 /** Ports of databases and orchestrators. No redirect leads to them. */
-const SERVICE_PORTS: ReadonlySet<string> = new Set(
-  '2375 2376 2379 3306 5432 5984 6379 6443 8500 9200 9300 10250 11211 27017'.split(' '),
+const SERVICE_PORTS = wordsOf(
+  '2375 2376 2379 3306 5432 5984 6379 6443 8500 9200 9300 10250 11211 27017',
 )
 
 export const ssrfTarget: SignatureSet = {
   category: 'ssrf_target',
-  rules: [
-    ['metadata', DECISIVE],
-    ['internal', DECISIVE],
-    ['development', NOTABLE],
-    ['wrapper', DECISIVE],
-  ],
+  scores: SCORES,
   scan(text) {
     const match = URL_LIKE.exec(text)
-    if (match === null) return BARE_METADATA.test(text) ? METADATA : 0
+    if (match === null) return BARE_METADATA.test(text) ? BIT.metadata : 0
     const [opening, scheme] = match
     const start = scheme === undefined ? opening.length : opening.length - scheme.length - 1
     // URL parsers remove these characters at any position.
@@ -79,16 +73,13 @@ export const ssrfTarget: SignatureSet = {
       .split(' ', MAX_WORDS)
     // A sentence about an address is not a value that is an address.
     if (words.length === MAX_WORDS - 1) return 0
-    if (WRAPPERS.test(value)) return WRAPPER
+    if (WRAPPERS.test(value)) return BIT.wrapper
     if (scheme !== undefined && !FETCHED.has(scheme.toLowerCase())) return 0
     return foundIn(scheme === undefined ? `http:${value}` : value)
   },
 }
 
-/**
- * Parses a URL by the WHATWG URL standard, which normalizes decimal, octal and hexadecimal
- * addresses.
- */
+/** The WHATWG URL parser normalizes decimal, octal and hexadecimal addresses. */
 function foundIn(value: string): number {
   let url: URL
   try {
@@ -97,23 +88,20 @@ function foundIn(value: string): number {
     return 0
   }
   const host = url.hostname.replace(/\.$/, '')
-  if (METADATA_NAMES.test(host)) return METADATA
+  if (METADATA_NAMES.test(host)) return BIT.metadata
   const embedded = EMBEDDED.exec(host)?.[1]?.replaceAll('-', '.')
   const address = addressOf(embedded ?? host)
   if (address === undefined) {
     if (!INTERNAL_NAMES.test(host)) return 0
-    return isOfDevelopment(url, value) ? DEVELOPMENT : INTERNAL
+    return isOfDevelopment(url, value) ? BIT.development : BIT.internal
   }
-  if (METADATA_ADDRESSES.has(address.toString())) return METADATA
+  if (METADATA_ADDRESSES.has(address.toString())) return BIT.metadata
   const range = address.range()
   if (!INSIDE.has(range)) return 0
-  return range === 'loopback' && isOfDevelopment(url, value) ? DEVELOPMENT : INTERNAL
+  return range === 'loopback' && isOfDevelopment(url, value) ? BIT.development : BIT.internal
 }
 
-/**
- * Parses an address. Returns IPv4 for an address that is mapped into IPv6, translated (RFC 6052) or
- * tunnelled (6to4).
- */
+/** Returns IPv4 for an address that is mapped into IPv6, translated (RFC 6052) or 6to4. */
 function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const text = host.startsWith('[') ? host.slice(1, -1) : host
   if (!ipaddr.isValid(text) || !/[.:]/.test(text)) return undefined
@@ -130,10 +118,7 @@ function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   }
 }
 
-/**
- * Reports whether a URL is written without obfuscation or credentials, and uses a port of
- * applications.
- */
+/** Reports whether a URL has a port of applications, no credentials, and is not obfuscated. */
 function isOfDevelopment(url: URL, value: string): boolean {
   return (
     Number(url.port) >= FIRST_USER_PORT &&

@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 
 /** Room for about ten thousand short texts. An isolate has 128 MB. */
-export const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
+const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
 /** Longer texts seldom repeat, and V8 hashes them by their length alone. */
-export const MAX_REMEMBERED_CHARS = 16_000
+const MAX_CACHED_CHARS = 16_000
 /** Measured size of a map entry and its place in the list, without the text. */
 const ENTRY_BYTES = 160
 const BYTES_PER_CHARACTER = 2
@@ -20,12 +20,9 @@ export interface VerdictCache {
 }
 
 /**
- * Creates an LRU cache from a text to its verdict, bounded by its size on the heap. The key is the
- * exact text. A verdict depends only on the text and the rules, which do not change within an
- * isolate, so it never becomes stale. A caller that fills the cache with its own texts only causes
- * other texts to be scanned again.
- *
- * Does NOT contain anything about a caller: authorization is decided for each request.
+ * Creates an LRU cache from a text to its verdict, bounded by its size on the heap. A verdict depends
+ * only on the exact text and the rules, so it never becomes stale. A caller that fills the cache with
+ * its own texts only causes other texts to be scanned again.
  */
 export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): VerdictCache {
   const verdicts = new LRUCache<string, Verdict>({
@@ -36,13 +33,13 @@ export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): Ve
   return {
     tally,
     get(text) {
-      const known = text.length > MAX_REMEMBERED_CHARS ? undefined : verdicts.get(text)
+      const known = text.length > MAX_CACHED_CHARS ? undefined : verdicts.get(text)
       if (known === undefined) tally.misses += 1
       else tally.hits += 1
       return known
     },
     set(text, verdict) {
-      if (text.length <= MAX_REMEMBERED_CHARS) verdicts.set(ownCopy(text), verdict)
+      if (text.length <= MAX_CACHED_CHARS) verdicts.set(ownCopy(text), verdict)
     },
   }
 }
