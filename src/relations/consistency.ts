@@ -1,24 +1,14 @@
-/**
- * Consistency tokens (zookies in Zanzibar): the version of a tenant's tuples that a decision must
- * include.
- */
+/** Consistency tokens (zookies in Zanzibar): versions of tuples that a decision must include. */
 import { base64url } from 'jose'
 
-/**
- * Responses to writes carry this header. Requests send it to require a decision that includes the
- * write.
- */
+/** In responses to writes, and in requests that require a decision that includes the write. */
 export const CONSISTENCY_HEADER = 'X-Consistency-Token'
 
-/** Prefix that identifies the format of the token. */
 const FORMAT = 'v1'
 /** The version is in base 36: the largest safe integer has 11 digits. */
 const TOKEN = /^v1\.([0-9a-z]{1,11})\.[A-Za-z0-9_-]*$/
 const RADIX = 36
-/**
- * The clocks of Redis and of an isolate differ by less than this. A version further ahead was never
- * issued.
- */
+/** The clocks of Redis and of an isolate differ by less. No later version was ever issued. */
 const MAX_AHEAD_MS = 60_000
 const MICROSECONDS_PER_MS = 1_000
 const encoder = new TextEncoder()
@@ -32,10 +22,9 @@ export const encodeConsistency = (version: number, tenant: string | null): strin
   `${FORMAT}.${version.toString(RADIX)}.${base64url.encode(encoder.encode(tenant ?? ''))}`
 
 /**
- * Returns the version in a token, in microseconds since the epoch. Returns undefined if the
- * spelling differs from {@link encodeConsistency}, or if the token belongs to another tenant. Also
- * returns undefined if the version is more than a minute after `nowMs` (milliseconds since the
- * epoch).
+ * Returns the version in a token, in microseconds since the epoch. Returns undefined if
+ * {@link encodeConsistency} would spell it differently, if the token belongs to another tenant, or
+ * if the version is more than a minute after `nowMs` (milliseconds since the epoch).
  */
 export function decodeConsistency(
   token: string,

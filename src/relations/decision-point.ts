@@ -1,15 +1,9 @@
 /** The port for relation checks: the query, the decision and the answer. */
 import type { RelationTuple } from './tuple.ts'
 
-/**
- * A query: does `subject` have `relation` to `object`? Each part is in its written form:
- * `user:anne`, `order:7`.
- */
+/** A query: does `subject` (`user:anne`) have `relation` to `object` (`order:7`)? */
 export interface RelationQuery {
-  /**
-   * The tenant that owns the tuples. null: the tuples of callers without a tenant. Tuples of other
-   * tenants are never read.
-   */
+  /** Only tuples of this tenant are read. null: those of callers without a tenant. */
   readonly tenant: string | null
   readonly object: string
   readonly relation: string
@@ -17,8 +11,8 @@ export interface RelationQuery {
   /** Tuples that count as present for this query only. */
   readonly contextualTuples: readonly RelationTuple[]
   /**
-   * The decision must include every write up to this version of the tenant's tuples (microseconds
-   * since the epoch). Default 0: the decision may use any version that is available.
+   * The decision must include every write up to this version of the tenant's tuples, in
+   * microseconds since the epoch. Default 0: any version.
    */
   readonly atLeast?: number | undefined
 }
@@ -32,19 +26,17 @@ export type Undecided =
   /** The relation depends on its own negation: an exclusion leads back to itself. */
   | 'negated_cycle'
 
-/** The result of a check. `unknown` never allows a request. */
+/** `unknown` never allows a request. */
 export type RelationDecision =
   | { readonly outcome: 'allowed' }
   | { readonly outcome: 'denied' }
   | { readonly outcome: 'unknown'; readonly why: Undecided }
 
-/** The answer of a policy decision point. */
 export interface RelationAnswer {
   readonly decision: RelationDecision
   /**
-   * Version of the tenant's tuples that the decision used: microseconds since the epoch, never
-   * lower than in an earlier answer. It is 0 if no tuple was ever written, or if the policy
-   * decision point has no versions.
+   * Version of the tenant's tuples that the decision used, in microseconds since the epoch. It never
+   * decreases. 0: no tuple was ever written, or the policy decision point has no versions.
    */
   readonly version: number
 }

@@ -1,7 +1,4 @@
-/**
- * The relation settings of a policy: the policy decision point, and the relations that routes
- * demand.
- */
+/** The relation settings of a policy, and the relations that routes demand. */
 import type { Breakers } from '../isolate/breakers.ts'
 import type { DecisionPointsConfig } from '../validators/decision-points.ts'
 import type { Feature } from '../validators/feature.ts'

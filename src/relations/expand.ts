@@ -1,21 +1,20 @@
 /** Expands one level of a relation to an object, in the form of OpenFGA's `expand`. */
-import { partsOf, type RelationModel, type Userset } from './model.ts'
+import { type RelationModel, type Userset, usersetsOf } from './model.ts'
 import { mistakeOfTuple } from './permitted.ts'
 import type { NamedSubjects } from './store.ts'
 import { parseSubject } from './tuple.ts'
 
-/** A userset in its written form: `object#relation`. */
-export interface NamedUserset {
+interface NamedUserset {
+  /** `object#relation`. */
   readonly userset: string
 }
 
-export type ExpandedLeaf =
+type ExpandedLeaf =
   /** The subjects that tuples name, without those that the model does not permit. */
   | { readonly users: { readonly users: readonly string[]; readonly hasMore?: true } }
   | { readonly computed: NamedUserset }
   | {
       readonly tupleToUserset: {
-        /** The `object#relation` that names the related objects. */
         readonly tupleset: string
         readonly computed: readonly NamedUserset[]
         readonly hasMore?: true
@@ -23,14 +22,14 @@ export type ExpandedLeaf =
     }
 
 /** A node of the tree. `name` is the `object#relation` of the request. */
-export type ExpandedNode = { readonly name: string } & (
+type ExpandedNode = { readonly name: string } & (
   | { readonly leaf: ExpandedLeaf }
   | { readonly union: { readonly nodes: readonly ExpandedNode[] } }
   | { readonly intersection: { readonly nodes: readonly ExpandedNode[] } }
   | { readonly difference: { readonly base: ExpandedNode; readonly subtract: ExpandedNode } }
 )
 
-export interface Expansion {
+interface Expansion {
   readonly model: RelationModel
   readonly object: string
   readonly relation: string
@@ -38,25 +37,13 @@ export interface Expansion {
   readonly named: ReadonlyMap<string, NamedSubjects>
 }
 
-/**
- * Returns the relations of the same object that an expansion reads tuples of. Each relation is
- * listed once.
- */
+/** Returns the relations of the same object that an expansion reads tuples of, each once. */
 export function relationsIn(userset: Userset, relation: string): readonly string[] {
-  switch (userset.kind) {
-    case 'direct':
-      return [relation]
-    case 'computed':
-      return []
-    case 'tuple_to_userset':
-      return [userset.tupleset]
-    case 'union':
-    case 'intersection':
-    case 'exclusion':
-      return [...new Set(partsOf(userset).flatMap((part) => relationsIn(part, relation)))]
-    default:
-      return userset satisfies never
-  }
+  const relations = [...usersetsOf(userset)].flatMap((part) => {
+    if (part.kind === 'direct') return [relation]
+    return part.kind === 'tuple_to_userset' ? [part.tupleset] : []
+  })
+  return [...new Set(relations)]
 }
 
 /** Returns the tree of a definition. Does NOT follow the usersets that it names. */
@@ -94,18 +81,12 @@ export function expanded(userset: Userset, expansion: Expansion): ExpandedNode {
 /** Returns the subjects that tuples name, without those that the current model does not permit. */
 function permitted(relation: string, { model, object, named }: Expansion) {
   const { subjects, hasMore } = named.get(relation) ?? { subjects: [], hasMore: false }
-  return {
-    subjects: subjects.filter(
-      (subject) => mistakeOfTuple(model, { object, relation, subject }) === undefined,
-    ),
-    more: hasMore ? ({ hasMore } as const) : {},
-  }
+  const isPermitted = (subject: string) =>
+    mistakeOfTuple(model, { object, relation, subject }) === undefined
+  return { subjects: subjects.filter(isPermitted), more: hasMore ? ({ hasMore } as const) : {} }
 }
 
-/**
- * Reports whether the subject of a tupleset is an object of a type that has the relation. Other
- * subjects are skipped.
- */
+/** Reports whether the subject of a tupleset is an object of a type that has the relation. */
 function leadsTo(text: string, relation: string, model: RelationModel): boolean {
   const subject = parseSubject(text)
   const isObject = subject !== undefined && subject.relation === undefined

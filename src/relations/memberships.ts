@@ -1,10 +1,7 @@
 /** Finds the relations that can be looked up from the subject's side, by the model alone. */
 import { kindOf, type RelationDefinition, type RelationModel, type Userset } from './model.ts'
 
-/**
- * Returns the parts of a union, including the parts of nested unions. Returns a userset of any
- * other kind by itself.
- */
+/** Returns the parts of a union and of the unions in it; any other userset by itself. */
 export const alternativesOf = (userset: Userset): readonly Userset[] =>
   userset.kind === 'union' ? userset.of.flatMap(alternativesOf) : [userset]
 
@@ -38,10 +35,7 @@ export function membershipsOf(model: RelationModel): ReadonlySet<string> {
   return new Set(candidates.keys())
 }
 
-/**
- * A relation that tuples name as a subject, or from which such a relation is computed, with its
- * type.
- */
+/** A relation that tuples name as a subject, or from which such a relation is computed. */
 interface Candidate extends RelationDefinition {
   readonly type: string
 }

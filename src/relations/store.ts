@@ -12,17 +12,12 @@ export interface TupleChanges {
   readonly deletes: readonly RelationTuple[]
 }
 
-/**
- * What a write changed. `written` excludes tuples that existed already; `deleted` excludes tuples
- * that did not exist.
- */
 export interface TuplesChanged {
+  /** Without tuples that existed already. */
   readonly written: number
+  /** Without tuples that did not exist. */
   readonly deleted: number
-  /**
-   * The new version of the tenant's tuples: microseconds since the epoch, higher than every earlier
-   * version.
-   */
+  /** The new version of the tenant's tuples: microseconds since the epoch, always increasing. */
   readonly version: number
 }
 
@@ -36,7 +31,7 @@ export interface TupleFilter {
 }
 
 export interface TupleQuery extends TupleFilter {
-  /** Maximum number of tuples, at least 1. */
+  /** At least 1. */
   readonly limit: number
   /** The last tuple of the previous page. It may have been deleted meanwhile. */
   readonly after?: RelationTuple | undefined
@@ -48,11 +43,10 @@ export interface TupleQuery extends TupleFilter {
  */
 export interface TuplePage {
   readonly tuples: readonly RelationTuple[]
-  /** Whether a next page exists. */
   readonly hasMore: boolean
 }
 
-/** The subjects that the tuples of one relation to one object name, in their written form. */
+/** The subjects that the tuples of one relation to one object name. */
 export interface NamedSubjects {
   /** At most {@link MAX_LISTED_SUBJECTS}. */
   readonly subjects: readonly string[]
@@ -86,10 +80,7 @@ export interface RelationTuples {
    * `after`.
    */
   read(tenant: string | null, query: TupleQuery): Promise<TuplePage>
-  /**
-   * Returns the subjects that the tuples of each relation to an object name. Does NOT expand
-   * usersets.
-   */
+  /** Returns the subjects of each relation to an object. Does NOT expand usersets. */
   subjectsOf(
     tenant: string | null,
     object: string,

@@ -1,14 +1,8 @@
-/**
- * Describes written and deleted tuples for the audit trail, and finds the subjects that a
- * description names.
- */
+/** Describes changes of tuples for the audit trail, and finds the subjects in a description. */
 import type { TupleChanges } from './store.ts'
 import { formatTuple, WILDCARD } from './tuple.ts'
 
-/**
- * Maximum size of the description as JSON in UTF-8, in bytes. The audit trail names every tuple,
- * and the size of an audit event is bounded.
- */
+/** Maximum size of the description as JSON in UTF-8: the size of an audit event is bounded. */
 export const MAX_TUPLE_CHANGE_BYTES = 24_576
 
 /**
@@ -26,10 +20,7 @@ export function tupleChange(tenant: string | null, { writes, deletes }: TupleCha
 
 /** Separates the parts of an id in policies that put more than the subject into it. */
 const SEPARATOR = '|'
-/**
- * Maximum number of parts of an id that are used. The number of runs grows with the square of this
- * number.
- */
+/** The number of runs grows with the square of this number. */
 const MAX_PARTS = 6
 
 /**

@@ -1,25 +1,19 @@
 /** Relation tuples and their written form: `order:1#viewer@team:eng#member`. */
 import { base64url } from 'jose'
 
-/** A reference to an object: `type:id`. */
+/** `type:id`. */
 export interface ObjectReference {
   readonly type: string
-  /** The id in its written form: see {@link escapeId}. */
+  /** Escaped as by {@link escapeId}. */
   readonly id: string
 }
 
-/**
- * A reference to a subject: `type:id`, `type:id#relation` (a userset: all subjects with the
- * relation), or `type:*` (all subjects of the type).
- */
+/** `type:id`, `type:id#relation` (all subjects with the relation), or `type:*` (all of the type). */
 export interface SubjectReference extends ObjectReference {
   readonly relation: string | undefined
 }
 
-/**
- * A tuple: `subject` has `relation` to `object` (Zanzibar section 2.1). Each part is in its written
- * form.
- */
+/** A tuple: `subject` has `relation` to `object` (Zanzibar section 2.1). */
 export interface RelationTuple {
   readonly object: string
   readonly relation: string
@@ -32,16 +26,16 @@ export const WILDCARD = '*'
 /** Pattern for the names of types and relations. */
 export const RELATION_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/
 
-/** Maximum length of an escaped id, in UTF-16 code units. */
+/** In UTF-16 code units of the escaped id. */
 const MAX_ID_LENGTH = 512
 /** The separators, the wildcard, the escape character, white space and invisible characters. */
 const RESERVED = /[%:#*\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const RESERVED_ESCAPE = /%[0-9A-F]{2}/g
 
 /**
- * Turns a text into the id of an object or a subject. Percent-encodes only the reserved characters,
- * as UTF-8 in upper case, so that different texts give different ids. Returns undefined if the text
- * is empty, is not well-formed Unicode, or is longer than 512 code units once escaped.
+ * Turns a text into an id. Percent-encodes only the reserved characters, as UTF-8 in upper case, so
+ * that different texts give different ids. Returns undefined if the text is empty, is not
+ * well-formed Unicode, or is longer than 512 code units once escaped.
  */
 export function escapeId(text: string): string | undefined {
   if (text === '' || text.length > MAX_ID_LENGTH || !text.isWellFormed()) return undefined
