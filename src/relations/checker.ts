@@ -12,19 +12,17 @@ import type {
 } from './decision-point.ts'
 import type { RelationRule } from './rule.ts'
 
-/** The parts of a request that a rule and its checker read. */
 export interface RelationRequest {
   readonly principal: Principal
-  /** Returns a path parameter by name; undefined if the path does not have it. */
+  /** Returns a path parameter. */
   readonly paramOf: (name: string) => string | undefined
-  /** The `X-Consistency-Token` header as the caller sent it; undefined if it is absent. */
+  /** The `X-Consistency-Token` header. */
   readonly consistencyToken: string | undefined
 }
 
 /** `Unavailable`: the policy decision point could not answer. Only `allowed` allows the request. */
 export type RelationVerdict = RelationDecision | Unavailable
 
-/** The checker that `admit` and `authorize` share. */
 export interface RelationChecker {
   /** Whether `admit` sends the relation check in the same round trip as its other commands. */
   readonly isIncludedInAdmission: boolean
@@ -46,7 +44,6 @@ export interface RelationChecker {
 
 export interface RelationCheckerOptions {
   readonly decisionPoint: PolicyDecisionPoint
-  /** Default: no cache. */
   readonly cache?: RelationCache | undefined
   /** Callers of other issuers have no relations. Undefined: every issuer is accepted. */
   readonly issuers?: ReadonlySet<string> | undefined

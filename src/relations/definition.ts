@@ -19,7 +19,7 @@ export interface ExternalDecisionPoint extends Feature<'openfga' | 'authzen'> {
 }
 
 export interface DecisionPointOptions {
-  /** From `createBreakers`. Default: the breakers are not watched. */
+  /** From `createBreakers`. Default: breakers are not watched. */
   readonly watch?: Breakers['watch'] | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number

@@ -4,31 +4,6 @@ import { mistakeOfTuple } from './permitted.ts'
 import type { NamedSubjects } from './store.ts'
 import { parseSubject } from './tuple.ts'
 
-interface NamedUserset {
-  /** `object#relation`. */
-  readonly userset: string
-}
-
-type ExpandedLeaf =
-  /** The subjects that tuples name, without those that the model does not permit. */
-  | { readonly users: { readonly users: readonly string[]; readonly hasMore?: true } }
-  | { readonly computed: NamedUserset }
-  | {
-      readonly tupleToUserset: {
-        readonly tupleset: string
-        readonly computed: readonly NamedUserset[]
-        readonly hasMore?: true
-      }
-    }
-
-/** A node of the tree. `name` is the `object#relation` of the request. */
-type ExpandedNode = { readonly name: string } & (
-  | { readonly leaf: ExpandedLeaf }
-  | { readonly union: { readonly nodes: readonly ExpandedNode[] } }
-  | { readonly intersection: { readonly nodes: readonly ExpandedNode[] } }
-  | { readonly difference: { readonly base: ExpandedNode; readonly subtract: ExpandedNode } }
-)
-
 interface Expansion {
   readonly model: RelationModel
   readonly object: string
@@ -46,8 +21,11 @@ export function relationsIn(userset: Userset, relation: string): readonly string
   return [...new Set(relations)]
 }
 
-/** Returns the tree of a definition. Does NOT follow the usersets that it names. */
-export function expanded(userset: Userset, expansion: Expansion): ExpandedNode {
+/**
+ * Returns the tree of a definition. Each `name` is the `object#relation` of the request. Leaves omit
+ * subjects that the model does not permit. Does NOT follow the usersets that the definition names.
+ */
+export function expanded(userset: Userset, expansion: Expansion): object {
   const { object, relation } = expansion
   const name = `${object}#${relation}`
   switch (userset.kind) {
@@ -78,7 +56,6 @@ export function expanded(userset: Userset, expansion: Expansion): ExpandedNode {
   }
 }
 
-/** Returns the subjects that tuples name, without those that the current model does not permit. */
 function permitted(relation: string, { model, object, named }: Expansion) {
   const { subjects, hasMore } = named.get(relation) ?? { subjects: [], hasMore: false }
   const isPermitted = (subject: string) =>

@@ -81,15 +81,10 @@ interface TupleTemplate {
   readonly subject: Template
 }
 
-const tupleTemplateOf = ({
-  object,
-  relation,
-  subject,
-}: ContextualTupleDefinition): TupleTemplate => ({
-  object: templateOf(object),
-  relation,
-  subject: templateOf(subject),
-})
+function tupleTemplateOf(tuple: ContextualTupleDefinition): TupleTemplate {
+  const { object, relation, subject } = tuple
+  return { object: templateOf(object), relation, subject: templateOf(subject) }
+}
 
 function templateOf(text: string): Template {
   const template = parseTemplate(text)

@@ -46,7 +46,6 @@ export interface TuplePage {
   readonly hasMore: boolean
 }
 
-/** The subjects that the tuples of one relation to one object name. */
 export interface NamedSubjects {
   /** At most {@link MAX_LISTED_SUBJECTS}. */
   readonly subjects: readonly string[]

@@ -6,7 +6,6 @@ export type Placeholder =
   | { readonly kind: 'param'; readonly name: string }
   | { readonly kind: 'subject' | 'client' | 'tenant' | 'issuer' }
 
-/** Returns the value of a placeholder; undefined if the request does not have it. */
 export type ValueOf = (placeholder: Placeholder) => string | undefined
 
 export interface Template {

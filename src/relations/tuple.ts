@@ -23,7 +23,7 @@ export interface RelationTuple {
 /** The wildcard: all subjects of a type. It replaces the id, in subjects only. */
 export const WILDCARD = '*'
 
-/** Pattern for the names of types and relations. */
+/** Names of types and of relations. */
 export const RELATION_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/
 
 /** In UTF-16 code units of the escaped id. */
@@ -61,7 +61,7 @@ function unescaped(text: string): string | undefined {
   }
 }
 
-/** Parses an object; undefined if the syntax is wrong. */
+/** Returns undefined if the syntax is wrong. */
 export function parseObject(text: string): ObjectReference | undefined {
   const colon = text.indexOf(':')
   const type = text.slice(0, Math.max(colon, 0))
@@ -69,7 +69,7 @@ export function parseObject(text: string): ObjectReference | undefined {
   return RELATION_NAME.test(type) && isId(id) ? { type, id } : undefined
 }
 
-/** Parses a subject; undefined if the syntax is wrong. */
+/** Returns undefined if the syntax is wrong. */
 export function parseSubject(text: string): SubjectReference | undefined {
   const hash = text.indexOf('#')
   const relation = hash === -1 ? undefined : text.slice(hash + 1)
@@ -87,10 +87,7 @@ export function parseSubject(text: string): SubjectReference | undefined {
 export const formatTuple = ({ object, relation, subject }: RelationTuple): string =>
   `${object}#${relation}@${subject}`
 
-/**
- * Parses a tuple; undefined if the syntax is wrong. Ids may contain `@`, because the first `@`
- * after `#` ends the relation.
- */
+/** Returns undefined if the syntax is wrong. The first `@` after `#` ends the relation. */
 export function parseTuple(text: string): RelationTuple | undefined {
   const hash = text.indexOf('#')
   const at = text.indexOf('@', hash)

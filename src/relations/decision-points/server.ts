@@ -2,25 +2,21 @@
 import { Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
 import { JsonRefused, parseStrictJson } from '../../http/strict-json.ts'
-import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../../isolate/deadline.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
 import * as z from '../../validators/zod.ts'
 import type { RelationAnswer } from '../decision-point.ts'
+import type { DecisionPointOptions } from '../definition.ts'
 
-export interface DecisionPointServerOptions {
+export interface DecisionPointServerOptions extends DecisionPointOptions {
   /** Base URL, without a trailing slash. */
   readonly url: string
   /** Sent as `Authorization: Bearer`. Default: no token. */
   readonly token?: string | undefined
   /** Timeout of a call in milliseconds, including the retry and the response body. Default 250. */
   readonly timeoutMs?: number
-  /** From `createBreakers`. Default: the breaker is not watched. */
-  readonly watch?: Breakers['watch'] | undefined
-  /** Milliseconds since the epoch. Default `Date.now`. */
-  readonly now?: () => number
   /** Returns a random number in [0, 1). Default `Math.random`. */
   readonly random?: () => number
 }
@@ -55,10 +51,9 @@ const refusal = z.looseObject({ code: z.string() })
 export const DENIED: RelationAnswer = { decision: { outcome: 'denied' }, version: 0 }
 export const ALLOWED: RelationAnswer = { decision: { outcome: 'allowed' }, version: 0 }
 
-/** The map key for callers without a tenant. */
 const WITHOUT_TENANT = ''
 
-/** Returns the entry of a tenant. A tenant named '' has none: that key is for other callers. */
+/** Returns the entry of a tenant. The key '' is for callers without one, not for a tenant ''. */
 export function entryOf<Entry>(
   entries: ReadonlyMap<string, Entry>,
   tenant: string | null,

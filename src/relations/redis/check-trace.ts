@@ -1,4 +1,4 @@
-/** Builds the trace of a check from the steps that its script returns. */
+/** Reads the outcome and the trace that the script of a check returns. */
 import { Unavailable } from '../../errors.ts'
 import type { RelationDecision } from '../decision-point.ts'
 import { type RelationStep, type RelationTrace, TRACE_NOTES, TRACED_RULES } from '../trace.ts'

@@ -1,7 +1,4 @@
-/**
- * Checks relations in Upstash Redis with one script, which can share a round trip with other
- * commands.
- */
+/** Checks relations in Upstash Redis with one script, alone or with other commands. */
 import { Unavailable } from '../../errors.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import { createScript, scriptName, scriptResult } from '../../redis/script.ts'
@@ -22,16 +19,15 @@ export interface RelationLimits {
   readonly maxWork: number
 }
 
-/** The default limits. See docs/decisions/0042 for how they were chosen. */
+/** See docs/decisions/0042. */
 export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
 
 /** The check of one model: builds the Redis command and reads its reply. */
 export interface RelationCheck {
   /**
-   * Returns an `EVALSHA` command, to send alone or with others. Returns a promise on the first
-   * call, and for a tenant with a long name. Throws `TypeError` for arguments that do not have the
-   * syntax of a tuple, and for too many contextual tuples: the caller must validate them. Denies
-   * relations that the model does not have.
+   * Returns an `EVALSHA` command. Returns a promise on the first call, and for a tenant with a long
+   * name. Throws `TypeError` for arguments that do not have the syntax of a tuple, and for too many
+   * contextual tuples. Denies relations that the model does not have.
    */
   command(
     query: RelationQuery,
@@ -47,7 +43,7 @@ export interface RelationCheck {
     reply: RedisReply | undefined,
     command: RedisCommand,
   ): Promise<RelationAnswer>
-  /** Does the same as `answerOf` for a command with `trace`, and returns the trace as well. */
+  /** As `answerOf`, for a command with `trace`. */
   explanationOf(
     rest: RedisRest,
     reply: RedisReply | undefined,
@@ -59,9 +55,9 @@ export interface RelationCheck {
 const AT_LEAST = 12
 
 /**
- * Creates the check for a model of `compileModel`: one script that contains the model. Default
- * limits: 25 tuples in a chain, and 1,000 calls and members. Throws `TypeError` for a model with an
- * invalid name. Does NOT check the caller: the code that builds the query must set its tenant.
+ * Creates the check for a model of `compileModel`: one script that contains the model. Throws
+ * `TypeError` for a model with an invalid name. Does NOT check the caller: the code that builds the
+ * query must set its tenant.
  */
 export function createRelationCheck(
   model: RelationModel,
@@ -125,10 +121,6 @@ function commandOf(
   ]
 }
 
-/**
- * Parses the result of the script. Throws `Unavailable` for anything that the script does not
- * return.
- */
 function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
   if (!Array.isArray(result) || result.length !== 5) throw malformed()
   const [outcome, versionText] = result
@@ -140,9 +132,8 @@ function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
 }
 
 /**
- * Creates a policy decision point that makes its own calls. A check takes one round trip to Redis,
- * or two if Redis does not have the script. Throws `Unavailable` (`redis`), and `TypeError` for
- * queries as `command` does.
+ * Creates a policy decision point that makes its own calls. Throws `Unavailable` (`redis`), and
+ * `TypeError` for queries as `command` does.
  */
 export function createRedisDecisionPoint(
   rest: RedisRest,

@@ -25,24 +25,15 @@ import {
  *
  * No key has a TTL: a tuple is valid until it is deleted.
  */
-export interface RelationKeys {
-  readonly tuples: string
-  readonly usersets: string
-  readonly index: string
-  readonly subjects: string
-  readonly version: string
-}
+export type RelationKeys = ReturnType<typeof keysOf>
 
-/**
- * Returns the keys of a tenant; null is for callers without a tenant. Their key part is empty, and
- * no tenant has an empty part.
- */
+/** Returns the keys of a tenant; null is for callers without a tenant. No tenant's part is empty. */
 export function relationKeysOf(tenant: string | null): RelationKeys | Promise<RelationKeys> {
   const part = tenant === null ? '' : keyPart(tenant)
   return typeof part === 'string' ? keysOf(part) : part.then(keysOf)
 }
 
-const keysOf = (tenant: string): RelationKeys => ({
+const keysOf = (tenant: string) => ({
   tuples: `${TUPLES_PREFIX}${tenant}:`,
   usersets: `${USERSETS_PREFIX}${tenant}:`,
   index: `${TUPLE_INDEX_PREFIX}${tenant}:`,
@@ -51,8 +42,8 @@ const keysOf = (tenant: string): RelationKeys => ({
 })
 
 /**
- * Returns the version in microseconds since the epoch. The reply is text, because some servers
- * cannot return integers of this size. Throws `Unavailable` for anything else.
+ * Returns the version, in microseconds since the epoch, in a reply of text: some servers cannot
+ * return integers of this size. Throws `Unavailable` for anything else.
  */
 export function versionIn(value: unknown): number {
   const version = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN

@@ -14,10 +14,7 @@ import { parseObject, type RelationTuple } from '../tuple.ts'
 import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
 import { READ_TUPLES_SCRIPT, WRITE_TUPLES_SCRIPT } from './scripts.generated.ts'
 
-/**
- * The first and the last entry of a range, both inclusive unless marked with `(`, in the syntax of
- * `ZRANGEBYLEX`.
- */
+/** In the syntax of `ZRANGEBYLEX`. */
 type LexRange = readonly [from: string, to: string]
 
 const nodeOf = ({ object, relation }: Pick<RelationTuple, 'object' | 'relation'>) =>
@@ -37,19 +34,10 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
   const readTuples = createScript(READ_TUPLES_SCRIPT, { keys: 'derived' })
   const allTypes = [...types].sort()
 
-  /** Reads the tuples of one subject from the subject's own index. */
   async function readOfSubject(keys: RelationKeys, subject: string, query: TupleQuery) {
     const [from, to] = rangeOf(query)
-    const key = keys.subjects + subject
-    const nodes = await sendCommand(rest, [
-      'ZRANGEBYLEX',
-      key,
-      from,
-      to,
-      'LIMIT',
-      0,
-      query.limit + 1,
-    ])
+    const range = [keys.subjects + subject, from, to, 'LIMIT', 0, query.limit + 1]
+    const nodes = await sendCommand(rest, ['ZRANGEBYLEX', ...range])
     return texts(nodes).flatMap((node) => [node, subject])
   }
 
@@ -137,10 +125,7 @@ function rangeOf({ object, relation, subject, after }: TupleQuery, continues = t
   return [`${subject === undefined ? '[' : '('}${nodeOf(after)}`, to]
 }
 
-/**
- * Returns the first text after all texts with this prefix. The last character of the prefix is a
- * separator, so its successor exists.
- */
+/** Returns the first text after all texts with this prefix, which ends with a separator. */
 const afterAll = (begin: string) =>
   begin.slice(0, -1) + String.fromCharCode(begin.charCodeAt(begin.length - 1) + 1)
 
