@@ -95,17 +95,17 @@ function leastSets(
         return relation.directTypes.reduce((kinds, direct) => {
           const kind = kindOf(direct)
           // A userset passes the relation on to the subjects that it reaches.
-          if (direct.kind === 'userset') return kinds | read(kind, relation)
+          if (direct.kind === 'userset')
+            return kinds | (sets.has(kind) ? read(kind, relation) : bitOf(kind))
           // A wildcard names every subject of its type as well.
           return kinds | bitOf(kind) | bitOf(direct.type)
         }, NONE)
       case 'computed':
         return read(`${relation.type}#${userset.relation}`, relation)
       case 'tuple_to_userset':
-        return (relation.relations.get(userset.tupleset)?.directTypes ?? []).reduce(
-          (kinds, { type }) => kinds | read(`${type}#${userset.computed}`, relation),
-          NONE,
-        )
+        return (relation.relations.get(userset.tupleset)?.directTypes ?? [])
+          .filter(({ kind }) => kind === 'object')
+          .reduce((kinds, { type }) => kinds | read(`${type}#${userset.computed}`, relation), NONE)
       case 'union':
         return userset.of.reduce((kinds, part) => kinds | of(part), NONE)
       case 'intersection':
