@@ -6,6 +6,7 @@ import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
 import { relations } from 'portcullis/relations'
 import { signatures } from 'portcullis/signatures'
+import { upstash } from 'portcullis/upstash'
 import * as z from 'zod'
 import model from '../../portcullis.model.json' with { type: 'json' }
 
@@ -32,6 +33,20 @@ export default definePolicy({
       by: 'client',
       onUnavailable: 'deny',
       lease: { max: 500, ttlMs: 1_000 },
+    },
+    downloads: {
+      limit: 10,
+      windowSeconds: 3_600,
+      by: ({ principal, address }) => principal?.session ?? address,
+      onUnavailable: 'allow',
+      mode: 'observe',
+    },
+    approximate: {
+      limit: 1_000,
+      windowSeconds: 60,
+      by: 'client',
+      onUnavailable: 'deny',
+      engine: upstash(),
     },
   },
   routes: [
@@ -64,9 +79,36 @@ export default definePolicy({
       relation: {
         object: 'order:{params.id}',
         relation: 'can_approve',
+        contextualTuples: [
+          { object: 'order:{params.id}', relation: 'project', subject: 'project:{tenant}' },
+        ],
         mode: 'observe',
       },
       maxBodyBytes: 0,
+    },
+    {
+      method: 'GET',
+      path: '/orders/:id/files/*',
+      permission: { name: 'orders:export', mode: 'observe' },
+      limits: ['downloads'],
+      forwardCookies: true,
+      webSocketOrigins: ['https://app.example.com'],
+    },
+    {
+      method: 'GET',
+      path: '/files/report',
+      permission: 'files:audit',
+      originSpelling: 'distinct-extensions',
+    },
+    { method: 'GET', path: '/files/:name', permission: 'files:read' },
+    {
+      method: 'POST',
+      path: '/payments',
+      permission: 'orders:write',
+      limits: ['approximate'],
+      maxBodyBytes: 4_096,
+      forwardAuthorization: true,
+      dpop: true,
     },
     {
       method: 'POST',
@@ -76,9 +118,12 @@ export default definePolicy({
       inspect: {
         maxDepth: 8,
         maxNames: 100,
+        maxStringChars: 10_000,
         repeatable: ['tag'],
+        mode: 'enforce',
         signatures: signatures({
           mode: 'enforce',
+          threshold: 6,
           categories: ['sql_injection', 'path_traversal'],
         }),
       },
@@ -90,6 +135,7 @@ export default definePolicy({
       inspect: {
         jsonRpc: {
           methods: { initialize: true, 'tools/list': true, 'tools/call': true },
+          maxBatch: 10,
           tools: {
             search: {
               permission: 'orders:read',
@@ -100,11 +146,33 @@ export default definePolicy({
       },
     },
   ],
-  tokens: { accessTokenSeconds: 600, sessionSeconds: 2_592_000, refreshGraceSeconds: 5 },
+  tokens: {
+    accessTokenSeconds: 600,
+    sessionSeconds: 2_592_000,
+    exchangeLimits: {
+      client: { limit: 5_000, windowSeconds: 60 },
+      subjectToken: { limit: 10, windowSeconds: 600 },
+    },
+    refreshGraceSeconds: 5,
+    dpopNonceRequired: true,
+  },
   abuse: {
-    authenticationFailures: { limit: 50, windowSeconds: 60 },
-    bans: { violations: 10, windowSeconds: 600, seconds: 1_800, mode: 'observe' },
+    authenticationFailures: { limit: 50, windowSeconds: 60, mode: 'enforce' },
+    bans: {
+      violations: 10,
+      windowSeconds: 600,
+      seconds: 1_800,
+      maxSeconds: 43_200,
+      mode: 'observe',
+    },
     exempt: ['127.0.0.0/8', '::1/128', '192.0.2.0/24'],
   },
-  relations: relations({ model, issuers: ['https://idp.example.com'], maxStalenessMs: 500 }),
+  relations: relations({
+    model,
+    subject: 'user:{subject}',
+    issuers: ['https://idp.example.com'],
+    maxStalenessMs: 500,
+    cacheEntries: 5_000,
+    authority: 'redis',
+  }),
 })

@@ -1,26 +1,36 @@
 /** Compares code in the documents with the example files that they are taken from. */
+import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import decisionPoint from '../../examples/configuration/decision-point.ts'
 import policy from '../../examples/configuration/policy.ts'
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { parseConfig } from '../../src/validators/environment.ts'
+import { createKey } from '../harness/issuer.ts'
 import { type Block, blocksOf, unindented } from './blocks.ts'
 import { DOCUMENTS, readDocument } from './documents.ts'
 
-/** The file of the `ts` blocks of a document, and how many there are at least. */
+/** The number of `ts` blocks that a document has at least, and the files that contain them. */
 const SOURCES = [
-  ['README.md', 'examples/middleware/worker.ts', 1],
-  ['docs/middleware.md', 'examples/middleware/worker.ts', 1],
-  ['docs/configuration.md', 'examples/configuration/policy.ts', 10],
+  ['README.md', 1, ['examples/middleware/worker.ts']],
+  ['docs/middleware.md', 1, ['examples/middleware/worker.ts']],
+  [
+    'docs/configuration.md',
+    14,
+    ['examples/configuration/policy.ts', 'examples/configuration/decision-point.ts'],
+  ],
 ] as const
 
 const blocksIn = (document: string, language: string): readonly Block[] =>
   blocksOf(readDocument(document)).filter((block) => block.language === language)
 
 describe('TypeScript', () => {
-  test.each(SOURCES)('of %s is part of %s', (document, file, atLeast) => {
-    const source = unindented(readDocument(file))
+  test.each(SOURCES)('of %s (at least %i blocks) is part of its example files', (...source) => {
+    const [document, atLeast, files] = source
+    const texts = files.map((file) => unindented(readDocument(file)))
     const blocks = blocksIn(document, 'ts')
     expect(blocks.length).toBeGreaterThanOrEqual(atLeast)
-    for (const { text } of blocks) expect(source).toContain(unindented(text))
+    for (const { text } of blocks)
+      expect(texts.some((file) => file.includes(unindented(text))) ? '' : text).toBe('')
   })
 
   test('of every other user document is compared as well', () => {
@@ -30,9 +40,24 @@ describe('TypeScript', () => {
   })
 })
 
+const { privateJwk } = await createKey('example')
+
+/** Replaces omitted secrets (`…`): parts of a private key by those of a new key, others by text. */
+const withSecrets = (text: string): string =>
+  (['x', 'y', 'd'] as const)
+    .reduce((all, name) => all.replaceAll(`"${name}":"…"`, `"${name}":"${privateJwk[name]}"`), text)
+    .replaceAll('=…', `=${privateJwk.d}`)
+
 describe('docs/configuration.md', () => {
-  const [issuers, clients] = blocksIn('docs/configuration.md', 'json')
-  const [variables] = blocksIn('docs/configuration.md', 'toml')
+  const document = 'docs/configuration.md'
+  const [issuers, clients] = blocksIn(document, 'json')
+  const environment = Object.assign(
+    {},
+    ...[...blocksIn(document, 'toml'), ...blocksIn(document, 'ini')].map(({ text }) =>
+      parseEnv(withSecrets(text)),
+    ),
+    { ISSUERS: issuers?.text, CLIENTS: clients?.text },
+  )
 
   test('shows the example files of issuers and clients', () => {
     expect(`${issuers?.text}\n`).toBe(readDocument('examples/configuration/issuers.json'))
@@ -40,23 +65,43 @@ describe('docs/configuration.md', () => {
   })
 
   test('shows an environment that the gateway accepts', () => {
-    const lines = [...(variables?.text ?? '').matchAll(/^([A-Z_]+) = "(.*)"$/gm)]
-    expect(lines.length).toBeGreaterThan(4)
-    const config = parseConfig({
-      UPSTASH_REDIS_REST_URL: 'https://redis.example.com',
-      UPSTASH_REDIS_REST_TOKEN: 'token',
-      ...Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value])),
-      ISSUERS: issuers?.text,
-      CLIENTS: clients?.text,
-    })
+    const config = parseConfig(environment)
     expect(config.redis.timeoutMs).toBe(400)
-    expect(config.issuers).toMatchObject([{ typ: 'JWT', tenantClaim: 'org_id' }])
-    expect(config.clients).toMatchObject([{ name: 'web', accessTokenSeconds: 600 }])
+    expect(config.issuers).toMatchObject([
+      { typ: 'JWT', tenantClaim: 'org_id' },
+      { algorithms: ['ES256'], maxTokenAge: 3_600 },
+      { issuer: 'https://api.example.com' },
+    ])
+    expect(config.clients).toMatchObject([
+      { name: 'web', accessTokenSeconds: 600 },
+      { name: 'billing', tenant: 'acme' },
+    ])
+    expect(config.decisionPoints.openfga).toBeDefined()
+    expect(config.decisionPoints.authzen).toBeDefined()
+    expect(config.traces?.headers).toMatchObject({ authorization: 'Bearer collector-token' })
+    const auditKeys = JSON.parse(environment.AUDIT_SIGNING_KEYS)
+    expect(parseSigningKeys(auditKeys).map(({ kid }) => kid)).toEqual(['audit-1'])
   })
 
-  test('shows a policy that the gateway accepts', () => {
+  test('shows policies that the gateway accepts', () => {
     expect(policy.revocation).toEqual({ maxStalenessMs: 1_000 })
     expect(policy.tokens).toMatchObject({ accessTokenSeconds: 600 })
+    expect(decisionPoint.relations).toMatchObject({ authority: { feature: 'openfga' } })
+  })
+
+  test('shows an example of every variable and every field', () => {
+    const examples = ['toml', 'ini', 'sh', 'console', 'json', 'ts']
+      .flatMap((language) => blocksIn(document, language))
+      .map(({ text }) => text)
+      .join('\n')
+    // The examples of these are their entries.
+    const lists = ['ISSUERS', 'CLIENTS', 'routes']
+    const names = [...readDocument(document).matchAll(/^\| `(\w+)` \|/gm)]
+    const missing = names
+      .map(([, name = '']) => name)
+      .filter((name) => !lists.includes(name) && !new RegExp(`\\b${name}\\b`).test(examples))
+    expect(names.length).toBeGreaterThan(100)
+    expect(missing).toEqual([])
   })
 })
 
