@@ -1,11 +1,12 @@
 /** Layers as contestants, and the check that each does what its name says. */
-import { expectAnswer, ORDERS_PATH, orders, problem, read } from '../load/questions.ts'
+import { expectAnswer, ORDERS_PATH, orders, read } from '../load/questions.ts'
 import type { Contestant, Expected } from '../measure/rounds.ts'
 import type { RequestKind } from '../options.ts'
+import { ORIGIN_BODY } from '../stack/backends.ts'
 import type { BenchTokens } from '../stack/credentials.ts'
 import type { Target } from '../stack/gateway.ts'
-import { forged } from '../tokens/operations.ts'
 import { includes, type Layer, type Stage } from './layers.ts'
+import { refusalsOf } from './refusals.ts'
 
 /** Returns the calls of a request that passes all stages of a layer. */
 export function expectedOf(stage: Stage): Expected {
@@ -40,36 +41,19 @@ export function layerContestant(
 export async function preflight(
   target: Target,
   layers: readonly Layer[],
-  { writers: [good = ''], powerless }: BenchTokens,
+  tokens: BenchTokens,
 ): Promise<void> {
-  const badQuery = { ...read(good), path: '/orders?limit=0' }
-  const probes = [
-    {
-      what: 'a forged token',
-      by: 'authenticate',
-      question: read(forged(good)),
-      code: 'invalid_token',
-      status: 401,
-    },
-    {
-      what: 'a caller without a role',
-      by: 'authorize',
-      question: read(powerless),
-      code: 'insufficient_permission',
-      status: 403,
-    },
-    { what: 'a bad query', by: 'validate', question: badQuery, code: 'invalid_input', status: 422 },
-  ] as const
+  const good = read(tokens.writers[0] ?? '')
   for (const layer of layers) {
     const url = target.urlOf(layer)
-    await expectAnswer(url, read(good), `${layer.title}, a good request`)
-    const { headers } = await fetch(url + ORDERS_PATH, { headers: read(good).headers })
+    await expectAnswer(url, good, `${layer.title}, a good request`)
+    const { headers } = await fetch(url + ORDERS_PATH, { headers: good.headers })
     if (headers.has('RateLimit') !== includes(layer.stage, 'admit'))
       throw new Error(`${layer.title}: unexpected or missing RateLimit header`)
-    for (const { what, by, question, code, status } of probes) {
-      const refused = problem(code, status, question)
-      const expected = includes(layer.stage, by) ? refused : question
-      await expectAnswer(url, expected, `${layer.title}, ${what}`)
+    for (const { title, by, question } of refusalsOf(tokens)) {
+      const passed = { ...question, status: 200, answer: ORIGIN_BODY }
+      const expected = includes(layer.stage, by) ? question : passed
+      await expectAnswer(url, expected, `${layer.title}, ${title}`)
     }
   }
 }

@@ -8,6 +8,8 @@ import { BASELINE } from './layers.ts'
 
 /** Target for the CPU time of the full pipeline, as a multiple of passthrough. */
 export const MAX_CPU_RATIO = 2.4
+/** Target for refusals without a call: a refused flood must cost less than an admitted one. */
+const MAX_REFUSAL_RATIO = 0.6
 /** Maximum time that the full pipeline may add to a request, and the target for it. */
 const BUDGET_MS = 5
 const TARGET_MS = 1.25
@@ -199,6 +201,58 @@ function fullFigures(layers: readonly PacedLayer[]): readonly Figure[] {
       beside: ['spacetime-full-stack'],
     },
   ]
+}
+
+/** A refusal by the full pipeline under the closed load, and at a fixed rate. */
+export interface Refused extends Summary {
+  /** Whether the isolate refuses it without a call to Redis. */
+  readonly isLocal: boolean
+  readonly paced: PacedSample
+}
+
+/** Returns the CPU of each refusal relative to passthrough, and its latency at the fixed rate. */
+export function refusalFigures(
+  layers: readonly Summary[],
+  refused: readonly Refused[],
+): readonly Figure[] {
+  const { rounds: base } = baselineOf(layers)
+  return refused.flatMap(({ id, title, rounds, paced, isLocal }): Figure[] => [
+    {
+      id: `refused-${id}-cpu`,
+      title: `refused, ${title}: CPU to that of passthrough`,
+      value: ratioOf(rounds, base, 'cpuMicros'),
+      unit: 'ratio',
+      ...(isLocal && { aim: { at: 'most', value: MAX_REFUSAL_RATIO } }),
+    },
+    {
+      id: `refused-${id}-p50`,
+      title: `refused, ${title}: p50`,
+      value: paced.p50Ms,
+      unit: 'ms',
+      beside: ['ramparts-blocked'],
+    },
+  ])
+}
+
+export function refusalTable(
+  layers: readonly Summary[],
+  refused: readonly Refused[],
+  ratePerSecond: number,
+): Table {
+  const { rounds: base } = baselineOf(layers)
+  return {
+    title: `Requests that the full pipeline refuses; latencies at ${ratePerSecond} a second`,
+    headings: ['refused', 'CPU us', 'CPU ratio', 'req/s', 'Redis calls', 'p50 ms', 'p99 ms'],
+    rows: refused.map(({ title, cpuMicros, requestsPerSecond, redisCalls, rounds, paced }) => [
+      title,
+      cpuMicros.toFixed(0),
+      ratioOf(rounds, base, 'cpuMicros').toFixed(2),
+      String(requestsPerSecond),
+      redisCalls.toFixed(2),
+      paced.p50Ms.toFixed(2),
+      paced.p99Ms.toFixed(2),
+    ]),
+  }
 }
 
 /** Returns all layers at `ratePerSecond`. Added time is relative to passthrough, per round. */

@@ -4,7 +4,6 @@ import { layers } from './layers.ts'
 import { leases } from './leases.ts'
 import { offeredLoad } from './offered-load.ts'
 import { peers } from './peers.ts'
-import { refusals } from './refusals.ts'
 import { relations } from './relations.ts'
 import { sessions } from './sessions.ts'
 import { tokens } from './tokens.ts'
@@ -18,5 +17,4 @@ export const SCENARIOS: readonly Scenario[] = [
   peers,
   relations,
   leases,
-  refusals,
 ]

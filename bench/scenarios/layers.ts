@@ -1,5 +1,4 @@
-/** Cost of each stage of the pipeline. */
-
+/** Cost of each stage of the pipeline, and of its refusals. */
 import { layerContestant, preflight } from '../layers/contestants.ts'
 import {
   cpuFigures,
@@ -8,9 +7,13 @@ import {
   type PacedLayer,
   pacedFigures,
   pacedTable,
+  type Refused,
+  refusalFigures,
+  refusalTable,
 } from '../layers/figures.ts'
 import { includes, type Layer, type Stage } from '../layers/layers.ts'
-import { measurePaced, measureRounds, type PacedSample } from '../measure/rounds.ts'
+import { refusalContestant, refusalsOf } from '../layers/refusals.ts'
+import { measurePaced, measureRounds, type PacedSample, type Summary } from '../measure/rounds.ts'
 import { noiseNotes, noneOf, sumOf } from '../measure/statistics.ts'
 import { type Runtime, USUAL } from '../options.ts'
 import type { Scenario } from '../scenario.ts'
@@ -29,7 +32,8 @@ export const layers: Scenario = {
   title: 'Cost of each stage of the pipeline',
   measures:
     'The pipeline with one more stage each time, in interleaved rounds with a bare proxy: CPU of a ' +
-    'request under a closed load, and the time that each stage adds at a fixed rate.',
+    'request under a closed load, and the time that each stage adds at a fixed rate. Under workerd ' +
+    'also requests that the full pipeline refuses.',
   answers: [
     'spacetime-full-stack',
     'spacetime-target',
@@ -38,14 +42,16 @@ export const layers: Scenario = {
     'spacetime-validation',
     'spacetime-limits',
     'spacetime-audit',
+    'ramparts-blocked',
   ],
   asserts: [
     'Before the measurement, every layer refuses exactly what its stages refuse.',
     'Every response is 200 with the body of the origin.',
     'The origin receives the caller’s identity from the layers that send it, and from no other.',
+    'A refused request gets its status and code, and does not reach the origin.',
   ],
   runtimes: ['workerd', 'wrangler'],
-  seconds: { quick: 16, full: 170 },
+  seconds: { quick: 20, full: 210 },
   async run(context) {
     const { effort, runtime, directory, shutdown, onProgress, detail = USUAL[effort] } = context
     const { layers: chosen, request, seconds, warmUpSeconds, rounds, connections } = detail
@@ -63,10 +69,18 @@ export const layers: Scenario = {
     await preflight(target, chosen, tokens)
 
     const contestants = chosen.map((layer) => layerContestant(target, layer, { request, tokens }))
-    const closed = await measureRounds(contestants, {
-      ...{ rounds, seconds, warmUpSeconds, backends, onProgress },
+    const hasRefusals = runtime === 'workerd' && chosen.some(({ stage }) => stage === 'full')
+    const refusals = hasRefusals ? refusalsOf(tokens) : []
+    const refusing = refusals.map((refusal) => refusalContestant(target, refusal))
+    const all = await measureRounds([...contestants, ...refusing], {
+      rounds,
+      seconds,
+      warmUpSeconds,
       pace: { connections },
+      backends,
+      onProgress,
     })
+    const closed = all.slice(0, chosen.length)
     const ratePerSecond = PACED_RATES[runtime]
     const paced: PacedLayer[] = contestants.map(({ id, title }) => ({ id, title, rounds: [] }))
     const offer = async (length: number): Promise<readonly PacedSample[]> => {
@@ -84,22 +98,44 @@ export const layers: Scenario = {
       for (const [index, layer] of paced.entries())
         (layer.rounds as PacedSample[]).push(samples[index] as PacedSample)
     }
+    const refused: Refused[] = []
+    for (const [index, contestant] of refusing.entries()) {
+      onProgress(`at ${ratePerSecond}/s: ${contestant.title}`)
+      const load = { ratePerSecond, seconds }
+      const { samples, counts } = await measurePaced([contestant], load, backends)
+      if (counts.requests > 0)
+        throw new Error(`${contestant.title}: ${counts.requests} requests reached the origin`)
+      const summary = all[chosen.length + index] as Summary
+      const isLocal = contestant.expected.redis === 0
+      refused.push({ ...summary, isLocal, paced: samples[0] as PacedSample })
+    }
     await target.close()
-    const answers = [...closed, ...paced].flatMap(
-      (layer): readonly { readonly requests: number }[] => layer.rounds,
-    )
+    const answers = [
+      ...all,
+      ...paced,
+      ...refused.map((each) => ({ rounds: [each.paced] })),
+    ].flatMap((layer): readonly { readonly requests: number }[] => layer.rounds)
     return {
-      figures: [...cpuFigures(runtime, closed), ...pacedFigures(paced)],
+      figures: [
+        ...cpuFigures(runtime, closed),
+        ...pacedFigures(paced),
+        ...refusalFigures(closed, refused),
+      ],
       checks: [
         { what: 'answers that were wrong', seen: noneOf(sumOf(answers, (one) => one.requests)) },
       ],
-      tables: [layerTable(closed), pacedTable(paced, ratePerSecond)],
+      tables: [
+        layerTable(closed),
+        pacedTable(paced, ratePerSecond),
+        ...(refused.length > 0 ? [refusalTable(closed, refused, ratePerSecond)] : []),
+      ],
       plots: layerPlots(closed, paced),
       notes: noiseNotes(closed),
       details: {
         options: { request, seconds, warmUpSeconds, rounds, connections, ratePerSecond },
         closed,
         paced,
+        refused,
       },
     }
   },

@@ -33,13 +33,13 @@ export interface Operation {
 }
 
 export const OPERATIONS: readonly Operation[] = [
-  { id: 'uuid', title: 'make two UUIDv4: id, token', opens: false },
+  { id: 'uuid', title: 'create two UUIDv4: id, token', opens: false },
   { id: 'issue-opaque', title: 'issue opaque, not stored', opens: false },
   { id: 'issue-opaque-redis', title: 'issue opaque, in Redis', opens: true },
   { id: 'issue-ES256', title: 'issue ES256', opens: true },
   { id: 'issue-RS256', title: 'issue RS256 (2048)', opens: true },
   { id: 'issue-EdDSA', title: 'issue EdDSA', opens: true },
-  { id: 'verify-opaque', title: 'verify opaque, record at hand', opens: false },
+  { id: 'verify-opaque', title: 'verify opaque, record in memory', opens: false },
   { id: 'verify-opaque-redis', title: 'verify opaque, from Redis', opens: false },
   { id: 'verify-ES256', title: 'verify ES256, cold', opens: false },
   { id: 'verify-RS256', title: 'verify RS256 (2048), cold', opens: false },
@@ -72,8 +72,8 @@ export const VALIDATION_PATH = '/validation'
 export const COLD_VALIDATION_PATH = '/validation/cold'
 
 /** Returns the expected body: the subject, and whether the token was cached. */
-export function validationAnswer(subject: string, remembered: boolean): string {
-  return remembered ? `${subject}, remembered` : subject
+export function validationAnswer(subject: string, isCached: boolean): string {
+  return isCached ? `${subject}, cached` : subject
 }
 
 /** Distance of the changed character from the end. The last bits of a signature may be unused. */

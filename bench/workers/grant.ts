@@ -1,13 +1,13 @@
-/** What the tokens of the operations say, and how many of them there are. */
+/** The content and the number of the operations' tokens. */
 import type { Principal } from '../../src/index.ts'
 import type { AccessGrant, IssueOptions, TokenIssuer } from '../../src/tokens/access-grant.ts'
 import { SUBJECT } from '../tokens/operations.ts'
 
 export const TTL_SECONDS = 900
-/** As many as a busy isolate would see in turn; all of them fit its caches. */
+/** The tokens that a busy isolate sees in turn. All of them fit its caches. */
 const KNOWN_TOKENS = 100
 
-/** As a client's own token would be. */
+/** Returns the grant of a client's own token. */
 export function grantFor(publicUrl: string): AccessGrant {
   return {
     subject: SUBJECT,
@@ -18,7 +18,7 @@ export function grantFor(publicUrl: string): AccessGrant {
   }
 }
 
-/** Issues a hundred tokens, and returns what gives them in turn. */
+/** Issues a hundred tokens. Returns a function that returns them in turn. */
 export async function tokensOf(
   issuer: TokenIssuer,
   grant: AccessGrant,
@@ -29,8 +29,8 @@ export async function tokensOf(
   return (index) => tokens[index % KNOWN_TOKENS] as string
 }
 
-/** The subject of a principal, which must be there and the one that the tokens were issued to. */
+/** Returns the subject of a principal. Throws unless the tokens were issued to it. */
 export function subjectOf(principal: Principal | undefined): string {
-  if (principal?.subject !== SUBJECT) throw new Error('another subject, or none')
+  if (principal?.subject !== SUBJECT) throw new Error('missing or wrong subject')
   return principal.subject
 }

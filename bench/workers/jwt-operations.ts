@@ -6,7 +6,7 @@ import { ALGORITHMS, FORGERIES, forged } from '../tokens/operations.ts'
 import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'
 import type { Operate, Operations } from './operations.ts'
 
-/** Cold: a verifier without a cache, whose keys are imported. */
+/** Creates the operations. `verify` uses a verifier without a cache, `recall` one with a cache. */
 export async function jwtOperations(config: Config): Promise<Operations> {
   const { publicUrl, issuers } = config
   const issuer = createTokenIssuer({

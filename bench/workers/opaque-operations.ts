@@ -1,5 +1,4 @@
-/** Issues and verifies opaque tokens, with their records at hand and with Redis. */
-
+/** Issues and verifies opaque tokens, with records in memory and with records in Redis. */
 import { type Config, createRedisRest, type Principal } from '../../src/index.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
@@ -24,7 +23,7 @@ export async function opaqueOperations({ publicUrl, redis }: Config): Promise<Op
   const issuerOver = (references: ReferenceStore) =>
     createTokenIssuer({ keys: [], issuer: publicUrl, references, defaultTtlSeconds: TTL_SECONDS })
   const storing = issuerOver(inRedis)
-  // Its records are made and forgotten: a batch would fill the isolate's memory otherwise.
+  // Does not keep the records: a batch would fill the isolate's memory.
   const forgetting = issuerOver({
     ...atHand,
     put: async (_hash, record) => void (await storedReference(record)),
@@ -54,7 +53,7 @@ export async function opaqueOperations({ publicUrl, redis }: Config): Promise<Op
   }
 }
 
-/** Records in the isolate, in the form in which Redis has them. */
+/** Creates a store in memory, with records in the same form as in Redis. */
 function storeAtHand(): ReferenceStore {
   const texts = new Map<string, string>()
   return {
@@ -68,7 +67,7 @@ function storeAtHand(): ReferenceStore {
 }
 
 function principalOf(record: ReferenceRecord | undefined, audience: string): Promise<Principal> {
-  if (record === undefined) throw new Error('there is no such record')
+  if (record === undefined) throw new Error('missing record')
   const failed = failedCheckOf(record, { audience, nowMs: Date.now() })
   if (failed !== undefined) throw new Error(failed)
   return principalOfRecord(record)

@@ -1,15 +1,15 @@
-/** Repeats one operation of the product's token modules, so often that HTTP does not count. */
+/** Repeats one operation of the product's token modules, so often that HTTP costs little. */
 import { type GatewayEnv, parseConfig } from '../../src/index.ts'
 import { type BatchAnswer, NOTHING } from '../tokens/operations.ts'
 import { jwtOperations } from './jwt-operations.ts'
 import { opaqueOperations } from './opaque-operations.ts'
 
-/** Returns what it made or found; throws where that is not what it should be. */
+/** Returns the issued token or the verified subject. Throws for a wrong one. */
 export type Operate = (index: number) => Promise<string> | string
 /** By id. */
 export type Operations = Readonly<Record<string, Operate>>
 
-/** Answers `/operations/<id>/<count>`. */
+/** Creates the handler of `/operations/<id>/<count>`. */
 export function createOperations(env: GatewayEnv) {
   let operations: Operations | undefined
   return async function operate(request: Request): Promise<Response> {

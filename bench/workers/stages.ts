@@ -23,7 +23,7 @@ import { includes, type Stage } from '../layers/layers.ts'
 
 type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
 
-/** Builds what comes before the whole gateway: no assertions, no routes of its own. */
+/** Creates a part of the gateway, without assertions and without routes of its own. */
 export function createStages(stage: Stage, services: Services, policy: Policy): Gateway {
   const { verifier, references, proofs, admission, authorizer, auditSink, origin } = services
   const app: Gateway = new Hono()
@@ -38,7 +38,7 @@ export function createStages(stage: Stage, services: Services, policy: Policy): 
       limitBody({ maxBytes }),
       includes(stage, 'authenticate')
         ? authenticate({ verifier, references, proofs, anonymous: permission === undefined })
-        : (nobody as MiddlewareHandler),
+        : (anonymous as MiddlewareHandler),
     ]
     if (includes(stage, 'admit')) stages.push(admit({ admission, limits }))
     if (includes(stage, 'authorize') && permission !== undefined)
@@ -56,8 +56,8 @@ function matched(route: PolicyRoute): Middleware {
   }
 }
 
-/** Where nobody asks who is there, nobody is. */
-const nobody: Middleware = async function nobody(c, next) {
+/** Sets no principal, for layers without authentication. */
+const anonymous: Middleware = async function anonymous(c, next) {
   c.set('principal', null)
   await next()
 }

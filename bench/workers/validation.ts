@@ -1,4 +1,4 @@
-/** Validating alone: `authenticate`, and an answer that says who was found. No Redis, no origin. */
+/** Validation alone: `authenticate`, and a response with the subject. No Redis, no origin. */
 import { Hono } from 'hono'
 import {
   authenticate,
@@ -12,14 +12,14 @@ import {
 } from '../../src/index.ts'
 import { COLD_VALIDATION_PATH, VALIDATION_PATH, validationAnswer } from '../tokens/operations.ts'
 
-/** A run may last longer than a token is remembered: the clock goes slower by so much. */
+/** A run may be longer than the life of a cache entry, so the clock is slower by this factor. */
 const SLOWED = 1_000
 
-/** Builds the app of an isolate. A token that is remembered gives the same object again. */
+/** Creates the app of an isolate. For a cached token, the verifier returns the same object again. */
 export function createValidation(env: GatewayEnv) {
   const { issuers, publicUrl } = parseConfig(env)
-  const begunMs = Date.now()
-  const now = () => begunMs + (Date.now() - begunMs) / SLOWED
+  const startMs = Date.now()
+  const now = () => startMs + (Date.now() - startMs) / SLOWED
   const seen = new WeakSet<Principal>()
   const app = new Hono<{ Variables: PrincipalVariables }>()
   app.onError(problemHandler({ publicUrl }))
@@ -31,9 +31,9 @@ export function createValidation(env: GatewayEnv) {
     app.get(path, authenticate({ verifier }), (c) => {
       const principal = callerOf(c)
       if (principal === null) return c.text('')
-      const remembered = seen.has(principal)
-      if (!remembered) seen.add(principal)
-      return c.text(validationAnswer(principal.subject, remembered))
+      const isCached = seen.has(principal)
+      if (!isCached) seen.add(principal)
+      return c.text(validationAnswer(principal.subject, isCached))
     })
   }
   return app.fetch

@@ -1,18 +1,16 @@
-/** Variants of the Worker of the scenarios about requests. Each has its own first path segment. */
+/** Variants of the Worker `requests.ts`. Each has its own first path segment. */
 
 /**
  * `passthrough` only proxies. `platform` also makes the pipeline's calls to the platform. `gateway`
- * is the whole pipeline. `crowded` is the pipeline with the scenario's own origin and room for one
- * request. `unasked` is the whole pipeline with an admission without calls. `leased` has a policy
- * with leases. `far` and
- * `leased-far` use a Redis of the scenario. `related` has routes that require a relation;
- * `related-cached` also caches decisions, and `related-leased` also uses leases.
+ * is the whole pipeline. `unasked` is the whole pipeline with an admission without calls. `leased`
+ * has a policy with leases. `far` and `leased-far` use a Redis of the scenario. `related` has routes
+ * that require a relation; `related-cached` also caches decisions, and `related-leased` also uses
+ * leases.
  */
 export const VARIANTS = [
   'passthrough',
   'platform',
   'gateway',
-  'crowded',
   'unasked',
   'leased',
   'far',
@@ -30,15 +28,9 @@ export const MAX_STALENESS_MS = 1_000
 /** Path of an order that requires a relation, and of one that requires only the permission. */
 export const RELATED = '/related'
 export const UNRELATED = '/unrelated'
-/**
- * Maximum age of the decisions of `related-cached`, the maximum of a policy; and how many are
- * cached.
- */
+/** Maximum age of the decisions of `related-cached`, the maximum of a policy, and their number. */
 export const DECISION_MAX_STALENESS_MS = 60_000
 export const DECISIONS_KEPT = 100_000
 
-/**
- * An address that is exempt from the counting of failures and violations: each credential is
- * verified.
- */
+/** An address whose failures and violations are not counted: each credential is verified. */
 export const EXEMPT_ADDRESS = '203.0.113.7'

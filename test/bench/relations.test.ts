@@ -35,8 +35,8 @@ import {
   WAYS,
 } from '../../bench/relations/measure-gateway.ts'
 import { SLOW_GRAPHS, SLOW_MODEL, SLOW_OBJECT } from '../../bench/relations/slow-graphs.ts'
+import { roomy } from '../../bench/workers/policy.ts'
 import { relatedPolicy } from '../../bench/workers/relations-policy.ts'
-import { requestsPolicy } from '../../bench/workers/requests-policy.ts'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import shipped from '../../portcullis.config.ts'
 import { compileModel } from '../../src/relations/compile-model.ts'
@@ -85,7 +85,7 @@ describe('the tuples of a size', () => {
     expect(pairsOf(LEAST, 'denied', 10, 350)).toEqual(pairsOf(LEAST, 'denied', 360).slice(350))
   })
 
-  test.each(['allowed', 'denied'] as const)('pairs that are to be %s are', (answer) => {
+  test.each(['allowed', 'denied'] as const)('the model decides %s for these pairs', (answer) => {
     const tuples = allOf(LEAST)
     for (const { caller, order } of pairsOf(LEAST, answer, 60, 7)) {
       const { decision } = decide(model, tuples, {
@@ -243,7 +243,7 @@ describe('requests to the gateway', () => {
   })
 
   test('the two routes differ only in the relation', () => {
-    const { routes, relations } = relatedPolicy(requestsPolicy(shipped, '/x'), '/x')
+    const { routes, relations } = relatedPolicy(roomy(shipped, '/x'), '/x')
     const [unrelated, related] = ['/x/unrelated/:id', '/x/related/:id'].map((path) =>
       routes.find((route) => route.path === path),
     )

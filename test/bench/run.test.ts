@@ -67,8 +67,9 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     const stdout = await bench('--only', 'layers', '--quick')
     expect(stdout).toMatch(/^full +\d+/m)
     const { figures, details } = measuredOf('layers')
-    const { closed, paced } = details as {
+    const { closed, paced, refused } = details as {
       closed: { id: string; requests: number; redisCalls: number; auditEvents: number }[]
+      refused: { id: string; requests: number; redisCalls: number; isLocal: boolean }[]
       paced: { id: string; rounds: { requests: number; p50Ms: number }[] }[]
     }
     const WITHOUT_REDIS = ['passthrough', 'hygiene', 'auth-cold', 'auth-cached']
@@ -85,6 +86,11 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(eventsOf('validate')).toBe(0)
     expect(paced.map(({ id }) => id)).toEqual(closed.map(({ id }) => id))
     for (const { id, rounds } of paced) expect(rounds[0]?.requests, id).toBeGreaterThan(0)
+    expect(refused).toHaveLength(5)
+    for (const refusal of refused) {
+      if (refusal.isLocal) expect(refusal.redisCalls, refusal.id).toBe(0)
+      else expectOneCallEach(refusal)
+    }
     const ids = figures.map(({ id }) => id)
     expect(ids).toEqual(expect.arrayContaining(['full-cpu-ratio', 'full-added-p50', 'audit-cpu']))
     expect(new Set(ids).size, 'ids of figures are unique').toBe(ids.length)
