@@ -24,8 +24,6 @@ export interface Detail {
   readonly warmUpSeconds: number
   readonly rounds: number
   readonly connections: number
-  /** For tokens: also measures other languages on this machine. */
-  readonly peers: boolean
 }
 
 export interface Options extends Detail {
@@ -46,11 +44,11 @@ export interface Options extends Detail {
 export const USUAL: Readonly<Record<Effort, Detail>> = {
   quick: {
     ...{ layers: LAYERS, request: 'read', connections: 20 },
-    ...{ seconds: 0.4, warmUpSeconds: 0.2, rounds: 1, peers: false },
+    ...{ seconds: 0.4, warmUpSeconds: 0.2, rounds: 1 },
   },
   full: {
     ...{ layers: LAYERS, request: 'read', connections: 20 },
-    ...{ seconds: 2, warmUpSeconds: 0.5, rounds: 3, peers: true },
+    ...{ seconds: 2, warmUpSeconds: 0.5, rounds: 3 },
   },
 }
 
@@ -79,7 +77,6 @@ For the scenarios \`layers\` and \`tokens\`, and for profiles:
   --warm-up <n>        seconds of unmeasured load before, 0.2 to 60 (default: 0.5; quick: 0.2)
   --rounds <n>         measurements of each, in turn, 1 to 20 (default: 3; quick: 1)
   --connections <n>    1 to 200 (default: 20)
-  --no-peers           does not measure tokens in Go and Python (quick: always)
 
 Reads CPU times from /proc, so it needs Linux.`
 
@@ -102,7 +99,6 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
       'warm-up': { type: 'string' },
       rounds: { type: 'string' },
       connections: { type: 'string' },
-      'no-peers': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   })
@@ -128,7 +124,6 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
     warmUpSeconds: number('--warm-up', values['warm-up'] ?? usual.warmUpSeconds, 0.2, 60),
     rounds: whole('--rounds', values.rounds ?? usual.rounds, 1, 20),
     connections: whole('--connections', values.connections ?? usual.connections, 1, 200),
-    peers: usual.peers && !values['no-peers'],
   }
 }
 

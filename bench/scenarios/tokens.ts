@@ -10,25 +10,24 @@ import {
   caseFigures,
   caseNotes,
   caseTable,
+  OPERATION_NOTES,
   operationFigures,
-  operationNotes,
   operationTable,
 } from '../tokens/figures.ts'
 import { measureAllocations, measureOperations } from '../tokens/measure-operations.ts'
-import { measurePeers, type Peers } from '../tokens/peers.ts'
+import { measureNative } from '../tokens/native.ts'
 import { startTokens } from '../tokens/preflight.ts'
 
 /** A batch needs no pause to settle and no latencies, so it is measured for less time. */
 const OPERATION_SHARE = 0.25
-const NO_PEERS: Peers = { measured: [], skipped: [] }
 
 export const tokens: Scenario = {
   id: 'tokens',
   title: 'Cost of tokens',
   measures:
     'Issuing and verifying tokens: each operation alone in an isolate, and over HTTP at the token ' +
-    'endpoint, at a validating Worker and through the whole pipeline.',
-  answers: [...Object.values(TOKENS_BESIDE), 'subzero-cached'],
+    'endpoint, at a validating Worker and through the whole pipeline. Also the same operations in Node.',
+  answers: [...Object.values(TOKENS_BESIDE), 'subzero-cached', 'ramparts-cached'],
   asserts: [
     'Before the measurement, forged tokens, unknown references and wrong secrets are refused.',
     'No token is issued twice, and some of the issued tokens open the gateway.',
@@ -38,7 +37,7 @@ export const tokens: Scenario = {
   runtimes: ['workerd'],
   seconds: { quick: 15, full: 150 },
   async run(context) {
-    const { effort, directory, shutdown, onProgress, detail = USUAL[effort] } = context
+    const { effort, directory, onProgress, detail = USUAL[effort] } = context
     const { gateway, cases } = await startTokens(context)
     const { backends, bundle, variables } = gateway
     const { connections, seconds, warmUpSeconds, rounds } = detail
@@ -60,10 +59,8 @@ export const tokens: Scenario = {
     onProgress('allocations of operations')
     const queueAddress = queueAddressOf(backends)
     const allocations = await measureAllocations({ bundle, variables, directory, queueAddress })
-    const { signal } = shutdown
-    const peers = detail.peers
-      ? await measurePeers({ seconds: operationSeconds, directory, signal, onProgress })
-      : NO_PEERS
+    onProgress('the same operations in Node')
+    const native = measureNative(operationSeconds)
     const answers = sumOf(http, (each) => sumOf(each.rounds, ({ requests }) => requests))
     return {
       figures: [...operationFigures(operations, allocations), ...http.flatMap(caseFigures)],
@@ -79,13 +76,13 @@ export const tokens: Scenario = {
           series: [{ name: 'us', points: operations.map(({ micros }) => micros) }],
         },
       ],
-      tables: [operationTable(operations, allocations, peers), caseTable(http)],
-      notes: [...operationNotes(peers), ...caseNotes(http)],
+      tables: [operationTable(operations, allocations, native), caseTable(http)],
+      notes: [...OPERATION_NOTES, ...caseNotes(http)],
       details: {
         options: { seconds, operationSeconds, warmUpSeconds, rounds, connections },
         operations,
         allocations,
-        peers,
+        native,
         http,
       },
     }

@@ -4,8 +4,8 @@ import { noiseNotes } from '../measure/statistics.ts'
 import type { Figure, Table } from '../scenario.ts'
 import { type CaseId, REQUIRED_ISSUED, REQUIRED_VALIDATED, TOKENS_BESIDE } from './cases.ts'
 import type { Allocations, OperationFigures } from './measure-operations.ts'
+import type { NativeTimes } from './native.ts'
 import type { OperationId } from './operations.ts'
-import type { Peers } from './peers.ts'
 
 /** From this on, the load process is the bottleneck. */
 const SATURATED_CORES = 0.9
@@ -60,7 +60,7 @@ export function caseFigures({ title, ...figures }: CaseFigures): readonly Figure
         title: `${title}: ${name}`,
         value: figures[`${name}Ms`],
         unit: 'ms',
-        beside: ['subzero-cached'],
+        beside: ['subzero-cached', 'ramparts-cached'],
       }),
     ),
   ]
@@ -77,31 +77,24 @@ function aimOf(id: CaseId): Pick<Figure, 'aim'> {
   return {}
 }
 
-/** Returns the operations inside an isolate, with the same work in other languages. */
+/** Returns the operations inside an isolate, with the same work in Node. */
 export function operationTable(
   figures: readonly OperationFigures[],
   allocations: Allocations,
-  peers: Peers,
+  native: NativeTimes,
 ): Table {
-  const headings = [
-    'operation',
-    'us',
-    'CPU us',
-    'per s',
-    'heap bytes',
-    ...peers.measured.flatMap(headingsOf),
-  ]
-  const rows = figures.map(({ id, title, micros, cpuMicros, perSecond }) => [
-    title,
-    short(micros),
-    short(cpuMicros),
-    perSecond.toLocaleString('en'),
-    allocations[id].toLocaleString('en'),
-    ...peers.measured.flatMap(({ micros: of }) => {
-      const each = of[id]
-      return each === undefined ? ['', ''] : [short(each), (each / micros).toFixed(2)]
-    }),
-  ])
+  const headings = ['operation', 'us', 'CPU us', 'per s', 'heap bytes', 'Node us', 'x']
+  const rows = figures.map(({ id, title, micros, cpuMicros, perSecond }) => {
+    const inNode = native[id]
+    return [
+      title,
+      short(micros),
+      short(cpuMicros),
+      perSecond.toLocaleString('en'),
+      allocations[id].toLocaleString('en'),
+      ...(inNode === undefined ? ['', ''] : [short(inNode), (inNode / micros).toFixed(2)]),
+    ]
+  })
   return {
     title: 'In an isolate of workerd, one after another, without an empty batch',
     headings,
@@ -109,15 +102,10 @@ export function operationTable(
   }
 }
 
-/** Returns the notes about operations and peers. */
-export function operationNotes(peers: Peers): readonly string[] {
-  return [
-    ...peers.measured.map(({ name, version }) => `${name}: ${version}; one core, same machine.`),
-    ...peers.skipped.map(({ name, reason }) => `${name}: skipped (${reason}).`),
-    'heap bytes: allocations of one operation, with garbage, without buffers outside the heap.',
-    ...(peers.measured.length > 0 ? ['x: the peer’s time as a multiple of ours.'] : []),
-  ]
-}
+export const OPERATION_NOTES: readonly string[] = [
+  'heap bytes: allocations of one operation, with garbage, without buffers outside the heap.',
+  'Node: the same operation with OpenSSL in Node, on the same machine; x: as a multiple of ours.',
+]
 
 /** Returns the cases over HTTP. */
 export function caseTable(figures: readonly CaseFigures[]): Table {
@@ -158,10 +146,6 @@ export function verdict(figures: CaseFigures): readonly string[] {
   const reached = requestsPerSecond.toLocaleString('en')
   const bound = loadCores >= SATURATED_CORES ? '; the load was at its limit' : ''
   return [`Required: ${title}: ${required}/s: ${met} (${reached}${bound}).`]
-}
-
-function headingsOf({ name }: { readonly name: string }): readonly string[] {
-  return [`${name} us`, 'x']
 }
 
 /** Formats microseconds with three significant digits. */

@@ -28,15 +28,13 @@ describe('options', () => {
       warmUpSeconds: 0.5,
       rounds: 3,
       connections: 20,
-      peers: true,
     } satisfies Options)
   })
 
-  test('--quick uses shorter times, unless given, and no other languages', () => {
+  test('--quick uses shorter times, unless given', () => {
     expect(readOptions(['--quick', '--rounds', '2'])).toMatchObject({
-      ...{ effort: 'quick', peers: false, seconds: 0.4, warmUpSeconds: 0.2, rounds: 2 },
+      ...{ effort: 'quick', seconds: 0.4, warmUpSeconds: 0.2, rounds: 2 },
     })
-    expect(readOptions(['--no-peers'])).toMatchObject({ effort: 'full', peers: false })
   })
 
   test('some scenarios, under one runtime', () => {

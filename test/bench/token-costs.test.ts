@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Sample, summaryOf } from '../../bench/measure/rounds.ts'
 import type { Case } from '../../bench/tokens/cases.ts'
@@ -9,7 +6,6 @@ import {
   type CaseFigures,
   caseNotes,
   caseTable,
-  operationNotes,
   operationTable,
 } from '../../bench/tokens/figures.ts'
 import {
@@ -18,14 +14,12 @@ import {
   type OperationFigures,
   roundOf,
 } from '../../bench/tokens/measure-operations.ts'
+import { measureNative } from '../../bench/tokens/native.ts'
 import { ALGORITHMS, forged, OPERATION_IDS, OPERATIONS } from '../../bench/tokens/operations.ts'
-import { measurePeers, type Peers, parsePeer } from '../../bench/tokens/peers.ts'
 import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/tokens/verifier.ts'
 
 /** Of the tokens that the benchmark issues to its callers. */
 const ORDINARY_CHARACTERS = 480
-
-const NO_PEERS: Peers = { measured: [], skipped: [] }
 
 describe('the time of an operation', () => {
   const raw = {
@@ -67,23 +61,11 @@ describe('the table of operations', () => {
     },
   ]
 
-  test("a peer's time is a multiple of ours", () => {
-    const peer = parsePeer(
-      'Go',
-      '{"version":"go9"}\n{"id":"issue-RS256","micros":1250.04,"operations":8}',
-    )
-    const peers = { measured: [peer], skipped: [] }
-    expect(operationTable(figures, allocations, peers).rows).toEqual([
+  test('the time in Node is a multiple of ours, and missing for an operation without one', () => {
+    expect(operationTable(figures, allocations, { 'issue-RS256': 1_250.04 }).rows).toEqual([
       ['issue RS256 (2048)', '500', '510', '2,000', '7,700', '1250', '2.50'],
     ])
-    expect(operationNotes(peers)).toContain('Go: go9; one core, same machine.')
-  })
-
-  test('a missing peer is listed as skipped', () => {
-    const skipped = [{ name: 'Python', reason: 'not on this machine' }]
-    const text = operationNotes({ ...NO_PEERS, skipped }).join('\n')
-    expect(text).toContain('Python: skipped (not on this machine).')
-    expect(text).not.toContain('the peer takes')
+    expect(operationTable(figures, allocations, {}).rows[0]?.slice(-2)).toEqual(['', ''])
   })
 
   test('every operation has a title', () => {
@@ -171,28 +153,10 @@ describe('answers of a token endpoint', () => {
   })
 })
 
-describe('peers', () => {
-  test.each(['', '{"id":"uuid","micros":1}', '{"version":"1"}\n{"id":"uuid"}', 'Traceback'])(
-    'output without a version or figures is refused: %j',
-    (output) => {
-      expect(() => parsePeer('Go', output)).toThrow()
-    },
+test('Node issues and verifies with every algorithm', () => {
+  const times = measureNative(0.01)
+  expect(Object.keys(times).sort()).toEqual(
+    ['uuid', ...ALGORITHMS.flatMap((name) => [`issue-${name}`, `verify-${name}`])].sort(),
   )
-
-  test('each peer measures every algorithm, or is skipped with a reason', {
-    timeout: 240_000,
-  }, async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'bench-peers-'))
-    const { signal } = new AbortController()
-    const peers = await measurePeers({ seconds: 0.01, directory, signal, onProgress: () => {} })
-    rmSync(directory, { recursive: true })
-    const names = [...peers.measured, ...peers.skipped].map(({ name }) => name)
-    expect(names.sort()).toEqual(['Go', 'Python'])
-    for (const { micros } of peers.measured) {
-      expect(Object.keys(micros).sort()).toEqual(
-        ['uuid', ...ALGORITHMS.flatMap((name) => [`issue-${name}`, `verify-${name}`])].sort(),
-      )
-    }
-    for (const { reason } of peers.skipped) expect(reason).not.toBe('')
-  })
+  for (const micros of Object.values(times)) expect(micros).toBeGreaterThan(0)
 })
