@@ -4,8 +4,8 @@
  */
 
 export const PUBLISHED_NOTE =
-  'Figures that other systems state of themselves, on other machines and in other languages: for ' +
-  'orientation only. What counts here is the ratio to the baseline of the same run.'
+  'Figures that other systems publish about themselves, from other machines and in other languages: ' +
+  'for orientation only. The relevant figure is the ratio to the baseline of the same run.'
 
 export const SYSTEMS = {
   spacetime: 'SpaceTime VR secured HTTP API (Godot)',
@@ -18,187 +18,88 @@ export type SystemId = keyof typeof SYSTEMS
 
 export interface Published {
   readonly system: SystemId
-  /** What the figure measures. */
+  /** What the system measured. */
   readonly of: string
-  readonly says: string
-  /** The reason in one sentence, if nothing comparable is measured here. */
+  readonly value: string
+  /** The reason in one sentence, if no scenario measures a comparable figure. */
   readonly notMeasured?: string
 }
 
 const COMPARED =
-  'The detector here is a command of its own, `npm run bench:compare`, which alarms at 10 %.'
+  '`npm run bench:compare` is a separate command; it reports a regression from 10 % on.'
 const NO_SCENARIO = 'No scenario measures this.'
-const TESTED = 'Tests hold this; no scenario measures it.'
+const TESTED = 'Tests check this; no scenario measures it.'
+const SHORT_SOAK = 'The soak of this project runs for minutes, under faults.'
 
-/** All published figures. The figures of scenarios reference those that they are compared with. */
-export const PUBLISHED = {
-  'spacetime-full-stack': {
-    system: 'spacetime',
-    of: 'what the full stack adds',
-    says: '+2.2 ms on a baseline of 2.5 ms (+88 %)',
+type Row = readonly [of: string, value: string, notMeasured?: string]
+
+/** Figures by system and id. */
+const ROWS = {
+  spacetime: {
+    'full-stack': ['time added by the full stack', '+2.2 ms on a baseline of 2.5 ms (+88 %)'],
+    auth: ['time added by authentication', '+0.8 ms'],
+    rbac: ['time added by roles', '+0.6 ms'],
+    validation: ['time added by validation', '+0.5 ms'],
+    limits: ['time added by limits', '+0.3 ms, in memory'],
+    audit: ['time added by the audit log', 'under 0.1 ms'],
+    target: ['budget for the full stack', '+1.25 ms'],
+    sustained: ['sustained load', 'above 1,000 req/s, p99 under 50 ms, p999 under 100 ms'],
+    'offered-100': ['100 req/s offered', 'p99 8.5 ms'],
+    'offered-1000': ['1,000 req/s offered', 'p99 24.3 ms, 99.51 % ok'],
+    'offered-10000': ['10,000 req/s offered', '8,802 reached, p99 68.7 ms'],
+    'offered-50000': ['50,000 req/s offered', '6,308 reached'],
+    soak: ['24 hours at 100 req/s', '99.96 % ok, memory flat', SHORT_SOAK],
+    'session-memory': ['memory of a session', '1.45 KB', NO_SCENARIO],
+    regression: ['threshold of the regression detector', '10 %', COMPARED],
   },
-  'spacetime-auth': { system: 'spacetime', of: 'what authentication adds', says: '+0.8 ms' },
-  'spacetime-rbac': { system: 'spacetime', of: 'what roles add', says: '+0.6 ms' },
-  'spacetime-validation': { system: 'spacetime', of: 'what validation adds', says: '+0.5 ms' },
-  'spacetime-limits': { system: 'spacetime', of: 'what limits add', says: '+0.3 ms, in memory' },
-  'spacetime-audit': { system: 'spacetime', of: 'what the audit log adds', says: 'under 0.1 ms' },
-  'spacetime-target': {
-    system: 'spacetime',
-    of: 'its budget for the full stack',
-    says: '+1.25 ms',
+  subzero: {
+    cached: ['cached authentication', 'p50 2.1 ms, p95 4.3 ms, p99 6.8 ms'],
+    mixed: ['authentication, 80 % cached', 'p50 5.2 ms, p95 156 ms', NO_SCENARIO],
+    permissions: ['relations over five levels, cached', 'p50 1.8 ms, p95 3.2 ms, p99 12.4 ms'],
+    'full-stack': ['the full stack', '237 req/s, p50 8.4 ms, p95 168 ms', NO_SCENARIO],
+    connections: ['5,000 connections for 60 minutes', '99.98 % ok', NO_SCENARIO],
+    throughput: ['throughput of an instance', 'above 10,000 req/s claimed'],
+    scaling: ['eight instances', '98.75 % efficient', NO_SCENARIO],
+    'hit-ratio': ['hit ratio of the caches', '97 to 98 %', NO_SCENARIO],
+    coalescing: ['100 concurrent identical validations', '1 call upstream', TESTED],
+    'open-breaker': ['response of an open breaker', '1 ms', TESTED],
   },
-  'spacetime-sustained': {
-    system: 'spacetime',
-    of: 'sustained load',
-    says: 'above 1,000 req/s, p99 under 50 ms, p999 under 100 ms',
+  ramparts: {
+    peak: ['peak', '1,330 req/s', NO_SCENARIO],
+    connections: ['10 to 300 connections', 'flat, 100 % ok, 77.7 ms mean at 300', NO_SCENARIO],
+    payload: ['payloads of 10 KB', '1,188 req/s', NO_SCENARIO],
+    cached: ['cached validation', '1.3 ms'],
+    blocked: ['a refused request', 'under 5 ms'],
+    sustained: ['50 connections for 20 s', '1,085 req/s, 40.5 % ok', NO_SCENARIO],
   },
-  'spacetime-offered-100': { system: 'spacetime', of: '100 req/s offered', says: 'p99 8.5 ms' },
-  'spacetime-offered-1000': {
-    system: 'spacetime',
-    of: '1,000 req/s offered',
-    says: 'p99 24.3 ms, 99.51 % ok',
+  identity: {
+    opaque: ['creation of an opaque token', '354 ns'],
+    sign: ['signing RS256', '1.42 ms (860/s a core)'],
+    verify: ['verifying RS256', '56.3 us (21,742/s a core)'],
+    'issue-rate': ['required rate of issuing', '1,000/s'],
+    'validate-rate': ['required rate of validating', '5,000/s'],
+    regression: ['threshold of the regression detector', '20 %', COMPARED],
   },
-  'spacetime-offered-10000': {
-    system: 'spacetime',
-    of: '10,000 req/s offered',
-    says: '8,802 reached, p99 68.7 ms',
+  catalytic: {
+    '1000': [
+      'log in, verify, log out: 1,000 users',
+      '389 req/s, p50 14 ms, p95 180 ms, p99 2,100 ms, 0.95 % failed',
+    ],
+    '5000': ['5,000 users', '458 req/s, p50 1.3 s, 3.76 % failed'],
+    workers: ['four workers without shared state', '43.85 % failed'],
+    '10000': ['10,000 users', 'not measured'],
   },
-  'spacetime-offered-50000': {
-    system: 'spacetime',
-    of: '50,000 req/s offered',
-    says: '6,308 reached',
-  },
-  'spacetime-soak': {
-    system: 'spacetime',
-    of: '24 hours at 100 req/s',
-    says: '99.96 % ok, memory flat',
-    notMeasured: 'The soak of this project runs for minutes, under faults.',
-  },
-  'spacetime-session-memory': {
-    system: 'spacetime',
-    of: 'memory of a session',
-    says: '1.45 KB',
-    notMeasured: NO_SCENARIO,
-  },
-  'spacetime-regression': {
-    system: 'spacetime',
-    of: 'its regression detector',
-    says: 'alarms at 10 %',
-    notMeasured: COMPARED,
-  },
-  'subzero-cached': {
-    system: 'subzero',
-    of: 'cached authentication',
-    says: 'p50 2.1 ms, p95 4.3 ms, p99 6.8 ms',
-  },
-  'subzero-mixed': {
-    system: 'subzero',
-    of: 'authentication, 80 % cached',
-    says: 'p50 5.2 ms, p95 156 ms',
-    notMeasured: NO_SCENARIO,
-  },
-  'subzero-permissions': {
-    system: 'subzero',
-    of: 'relations over five levels, cached',
-    says: 'p50 1.8 ms, p95 3.2 ms, p99 12.4 ms',
-  },
-  'subzero-full-stack': {
-    system: 'subzero',
-    of: 'the full stack',
-    says: '237 req/s, p50 8.4 ms, p95 168 ms',
-    notMeasured: NO_SCENARIO,
-  },
-  'subzero-connections': {
-    system: 'subzero',
-    of: '5,000 connections for 60 minutes',
-    says: '99.98 % ok',
-    notMeasured: NO_SCENARIO,
-  },
-  'subzero-throughput': {
-    system: 'subzero',
-    of: 'throughput of an instance',
-    says: 'above 10,000 req/s claimed',
-  },
-  'subzero-scaling': {
-    system: 'subzero',
-    of: 'eight instances',
-    says: '98.75 % efficient',
-    notMeasured: NO_SCENARIO,
-  },
-  'subzero-hit-ratio': {
-    system: 'subzero',
-    of: 'hit ratio of its caches',
-    says: '97 to 98 %',
-    notMeasured: NO_SCENARIO,
-  },
-  'subzero-coalescing': {
-    system: 'subzero',
-    of: '100 concurrent identical validations',
-    says: '1 call upstream',
-    notMeasured: TESTED,
-  },
-  'subzero-open-breaker': {
-    system: 'subzero',
-    of: 'answer of an open breaker',
-    says: '1 ms',
-    notMeasured: TESTED,
-  },
-  'ramparts-peak': {
-    system: 'ramparts',
-    of: 'peak',
-    says: '1,330 req/s',
-    notMeasured: NO_SCENARIO,
-  },
-  'ramparts-connections': {
-    system: 'ramparts',
-    of: '10 to 300 connections',
-    says: 'flat, 100 % ok, 77.7 ms mean at 300',
-    notMeasured: NO_SCENARIO,
-  },
-  'ramparts-payload': {
-    system: 'ramparts',
-    of: 'payloads of 10 KB',
-    says: '1,188 req/s',
-    notMeasured: NO_SCENARIO,
-  },
-  'ramparts-cached': { system: 'ramparts', of: 'cached validation', says: '1.3 ms' },
-  'ramparts-blocked': { system: 'ramparts', of: 'a blocked request', says: 'under 5 ms' },
-  'ramparts-sustained': {
-    system: 'ramparts',
-    of: '50 connections for 20 s',
-    says: '1,085 req/s, 40.5 % ok',
-    notMeasured: NO_SCENARIO,
-  },
-  'identity-opaque': { system: 'identity', of: 'making an opaque token', says: '354 ns' },
-  'identity-sign': { system: 'identity', of: 'signing RS256', says: '1.42 ms (860/s a core)' },
-  'identity-verify': {
-    system: 'identity',
-    of: 'verifying RS256',
-    says: '56.3 us (21,742/s a core)',
-  },
-  'identity-issue-rate': { system: 'identity', of: 'required of issuing', says: '1,000/s' },
-  'identity-validate-rate': { system: 'identity', of: 'required of validating', says: '5,000/s' },
-  'identity-regression': {
-    system: 'identity',
-    of: 'its regression detector',
-    says: 'alarms at 20 %',
-    notMeasured: COMPARED,
-  },
-  'catalytic-1000': {
-    system: 'catalytic',
-    of: 'log in, verify, log out: 1,000 users',
-    says: '389 req/s, p50 14 ms, p95 180 ms, p99 2,100 ms, 0.95 % failed',
-  },
-  'catalytic-5000': {
-    system: 'catalytic',
-    of: '5,000 users',
-    says: '458 req/s, p50 1.3 s, 3.76 % failed',
-  },
-  'catalytic-workers': {
-    system: 'catalytic',
-    of: 'four workers without shared state',
-    says: '43.85 % failed',
-  },
-  'catalytic-10000': { system: 'catalytic', of: '10,000 users', says: 'never tried' },
-} as const satisfies Readonly<Record<string, Published>>
-export type PublishedId = keyof typeof PUBLISHED
+} as const satisfies Readonly<Record<SystemId, Readonly<Record<string, Row>>>>
+
+type IdsOf<System extends SystemId> = `${System}-${keyof (typeof ROWS)[System] & string}`
+export type PublishedId = { [System in SystemId]: IdsOf<System> }[SystemId]
+
+/** All published figures. The figures of scenarios refer to the comparable ones. */
+export const PUBLISHED = Object.fromEntries(
+  (Object.keys(SYSTEMS) as SystemId[]).flatMap((system) =>
+    Object.entries<Row>(ROWS[system]).map(([id, [of, value, notMeasured]]): [string, Published] => [
+      `${system}-${id}`,
+      { system, of, value, ...(notMeasured !== undefined && { notMeasured }) },
+    ]),
+  ),
+) as Readonly<Record<PublishedId, Published>>

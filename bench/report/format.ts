@@ -39,6 +39,12 @@ export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): stri
   return quantity(value, unit)
 }
 
+/** Reports whether a target is met; undefined without one. An equal value meets it. */
+export function aimMet({ value, aim }: Pick<Figure, 'value' | 'aim'>): boolean | undefined {
+  if (aim === undefined) return undefined
+  return aim.at === 'most' ? value <= aim.value : value >= aim.value
+}
+
 /** Formats a target, such as `at most 2.4`; empty if there is none. */
 export function aimText({ aim, unit }: Pick<Figure, 'aim' | 'unit'>): string {
   return aim === undefined ? '' : `at ${aim.at} ${quantity(aim.value, unit)}`

@@ -1,9 +1,9 @@
 /** The headline figures: at the top of the report, and the first of them in the README. */
 import type { Measured } from '../scenario.ts'
-import { aimText, numberText, valueText } from './format.ts'
+import { aimMet, aimText, numberText, valueText } from './format.ts'
 import type { Results } from './results.ts'
 import type { Suite } from './schema.ts'
-import { anchorOf, figuresOf, meets } from './standing.ts'
+import { anchorOf, figuresOf } from './standing.ts'
 
 /** One headline. */
 export interface Headline {
@@ -38,7 +38,7 @@ export function headlinesOf(results: Results): readonly Headline[] {
     if (placed === undefined || suite === undefined) return []
     const { figure, of } = placed
     const source = again.findLast(({ result }) => holds(result, of)) ?? suite
-    const isMet = figure.aim === undefined ? undefined : meets(figure.value, figure.aim)
+    const isMet = aimMet(figure)
     const verdict = isMet === true ? 'met' : 'missed'
     return [
       {

@@ -133,7 +133,7 @@ function beside(results: Results): readonly string[] {
         ['figure', 'published', 'measured here'],
         rows.map(({ published, ours }) => [
           plain(published.of),
-          plain(published.says),
+          plain(published.value),
           ours.length > 0 ? oursOf(ours) : (published.notMeasured ?? 'no figure in these results'),
         ]),
       ),

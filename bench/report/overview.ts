@@ -101,7 +101,7 @@ export function beside(results: Results): Section {
           ['figure', 'published', 'measured here'],
           rows.map(({ published, ours }) => [
             published.of,
-            published.says,
+            published.value,
             ours.length > 0
               ? oursOf(ours)
               : (published.notMeasured ?? 'no figure in these results'),

@@ -1,11 +1,10 @@
 /** Sections about one scenario each. */
 import type { Check, Figure, Measured } from '../scenario.ts'
-
-import { aimText, counted, numberText, valueText } from './format.ts'
+import { aimMet, aimText, counted, numberText, valueText } from './format.ts'
 import { type Html, html, prose, tableOf } from './html.ts'
 import type { Results } from './results.ts'
 import type { Described, PageOptions, Section } from './section.ts'
-import { anchorOf, meets } from './standing.ts'
+import { anchorOf } from './standing.ts'
 import { badge, figureOf } from './summary.ts'
 
 /** Maximum number of rows; more are collapsed. */
@@ -66,7 +65,7 @@ function figuresTable(figures: readonly Figure[]): Html {
   )
 }
 
-const verdictOf = ({ value, aim }: Figure) => (aim === undefined ? '' : badge(meets(value, aim)))
+const verdictOf = (figure: Figure) => (figure.aim === undefined ? '' : badge(aimMet(figure)))
 
 function checksOf(checks: readonly Check[], described: Described | undefined): Html {
   const table = tableOf(

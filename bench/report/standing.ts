@@ -7,7 +7,7 @@ import {
   type SystemId,
 } from '../published.ts'
 import type { Figure, Measured } from '../scenario.ts'
-import { aimText, counted, numberText, valueText } from './format.ts'
+import { aimMet, aimText, counted, numberText, valueText } from './format.ts'
 import type { Results } from './results.ts'
 
 /** A figure with its scenario. */
@@ -54,11 +54,6 @@ export function anchorOf({ scenario, runtime }: Pick<Measured, 'scenario' | 'run
   return `${scenario}-${runtime}`
 }
 
-/** Reports whether a value meets a target. Equal values meet it. */
-export function meets(value: number, { at, value: bound }: NonNullable<Figure['aim']>): boolean {
-  return at === 'most' ? value <= bound : value >= bound
-}
-
 /** Returns all targets of the suite and the soak, missed ones first. */
 export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly Standing[] {
   const figures = figuresOf(results).flatMap(({ figure, of }): Standing[] =>
@@ -69,7 +64,7 @@ export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly 
             what: figure.title,
             aim: aimText(figure),
             value: valueText(figure),
-            isMet: meets(figure.value, figure.aim),
+            isMet: aimMet(figure),
             anchor: anchorOf(of),
             of: `${of.title}, ${of.runtime}`,
           },

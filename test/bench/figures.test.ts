@@ -13,8 +13,9 @@ import {
 import { type PacedSample, type Sample, summaryOf } from '../../bench/measure/rounds.ts'
 import { noiseNotes, ratioOf } from '../../bench/measure/statistics.ts'
 import { parseStat } from '../../bench/processes/proc.ts'
+import { aimMet } from '../../bench/report/format.ts'
 import type { Figure } from '../../bench/scenario.ts'
-import { isMet, table } from '../../bench/text.ts'
+import { table } from '../../bench/text.ts'
 
 const round = (cpuMicros: number, requestsPerSecond: number, otherCores = 0): Sample => ({
   ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 1 },
@@ -87,8 +88,8 @@ describe('time that a stage adds', () => {
     const [p50, mean] = ['full-added-p50', 'full-added-mean'].map((id) =>
       figures.find((figure) => figure.id === id),
     )
-    expect(p50 && isMet(p50), '1.75 of 1.25 ms').toBe(false)
-    expect(mean && isMet(mean), '1.75 of 5 ms').toBe(true)
+    expect(p50 && aimMet(p50), '1.75 of 1.25 ms').toBe(false)
+    expect(mean && aimMet(mean), '1.75 of 5 ms').toBe(true)
     expect(pacedTable(layers, 500).rows.at(-1)).toContain('175')
   })
 
@@ -115,9 +116,9 @@ describe('CPU', () => {
     cpuFigures(runtime, figures(cpu)).find(({ id }) => id === 'full-cpu-ratio') as Figure
 
   test('the aim applies to workerd only, and an equal value meets it', () => {
-    expect(isMet(ratioOf(240, 'workerd'))).toBe(true)
-    expect(isMet(ratioOf(241, 'workerd'))).toBe(false)
-    expect(isMet(ratioOf(241, 'wrangler'))).toBeUndefined()
+    expect(aimMet(ratioOf(240, 'workerd'))).toBe(true)
+    expect(aimMet(ratioOf(241, 'workerd'))).toBe(false)
+    expect(aimMet(ratioOf(241, 'wrangler'))).toBeUndefined()
   })
 
   test('a busy machine is noted', () => {
