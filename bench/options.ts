@@ -60,9 +60,8 @@ export const USAGE = `npm run bench [-- options]
   --quick              all scenarios within three minutes; rough
   --runtime <name>     workerd or wrangler (default: all of each scenario)
   --results <dir>      directory for the results (default: bench/results)
-  --profile            CPU profile of the full pipeline (or of the last of --layers), by stage, module
-                       and function, and its samples as a .cpuprofile; runs only the scenarios of
-                       --only
+  --profile            CPU profile of the full pipeline (or of the last of --layers), by stage and
+                       module, and its samples as a .cpuprofile; runs only the scenarios of --only
   --case <id>          with --profile: profiles a case of \`tokens\` over HTTP, one of
                        ${CASE_IDS.slice(0, 5).join(', ')},
                        ${CASE_IDS.slice(5).join(', ')}

@@ -14,12 +14,16 @@ import { table } from '../text.ts'
 import { type CaseId, caseContestant } from '../tokens/cases.ts'
 import { startTokens } from '../tokens/preflight.ts'
 import { attribute, type StageTime, stageTimes } from './stages.ts'
-import { moduleFinder, type ProfileSummary, sampledStacks, summarise } from './summary.ts'
+import {
+  busyMicrosOf,
+  type ModuleTime,
+  moduleFinder,
+  moduleTimes,
+  sampledStacks,
+} from './summary.ts'
 
 /** V8's optimising compiler needs thousands of requests to reach a stable state. */
 const MIN_WARM_UP_SECONDS = 2
-const KEPT_FUNCTIONS = 100
-const SHOWN_FUNCTIONS = 40
 const SHOWN_MODULES = 30
 
 export interface ProfileContext extends StartContext {
@@ -108,76 +112,40 @@ async function sample(
   })
   const cpuMicros = rounded(totalMicros(cpuBetween(before, cpuTimesOf(pid))) / requests, 1)
   const moduleOf = moduleFinder(readFileSync(of.bundle.file, 'utf8'))
-  const summary = summarise(cpuProfile, requests, moduleOf)
-  const stages = stageTimes(sampledStacks(cpuProfile, moduleOf).map(attribute), requests)
-  console.log(`\n${profileTables({ title, requests, cpuMicros, stages, summary })}\n`)
-  const { busyMicros, modules, functions } = summary
-  const kept = functions.slice(0, KEPT_FUNCTIONS)
-  return {
-    result: { requests, cpuMicros, busyMicros, stages, modules, functions: kept },
-    cpuProfile,
-  }
+  const stacks = sampledStacks(cpuProfile, moduleOf)
+  const stages = stageTimes(stacks.map(attribute), requests)
+  const modules = moduleTimes(stacks, requests)
+  const busyMicros = busyMicrosOf(stacks, requests)
+  const result = { requests, cpuMicros, busyMicros, stages, modules }
+  console.log(
+    `\n${title} under workerd serve, ${requests} requests: the thread of the isolate was\n` +
+      `busy for ${busyMicros.toFixed(0)} us per request, and the process used ${cpuMicros.toFixed(0)} us of CPU, with the profiler.\n` +
+      'These are samples: small figures are rough. A large difference means waiting for a core.\n\n' +
+      `${stageTable(stages)}\n\n${moduleTable(modules)}\n`,
+  )
+  return { result, cpuProfile }
 }
 
-/** A profile with its results. */
-interface ReportedProfile {
-  readonly title: string
-  readonly requests: number
-  /** CPU time of the process per request. */
-  readonly cpuMicros: number
-  readonly stages: readonly StageTime[]
-  readonly summary: ProfileSummary
+function stageTable(stages: readonly StageTime[]): string {
+  return table(
+    ['stage', 'us', 'platform us', 'by module us', '%'],
+    stages
+      .filter(({ micros }) => micros > 0)
+      .map(({ stage, micros, platformMicros, byModuleMicros, share }) => [
+        stage,
+        ...[micros, platformMicros, byModuleMicros, share * 100].map((value) => value.toFixed(1)),
+      ]),
+  )
 }
 
-/** Returns tables of stages, modules and functions, with microseconds per request. */
-function profileTables(profile: ReportedProfile): string {
-  const { title, requests, cpuMicros, stages, summary } = profile
-  const { busyMicros, modules, functions } = summary
-  return [
-    `${title} under workerd serve, ${requests} requests: the thread of the isolate was`,
-    `busy for ${busyMicros.toFixed(0)} us of each, and the process used ${cpuMicros.toFixed(0)} us of CPU, with the profiler.`,
-    'These are samples: small figures are rough. A large difference means waiting for a core.',
-    '',
-    table(
-      ['stage', 'us', 'platform us', 'by module us', '%'],
-      stages
-        .filter(({ micros }) => micros > 0)
-        .map(({ stage, micros, platformMicros, byModuleMicros, share }) => [
-          stage,
-          micros.toFixed(1),
-          platformMicros.toFixed(1),
-          byModuleMicros.toFixed(1),
-          percent(share),
-        ]),
-    ),
-    '',
-    table(
-      ['module', 'self us', 'platform us', '%'],
-      modules
-        .slice(0, SHOWN_MODULES)
-        .map(({ module, selfMicros, platformMicros, share }) => [
-          module,
-          selfMicros.toFixed(1),
-          platformMicros.toFixed(1),
-          percent(share),
-        ]),
-    ),
-    '',
-    table(
-      ['function', 'module', 'self us', '%'],
-      functions
-        .slice(0, SHOWN_FUNCTIONS)
-        .map(({ name, module, platform, selfMicros, share }) => [
-          platform ? `${name} (platform)` : name,
-          module,
-          selfMicros.toFixed(1),
-          percent(share),
-        ]),
-      2,
-    ),
-  ].join('\n')
-}
-
-function percent(share: number): string {
-  return (share * 100).toFixed(1)
+function moduleTable(modules: readonly ModuleTime[]): string {
+  return table(
+    ['module', 'self us', 'platform us', '%'],
+    modules
+      .slice(0, SHOWN_MODULES)
+      .map(({ module, selfMicros, platformMicros, share }) => [
+        module,
+        ...[selfMicros, platformMicros, share * 100].map((value) => value.toFixed(1)),
+      ]),
+  )
 }

@@ -1,5 +1,5 @@
 /** Attributes the time of a CPU profile to stages of the pipeline. No I/O. */
-import { rounded } from '../measure/statistics.ts'
+import { rounded, sumOf } from '../measure/statistics.ts'
 import type { Frame, SampledStack } from './summary.ts'
 
 /** How a sample was attributed to a stage. */
@@ -152,6 +152,4 @@ function withoutOwner(frames: readonly Frame[]): string {
   return frames.some(({ name }) => name === '(garbage collector)') ? GARBAGE : RUNTIME
 }
 
-function sum(attributed: readonly Attributed[]): number {
-  return attributed.reduce((total, { micros }) => total + micros, 0)
-}
+const sum = (attributed: readonly Attributed[]): number => sumOf(attributed, ({ micros }) => micros)

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { moduleFinder, summarise } from '../../bench/profile/summary.ts'
+import {
+  busyMicrosOf,
+  moduleFinder,
+  moduleTimes,
+  sampledStacks,
+} from '../../bench/profile/summary.ts'
 import type { CpuProfile, ProfileNode } from '../../bench/stack/inspector.ts'
 
 const BUNDLE = [
@@ -49,20 +54,20 @@ describe('a summary', () => {
     samples: [2, 3, 4, 5, 6, 2],
     timeDeltas: [0, 100, 290, 210, 1_000, 400],
   }
-  const summary = summarise(profile, 10, moduleFinder(BUNDLE))
+  const stacks = sampledStacks(profile, moduleFinder(BUNDLE))
 
-  test('time lasts until the next sample, per request, without idle time', () => {
-    expect(summary.busyMicros).toBe(100)
-    expect(summary.functions.map(({ name, selfMicros }) => [name, selfMicros])).toEqual([
-      ['(garbage collector)', 40],
-      ['fetch', 29],
-      ['request', 21],
-      ['admit', 10],
+  test('time lasts until the next sample, without idle time', () => {
+    expect(busyMicrosOf(stacks, 10)).toBe(100)
+    expect(stacks.map(({ frames: [top], micros }) => [top?.name, micros])).toEqual([
+      ['admit', 100],
+      ['fetch', 290],
+      ['request', 210],
+      ['(garbage collector)', 400],
     ])
   })
 
   test('time of the platform belongs to its caller', () => {
-    expect(summary.modules).toEqual([
+    expect(moduleTimes(stacks, 10)).toEqual([
       { module: 'V8 and workerd', selfMicros: 0, platformMicros: 40, share: 0.4 },
       { module: 'src/middleware/admit.ts', selfMicros: 10, platformMicros: 29, share: 0.39 },
       { module: '@upstash/redis', selfMicros: 21, platformMicros: 0, share: 0.21 },
