@@ -1,5 +1,5 @@
 /** Records requests with their expected and actual outcomes, and the faults that explain failures. */
-import type { Answer } from './client.ts'
+import type { Answer } from '../load/client.ts'
 import type { Arrival } from './dependencies.ts'
 
 /**

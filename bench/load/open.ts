@@ -1,5 +1,4 @@
 /** Offers requests at a rate that does not depend on the responses. */
-
 import { createLatencies, type Latencies } from '../measure/statistics.ts'
 import { createOpenClient, type OpenTarget } from './open-client.ts'
 import { monotonicMs, type Pace, pace } from './pacer.ts'
@@ -80,7 +79,7 @@ export async function offerInTurn(
     const target = sent++ % targets.length
     outstanding++
     lateness.record(monotonicMs() - dueMs)
-    client.send(target, (isRight) => {
+    void client.send(target).then((isRight) => {
       if (isRight) each[target]?.record(monotonicMs() - dueMs)
       outstanding--
       sendWaiting()

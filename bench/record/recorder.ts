@@ -1,9 +1,9 @@
 /** Sends requests and revocations, and records each of them. Detects an overloaded machine. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../chaos/client.ts'
 import { NUMBER_HEADER } from '../chaos/dependencies.ts'
 import { STARVED } from '../chaos/history.ts'
+import { createClient } from '../load/client.ts'
 import type { System } from './system.ts'
 import { EVERYBODY, type RouteName } from './terms.ts'
 

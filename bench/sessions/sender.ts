@@ -1,7 +1,7 @@
 /** Process that performs the sessions of many users, step by step, and checks every response. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { importJWK, SignJWT } from 'jose'
-import { type Client, createClient } from '../chaos/client.ts'
+import { type Client, createClient } from '../load/client.ts'
 import { serveParent } from '../processes/child.ts'
 import type { Question, Setup, Step, StepOutcome } from './protocol.ts'
 import { createSteps, type Steps, type User } from './user.ts'

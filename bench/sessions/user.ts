@@ -1,6 +1,6 @@
 /** The steps of a user: logs in, calls, logs out, and sends the revoked token. */
 import { addressOf } from '../chaos/callers.ts'
-import type { Answer, Client } from '../chaos/client.ts'
+import type { Answer, Client } from '../load/client.ts'
 import { ORDERS_PATH } from '../load/questions.ts'
 import { ORIGIN_BODY } from '../stack/backends.ts'
 import type { Cast, Step } from './protocol.ts'

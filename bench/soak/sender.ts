@@ -1,7 +1,8 @@
 /** Requests with their expected outcomes, and a sender that records the actual ones. */
-import type { Answer, Client, Outgoing } from '../chaos/client.ts'
+
 import { NUMBER_HEADER } from '../chaos/dependencies.ts'
 import type { Expectation, Explanations, Ledger, Verdict } from '../chaos/ledger.ts'
+import type { Answer, Client, Outgoing } from '../load/client.ts'
 import type { Series } from './series.ts'
 
 export interface Shot {

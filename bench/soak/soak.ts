@@ -1,8 +1,8 @@
 /** Runs one soak, from the first process to the result. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../chaos/client.ts'
 import { seededRandom } from '../chaos/faults.ts'
 import { createExplanations, createLedger } from '../chaos/ledger.ts'
+import { createClient } from '../load/client.ts'
 import { commandLine, type RunContext } from '../main.ts'
 import { rounded } from '../measure/statistics.ts'
 import { surroundings } from '../surroundings.ts'

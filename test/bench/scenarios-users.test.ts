@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { createClient } from '../../bench/chaos/client.ts'
+import { createClient } from '../../bench/load/client.ts'
 import { residentBytesOf } from '../../bench/processes/proc.ts'
 import {
   OFFERED_SHARE,

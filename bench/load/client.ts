@@ -45,43 +45,40 @@ export interface ClientOptions {
   readonly repeats?: boolean
 }
 
-/** Creates a client that keeps its connections open. */
+/**
+ * Creates a client that keeps its connections open and uses the most recently used one, so that no
+ * more than necessary are open.
+ */
 export function createClient(options: ClientOptions = {}): Client {
   const { maxSockets = MAX_SOCKETS, timeoutMs: timeout = TIMEOUT_MS, repeats = true } = options
   const agent = new Agent({
     keepAlive: true,
     maxSockets,
+    maxFreeSockets: maxSockets,
     scheduling: 'lifo',
     timeout: IDLE_MS,
   })
-  return {
-    send(sent) {
-      const { url, method, headers, body } = sent
-      return new Promise((resolve) => {
-        const outgoing = request(
-          url,
-          {
-            agent,
-            method,
-            headers: {
-              ...headers,
-              ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
-            },
-            timeout,
-          },
-          (incoming) => readAnswer(incoming, resolve),
-        )
-        outgoing.on('timeout', () => outgoing.destroy())
-        outgoing.on('error', ({ code }: NodeJS.ErrnoException) => {
-          const isDropped =
-            repeats && outgoing.reusedSocket && code === 'ECONNRESET' && method === 'GET'
-          resolve(isDropped ? this.send(sent) : { ...NO_ANSWER, body: code ?? '' })
-        })
-        outgoing.end(body)
+
+  function send(sent: Outgoing, mayRepeat: boolean): Promise<Answer> {
+    const { url, method, headers, body } = sent
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
+    return new Promise((resolve) => {
+      const outgoing = request(
+        url,
+        { agent, method, headers: { ...headers, ...length }, timeout },
+        (incoming) => readAnswer(incoming, resolve),
+      )
+      outgoing.on('timeout', () => outgoing.destroy(new Error('timed out')))
+      outgoing.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+        const isDropped = outgoing.reusedSocket && code === 'ECONNRESET' && method === 'GET'
+        if (isDropped && mayRepeat) resolve(send(sent, false))
+        else resolve({ ...NO_ANSWER, body: code ?? message })
       })
-    },
-    close: () => agent.destroy(),
+      outgoing.end(body)
+    })
   }
+
+  return { send: (sent) => send(sent, repeats), close: () => agent.destroy() }
 }
 
 function readAnswer(incoming: IncomingMessage, resolve: (answer: Answer) => void): void {
