@@ -1,5 +1,6 @@
 /** Command-line options of `npm run bench`. */
 import { parseArgs } from 'node:util'
+import { number, oneOf, whole } from './command-line.ts'
 import { BASELINE, LAYERS, type Layer } from './layers/layers.ts'
 import type { Effort } from './scenario.ts'
 import { CASE_IDS, type CaseId } from './tokens/cases.ts'
@@ -133,38 +134,4 @@ function chosenLayers(names: string | undefined): readonly Layer[] {
     if (!LAYERS.some((layer) => layer.id === id)) throw new Error(`--layers: unknown layer "${id}"`)
   }
   return LAYERS.filter(({ id }) => ids.has(id))
-}
-
-/** Returns the name. Throws an `Error` of one line if it is not in `names`. */
-export function oneOf<Name extends string>(
-  option: string,
-  value: string,
-  names: readonly Name[],
-): Name {
-  const found = names.find((name) => name === value)
-  if (found === undefined) throw new Error(`${option} must be one of ${names.join(', ')}`)
-  return found
-}
-
-/**
- * Parses a decimal number with at most three decimal places. Throws an `Error` of one line for
- * other text.
- */
-export function number(
-  option: string,
-  given: string | number,
-  least: number,
-  most: number,
-): number {
-  const value = /^\d{1,4}(\.\d{1,3})?$/.test(String(given)) ? Number(given) : Number.NaN
-  if (!(value >= least && value <= most))
-    throw new Error(`${option} must be a number from ${least} to ${most}`)
-  return value
-}
-
-/** Like `number`, for integers. */
-export function whole(option: string, given: string | number, least: number, most: number): number {
-  const value = number(option, given, least, most)
-  if (!Number.isInteger(value)) throw new Error(`${option} must be a whole number`)
-  return value
 }

@@ -1,6 +1,7 @@
 /** Command-line options of `npm run bench:compare`. */
 import { parseArgs } from 'node:util'
-import { number, oneOf, REQUESTS, type RequestKind, whole } from '../options.ts'
+import { number, oneOf, whole } from '../command-line.ts'
+import { REQUESTS, type RequestKind } from '../options.ts'
 import { MIN_PAIRS } from './verdict.ts'
 
 export interface CompareOptions {

@@ -1,6 +1,6 @@
 /** Command-line options of `npm run record`. */
 import { parseArgs } from 'node:util'
-import { number, oneOf } from '../options.ts'
+import { columns, number, seedOf, someOf } from '../command-line.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
 export interface RecordOptions {
@@ -19,8 +19,6 @@ export interface RecordOptions {
   /** File for the history, gzipped lines of JSON. Undefined: not written. */
   readonly history: string | undefined
 }
-
-const MAX_SEED = 2 ** 32 - 1
 
 export const USAGE = `npm run record [-- options]
 
@@ -63,27 +61,14 @@ export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
   if (values.help) return 'help'
   if (values.results === '') throw new Error('--results must name a directory')
   if (values.history === '') throw new Error('--history must name a file')
-  const faults = values.faults?.split(',').map((name) => oneOf('--faults', name, FAULT_NAMES))
   return {
     seconds: number('--seconds', values.seconds, 1, 9_999),
     windowSeconds: number('--window', values.window, 1, 600),
     burstSeconds: number('--bursts', values.bursts, 0, 600),
-    faults: faults ?? FAULT_NAMES,
+    faults: someOf('--faults', values.faults ?? FAULT_NAMES.join(), FAULT_NAMES),
     revocations: number('--revocations', values.revocations, 0.1, 100),
     seed: seedOf(values.seed),
     results: values.results,
     history: values.history,
   }
-}
-
-function seedOf(text: string): number {
-  const seed = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
-  if (!(seed <= MAX_SEED)) throw new Error(`--seed must be a whole number from 0 to ${MAX_SEED}`)
-  return seed
-}
-
-function columns(names: readonly string[]): string {
-  const lines: string[] = []
-  for (let at = 0; at < names.length; at += 5) lines.push(names.slice(at, at + 5).join(', '))
-  return lines.join(',\n                     ')
 }

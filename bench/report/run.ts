@@ -1,43 +1,32 @@
-/**
- * `npm run bench:report`: generates a page, a summary and the README's figures from results files.
- */
+/** `npm run bench:report`: generates a page, a summary and the README's figures from results. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative } from 'node:path'
-import { type ReportOptions, readOptions, USAGE } from './options.ts'
-import { type Output, outputsOf } from './outputs.ts'
+import { runProgram } from '../main.ts'
+import { readOptions, USAGE } from './options.ts'
+import { outputsOf } from './outputs.ts'
 
-/** Reports whether all outputs are up to date. */
-function check(outputs: readonly Output[]): boolean {
-  const stale = outputs.filter(
-    ({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
-  )
-  for (const { path } of stale)
-    console.error(`report: ${nameOf(path)} does not match the results: npm run bench:report`)
-  return stale.length === 0
-}
-
-function write({ path, text }: Output): void {
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, text)
-  console.error(`report: written to ${nameOf(path)}`)
-}
-
-const nameOf = (path: string) => relative(process.cwd(), path)
-
-/** Generates the report. Returns the exit code. */
-function report(options: ReportOptions): number {
-  const outputs = outputsOf(options)
-  if (options.check) return check(outputs) ? 0 : 1
-  outputs.forEach(write)
-  return 0
-}
-
-try {
-  const options = readOptions(process.argv.slice(2))
-  if (options === 'help') console.log(USAGE)
-  else process.exitCode = report(options)
-} catch (error) {
-  const [problem] = (error as Error).message.split('\n')
-  console.error(`report: ${problem}\nSee: npm run bench:report -- --help`)
-  process.exitCode = 2
-}
+await runProgram({
+  name: 'report',
+  command: 'npm run bench:report',
+  usage: USAGE,
+  // An invalid results file is reported like an invalid option.
+  readOptions(argv) {
+    const options = readOptions(argv)
+    return options === 'help' ? options : { check: options.check, outputs: outputsOf(options) }
+  },
+  async run({ check, outputs }, { progress }) {
+    let stale = 0
+    for (const { path, text } of outputs) {
+      const name = relative(process.cwd(), path)
+      if (!check) {
+        mkdirSync(dirname(path), { recursive: true })
+        writeFileSync(path, text)
+        progress(`written to ${name}`)
+      } else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
+        stale++
+        progress(`${name} does not match the results: npm run bench:report`)
+      }
+    }
+    return stale === 0 ? 0 : 1
+  },
+})

@@ -1,5 +1,6 @@
 /** Command-line options of `npm run soak`. */
 import { parseArgs } from 'node:util'
+import { columns, number, seedOf, someOf } from '../command-line.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
 export interface SoakOptions {
@@ -17,7 +18,7 @@ export interface SoakOptions {
   readonly out: string | undefined
 }
 
-export const MAX_MINUTES = 24 * 60
+const MAX_MINUTES = 24 * 60
 /** The number of callers is sufficient for this rate; above it their limits would be exhausted. */
 export const MAX_RATE = 1_500
 
@@ -57,33 +58,12 @@ export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
   })
   if (values.help) return 'help'
   return {
-    minutes: number('minutes', values.minutes, [0.1, MAX_MINUTES]),
-    rate: values.rate === undefined ? undefined : number('rate', values.rate, [5, MAX_RATE]),
-    peakSeconds: number('peak', values.peak, [1, 120]),
-    windowSeconds: number('window', values.window, [2, 600]),
-    faults: values.faults === undefined ? FAULT_NAMES : faultsOf(values.faults),
-    seed: number('seed', values.seed, [0, 2 ** 32 - 1]),
+    minutes: number('--minutes', values.minutes, 0.1, MAX_MINUTES),
+    rate: values.rate === undefined ? undefined : number('--rate', values.rate, 5, MAX_RATE),
+    peakSeconds: number('--peak', values.peak, 1, 120),
+    windowSeconds: number('--window', values.window, 2, 600),
+    faults: someOf('--faults', values.faults ?? FAULT_NAMES.join(), FAULT_NAMES),
+    seed: seedOf(values.seed),
     out: values.out,
   }
-}
-
-function number(name: string, text: string, [least, most]: readonly [number, number]): number {
-  const value = Number(text)
-  if (text.trim() === '' || !(value >= least && value <= most))
-    throw new Error(`--${name} must be a number from ${least} to ${most}`)
-  return value
-}
-
-function faultsOf(text: string): readonly FaultName[] {
-  return text.split(',').map((name) => {
-    const fault = FAULT_NAMES.find((known) => known === name.trim())
-    if (fault === undefined) throw new Error(`--faults: unknown fault ${name.trim()}`)
-    return fault
-  })
-}
-
-function columns(names: readonly string[]): string {
-  const lines: string[] = []
-  for (let at = 0; at < names.length; at += 4) lines.push(names.slice(at, at + 4).join(', '))
-  return lines.join(',\n                     ')
 }
