@@ -11,7 +11,6 @@ export function oneOf<Name extends string>(
   return found
 }
 
-/** Returns the names, which are separated by commas. */
 export const someOf = <Name extends string>(
   option: string,
   values: string,

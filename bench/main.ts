@@ -50,6 +50,5 @@ export async function runProgram<Options>(program: Program<Options>): Promise<vo
   }
 }
 
-/** Returns the command line for a results file. */
 export const commandLine = (command: string, argv: readonly string[]): string =>
   [command, ...(argv.length > 0 ? ['--', ...argv] : [])].join(' ')

@@ -8,7 +8,6 @@ import { CASE_IDS, type CaseId } from './tokens/cases.ts'
 export const RUNTIMES = ['workerd', 'wrangler'] as const
 export type Runtime = (typeof RUNTIMES)[number]
 
-/** The scenario with an option of its own. */
 const RELATIONS = 'relations'
 
 export const REQUESTS = ['read', 'write'] as const
@@ -20,7 +19,6 @@ export interface Detail {
   /** The first is always the baseline. */
   readonly layers: readonly Layer[]
   readonly request: RequestKind
-  /** Duration of one measurement. */
   readonly seconds: number
   readonly warmUpSeconds: number
   readonly rounds: number

@@ -18,7 +18,6 @@ export type SystemId = keyof typeof SYSTEMS
 
 export interface Published {
   readonly system: SystemId
-  /** What the system measured. */
   readonly of: string
   readonly value: string
   /** The reason in one sentence, if no scenario measures a comparable figure. */
@@ -33,7 +32,6 @@ const SHORT_SOAK = 'The soak of this project runs for minutes, under faults.'
 
 type Row = readonly [of: string, value: string, notMeasured?: string]
 
-/** Figures by system and id. */
 const ROWS = {
   spacetime: {
     'full-stack': ['time added by the full stack', '+2.2 ms on a baseline of 2.5 ms (+88 %)'],

@@ -76,7 +76,6 @@ async function profile(
   progress(`written to ${file} and its .cpuprofile`)
 }
 
-/** Returns the kind of Redis for the scenarios. Each starts its own. */
 async function kindOfRedis(): Promise<string> {
   const redis = await startRedis()
   await redis.close()

@@ -61,7 +61,6 @@ export type Unit =
   | 'cores'
   | 'count'
 
-/** One measured number. */
 export interface Figure {
   /** Unique in its scenario, kebab-case, and the same in every run. */
   readonly id: string
@@ -74,7 +73,6 @@ export interface Figure {
   readonly aim?: { readonly at: 'most' | 'least'; readonly value: number }
 }
 
-/** A plot. */
 export interface Plot {
   readonly id: string
   readonly title: string
@@ -99,7 +97,6 @@ export interface Check {
   readonly seen: string
 }
 
-/** A table for the terminal and the report. */
 export interface Table {
   readonly title: string
   readonly headings: readonly string[]
@@ -117,12 +114,10 @@ export interface ScenarioResult {
   readonly details?: object
 }
 
-/** One scenario in a results file. */
 export interface Measured extends ScenarioResult {
   readonly scenario: string
   readonly title: string
   readonly runtime: Runtime
-  /** Duration in seconds. */
   readonly tookSeconds: number
 }
 

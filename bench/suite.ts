@@ -11,7 +11,6 @@ import type { Effort, Measured, Scenario, SuiteResult } from './scenario.ts'
 const PATIENCE = 5
 const PATIENCE_SECONDS = 60
 
-/** One scenario under one runtime. */
 export interface Job {
   readonly scenario: Scenario
   readonly runtime: Runtime

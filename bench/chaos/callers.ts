@@ -49,7 +49,6 @@ export function tokenCaller(
   }
 }
 
-/** Creates a caller with a fixed credential. */
 export function fixedCaller(subject: string, credential: string, address: string): Caller {
   const promise = Promise.resolve(credential)
   return { subject, address, credential: () => promise }

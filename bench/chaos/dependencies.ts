@@ -18,7 +18,6 @@ const QUEUE_BODY = JSON.stringify({
   metadata: { metrics: { backlogCount: 0, backlogBytes: 0, oldestMessageTimestamp: 0 } },
 })
 
-/** Header with the number of a request. */
 export const NUMBER_HEADER = 'x-chaos-number'
 
 /** A target of a fault proxy: the REST server of Redis, or a port. */
@@ -26,7 +25,6 @@ export type ProxyTarget = 'redis' | number
 
 export interface Ready {
   readonly redisKind: string
-  /** Whether Redis can be killed and restarted. */
   readonly canKillRedis: boolean
   /** URL of the REST server itself. */
   readonly restUrl: string
@@ -40,9 +38,7 @@ export type Question =
   | { readonly kind: 'start-redis'; readonly keepsData: boolean }
 
 export interface Dependencies extends Ready {
-  /** Token of the REST server. */
   readonly restToken: string
-  /** Sets the fault of a proxy. */
   setFault(proxy: number, fault: Fault): Promise<void>
   killRedis(): Promise<void>
   startRedis(keepsData: boolean): Promise<void>
@@ -95,7 +91,6 @@ export async function listen(
   return (server.address() as AddressInfo).port
 }
 
-/** A request at the origin. */
 export interface Arrival {
   /** The number of the request; NaN: it has none. */
   readonly number: number

@@ -38,11 +38,9 @@ export interface RevokeEvent {
   readonly status: number
 }
 
-/** A fault was active. */
 export interface FaultEvent {
   readonly kind: 'fault'
   readonly name: string
-  /** The affected processes. */
   readonly processes: readonly number[]
   readonly fromMs: number
   readonly untilMs: number
@@ -67,7 +65,6 @@ export interface History {
   readonly arrivals: ReadonlyMap<number, number>
 }
 
-/** Sorts events into a history. */
 export function historyOf(events: Iterable<HistoryEvent>): History {
   const requests: RequestEvent[] = []
   const revocations: RevokeEvent[] = []

@@ -27,7 +27,6 @@ export interface Claims {
   readonly sid?: string
   readonly tenant?: string
   readonly aud?: string
-  /** Age of the token in seconds. */
   readonly ageSeconds?: number
 }
 

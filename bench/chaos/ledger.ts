@@ -8,7 +8,6 @@ import type { Arrival } from './dependencies.ts'
  */
 export type Trouble = string
 
-/** The failures that a fault explains. */
 export interface Explained {
   readonly explains: readonly Trouble[]
   /** Returns for how long after its end the fault still explains failures, given its duration. */
@@ -87,7 +86,6 @@ export function createExplanations(explainedBy: (name: string) => Explained): Ex
   }
 }
 
-/** The allowed outcomes of a request. */
 export interface Expectation {
   readonly kind: string
   /** Statuses that are correct even during a fault. */
@@ -116,7 +114,6 @@ export interface Answered {
 
 export type Verdict = 'right' | 'explained' | 'unexplained' | 'wrong_refusal' | 'wrong_accept'
 
-/** Violations, each with examples for debugging. */
 export interface Findings {
   readonly wrongAccepts: readonly string[]
   readonly unexplained: readonly string[]
@@ -132,7 +129,6 @@ export interface Ledger {
   settle(number: number, answer: Answer, nowMs: number): Verdict
   arrive(arrival: Arrival): void
   answered(): readonly Answered[]
-  /** Returns the number of responses of a gateway. */
   answeredBy(gateway: number): number
   findings(): Findings
   /** Returns the number of responses by kind of request, status and code. */

@@ -8,7 +8,6 @@ import type { BenchTokens } from '../stack/credentials.ts'
 import type { CompareOptions } from './options.ts'
 import type { Side, SideName } from './sides.ts'
 
-/** One gateway in its slices of a pair. */
 export type Slices = Pick<Sample, 'requests' | 'requestsPerSecond' | 'cpuMicros'>
 
 /** One measurement of both gateways, in slices that take turns. */
@@ -28,7 +27,6 @@ export interface PairsOptions {
     CompareOptions,
     'pairs' | 'seconds' | 'warmUpSeconds' | 'slowDownPercent' | 'request' | 'connections'
   >
-  /** Receives progress messages. */
   readonly onProgress: (what: string) => void
 }
 

@@ -12,7 +12,6 @@ export interface CompareOptions {
   /** Duration of one measurement of each, in slices. */
   readonly seconds: number
   readonly warmUpSeconds: number
-  /** Accepted increase of CPU in percent. */
   readonly thresholdPercent: number
   /** Artificial increase of HEAD's CPU in percent; 0: none. */
   readonly slowDownPercent: number

@@ -82,9 +82,7 @@ async function bundleOf(tree: string, directory: string): Promise<Bundle> {
   return bundleWorker(relative(ROOT, config), directory)
 }
 
-/** A commit of git, or a directory. */
 export interface Revision {
-  /** The name on the command line. */
   readonly name: string
   /** Twelve digits; undefined for a directory, which may have uncommitted changes. */
   readonly commit: string | undefined

@@ -60,7 +60,6 @@ export function verdictOf(
   return high <= threshold ? 'ok' : 'noisy'
 }
 
-/** The result of a comparison. */
 export interface Comparison extends MeasuredPairs {
   readonly base: Revision
   readonly head: Revision
@@ -70,7 +69,6 @@ export interface Comparison extends MeasuredPairs {
   readonly throughput: MedianInterval
 }
 
-/** Judges measured pairs. */
 export function compared(
   revisions: Readonly<Record<SideName, Revision>>,
   measured: MeasuredPairs,

@@ -8,7 +8,6 @@ import type { Target } from '../stack/gateway.ts'
 import { includes, type Layer, type Stage } from './layers.ts'
 import { refusalsOf } from './refusals.ts'
 
-/** Returns the calls of a request that passes all stages of a layer. */
 export function expectedOf(stage: Stage): Expected {
   return {
     origin: 1,
@@ -18,7 +17,6 @@ export function expectedOf(stage: Stage): Expected {
   }
 }
 
-/** Returns a layer as a contestant. */
 export function layerContestant(
   target: Target,
   layer: Layer,

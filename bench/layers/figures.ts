@@ -18,7 +18,6 @@ const PERCENT = 100
 
 /** One layer compared with another. The difference is the cost of a stage. */
 export interface Step {
-  /** Id in figures. */
   readonly id: string
   readonly title: string
   /** Ids of the two layers. */
@@ -59,13 +58,11 @@ export const COLD_STEP = step('auth-cold', 'authentication, token new', ['hygien
 /** The whole gateway compared with the bare proxy. */
 export const FULL_STEP = step('full', 'the full pipeline', ['passthrough', 'full'])
 
-/** A layer and its rounds. */
 export interface MeasuredLayer<Key extends string> {
   readonly id: string
   readonly rounds: readonly { readonly [Name in Key]: number }[]
 }
 
-/** A layer at a fixed rate. */
 export interface PacedLayer {
   readonly id: string
   readonly title: string

@@ -18,11 +18,9 @@ export const STAGES = [
 ] as const
 export type Stage = (typeof STAGES)[number]
 
-/** A stage with its names. */
 export interface Layer {
   /** Id for `--only` and in results. */
   readonly id: string
-  /** Title in tables. */
   readonly title: string
   readonly stage: Stage
 }

@@ -9,7 +9,6 @@ import { layerOf, type Stage } from './layers.ts'
 export interface Refusal {
   readonly id: string
   readonly title: string
-  /** The stage that refuses. */
   readonly by: Stage
   readonly question: Question
 }

@@ -28,7 +28,6 @@ export interface Answers {
   /** Number of 503 responses of {@link isShed}. */
   readonly shed: number
   readonly seconds: number
-  /** Latencies of correct responses. */
   readonly latencies: Latencies
   /** Cores used by this process. Close to 1: it was the bottleneck. */
   readonly loadCores: number

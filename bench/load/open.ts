@@ -9,7 +9,6 @@ const PATIENCE_MS = 1_000
 
 export type { OpenTarget }
 
-/** How to offer requests. */
 export interface Offer {
   readonly ratePerSecond: number
   readonly seconds: number
@@ -23,10 +22,8 @@ export interface Offer {
   readonly mayShed?: boolean
 }
 
-/** One target and its load. */
 export type OpenLoad = OpenTarget & Offer
 
-/** The outcome of an open load. */
 export interface Offered {
   /** Requests that were due. Each was sent or given up; each sent request has a response. */
   readonly offered: number

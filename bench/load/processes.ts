@@ -4,7 +4,6 @@ import { createLatencies, sumOf } from '../measure/statistics.ts'
 import { type Child, startChild } from '../processes/child.ts'
 import type { Offered, OpenLoad } from './open.ts'
 
-/** The outcome of one process, with the single latencies. */
 export type OfferedByProcess = Omit<Offered, 'latencies' | 'lateness'> & {
   readonly latencies: readonly number[]
   readonly lateness: readonly number[]

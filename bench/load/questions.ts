@@ -3,7 +3,6 @@ import type { RequestKind } from '../options.ts'
 import { ORIGIN_BODY } from '../stack/backends.ts'
 import { EXEMPT_ADDRESS } from '../workers/variants.ts'
 
-/** A request and its expected response. */
 export interface Question {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
@@ -14,7 +13,6 @@ export interface Question {
   readonly answer: string | { readonly holds: string } | ((body: string) => boolean)
 }
 
-/** Reports whether a response is the expected one. */
 export function isRight({ status, answer }: Question, got: number, body: string): boolean {
   if (got !== status) return false
   if (typeof answer === 'function') return answer(body)
@@ -32,7 +30,6 @@ export const isShed = (status: number, body: string): boolean =>
 export const ORDERS_PATH = '/orders?limit=20'
 const ORDER = '{"item":"lamp","quantity":2,"position":[120.5,-40,3.25]}'
 
-/** Headers of every request. */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   accept: 'application/json',
   'user-agent': 'portcullis-bench',

@@ -11,10 +11,8 @@ import type { Backends, Counts } from '../stack/backends.ts'
 import { type Latencies, medianOf, ratio, rounded } from './statistics.ts'
 import { type Usage, untilQuiet, withUsage } from './usage.ts'
 
-/** Expected calls per response. */
 export interface Expected {
   readonly origin: 0 | 1
-  /** Calls to Redis: a number, or minimum and maximum. */
   readonly redis: number | readonly [least: number, most: number]
   /** Maximum number of additional calls to Redis. Default 0. */
   readonly redisBeside?: number
@@ -47,7 +45,6 @@ export interface Contestant {
   check?(sample: Sample): Promise<unknown> | undefined
 }
 
-/** One measurement of one contestant. */
 export interface Sample {
   /** Number of correct responses. */
   readonly requests: number
@@ -135,7 +132,6 @@ export function summaryOf(
 
 export interface RoundsOptions {
   readonly rounds: number
-  /** Duration of one measurement. */
   readonly seconds: number
   /** Unmeasured load of each contestant before the first round. 0: they are already warm. */
   readonly warmUpSeconds?: number
@@ -143,7 +139,6 @@ export interface RoundsOptions {
   readonly heatSeconds?: number
   readonly pace: Pace
   readonly backends: Backends
-  /** Receives progress messages. */
   readonly onProgress: (what: string) => void
 }
 

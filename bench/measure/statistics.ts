@@ -28,7 +28,6 @@ export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits))
 }
 
-/** Returns the sum over all items. */
 export const sumOf = <Item>(items: readonly Item[], of: (item: Item) => number): number =>
   items.reduce((sum, item) => sum + of(item), 0)
 

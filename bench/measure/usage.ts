@@ -67,7 +67,6 @@ export async function withUsage<Result>(
 
 /** Longer than an audit batch stays open, so that all effects of a measurement are complete. */
 const SETTLE_MS = 150
-/** Maximum number of steps, for a busy machine. */
 const MAX_SETTLE_STEPS = 40
 
 /** Resolves when the backends receive nothing for a while, or after some seconds. */

@@ -15,7 +15,6 @@ export interface Standing {
   readonly oursToIt: Readonly<Record<Compared, number>>
 }
 
-/** The compared values. */
 const COMPARED = ['cpuMicros', 'requestsPerSecond', 'p50Ms', 'p99Ms'] as const
 export type Compared = (typeof COMPARED)[number]
 

@@ -20,7 +20,6 @@ export const passthrough: Peer = {
   start: (grounds) => start('passthrough', grounds),
 }
 
-/** The full pipeline. */
 export const ours: Peer = {
   id: 'portcullis',
   title: 'Portcullis',

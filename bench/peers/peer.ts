@@ -1,7 +1,6 @@
 /** A gateway that is compared with others. */
 import type { Backends } from '../stack/backends.ts'
 
-/** The environment of every gateway. */
 export interface Grounds {
   readonly backends: Backends
   /** Private JWK Set of the issuer, JSON, for a gateway that is itself an issuer. */
@@ -10,7 +9,6 @@ export interface Grounds {
   readonly jwks: string
   /** The same key in PEM (RFC 7468). */
   readonly publicKey: string
-  /** Issuer and audience of the tokens. */
   readonly issuer: string
   /** Requests per subject in 60 s. Our gateway always uses a limit that is never reached. */
   readonly limit: number

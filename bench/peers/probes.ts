@@ -12,7 +12,6 @@ import { type BenchTokens, PUBLIC_URL } from '../stack/credentials.ts'
 import { forged } from '../tokens/operations.ts'
 import type { Peer, ProbeId, Running } from './peer.ts'
 
-/** Rows of the table of refusals. */
 export const PROBES: Readonly<Record<ProbeId, string>> = {
   good: 'a good request',
   missing: 'no token',

@@ -19,7 +19,6 @@ export interface ServerOptions {
   readonly args: readonly string[]
   /** The complete environment. Default: only the search path of this process. */
   readonly env?: Readonly<Record<string, string>>
-  /** Its configured port on loopback. */
   readonly port: number
   /** Temporary directory. Its name is removed from error messages. */
   readonly directory: string
@@ -96,7 +95,6 @@ function lastLine(text: string): string {
   return (text.trim().split('\n').at(-1) ?? '').slice(0, MAX_COMPLAINT)
 }
 
-/** Directory of the installed peers, ignored by git. */
 const INSTALLED = join(ROOT, '.wrangler', 'peers')
 const SOURCES = join(ROOT, 'bench', 'peers')
 const INSTALL_TIMEOUT_MS = 120_000

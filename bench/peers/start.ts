@@ -28,7 +28,6 @@ export const PEERS: readonly Peer[] = [
 /** A limit that is never reached, so that no request is refused during a measurement. */
 const ROOMY_LIMIT = 1_000_000_000
 
-/** A running gateway. */
 export interface Entrant {
   readonly peer: Peer
   readonly running: Running
@@ -40,7 +39,6 @@ export interface Entry {
   readonly tokens: BenchTokens
   /** Limit per subject in 60 s. Default: a limit that is never reached. */
   readonly limit?: number
-  /** Temporary directory. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
   readonly onProgress: (what: string) => void

@@ -36,7 +36,6 @@ export function parseStat(stat: string, ticks: number): CpuTimes {
   return { userMicros: micros(USER_FIELD), systemMicros: micros(SYSTEM_FIELD) }
 }
 
-/** Returns the CPU time of a process between two readings. */
 export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
   return {
     userMicros: after.userMicros - before.userMicros,

@@ -30,12 +30,10 @@ export interface ProfileContext extends StartContext {
   readonly options: Detail
 }
 
-/** The output of a profile. */
 export interface Profile {
   /** Name of the files, after the date. */
   readonly name: string
   readonly redis: string
-  /** Content of the results file. */
   readonly result: object
   /** The samples, in the `.cpuprofile` format of V8. */
   readonly cpuProfile: CpuProfile

@@ -5,7 +5,6 @@ import type { Frame, SampledStack } from './summary.ts'
 /** How a sample was attributed to a stage. */
 export type Evidence = 'stack' | 'module'
 
-/** An attributed sample. */
 export interface Attributed {
   /** A stage of `STAGE_MODULES`, or one of `OTHERS`. */
   readonly stage: string

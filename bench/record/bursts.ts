@@ -26,7 +26,6 @@ const OVERLOADED = NAMES.flatMap((name) =>
   })),
 )
 
-/** Subjects that need a token. */
 export const BURST_SUBJECTS: readonly string[] = [
   ...NAMES.map(burstSubject),
   ...OVERLOADED.map(({ subject }) => subject),

@@ -35,7 +35,6 @@ export interface Revocations {
   /** Counts by state of the called process; for `revoked`: of any process. */
   readonly byFault: Readonly<Record<string, RevocationCounts>>
   readonly byProcess: readonly RevocationCounts[]
-  /** One sentence each. */
   readonly violations: readonly string[]
 }
 

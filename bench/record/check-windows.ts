@@ -5,7 +5,6 @@ import type { LimitTerms, Terms } from './terms.ts'
 /** Added to the life of a lease: its margin, and a call in progress. */
 const SETTLING_MS = 500
 
-/** Result of one limit for one subject. */
 export interface WindowFinding {
   readonly limit: string
   readonly subject: string
@@ -26,7 +25,6 @@ export interface WindowFinding {
 
 export interface Windows {
   readonly findings: readonly WindowFinding[]
-  /** One sentence each. */
   readonly violations: readonly string[]
 }
 

@@ -56,14 +56,12 @@ const FAULT_SHARE = 0.75
 /** One fault in this many affects all gateways. */
 const OF_ALL = 5
 
-/** A planned fault and the affected processes. */
 export interface PlannedFault extends PlannedWindow<FaultName> {
   readonly processes: readonly number[]
 }
 
 export interface PlanOptions {
   readonly seconds: number
-  /** Length of a window. */
   readonly windowSeconds: number
   readonly faults: readonly FaultName[]
   readonly seed: number

@@ -34,7 +34,6 @@ export async function inject(
   const clock = { startMs: now(), now, signal }
   const wait = (ms: number, jitterMs = 0) => sleep(ms + random() * jitterMs, undefined, { signal })
 
-  /** Repeats an action until the end of the fault. */
   async function repeat(endSeconds: number, once: () => Promise<void>): Promise<void> {
     while (secondsLeft(endSeconds, clock) * 1_000 > LIFE_MS) await once()
     await untilSeconds(endSeconds, clock)

@@ -8,7 +8,6 @@ const TICK_MS = 5
 /** Period of callers with periodic load: long enough to get leases again after a refusal. */
 const TIDE_MS = 6_500
 
-/** A caller and its rate. */
 export interface Caller {
   readonly subject: string
   readonly route: RouteName
@@ -21,7 +20,6 @@ export interface Caller {
   readonly during?: readonly [fromMs: number, untilMs: number]
 }
 
-/** The current tokens of callers. */
 export interface Wallet {
   tokenOf(subject: string): Token | undefined
   /** Gives a caller a new token. Returns the previous one. */

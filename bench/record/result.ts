@@ -15,9 +15,7 @@ import type { RecordOptions } from './options.ts'
 import { TERMS, type Terms } from './terms.ts'
 
 const RESULTS = join(import.meta.dirname, '..', 'results')
-/** Maximum number of examples of each kind. */
 const MAX_EXAMPLES = 10
-/** Minimum number of admissions of a listed subject. */
 const LISTED_FROM = 1_000
 const EVENTS_AT_ONCE = 10_000
 
@@ -51,7 +49,6 @@ export interface RecordResult extends About {
   readonly unexplained: number
   readonly unexplainedExamples: readonly string[]
   readonly limits: Readonly<Record<string, LimitFigures>>
-  /** Windows of frequent callers. */
   readonly windows: readonly WindowFinding[]
   readonly overload: readonly OverloadFigures[]
   readonly revocations: Omit<Verdict['revocations'], 'violations'>
@@ -133,7 +130,6 @@ export function writeHistory(file: string, events: readonly HistoryEvent[]): voi
   writeFileSync(file, Buffer.concat(parts))
 }
 
-/** Returns the tables at the end. */
 export function report(result: RecordResult): string {
   const { requests, admitted, limits, overload, revocations, availability } = result
   const text = (...values: readonly (number | undefined)[]) =>

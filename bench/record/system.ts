@@ -19,9 +19,7 @@ const SERVICE = 'gateway'
 export interface System {
   readonly dependencies: Dependencies
   readonly gateways: readonly RecordedGateway[]
-  /** All recorded events so far. */
   readonly events: HistoryEvent[]
-  /** Signs a token that all gateways accept. */
   sign(request: Omit<AccessTokenRequest, 'client'>): Promise<string>
   /** Returns milliseconds of a monotonic clock. */
   now(): number
@@ -66,7 +64,6 @@ export async function startSystem(
 }
 
 export interface RecordedGateway {
-  /** Returns the URL. It changes with each start. */
   url(): string
   /** Kills the process at once. */
   kill(): Promise<void>
@@ -79,7 +76,6 @@ export interface RecordedGateway {
 
 interface RecordedGatewayOptions {
   readonly bundle: Bundle
-  /** Its own temporary directory. */
   readonly directory: string
   readonly variables: Readonly<Record<string, string>>
 }

@@ -4,9 +4,7 @@
 
 /** Maximum staleness of an isolate's revocation state. */
 export const BOUND_MS = 1_000
-/** Number of workerd processes, one isolate each. */
 export const PROCESSES = 4
-/** The numbers of all processes. */
 export const EVERYBODY: readonly number[] = Array.from({ length: PROCESSES }, (_, index) => index)
 
 export interface LimitTerms {

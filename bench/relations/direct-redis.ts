@@ -8,13 +8,11 @@ import { rounded } from '../measure/statistics.ts'
 import { organisationsIn, tenantOf, tuplesOf } from './graph.ts'
 import type { SlowGraph } from './slow-graphs.ts'
 
-/** Maximum number of entries in the slow log. */
 const SLOW_LOG_LENGTH = 100_000
 const MICROS_PER_SECOND = 1_000_000
 /** Commands in Redis' statistics that a client sends to run a script. */
 const SCRIPTS = ['evalsha', 'eval'] as const
 
-/** Usage of Redis since its start. */
 export interface RedisUsage {
   readonly calls: number
   /** Time in scripts, including all their commands. */
@@ -100,12 +98,10 @@ export function parseUsage(text: string): RedisUsage {
   return { calls, micros, commands, cpuMicros }
 }
 
-/** A size with its tuples in Redis. */
 export interface Filled {
   readonly size: number
   /** Memory of one tuple with its indexes, in bytes. */
   readonly bytes: number
-  /** Tuples written per second. */
   readonly perSecond: number
 }
 
@@ -141,13 +137,11 @@ function* organisations(count: number) {
   for (let number = 0; number < count; number++) yield* tuplesOf(number)
 }
 
-/** Writes each graph as its own tenant. */
 export async function fillSlow(redis: DirectRedis, graphs: readonly SlowGraph[]): Promise<void> {
   const store = createRelationTuples(redis, [])
   for (const { id, tuples } of graphs) await loadTuples(store, id, tuples())
 }
 
-/** Number of concurrent writes. */
 const CONCURRENT = 16
 
 /** Writes all of `tuples` and returns their number. Throws if one of them existed before. */

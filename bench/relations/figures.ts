@@ -15,15 +15,12 @@ const BLOCKING_MS = { at: 'most', value: 5 } as const
 const ONE_CALL = { at: 'most', value: 1 } as const
 const BESIDE = ['subzero-permissions'] as const
 
-/** A way with its summary. */
 export interface MeasuredWay extends Summary {
   /** Redis scripts that ran in one call, the median of the rounds. */
   readonly scripts: number
 }
 
-/** All courses at a fixed rate. */
 export interface PacedCourses {
-  /** One sample for each course, in order. */
   readonly samples: readonly PacedSample[]
   /** Correct responses, and refusals of an overloaded machine. */
   readonly right: number
@@ -34,7 +31,6 @@ export interface PacedCourses {
 
 export interface Found {
   readonly filled: readonly Filled[]
-  /** The size at which the ways were measured. */
   readonly usual: number
   readonly checks: ChecksById
   readonly ways: Readonly<Record<WayId, MeasuredWay>>
@@ -54,7 +50,6 @@ export interface Findings {
   roundsOf(answer: Answer, size: number): readonly CheckRound[]
   /** Time of a check in Redis alone, the median of its rounds. */
   microsOf(answer: Answer, size: number): number
-  /** CPU time of Redis for a check. */
   cpuOf(answer: Answer, size: number): number
   /** Latency of a course. Throws a `RangeError` if the course was not measured. */
   pacedMs(way: Course['way'], size: number, quantile: Quantile): number

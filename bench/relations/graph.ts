@@ -27,20 +27,16 @@ const ORDERS = 36
 export const TUPLES_OF_ORGANISATION =
   VIEWERS + DEPARTMENTS + TEAMS + TEAMS * TEAM_MEMBERS + PROJECTS + 2 * ORDERS
 
-/** The checked relation of every order. */
 export const RELATION = 'viewer'
 
-/** A subject and an object. */
 export interface Pair {
   /** Number of a subject, below {@link CALLERS}. */
   readonly caller: number
-  /** The id of an order. */
   readonly order: string
 }
 
 export const callerName = (caller: number): string => `caller-${caller}`
 
-/** Returns the tenant of a size. */
 export const tenantOf = (size: number): string => `tuples-${size}`
 
 export const organisationsIn = (size: number): number => size / TUPLES_OF_ORGANISATION

@@ -7,19 +7,15 @@ import type { DirectRedis } from './direct-redis.ts'
 import { callerName, type Pair, pairsOf, RELATION, type Size, tenantOf } from './graph.ts'
 import { SLOW_OBJECT, SLOW_RELATION, type SlowGraph } from './slow-graphs.ts'
 
-/** Checks per batch. */
 const BATCH = 500
 /** Threshold of the slow log. Every check of a slow graph is above it. */
 const KEPT_MICROS = 200
 
-/** One measurement of many checks. */
 export interface CheckRound {
   readonly checks: number
   /** Microseconds of one check in its script, including all its commands. */
   readonly micros: number
-  /** CPU time of Redis per check. */
   readonly cpuMicros: number
-  /** Commands that the script runs per check. */
   readonly commands: number
 }
 
@@ -36,7 +32,6 @@ export async function measureChecks(
     readonly size: Size
     readonly answer: 'allowed' | 'denied'
     readonly count: number
-    /** The number of the first pair. */
     readonly from: number
   },
 ): Promise<CheckRound> {
@@ -118,7 +113,6 @@ async function decide(
   return decisions
 }
 
-/** Result of the checks of one slow graph. */
 export interface SlowRound {
   readonly checks: number
   readonly answered: number

@@ -23,10 +23,8 @@ const HOT_CALLERS = 5
  * Maximum number of additional scripts per call, for decisions that expire during the measurement.
  */
 const MORE_SCRIPTS = 0.2
-/** Maximum number of calls per response for leased units. */
 const MOST_LEASED_CALLS = 0.1
 
-/** A way to decide a request for an order. */
 export interface Way {
   readonly title: string
   readonly variant: Variant
@@ -68,7 +66,6 @@ export const WAYS = {
 export type WayId = keyof typeof WAYS
 export const WAY_IDS = Object.keys(WAYS) as readonly WayId[]
 
-/** Tokens of the callers, by tenant. */
 export type Callers = ReadonlyMap<string, readonly string[]>
 
 /** Creates tokens of all callers for each size of a tenant's tuples. */

@@ -1,9 +1,7 @@
 /** Graphs that are slow to traverse, each in its own tenant. */
 import type { RelationTuple } from '../../src/relations/tuple.ts'
 
-/** A graph with the expected decisions. */
 export interface SlowGraph {
-  /** The tenant of the graph. */
   readonly id: string
   readonly title: string
   readonly tuples: () => Iterable<RelationTuple>
@@ -14,7 +12,6 @@ export interface SlowGraph {
 const FROM_PARENT = {
   tupleToUserset: { tupleset: { relation: 'parent' }, computedUserset: { relation: 'viewer' } },
 }
-/** The model in the format of OpenFGA. */
 export const SLOW_MODEL = {
   schema_version: '1.1',
   type_definitions: [
@@ -62,7 +59,6 @@ export const SLOW_OBJECT = 'document:1'
 export const SLOW_RELATION = 'viewer'
 
 const MEMBERS = 10_000
-/** Maximum depth of a check. */
 const DEPTH = 25
 const WIDE = 10_000
 const DENSE = 200

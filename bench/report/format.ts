@@ -34,7 +34,6 @@ export function quantity(value: number, unit: Unit): string {
   return `${numberText(value)}${SUFFIXES[unit]}`
 }
 
-/** Formats the value of a figure with its unit. */
 export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): string {
   return quantity(value, unit)
 }

@@ -5,7 +5,6 @@ import type { Results } from './results.ts'
 import type { Suite } from './schema.ts'
 import { anchorOf, figuresOf } from './standing.ts'
 
-/** One headline. */
 export interface Headline {
   readonly what: string
   readonly value: string
@@ -15,7 +14,6 @@ export interface Headline {
   /** Absolute path of the results file. */
   readonly path: string
   readonly command: string
-  /** Its anchor in the page. */
   readonly anchor: string
 }
 
@@ -29,7 +27,6 @@ export const HEADLINES = [
   ['sessions', 'users-10000-at-4-failed', 'failed steps of 10,000 users at four gateways'],
 ] as const satisfies readonly (readonly [scenario: string, figure: string, what: string])[]
 
-/** Returns the headlines whose figures are in the results. */
 export function headlinesOf(results: Results): readonly Headline[] {
   const { suite, again } = results
   const all = figuresOf(results).filter(({ of }) => of.runtime === 'workerd')

@@ -46,7 +46,6 @@ export function prose(text: string): Html {
   )}`
 }
 
-/** A cell of text or markup. */
 export type Cell = Html | string
 
 /** Number of columns from which a table needs a minimum width on a phone. */

@@ -9,7 +9,6 @@ import type { ReportOptions } from './options.ts'
 import { pageOf } from './page.ts'
 import { type Results, readResults } from './results.ts'
 
-/** A file to write. */
 export interface Output {
   /** Absolute path. */
   readonly path: string

@@ -34,7 +34,6 @@ export function coloursOf(series: readonly { readonly name: string }[]): readonl
 
 const INK = '#1d2433'
 const FAINT = '#dfe3ea'
-/** Points of lines, or values of bars. */
 type Points = Plot['series'][number]['points']
 
 /**
@@ -66,7 +65,6 @@ export function legendOf({ series }: Plot): Html {
   )}</ul>`
 }
 
-/** Describes the plot in words. */
 export function altText({ title, kind, x, y, series }: Plot): string {
   const against = kind === 'line' ? `${y.title} against ${x.title}` : y.title
   return `${title}: ${against}, for ${series.map(({ name }) => name).join(', ')}`

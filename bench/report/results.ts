@@ -11,7 +11,6 @@ import {
   type Suite,
 } from './schema.ts'
 
-/** A results file that was read. */
 export interface Saved<Of> {
   /** Absolute path. */
   readonly path: string

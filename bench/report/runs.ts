@@ -8,7 +8,6 @@ import type { PageOptions, Section } from './section.ts'
 import { slowedBy } from './standing.ts'
 import { badge } from './summary.ts'
 
-/** Number of modules in a profile's table. */
 const MODULES = 20
 
 /** Returns the soak's section: invariants, figures per minute, faults, and the plot over time. */
@@ -105,7 +104,6 @@ export function comparisons({ comparisons: all }: Results, options: PageOptions)
   return section
 }
 
-/** Formats a ratio with its interval. */
 export function intervalText({ median, low, high, coverage }: Compared['cpu']): string {
   return `${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}, ${numberText(
     Math.round(coverage * 100),

@@ -137,13 +137,9 @@ const comparison = z.object({
 /** One results file. `benchmark` determines its kind. */
 export const resultSchema = z.discriminatedUnion('benchmark', [suite, soak, profile, comparison])
 
-/** Any results file. */
 export type Result = z.infer<typeof resultSchema>
 /** The part of a suite that the report reads; the same as `SuiteResult`, except the machine. */
 export type Suite = z.infer<typeof suite>
-/** The part of a soak that the report reads. */
 export type Soak = z.infer<typeof soak>
-/** The part of a profile that the report reads. */
 export type Profile = z.infer<typeof profile>
-/** The part of a comparison that the report reads. */
 export type Compared = z.infer<typeof comparison>

@@ -17,9 +17,7 @@ export interface Described {
   readonly asserts: readonly string[]
 }
 
-/** Inputs of the page in addition to results. */
 export interface PageOptions {
-  /** All scenarios by id. */
   readonly scenarios: ReadonlyMap<string, Described>
   /** Returns the URL of a file, relative to the page. */
   readonly linkTo: (path: string) => string

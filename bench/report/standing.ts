@@ -10,7 +10,6 @@ import type { Figure, Measured } from '../scenario.ts'
 import { aimMet, aimText, counted, numberText, valueText } from './format.ts'
 import type { Results } from './results.ts'
 
-/** A figure with its scenario. */
 export interface Placed {
   readonly figure: Figure
   readonly of: Measured
@@ -22,7 +21,6 @@ export interface Standing {
   readonly aim: string
   readonly value: string
   readonly isMet: boolean | undefined
-  /** Anchor of the details in the page. */
   readonly anchor: string
   readonly of: string
 }
@@ -42,14 +40,12 @@ export interface Ours {
   readonly anchor: string
 }
 
-/** Returns all figures of the suite in the order of measurement. */
 export function figuresOf({ suite }: Pick<Results, 'suite'>): readonly Placed[] {
   return (suite?.result.measured ?? []).flatMap((of) =>
     of.figures.map((figure) => ({ figure, of })),
   )
 }
 
-/** Returns the anchor of a scenario in the page. */
 export function anchorOf({ scenario, runtime }: Pick<Measured, 'scenario' | 'runtime'>): string {
   return `${scenario}-${runtime}`
 }

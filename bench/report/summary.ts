@@ -41,7 +41,6 @@ function sentenceOf({ what, value, aim }: Headline): string {
   return aim === '' ? `${sentence}.` : `${sentence} (${aim}).`
 }
 
-/** Returns the section with sentences and charts. */
 export function summary(results: Results): Section {
   const [total = '', ...sentences] = sentencesOf(results)
   const headlines = headlinesOf(results)
@@ -64,7 +63,6 @@ export function summary(results: Results): Section {
   }
 }
 
-/** Returns a plot with its legend and its numbers as a table. */
 export function figureOf(plot: Plot, anchor: string, caption: Html = html`${plot.title}`): Html {
   const rows = dataOf(plot)
   const headings = [

@@ -15,7 +15,6 @@ const EFFORTS = {
 } as const
 /** Delay of each call to Redis of the far variants. */
 const FAR_MS = 20
-/** Maximum number of calls per response with leases. */
 const MOST_CALLS = 0.01
 const LEASED_CALLS: Expected = { origin: 1, redis: 0, redisBeside: Number.POSITIVE_INFINITY }
 

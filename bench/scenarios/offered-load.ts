@@ -110,7 +110,6 @@ interface RateFigures {
   readonly sent: number
   readonly givenUp: number
   readonly shed: Readonly<Record<string, number>>
-  /** Requests sent per second. */
   readonly sentRate: number
   /** Correct responses per second, until the last response. */
   readonly reached: number

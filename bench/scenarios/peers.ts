@@ -115,7 +115,6 @@ async function run(context: ScenarioContext): Promise<ScenarioResult> {
   }
 }
 
-/** Returns a running gateway as a contestant. */
 export function peerContestant({ peer, running }: Entrant, tokens: readonly string[]): Contestant {
   const { id, title, identifies, redisCalls } = peer
   return {

@@ -13,13 +13,11 @@ import { resultOf } from '../sessions/result.ts'
 
 interface Plan {
   readonly users: readonly number[]
-  /** Users of the run that measures the peak. */
   readonly peakUsers: number
   readonly warmUpUsers: number
   readonly processes: readonly number[]
   readonly verifies: number
   readonly connections: number
-  /** Concurrent requests of the peak. */
   readonly width: number
 }
 

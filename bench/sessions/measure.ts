@@ -11,7 +11,6 @@ import { type Question, type Setup, STEPS, type Step, type StepOutcome } from '.
 /** One step of one run. Latencies start when a request was due. */
 export interface StepFigures {
   readonly step: Step | 'all'
-  /** Number of correct responses. */
   readonly answers: number
   readonly failed: number
   readonly seconds: number
@@ -191,7 +190,6 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>): Promise<S
   }
 }
 
-/** Merges the outcomes of several processes. */
 export function together(outcomes: readonly StepOutcome[]): StepOutcome {
   const sum = (of: (outcome: StepOutcome) => number) => sumOf(outcomes, of)
   return {

@@ -13,16 +13,13 @@ export interface Cast {
 }
 
 export interface Setup extends Cast {
-  /** URLs of the gateways. */
   readonly urls: readonly string[]
   /** Prefix of the subjects of this run. */
   readonly prefix: string
-  /** Number of the first user of this sender. */
   readonly first: number
   readonly users: number
   /** Calls with each user's token. */
   readonly verifies: number
-  /** Maximum number of connections. */
   readonly connections: number
   /** Concurrent requests of a step without a rate. */
   readonly width: number
@@ -33,7 +30,6 @@ export type Question =
   /** Offered requests per second; undefined: a closed load. */
   | { readonly kind: 'step'; readonly step: Step; readonly perSecond: number | undefined }
 
-/** The outcome of one step. */
 export interface StepOutcome {
   /** Latencies of correct responses, from when the request was due. */
   readonly latenciesMs: readonly number[]

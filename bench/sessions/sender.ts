@@ -49,7 +49,6 @@ async function prepare(setup: Setup): Promise<Prepared> {
   }
 }
 
-/** Returns the calls of a step, for users in turn. */
 function turnsOf(step: Step, { users, setup, ended }: Prepared): (readonly [User, number])[] {
   const takers = users.filter((user) => {
     if (step === 'login') return true

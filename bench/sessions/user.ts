@@ -7,7 +7,6 @@ import type { Cast, Step } from './protocol.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
-/** Address of the application that logs users in. */
 const APPLICATION_ADDRESS = '2001:db8:1::1'
 
 /** `failed`: no capacity, or no response. */

@@ -17,12 +17,10 @@ export interface AuditRow {
 const stateOf = (port: number): string =>
   join(ROOT, '.wrangler', `state-${port}`, 'v3', 'd1', 'miniflare-D1DatabaseObject')
 
-/** Returns all events of the gateway on this port. */
 export function auditRows(port: number): readonly AuditRow[] {
   return ask(port, 'SELECT request_id, status, reason, lost FROM audit_events') as AuditRow[]
 }
 
-/** Returns the number of events. */
 export function auditCount(port: number): number {
   const rows = ask(port, 'SELECT count(*) AS count FROM audit_events') as { count: number }[]
   return rows.reduce((sum, { count }) => sum + count, 0)

@@ -4,7 +4,6 @@ import { longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
 import { type PlannedFault, planWindows, RUBBISH, said, seededRandom } from '../chaos/faults.ts'
 import type { Explained, Trouble } from '../chaos/ledger.ts'
 
-/** Dependencies with a fault proxy. */
 export const PROXIED = ['redis', 'keySet', 'origin'] as const
 export type Proxied = (typeof PROXIED)[number]
 

@@ -32,7 +32,6 @@ export interface Gateway {
    * it is not available.
    */
   heapMb(): Promise<number | undefined>
-  /** Returns the number of starts. */
   lives(): number
   /** Returns how often its workerd was replaced unexpectedly. */
   surprises(): number

@@ -3,7 +3,6 @@ import type { Findings } from '../chaos/ledger.ts'
 import type { AuditAccount } from './audit.ts'
 import { MAX_SLOPE_MB_PER_MINUTE, MIN_MINUTES, type Slope } from './memory.ts'
 
-/** The most common reason. */
 const SURPRISE =
   'wrangler restarts workerd when a source file changes; see .wrangler/soak-gateway-*.log'
 
@@ -13,7 +12,6 @@ export interface Invariant {
   readonly aim: string
   /** Undefined: the run was too short to decide. */
   readonly holds: boolean | undefined
-  /** Examples for debugging. */
   readonly examples: readonly string[]
 }
 

@@ -66,7 +66,6 @@ const GREED_MS = 90_000
 const AMBIGUOUS = ['//orders', '/a/..%2forders', '/orders%00', '/%2561dmin/x', '/orders/..;/admin']
 const SPOOFED = { 'x-auth-subject': 'root', 'x-auth-roles': 'admin', X_Auth_Subject: 'root' }
 
-/** Creates a function that returns requests of any kind. */
 export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot> {
   const { inline, remote, opaque, apiKeys, condemned, issuers, random } = options
   let strangers = 0

@@ -20,10 +20,8 @@ export interface MonitorOptions {
   readonly series: Series
   readonly condemned: Condemned
   readonly operator: Operator
-  /** Start of the load. */
   readonly startMs: number
   readonly progress: (what: string) => void
-  /** Returns the name of the active fault. */
   fault(): string
 }
 

@@ -42,7 +42,6 @@ export interface SoakResult {
     }[]
   }
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>
-  /** One value for each second. */
   readonly series: { readonly [Column in keyof SecondFigures]: readonly SecondFigures[Column][] }
   readonly [about: string]: unknown
 }
@@ -53,7 +52,6 @@ export interface MemoryFigures {
   readonly samples: readonly Sampled[]
 }
 
-/** Converts figures per second into columns. */
 export function columnsOf(seconds: readonly SecondFigures[]): SoakResult['series'] {
   const column = <Name extends keyof SecondFigures>(name: Name) =>
     seconds.map((figures) => figures[name])
@@ -86,7 +84,6 @@ function compactJson(value: unknown): string {
   )
 }
 
-/** Returns the tables at the end. */
 export function report(result: SoakResult): string {
   const { invariants, minutes, faults, audit, answers } = result
   const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to tell' }

@@ -10,7 +10,6 @@ export interface Shot {
   readonly outgoing: Omit<Outgoing, 'url'> & { readonly path: string }
 }
 
-/** The sender of a request, and its address. */
 export interface Asker {
   readonly credential?: string
   readonly address: string
@@ -70,7 +69,6 @@ export interface SenderOptions {
   readonly ledger: Ledger
   readonly explanations: Explanations
   readonly series: Series
-  /** URLs of the gateways. */
   readonly gateways: readonly string[]
   random(): number
 }

@@ -26,7 +26,6 @@ export interface System {
   readonly gateways: readonly [Gateway, Gateway]
   readonly issuers: { readonly inline: Issuer; readonly remote: Issuer; readonly stranger: Issuer }
   readonly operator: TokenClient
-  /** An application that logs in its users. */
   readonly app: TokenClient
 }
 
@@ -34,7 +33,6 @@ export interface SystemOptions {
   readonly seed: number
   readonly shutdown: Shutdown
   readonly progress: (what: string) => void
-  /** Receives the requests at the origin. */
   onArrival(arrival: Arrival): void
 }
 

@@ -3,12 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { type Child, startChild } from '../processes/child.ts'
 
-/** Body of every response of the origin. */
 export const ORIGIN_BODY = '{"items":[{"id":"0190a6b4-0000-7000-8000-000000000001"}]}'
 
 const REST_TOKEN_BYTES = 32
 
-/** Counts since the start. */
 export interface OriginCounts {
   readonly requests: number
   /** Requests with `X-Auth-Subject`. */
@@ -71,7 +69,6 @@ export async function startBackends(): Promise<Backends> {
   }
 }
 
-/** Returns the differences between two counts. */
 export function countsBetween(before: Counts, after: Counts): Counts {
   return {
     requests: after.requests - before.requests,

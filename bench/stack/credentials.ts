@@ -20,13 +20,11 @@ const RSA_BITS = 2_048
 const SECRET_BYTES = 32
 const ROLES = ['writer']
 
-/** A credential and its owner. */
 export interface Holder {
   readonly credential: string
   readonly subject: string
 }
 
-/** A token and its identity for revocation. */
 export interface MintedToken extends Holder {
   readonly tokenIdHash: string
 }
@@ -116,7 +114,6 @@ async function newKey(alg: string) {
 
 /** The tokens for requests to `/orders`. */
 export interface BenchTokens {
-  /** Tokens of callers with a role. */
   readonly writers: readonly string[]
   /** A valid token of a caller without any role. */
   readonly powerless: string
@@ -133,7 +130,6 @@ export async function mintTokens({ signingKeys, mint }: Credentials): Promise<Be
   }
 }
 
-/** A client of the token endpoint. */
 export interface TokenClient {
   readonly id: string
   readonly secret: string

@@ -8,17 +8,14 @@ import { type Bundle, bundleOnce, LAYERS_CONFIG, REQUESTS_CONFIG } from './bundl
 import { type Credentials, createCredentials, PUBLIC_URL } from './credentials.ts'
 import { startWorkerd, type Workerd } from './workerd.ts'
 
-/** What the start of a gateway needs. */
 export interface StartContext {
   /** Temporary directory; removed afterwards. */
   readonly directory: string
   /** Every started process is deferred here. */
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
-  /** Receives progress messages. */
   readonly onProgress: (what: string) => void
 }
 
-/** A running gateway that can be measured. */
 export interface Target {
   /** Returns the URL of a layer: scheme, authority and first segment. */
   urlOf(layer: Pick<Layer, 'id' | 'stage'>): string
@@ -27,7 +24,6 @@ export interface Target {
   close(): Promise<void>
 }
 
-/** Returns the Worker's variables. */
 export function gatewayVariables(
   { originUrl, redis }: Backends,
   signingKeys: string,
@@ -49,7 +45,6 @@ export interface LayersOptions {
   readonly backends: Backends
   readonly signingKeys: string
   readonly layers: readonly Layer[]
-  /** Directory for the configuration. */
   readonly directory: string
   /** Opens the inspector, which uses CPU time itself. Default false. */
   readonly inspect?: boolean
@@ -69,12 +64,10 @@ export async function startLayers(
   return { urlOf: ({ id, stage }) => `${originOf(id)}/${stage}`, pid, inspector, close }
 }
 
-/** Backends with callers, for any number of gateways. */
 export interface Ground extends Credentials {
   readonly backends: Backends
 }
 
-/** Starts the backends and creates keys. */
 export async function startGround(
   { shutdown }: Pick<StartContext, 'shutdown'>,
   algorithms?: readonly string[],
@@ -101,7 +94,6 @@ export interface RunningGateway extends Ground {
 export interface GatewayOptions {
   readonly ground: Ground
   readonly bundle: Bundle
-  /** Names of the isolates. */
   readonly names: readonly string[]
   /** Variables of the Worker in addition to those of every gateway. */
   readonly variables?: Readonly<Record<string, string>>
@@ -151,6 +143,5 @@ export async function startVariants(
   return { ...gateway, urlOf: (variant) => `${gateway.originOf(variant)}/${variant}` }
 }
 
-/** Returns the bundle of the layers. */
 export const layersBundle = (directory: string): Promise<Bundle> =>
   bundleOnce(LAYERS_CONFIG, directory)

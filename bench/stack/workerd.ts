@@ -25,7 +25,6 @@ export interface WorkerdOptions {
   readonly names: readonly string[]
   /** `host:port` of the receiver of audit queue batches. */
   readonly queueAddress: string
-  /** Directory for the configuration. */
   readonly directory: string
   /** Opens the inspector, which takes CPU time itself. Default false. */
   readonly inspect?: boolean
@@ -47,7 +46,6 @@ interface Listening {
   readonly port: number
 }
 
-/** Starts one process with an isolate for each name. */
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   const { variables, names, directory, inspect = false } = options
   const file = join(directory, 'workerd.capnp')

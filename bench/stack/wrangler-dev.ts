@@ -18,7 +18,6 @@ export interface WranglerDevOptions {
   readonly bundle: Bundle
   readonly backends: Backends
   readonly signingKeys: string
-  /** Directory for generated files and state. */
   readonly directory: string
 }
 

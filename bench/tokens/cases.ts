@@ -44,7 +44,6 @@ export const TOKENS_BESIDE: { readonly [Id in OperationId | CaseId]?: PublishedI
   'validate-cached': 'identity-validate-rate',
 }
 
-/** A case and what it requires. */
 export interface Case extends Omit<Contestant, 'pid' | 'url'> {
   readonly id: CaseId
   readonly requiredPerSecond: number | undefined
@@ -66,7 +65,6 @@ export interface TokenCallers {
   readonly apiKeys: readonly Holder[]
 }
 
-/** Creates clients and tokens of all kinds. */
 export async function prepareCallers({ mint, mintApiKeys }: Ground): Promise<TokenCallers> {
   const client = { jwt: newClient(), opaque: newClient() }
   const entry = (tokenFormat: TokenFormat) =>
@@ -174,7 +172,6 @@ const FORMS: Readonly<Record<TokenFormat, RegExp>> = {
 }
 const SAMPLES = 5
 
-/** The tokens that a token endpoint issued during a measurement. */
 export interface IssuedTokens {
   /** Reports whether a body is a token response (RFC 6749 section 5.1) with a new token. */
   readonly take: (body: string) => boolean

@@ -12,7 +12,6 @@ const SATURATED_CORES = 0.9
 const MICROS_PER_MS = 1_000
 const QUANTILES = ['p50', 'p95', 'p99'] as const
 
-/** A case with its figures. */
 export interface CaseFigures extends Summary {
   readonly requiredPerSecond: number | undefined
 }
@@ -107,7 +106,6 @@ export const OPERATION_NOTES: readonly string[] = [
   'Node: the same operation with OpenSSL in Node, on the same machine; x: as a multiple of ours.',
 ]
 
-/** Returns the cases over HTTP. */
 export function caseTable(figures: readonly CaseFigures[]): Table {
   const headings = ['over HTTP', 'req/s', 'p50 ms', 'p95 ms', 'p99 ms', 'Redis calls', 'CPU us']
   const shares = ['CPU s/1,000', 'gateway', 'Redis', 'load']
@@ -137,7 +135,6 @@ export function caseNotes(figures: readonly CaseFigures[]): readonly string[] {
   return [...figures.flatMap(verdict), ...noiseNotes(figures)]
 }
 
-/** Reports whether a case reaches the required rate. */
 export function verdict(figures: CaseFigures): readonly string[] {
   const { title, requestsPerSecond, requiredPerSecond, loadCores } = figures
   if (requiredPerSecond === undefined) return []

@@ -24,12 +24,10 @@ const EMPTY_BATCHES = 3
 const MAX_ENLARGEMENT = 64
 const DIGITS = 3
 
-/** One measurement of one operation. */
 export interface OperationRound {
   readonly operations: number
   /** Time of one operation, without an empty batch. */
   readonly micros: number
-  /** CPU time of the workerd process per operation. */
   readonly cpuMicros: number
   /** Operations per second of one isolate, one after another. */
   readonly perSecond: number
@@ -67,7 +65,6 @@ export async function measureOperations(
   return [...done].map(([{ id, title }, each]) => ({ id, title, ...mediansOf(each), rounds: each }))
 }
 
-/** The readings of one measurement. */
 export interface RawRound {
   readonly size: number
   readonly batches: number
@@ -178,7 +175,6 @@ const SIZES: { readonly [Id in OperationId]?: number } = {
 /** Compiled and cached data is heap too, so part of a batch runs before the measurement. */
 const WARM_UP_SHARE = 0.5
 
-/** Allocated bytes of one operation, by its id. */
 export type Allocations = Readonly<Record<OperationId, number>>
 
 /**

@@ -48,10 +48,8 @@ export const OPERATIONS: readonly Operation[] = [
   { id: 'recall-jwt', title: 'verify JWT, cached', opens: false },
 ]
 
-/** The subject of all tokens of the operations. */
 export const SUBJECT = 'bench-caller'
 
-/** The response to a batch. */
 export interface BatchAnswer {
   readonly count: number
   /** A credential of an issuing operation, the subject of a verifying one. */

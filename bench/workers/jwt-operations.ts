@@ -31,7 +31,6 @@ export async function jwtOperations(config: Config): Promise<Operations> {
   return { ...operations, [FORGERIES]: () => refused.join() }
 }
 
-/** JWTs are stored nowhere. */
 const nowhere = {
   put: async () => {},
   find: async () => undefined,

@@ -6,7 +6,6 @@ import { opaqueOperations } from './opaque-operations.ts'
 
 /** Returns the issued token or the verified subject. Throws for a wrong one. */
 export type Operate = (index: number) => Promise<string> | string
-/** By id. */
 export type Operations = Readonly<Record<string, Operate>>
 
 /** Creates the handler of `/operations/<id>/<count>`. */

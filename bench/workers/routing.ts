@@ -9,7 +9,6 @@ export type Handler<Env> = (
   context: ExecutionContext,
 ) => Response | Promise<Response>
 
-/** Returns the position in a URL at which the path starts. */
 export const pathStart = (url: string): number => url.indexOf('/', SCHEME_LENGTH)
 
 /**

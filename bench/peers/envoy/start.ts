@@ -74,9 +74,7 @@ const SUBJECT_HEADER = 'x-auth-subject'
 
 interface EnvoyOptions {
   readonly port: number
-  /** Port of the origin on loopback. */
   readonly originPort: number
-  /** Issuer and audience. */
   readonly issuer: string
   /** Public JWK Set, JSON. */
   readonly jwks: string
@@ -147,7 +145,6 @@ function authentication(issuer: string, jwks: string): object {
   }
 }
 
-/** Returns a rate limiter with one bucket for each subject. */
 function limiter(limit: number): object {
   const bucket = (tokens: number) => ({
     token_bucket: { max_tokens: tokens, tokens_per_fill: tokens, fill_interval: '60s' },

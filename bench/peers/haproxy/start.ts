@@ -45,9 +45,7 @@ export interface HaproxyOptions {
   readonly port: number
   /** `host:port`. */
   readonly origin: string
-  /** Issuer and audience. */
   readonly issuer: string
-  /** File with the public key, PEM. */
   readonly key: string
   /** Requests per subject in 60 s. */
   readonly limit: number
