@@ -2,11 +2,8 @@
 import { parseArgs } from 'node:util'
 import { number, oneOf, whole } from './command-line.ts'
 import { BASELINE, LAYERS, type Layer } from './layers/layers.ts'
-import type { Effort } from './scenario.ts'
+import { type Effort, RUNTIMES, type Runtime } from './runtimes.ts'
 import { CASE_IDS, type CaseId } from './tokens/cases.ts'
-
-export const RUNTIMES = ['workerd', 'wrangler'] as const
-export type Runtime = (typeof RUNTIMES)[number]
 
 const RELATIONS = 'relations'
 

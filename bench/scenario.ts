@@ -1,10 +1,9 @@
 /** Types of scenarios and their results. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
-import type { Detail, Runtime } from './options.ts'
+import type { Detail } from './options.ts'
 import type { PublishedId } from './published.ts'
-
-/** `quick`: the whole suite within three minutes; `full`: as long as the figures need. */
-export type Effort = 'quick' | 'full'
+import type { Figure, Measured as MeasuredScenario, Suite } from './report/schema.ts'
+import type { Effort, Runtime } from './runtimes.ts'
 
 /** A scenario: the only export of a file in `bench/scenarios/`. */
 export interface Scenario {
@@ -47,95 +46,13 @@ export interface ScenarioContext {
   readonly detail?: Detail
 }
 
-export type Unit =
-  | 'ms'
-  | 'us'
-  | 's'
-  | '1/s'
-  | '%'
-  | 'ratio'
-  | 'bytes'
-  | 'KB'
-  | 'MB'
-  | 'MB/min'
-  | 'cores'
-  | 'count'
+export type { Check, Figure, Plot, Table } from './report/schema.ts'
+export type Unit = Figure['unit']
 
-export interface Figure {
-  /** Unique in its scenario, kebab-case, and the same in every run. */
-  readonly id: string
-  readonly title: string
-  readonly value: number
-  readonly unit: Unit
-  /** The published figures that it is compared with. */
-  readonly beside?: readonly PublishedId[]
-  /** The target of the value, if there is one. It is shown and never fails a run. */
-  readonly aim?: { readonly at: 'most' | 'least'; readonly value: number }
-}
+/** One scenario in a results file. `details` is other data, such as the single rounds. */
+export type Measured = MeasuredScenario & { readonly details?: object }
 
-export interface Plot {
-  readonly id: string
-  readonly title: string
-  /** `stacked`: one stacked bar for each category. */
-  readonly kind: 'line' | 'bar' | 'stacked'
-  readonly x: { readonly title: string; readonly log?: boolean }
-  readonly y: { readonly title: string; readonly log?: boolean }
-  /** Categories of the bars, in order; undefined for lines. */
-  readonly categories?: readonly string[]
-  /** Lines: `[x, y]`. Bars: `y` for each category, null if there is none. */
-  readonly series: readonly {
-    readonly name: string
-    readonly points: readonly (readonly [number, number])[] | readonly (number | null)[]
-  }[]
-}
-
-/** A condition that was checked during the measurement. If it fails, there is no result. */
-export interface Check {
-  /** Such as `answers that were wrong`. */
-  readonly what: string
-  /** Such as `0 of 182,204`. */
-  readonly seen: string
-}
-
-export interface Table {
-  readonly title: string
-  readonly headings: readonly string[]
-  readonly rows: readonly (readonly string[])[]
-}
-
-export interface ScenarioResult {
-  readonly figures: readonly Figure[]
-  readonly checks: readonly Check[]
-  readonly plots?: readonly Plot[]
-  readonly tables?: readonly Table[]
-  /** What was left out and why, how noisy the machine was, and other notes for the reader. */
-  readonly notes?: readonly string[]
-  /** Other data, such as the single rounds. */
-  readonly details?: object
-}
-
-export interface Measured extends ScenarioResult {
-  readonly scenario: string
-  readonly title: string
-  readonly runtime: Runtime
-  readonly tookSeconds: number
-}
+export type ScenarioResult = Omit<Measured, 'scenario' | 'title' | 'runtime' | 'tookSeconds'>
 
 /** `bench/results/<date>-<effort>.json`. */
-export interface SuiteResult {
-  readonly benchmark: 'suite'
-  readonly effort: Effort
-  readonly date: string
-  readonly command: string
-  readonly commit: { readonly id: string; readonly changed: boolean }
-  readonly machine: object
-  readonly versions: Readonly<Record<string, string>>
-  readonly redis: string
-  readonly measured: readonly Measured[]
-  /** Scenarios that failed or could not run, with the reason in one line. */
-  readonly failed: readonly {
-    readonly scenario: string
-    readonly runtime: Runtime
-    readonly why: string
-  }[]
-}
+export type SuiteResult = Omit<Suite, 'measured'> & { readonly measured: readonly Measured[] }

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import { isStarvation } from './measure/starvation.ts'
 import { rounded, sumOf } from './measure/statistics.ts'
-import type { Detail, Options, Runtime } from './options.ts'
-import type { Effort, Measured, Scenario, SuiteResult } from './scenario.ts'
+import type { Detail, Options } from './options.ts'
+import type { Effort, Runtime } from './runtimes.ts'
+import type { Measured, Scenario, SuiteResult } from './scenario.ts'
 
 /** A scenario that takes this many times its stated duration, plus a minute, is considered hung. */
 const PATIENCE = 5

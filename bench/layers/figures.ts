@@ -1,8 +1,8 @@
 /** Computes what each stage of the pipeline adds to the stages before it. */
 import type { PacedSample, Summary } from '../measure/rounds.ts'
 import { median, medianOf, ratio, ratioOf, rounded } from '../measure/statistics.ts'
-import type { Runtime } from '../options.ts'
 import type { PublishedId } from '../published.ts'
+import type { Runtime } from '../runtimes.ts'
 import type { Figure, Plot, Table } from '../scenario.ts'
 import { BASELINE } from './layers.ts'
 

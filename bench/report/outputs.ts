@@ -3,11 +3,16 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
 import { SCENARIOS } from '../scenarios/index.ts'
+import type { Section } from './content.ts'
 import { type Headline, headlinesOf } from './headlines.ts'
 import { markdownOf, markdownTable } from './markdown.ts'
 import type { ReportOptions } from './options.ts'
+import { aims, beside, environment, failures } from './overview.ts'
 import { pageOf } from './page.ts'
 import { type Results, readResults } from './results.ts'
+import { comparisons, profile, soak } from './runs.ts'
+import { scenarioSections } from './scenarios.ts'
+import { summary } from './summary.ts'
 
 export interface Output {
   /** Absolute path. */
@@ -23,14 +28,14 @@ const RESULTS = join(ROOT, 'bench', 'results')
  */
 export function outputsOf({ from, out }: Pick<ReportOptions, 'from' | 'out'>): readonly Output[] {
   const results = readResults(from === undefined ? RESULTS : resolve(from))
-  const scenarios = new Map(SCENARIOS.map((scenario) => [scenario.id, scenario]))
+  const sections = sectionsOf(results)
   const page = placeOf(out, join(RESULTS, 'report.html'), 'report.html')
-  const summary = placeOf(out, join(ROOT, 'docs', 'benchmarks.md'), 'benchmarks.md')
+  const document = placeOf(out, join(ROOT, 'docs', 'benchmarks.md'), 'benchmarks.md')
   const figures = placeOf(out, join(ROOT, 'README.md'), 'figures.md')
   const figuresNow = figuresText(results, linksFrom(figures))
   return [
-    { path: page, text: pageOf(results, { scenarios, linkTo: linksFrom(page) }) },
-    { path: summary, text: markdownOf(results, { scenarios, page, linkTo: linksFrom(summary) }) },
+    { path: page, text: pageOf(sections, linksFrom(page)) },
+    { path: document, text: markdownOf(sections, page, linksFrom(document)) },
     {
       path: figures,
       text:
@@ -39,6 +44,22 @@ export function outputsOf({ from, out }: Pick<ReportOptions, 'from' | 'out'>): r
           : `${figuresNow}\n`,
     },
   ]
+}
+
+/** Returns the sections of the report, with the summary first and the aims last. */
+function sectionsOf(results: Results): readonly Section[] {
+  const scenarios = new Map(SCENARIOS.map((scenario) => [scenario.id, scenario]))
+  return [
+    summary(results),
+    failures(results, scenarios),
+    ...scenarioSections(results, scenarios),
+    soak(results),
+    profile(results),
+    comparisons(results),
+    beside(results),
+    environment(results),
+    aims(results),
+  ].filter((section) => section !== undefined)
 }
 
 const placeOf = (out: string | undefined, usual: string, name: string) =>

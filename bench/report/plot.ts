@@ -78,7 +78,7 @@ function heightOf(plot: Plot): number {
 }
 
 function lines(plot: Plot) {
-  const { x, y, series } = plot
+  const { x, y, series, bands = [] } = plot
   const axis = ({ title, log }: Plot['x']) => ({
     type: log === true ? 'log' : 'value',
     name: title,
@@ -90,16 +90,25 @@ function lines(plot: Plot) {
     grid: { left: 70, right: 30, top: 40, bottom: 60 },
     xAxis: { ...axis(x), scale: true, nameLocation: 'middle', nameGap: 32 },
     yAxis: { ...axis(y), nameTextStyle: { align: 'left', color: INK } },
-    series: series.map(({ name, points }) => ({
+    series: series.map(({ name, points }, index) => ({
       type: 'line',
       name,
       data: pairsOf(points).filter(([at, value]) => drawable(at, x) && drawable(value, y)),
       showSymbol: points.length <= 40,
       symbolSize: 6,
-      lineStyle: { width: 2 },
+      lineStyle: { width: points.length <= 40 ? 2 : 1 },
+      ...(index === 0 && bands.length > 0 && { markArea: areaOf(bands) }),
     })),
   }
 }
+
+/** Returns coloured areas in the background, such as the time of a fault. */
+const areaOf = (bands: NonNullable<Plot['bands']>) => ({
+  silent: true,
+  itemStyle: { color: FAINT, opacity: 0.6 },
+  label: { rotate: 90, position: 'insideTop', align: 'right', fontSize: 9, color: INK },
+  data: bands.map(({ name, from, to }) => [{ name, xAxis: from }, { xAxis: to }]),
+})
 
 /** A logarithmic axis has no zero. */
 const drawable = (value: number, { log }: Plot['x']) => log !== true || value > 0

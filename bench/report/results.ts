@@ -1,6 +1,6 @@
 /** Selects and reads the results files of the report. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import * as z from 'zod'
 import {
   type Compared,
@@ -15,8 +15,6 @@ export interface Saved<Of> {
   /** Absolute path. */
   readonly path: string
   readonly result: Of
-  /** Absolute path of the image beside it, if there is one. */
-  readonly picture: string | undefined
 }
 
 /** All results of a report. Never empty. */
@@ -104,8 +102,7 @@ function read(path: string): Saved<Result> {
       .split('\n')
     throw new Error(`${basename(path)} is not a results file: ${line.replace(/^✖ /, '')}`)
   }
-  const picture = join(dirname(path), `${basename(path, '.json')}.svg`)
-  return { path, result: parsed.data, picture: existsSync(picture) ? picture : undefined }
+  return { path, result: parsed.data }
 }
 
 function parse(path: string): unknown {

@@ -1,80 +1,79 @@
 /** Sections about one scenario each. */
-import type { Check, Figure, Measured } from '../scenario.ts'
+import type { Figure, Measured } from '../scenario.ts'
+import { type Block, badgeOf, type Scenarios, type Section } from './content.ts'
 import { aimMet, aimText, counted, numberText, valueText } from './format.ts'
-import { type Html, html, prose, tableOf } from './html.ts'
 import type { Results } from './results.ts'
-import type { Described, PageOptions, Section } from './section.ts'
 import { anchorOf } from './standing.ts'
-import { badge, figureOf } from './summary.ts'
 
 /** Maximum number of rows; more are collapsed. */
 const MANY = 14
 
 /** Returns the sections of all measured scenarios, in the order of the run. */
-export function scenarioSections(
-  { suite }: Results,
-  { scenarios }: PageOptions,
-): readonly Section[] {
-  const measured = suite?.result.measured ?? []
-  const alone = (scenario: string) => measured.filter((one) => one.scenario === scenario).length < 2
-  return measured.map((one) => ({
-    id: anchorOf(one),
-    title: alone(one.scenario) ? one.title : `${one.title} (${one.runtime})`,
-    body: bodyOf(one, scenarios.get(one.scenario)),
+export const scenarioSections = ({ suite }: Results, scenarios: Scenarios): readonly Section[] =>
+  (suite?.result.measured ?? []).map((measured) => ({
+    id: anchorOf(measured),
+    title: `${scenarios.get(measured.scenario)?.title ?? measured.title} (${measured.runtime})`,
+    blocks: blocksOf(measured, scenarios),
   }))
-}
 
-function bodyOf(measured: Measured, described: Described | undefined): Html {
+function blocksOf(measured: Measured, scenarios: Scenarios): readonly Block[] {
   const { scenario, runtime, tookSeconds, figures, checks, plots = [], tables = [] } = measured
+  const { notes = [] } = measured
+  const described = scenarios.get(scenario)
+  const command = `\`npm run bench -- --only ${scenario} --runtime ${runtime}\``
   const anchor = anchorOf(measured)
-  return html`${described && html`<p>${prose(described.measures)}</p>`}
-<p class="soft">${
-    described === undefined
-      ? 'This scenario no longer exists; these are its last results.'
-      : html`<code>npm run bench -- --only ${scenario} --runtime ${runtime}</code>`
-  } Duration: ${numberText(tookSeconds)} s.</p>
-${notesOf(measured.notes)}
-${plots.map((plot) => figureOf(plot, anchor))}
-${folded(figures.length, 'figure', figuresTable(figures))}
-${tables.map(({ title, headings, rows }) => tableOf(title, headings, rows))}
-${checksOf(checks, described)}`
+  return [
+    {
+      kind: 'text',
+      text: described?.measures ?? 'This scenario no longer exists; these are its last results.',
+    },
+    {
+      kind: 'text',
+      text: `${described === undefined ? '' : `${command} `}Duration: ${numberText(tookSeconds)} s.`,
+      onlyOnPage: true,
+    },
+    ...listOf(notes, 'note'),
+    ...plots.map((plot): Block => ({ kind: 'plot', plot, anchor })),
+    ...figuresTable(figures, tables.length > 0),
+    ...tables.map((table): Block => ({ kind: 'table', ...table })),
+    {
+      kind: 'text',
+      text: `Checked during the measurement: ${checks.map(({ what, seen }) => `${what}: ${seen}`).join('; ') || 'nothing'}.`,
+    },
+    ...(described === undefined ? [] : conditionsOf(described.asserts)),
+  ]
 }
 
-/** Returns the notes before the figures. */
-function notesOf(notes: readonly string[] = []): Html | undefined {
-  if (notes.length === 0) return undefined
-  return html`<div class="note"><ul>${notes.map((note) => html`<li>${prose(note)}</li>`)}</ul></div>`
+const listOf = (items: readonly string[], tone: 'note'): readonly Block[] =>
+  items.length === 0 ? [] : [{ kind: 'list', items, tone }]
+
+function figuresTable(figures: readonly Figure[], onlyOnPage: boolean): readonly Block[] {
+  if (figures.length === 0) return []
+  const folded = figures.length > MANY ? `All ${counted(figures.length, 'figure')}` : undefined
+  return [
+    {
+      kind: 'table',
+      title: 'Figures',
+      headings: ['what', 'measured', 'aim', ''],
+      rows: figures.map((figure) => [
+        figure.title,
+        valueText(figure),
+        aimText(figure),
+        figure.aim === undefined ? '' : badgeOf(aimMet(figure)),
+      ]),
+      ...(folded !== undefined && { folded }),
+      onlyOnPage,
+    },
+  ]
 }
 
-function folded(count: number, what: string, body: Html): Html | undefined {
-  if (count === 0) return undefined
-  if (count <= MANY) return body
-  return html`<details><summary>All ${counted(count, what)}</summary>${body}</details>`
-}
-
-function figuresTable(figures: readonly Figure[]): Html {
-  const withAims = figures.some(({ aim }) => aim !== undefined)
-  return tableOf(
-    'Figures',
-    ['what', 'measured', ...(withAims ? ['aim', ''] : [])],
-    figures.map((figure) => [
-      figure.title,
-      valueText(figure),
-      ...(withAims ? [aimText(figure), verdictOf(figure)] : []),
-    ]),
-  )
-}
-
-const verdictOf = (figure: Figure) => (figure.aim === undefined ? '' : badge(aimMet(figure)))
-
-function checksOf(checks: readonly Check[], described: Described | undefined): Html {
-  const table = tableOf(
-    'Conditions that held; otherwise there would be no figures',
-    ['condition', 'seen'],
-    checks.map(({ what, seen }) => [what, seen]),
-  )
-  const rules = described?.asserts.map((rule) => html`<li>${prose(rule)}</li>`)
-  return html`<h3>Checks during the measurement</h3>
-${checks.length > 0 ? table : html`<p>These results contain no checks.</p>`}
-${rules && html`<details><summary>Conditions that fail the run</summary><ul>${rules}</ul></details>`}`
-}
+const conditionsOf = (asserts: readonly string[]): readonly Block[] => [
+  {
+    kind: 'table',
+    title: 'Conditions',
+    headings: ['condition'],
+    rows: asserts.map((rule) => [rule]),
+    folded: 'Conditions that fail the run',
+    onlyOnPage: true,
+  },
+]

@@ -1,11 +1,11 @@
 /** Schemas of the results files that the report reads. */
 import * as z from 'zod'
 import { PUBLISHED, type PublishedId } from '../published.ts'
-import type { SuiteResult } from '../scenario.ts'
+import { EFFORTS, RUNTIMES } from '../runtimes.ts'
 
 const text = z.string()
 const number = z.number()
-const publishedIds = z.array(z.enum(Object.keys(PUBLISHED) as [PublishedId]))
+const publishedIds = z.array(z.enum(Object.keys(PUBLISHED) as [PublishedId])).readonly()
 
 /** Machine, time and revision; in every results file. */
 const about = {
@@ -23,14 +23,21 @@ const about = {
   redis: text,
 }
 
+const list = <Item extends z.ZodType>(item: Item) => z.array(item).readonly()
+const runtime = z.enum(RUNTIMES)
+
+/** One measured number. */
 const figure = z.object({
+  /** Unique in its scenario, kebab-case, and the same in every run. */
   id: text,
   title: text,
   value: number,
   unit: z.enum([
     ...['ms', 'us', 's', '1/s', '%', 'ratio', 'bytes', 'KB', 'MB', 'MB/min', 'cores', 'count'],
   ] as const),
+  /** The published figures that it is compared with. */
   beside: publishedIds.exactOptional(),
+  /** The target of the value, if there is one. It is shown and never fails a run. */
   aim: z.object({ at: z.enum(['most', 'least']), value: number }).exactOptional(),
 })
 
@@ -39,41 +46,59 @@ const axis = z.object({ title: text, log: z.boolean().exactOptional() })
 const plot = z.object({
   id: text,
   title: text,
+  /** `stacked`: one stacked bar for each category. */
   kind: z.enum(['line', 'bar', 'stacked']),
   x: axis,
   y: axis,
-  categories: z.array(text).exactOptional(),
-  series: z.array(
+  /** Categories of the bars, in order; undefined for lines. */
+  categories: list(text).exactOptional(),
+  /** Lines: `[x, y]`. Bars: `y` for each category, null if there is none. */
+  series: list(
     z.object({
       name: text,
-      points: z.union([z.array(z.tuple([number, number])), z.array(number.nullable())]),
+      points: z.union([list(z.tuple([number, number]).readonly()), list(number.nullable())]),
     }),
   ),
+  /** Coloured parts of the x axis; only for lines. */
+  bands: list(z.object({ name: text, from: number, to: number })).exactOptional(),
 })
+
+/** A condition that was checked during the measurement. If it fails, there is no result. */
+const check = z.object({
+  /** Such as `answers that were wrong`. */
+  what: text,
+  /** Such as `0 of 182,204`. */
+  seen: text,
+})
+
+const table = z.object({ title: text, headings: list(text), rows: list(list(text)) })
 
 const measured = z.object({
   scenario: text,
   title: text,
-  runtime: z.enum(['workerd', 'wrangler']),
+  runtime,
   tookSeconds: number,
-  figures: z.array(figure),
-  checks: z.array(z.object({ what: text, seen: text })),
-  plots: z.array(plot).exactOptional(),
-  tables: z
-    .array(z.object({ title: text, headings: z.array(text), rows: z.array(z.array(text)) }))
-    .exactOptional(),
-  notes: z.array(text).exactOptional(),
+  figures: list(figure),
+  checks: list(check),
+  plots: list(plot).exactOptional(),
+  tables: list(table).exactOptional(),
+  /** What was left out and why, how noisy the machine was, and other notes for the reader. */
+  notes: list(text).exactOptional(),
 })
 
 const suite = z.object({
   ...about,
   benchmark: z.literal('suite'),
-  effort: z.enum(['quick', 'full']),
-  measured: z.array(measured),
-  failed: z.array(
-    z.object({ scenario: text, runtime: z.enum(['workerd', 'wrangler']), why: text }),
-  ),
-}) satisfies z.ZodType<SuiteResult>
+  effort: z.enum(EFFORTS),
+  measured: list(measured),
+  /** Scenarios that failed or could not run, with the reason in one line. */
+  failed: list(z.object({ scenario: text, runtime, why: text })),
+})
+
+const memory = z.object({
+  samples: list(z.tuple([number, number.nullable()]).rest(number).readonly()),
+})
+const bySecond = list(number.nullable())
 
 const soak = z.object({
   ...about,
@@ -106,6 +131,15 @@ const soak = z.object({
     }),
   ),
   audit: z.object({ answered: number, matched: number, diedWithGateway: number, lost: number }),
+  series: z
+    .object({
+      ...{ ok: bySecond, refused: bySecond, failed: bySecond, none: bySecond },
+      ...{ p50Ms: bySecond, p95Ms: bySecond, p99Ms: bySecond },
+    })
+    .exactOptional(),
+  memory: z
+    .object({ gateways: list(z.object({ heap: memory, resident: memory })) })
+    .exactOptional(),
 })
 
 const sampled = { selfMicros: number, share: number }
@@ -138,8 +172,16 @@ const comparison = z.object({
 export const resultSchema = z.discriminatedUnion('benchmark', [suite, soak, profile, comparison])
 
 export type Result = z.infer<typeof resultSchema>
-/** The part of a suite that the report reads; the same as `SuiteResult`, except the machine. */
-export type Suite = z.infer<typeof suite>
-export type Soak = z.infer<typeof soak>
+export type Figure = Readonly<z.infer<typeof figure>>
+export type Plot = Readonly<z.infer<typeof plot>>
+export type Check = Readonly<z.infer<typeof check>>
+export type Table = Readonly<z.infer<typeof table>>
+export type Measured = Readonly<z.infer<typeof measured>>
+export type Suite = Readonly<z.infer<typeof suite>>
+/** The part of a soak that the report reads. */
+export type Soak = Readonly<z.infer<typeof soak>>
+export type MemorySamples = z.infer<typeof memory>['samples']
+/** The part of a profile that the report reads. */
 export type Profile = z.infer<typeof profile>
+/** The part of a comparison that the report reads. */
 export type Compared = z.infer<typeof comparison>

@@ -75,12 +75,6 @@ export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly 
   return [...all.filter(({ isMet }) => isMet !== true), ...all.filter(({ isMet }) => isMet)]
 }
 
-/** Returns `met`, `missed`, or that the run was too short to decide. */
-export function verdictText({ isMet }: Pick<Standing, 'isMet'>): string {
-  if (isMet === undefined) return 'too short to tell'
-  return isMet ? 'met' : 'missed'
-}
-
 /** Returns all published figures by system, with or without a comparable own figure. */
 export function besides(results: Results): readonly Beside[] {
   const placed = figuresOf(results)

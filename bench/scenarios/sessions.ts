@@ -1,6 +1,7 @@
 /** Log in, verify, log out: many users at once, at one gateway and at several. */
 import type { PublishedId } from '../published.ts'
-import type { Effort, Scenario, ScenarioContext } from '../scenario.ts'
+import type { Effort } from '../runtimes.ts'
+import type { Scenario, ScenarioContext } from '../scenario.ts'
 import { startFleet } from '../sessions/fleet.ts'
 import {
   type Run,

@@ -11,10 +11,7 @@ export interface SoakOptions {
   readonly windowSeconds: number
   readonly faults: readonly FaultName[]
   readonly seed: number
-  /**
-   * Path of the JSON file. The plot is written beside it. Undefined:
-   * `bench/results/<date>-soak.json`.
-   */
+  /** Path of the JSON file. Undefined: `bench/results/<date>-soak.json`. */
   readonly out: string | undefined
 }
 
@@ -35,8 +32,7 @@ every request at the origin and every audit event, and ends with a table of inva
   --faults <names>   only these faults, separated by commas:
                      ${columns(FAULT_NAMES)}
   --seed <n>         seed of faults and traffic (default: 1)
-  --out <file>       JSON file; the plot is written beside it as .svg
-                     (default: bench/results/<date>-soak.json)
+  --out <file>       JSON file (default: bench/results/<date>-soak.json)
   --help
 
 Exit code 1: an invariant is broken, or a process did not start. 2: invalid options.`

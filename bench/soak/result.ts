@@ -7,7 +7,6 @@ import type { Invariant } from './invariants.ts'
 import type { Slope } from './memory.ts'
 import type { Sampled } from './monitor.ts'
 import type { SoakOptions } from './options.ts'
-import { plotSoak } from './plot.ts'
 import type { MinuteFigures, SecondFigures } from './series.ts'
 
 /** Seconds count from the start of the load. */
@@ -67,13 +66,9 @@ export function columnsOf(seconds: readonly SecondFigures[]): SoakResult['series
   }
 }
 
-/** Writes `<file>` and the plot beside it. Returns both names. */
-export function writeResult(file: string, result: SoakResult): readonly string[] {
+export function writeResult(file: string, result: SoakResult): void {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, `${compactJson(result)}\n`)
-  const picture = `${file.replace(/\.json$/, '')}.svg`
-  writeFileSync(picture, `${plotSoak(result)}\n`)
-  return [file, picture]
 }
 
 /** Formats JSON with an indent of two; lists of numbers and of pairs stay on one line. */

@@ -18,7 +18,8 @@ await runProgram<SoakOptions>({
     console.log(`\n${report(result)}\n`)
     const day = result.date.slice(0, 'yyyy-mm-dd'.length)
     const file = options.out ?? join(RESULTS, `${day}-soak.json`)
-    for (const written of writeResult(file, result)) context.progress(`written to ${written}`)
+    writeResult(file, result)
+    context.progress(`written to ${file}`)
     return allHold(result.invariants) ? 0 : 1
   },
 })

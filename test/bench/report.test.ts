@@ -5,13 +5,15 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PUBLISHED } from '../../bench/published.ts'
+import { badgeOf } from '../../bench/report/content.ts'
 import { HEADLINES } from '../../bench/report/headlines.ts'
 import { html, prose } from '../../bench/report/html.ts'
 import { markdownTable } from '../../bench/report/markdown.ts'
 import { withFigures } from '../../bench/report/outputs.ts'
-import { coloursOf, dataOf } from '../../bench/report/plot.ts'
+import { coloursOf, dataOf, plotSvg } from '../../bench/report/plot.ts'
 import { readResults } from '../../bench/report/results.ts'
-import { besides, standingsOf, verdictText } from '../../bench/report/standing.ts'
+import { soakPlots } from '../../bench/report/runs.ts'
+import { besides, standingsOf } from '../../bench/report/standing.ts'
 import { SCENARIOS } from '../../bench/scenarios/index.ts'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../harness/chromium.ts'
 import { ROOT } from '../harness/process.ts'
@@ -122,8 +124,8 @@ describe('contents of the report', () => {
 
   test('missed aims come first', () => {
     const standings = standingsOf(results)
-    expect(standings.slice(0, 4).map(verdictText)).toEqual([
-      ...['missed', 'missed', 'too short to tell', 'met'],
+    expect(standings.slice(0, 4).map(({ isMet }) => badgeOf(isMet).badge)).toEqual([
+      ...['missed', 'missed', 'too short to decide', 'met'],
     ])
     expect(standings[0]).toMatchObject({ what: 'Added by the full pipeline, p50', isMet: false })
   })
@@ -158,6 +160,20 @@ describe('contents of the report', () => {
       ['2', '-', '0.5'],
       ['3', '30', '-'],
     ])
+  })
+
+  test('a soak has plots of every line, with its faults in the background', () => {
+    const { result } = results.soak ?? {}
+    const plots = result === undefined ? [] : soakPlots(result)
+    expect(plots.map(({ series }) => series.map(({ name }) => name))).toEqual([
+      ['p50', 'p95', 'p99'],
+      ['2xx', '4xx', '5xx', 'no response'],
+      ['heap of isolate 1', 'resident memory of workerd 1'],
+    ])
+    for (const { bands } of plots)
+      expect(bands?.map(({ name }) => name)).toEqual(result?.faults.map(({ name }) => name))
+    const svg = plots[0] === undefined ? '' : plotSvg(plots[0], 'soak').markup
+    for (const { name } of result?.faults ?? []) expect(svg).toContain(name)
   })
 
   test('each series of a plot has its own colour, and a quantile has the same in every plot', () => {
@@ -266,7 +282,7 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
           one.closest('.wide') === null && one.getBoundingClientRect().right > innerWidth + 1).length,
       })`),
       ).toEqual({
-        ...{ overflow: 0, plots: [true, true, true], pictures: [true], unnamed: 0, scripts: 0 },
+        ...{ overflow: 0, plots: Array(6).fill(true), pictures: [], unnamed: 0, scripts: 0 },
         ...{ dangling: 0, doubled: 0, headings: 1, unscoped: 0, outside: 0 },
       })
 

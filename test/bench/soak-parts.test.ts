@@ -425,24 +425,14 @@ describe('results', () => {
     expect(result.minutes.map(({ quietAnswers }) => quietAnswers)).toEqual([150, 300])
   })
 
-  test('JSON that parses to the same value, and a plot with every line and fault', () => {
+  test('the JSON file parses to the same value', () => {
     const folder = mkdtempSync(join(tmpdir(), 'soak-test-'))
     try {
-      const [json = '', svg = ''] = writeResult(join(folder, 'soak.json'), result)
-      expect(JSON.parse(readFileSync(json, 'utf8'))).toEqual(JSON.parse(JSON.stringify(result)))
-      expect(readFileSync(json, 'utf8').split('\n').length).toBeLessThan(250)
-      const picture = readFileSync(svg, 'utf8')
-      expect(picture).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
-      for (const text of [
-        'redis-hang',
-        'origin-5xx',
-        'p99',
-        '5xx',
-        'gateway 1',
-        'workerd 1',
-        '2026-01-02',
-      ])
-        expect(picture).toContain(`>${text}`.replace('>2026', 'Soak of 2026'))
+      const file = join(folder, 'soak.json')
+      writeResult(file, result)
+      const json = readFileSync(file, 'utf8')
+      expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(result)))
+      expect(json.split('\n').length).toBeLessThan(250)
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

@@ -72,7 +72,7 @@ describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
     for (const kind of ['refresh', 'logout', 'call after logout', 'forged', 'beyond the limit'])
       expect(kinds).toContain(kind)
     expect(kinds.some((kind) => kind.startsWith('revoked by'))).toBe(true)
-    expect(readFileSync(file.replace('.json', '.svg'), 'utf8')).toContain('redis-rubbish')
+    expect(result.series.p99Ms.length).toBeGreaterThan(50)
   })
 
   test.skipIf(!hasRedis)('R33: a 503 without a fault breaks an invariant', async () => {
