@@ -46,6 +46,15 @@ export interface ScenarioContext {
   readonly detail?: Detail
 }
 
+/** Creates a figure, optionally with comparable published figures and a target. */
+export const figure = (
+  id: string,
+  title: string,
+  value: number,
+  unit: Unit,
+  more: Pick<Figure, 'beside' | 'aim'> = {},
+): Figure => ({ id, title, value, unit, ...more })
+
 export type { Check, Figure, Plot, Table } from './report/schema.ts'
 export type Unit = Figure['unit']
 

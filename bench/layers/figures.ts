@@ -3,7 +3,7 @@ import type { PacedSample, Summary } from '../measure/rounds.ts'
 import { median, medianOf, ratio, ratioOf, rounded } from '../measure/statistics.ts'
 import type { PublishedId } from '../published.ts'
 import type { Runtime } from '../runtimes.ts'
-import type { Figure, Plot, Table } from '../scenario.ts'
+import { type Figure, figure, type Plot, type Table } from '../scenario.ts'
 import { BASELINE } from './layers.ts'
 
 /** Target for the CPU time of the full pipeline, as a multiple of passthrough. */
@@ -98,28 +98,21 @@ function baselineOf<Layer extends { readonly id: string }>(layers: readonly Laye
 /** Returns the CPU time of each layer and each step. A development proxy has no targets. */
 export function cpuFigures(runtime: Runtime, layers: readonly Summary[]): readonly Figure[] {
   const baseline = baselineOf(layers)
-  const each = layers.map(
-    ({ id, title, cpuMicros }): Figure => ({
-      id: `${id}-cpu`,
-      title: `${title}: CPU of a request`,
-      value: cpuMicros,
-      unit: 'us',
-    }),
+  const each = layers.map(({ id, title, cpuMicros }) =>
+    figure(`${id}-cpu`, `${title}: CPU of a request`, cpuMicros, 'us'),
   )
-  const full = layers.filter(({ id }) => id === 'full')
-  const ratios = full.map(
-    ({ rounds }): Figure => ({
-      id: 'full-cpu-ratio',
-      title: 'full: CPU to that of passthrough',
-      value: ratioOf(rounds, baseline.rounds, 'cpuMicros'),
-      unit: 'ratio',
-      ...(runtime === 'workerd' && { aim: { at: 'most', value: MAX_CPU_RATIO } }),
-    }),
-  )
-  const steps = [...STEPS, COLD_STEP].flatMap((step): Figure[] => {
+  const aim = { at: 'most', value: MAX_CPU_RATIO } as const
+  const ratios = layers
+    .filter(({ id }) => id === 'full')
+    .map(({ rounds }) => {
+      const value = ratioOf(rounds, baseline.rounds, 'cpuMicros')
+      const title = 'full: CPU to that of passthrough'
+      return figure('full-cpu-ratio', title, value, 'ratio', runtime === 'workerd' ? { aim } : {})
+    })
+  const steps = [...STEPS, COLD_STEP].flatMap((step) => {
     const value = addedBy(step, layers, 'cpuMicros')
     if (value === undefined) return []
-    return [{ id: `${step.id}-added-cpu`, title: `${step.title}: adds, CPU`, value, unit: 'us' }]
+    return [figure(`${step.id}-added-cpu`, `${step.title}: adds, CPU`, value, 'us')]
   })
   return [...each, ...ratios, ...steps]
 }
@@ -151,20 +144,15 @@ export function layerTable(layers: readonly Summary[]): Table {
 
 /** Returns the latency that each step adds, and whether the sum is within the budget. */
 export function pacedFigures(layers: readonly PacedLayer[]): readonly Figure[] {
-  const steps = [...STEPS, COLD_STEP].flatMap((step): Figure[] => {
+  const steps = [...STEPS, COLD_STEP].flatMap((step) => {
     const { id, title, beside } = step
     const p50 = addedBy(step, layers, 'p50Ms')
     const mean = addedBy(step, layers, 'meanMs')
     if (p50 === undefined || mean === undefined) return []
+    const published = beside === undefined ? {} : { beside: [beside] }
     return [
-      {
-        id: `${id}-added-p50`,
-        title: `${title}: adds, p50`,
-        value: p50,
-        unit: 'ms',
-        ...(beside !== undefined && { beside: [beside] }),
-      },
-      { id: `${id}-added-mean`, title: `${title}: adds, mean`, value: mean, unit: 'ms' },
+      figure(`${id}-added-p50`, `${title}: adds, p50`, p50, 'ms', published),
+      figure(`${id}-added-mean`, `${title}: adds, mean`, mean, 'ms'),
     ]
   })
   return [...steps, ...fullFigures(layers)]
@@ -174,29 +162,19 @@ function fullFigures(layers: readonly PacedLayer[]): readonly Figure[] {
   const p50 = addedBy(FULL_STEP, layers, 'p50Ms')
   const mean = addedBy(FULL_STEP, layers, 'meanMs')
   if (p50 === undefined || mean === undefined) return []
+  const share = ratio(p50, medianOf(baselineOf(layers).rounds, 'p50Ms')) * PERCENT
+  const title = 'the full pipeline: adds'
   return [
-    {
-      id: 'full-added-p50',
-      title: 'the full pipeline: adds, p50',
-      value: p50,
-      unit: 'ms',
+    figure('full-added-p50', `${title}, p50`, p50, 'ms', {
       beside: ['spacetime-full-stack', 'spacetime-target'],
       aim: { at: 'most', value: TARGET_MS },
-    },
-    {
-      id: 'full-added-mean',
-      title: 'the full pipeline: adds, mean',
-      value: mean,
-      unit: 'ms',
+    }),
+    figure('full-added-mean', `${title}, mean`, mean, 'ms', {
       aim: { at: 'most', value: BUDGET_MS },
-    },
-    {
-      id: 'full-added-share',
-      title: 'the full pipeline: adds, of the p50 of passthrough',
-      value: rounded(ratio(p50, medianOf(baselineOf(layers).rounds, 'p50Ms')) * PERCENT, 1),
-      unit: '%',
+    }),
+    figure('full-added-share', `${title}, of the p50 of passthrough`, rounded(share, 1), '%', {
       beside: ['spacetime-full-stack'],
-    },
+    }),
   ]
 }
 
@@ -213,22 +191,17 @@ export function refusalFigures(
   refused: readonly Refused[],
 ): readonly Figure[] {
   const { rounds: base } = baselineOf(layers)
-  return refused.flatMap(({ id, title, rounds, paced, isLocal }): Figure[] => [
-    {
-      id: `refused-${id}-cpu`,
-      title: `refused, ${title}: CPU to that of passthrough`,
-      value: ratioOf(rounds, base, 'cpuMicros'),
-      unit: 'ratio',
-      ...(isLocal && { aim: { at: 'most', value: MAX_REFUSAL_RATIO } }),
-    },
-    {
-      id: `refused-${id}-p50`,
-      title: `refused, ${title}: p50`,
-      value: paced.p50Ms,
-      unit: 'ms',
-      beside: ['ramparts-blocked'],
-    },
-  ])
+  const aim = { at: 'most', value: MAX_REFUSAL_RATIO } as const
+  return refused.flatMap(({ id, title, rounds, paced, isLocal }) => {
+    const ratio = ratioOf(rounds, base, 'cpuMicros')
+    const target = isLocal ? { aim } : {}
+    return [
+      figure(`refused-${id}-cpu`, `refused, ${title}: CPU to passthrough`, ratio, 'ratio', target),
+      figure(`refused-${id}-p50`, `refused, ${title}: p50`, paced.p50Ms, 'ms', {
+        beside: ['ramparts-blocked'],
+      }),
+    ]
+  })
 }
 
 export function refusalTable(

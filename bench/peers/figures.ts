@@ -1,7 +1,7 @@
 /** Figures, tables and plots of the gateways, and the ratio of ours to each. */
 import type { Summary } from '../measure/rounds.ts'
 import { ratioOf, rounded, sumOf } from '../measure/statistics.ts'
-import type { Figure, Plot, Table } from '../scenario.ts'
+import { type Figure, figure, type Plot, type Table } from '../scenario.ts'
 import { FEATURES, type Feature, type Peer, type ProbeId } from './peer.ts'
 import { PROBES } from './probes.ts'
 
@@ -50,72 +50,58 @@ const AIMS = {
   p99Ms: { at: 'most', value: 0.5 },
 } as const satisfies Partial<Record<Compared, Figure['aim']>>
 
+/** Id and title of each compared value. */
 const RATIOS = {
-  cpuMicros: 'CPU',
-  requestsPerSecond: 'requests a second',
-  p99Ms: 'p99',
-} as const satisfies Partial<Record<Compared, string>>
+  cpuMicros: ['cpu', 'CPU'],
+  requestsPerSecond: ['rps', 'requests a second'],
+  p99Ms: ['p99', 'p99'],
+} as const
 
 /** Returns the p99 of each at one rate, then ours as a ratio to each other. */
 export function pacedFiguresOf(standings: readonly Standing[], ours: string): readonly Figure[] {
   const others = standings.filter(({ id }) => id !== ours)
   return [
-    ...standings.map(
-      ({ id, title, median: { p99Ms } }): Figure => ({
-        id: `${id}-paced-p99`,
-        title: `${title}: p99 at the same rate`,
-        value: p99Ms,
-        unit: 'ms',
-      }),
+    ...standings.map(({ id, title, median: { p99Ms } }) =>
+      figure(`${id}-paced-p99`, `${title}: p99 at the same rate`, p99Ms, 'ms'),
     ),
-    ...others.map(
-      ({ id, title, oursToIt }): Figure => ({
-        id: `paced-p99-to-${id}`,
-        title: `p99 at the same rate, ours to ${title}`,
-        value: oursToIt.p99Ms,
-        unit: 'ratio',
-        ...(id === AIMED_AT && { aim: AIMS.p99Ms }),
-      }),
-    ),
+    ...others.map(({ id, title, oursToIt }) => {
+      const what = `p99 at the same rate, ours to ${title}`
+      return figure(`paced-p99-to-${id}`, what, oursToIt.p99Ms, 'ratio', aimOf(id, 'p99Ms'))
+    }),
   ]
 }
+
+const aimOf = (id: string, key: keyof typeof AIMS) => (id === AIMED_AT ? { aim: AIMS[key] } : {})
 
 /** Returns the figures of each, then ours as a ratio to each other. */
 export function figuresOf(standings: readonly Standing[], ours: string): readonly Figure[] {
   const own = standings.flatMap(({ id, title, median }) => {
-    const figure = (what: string, value: number, of: string, unit: Figure['unit']): Figure => ({
-      id: `${id}-${what}`,
-      title: `${title}: ${of}`,
-      value,
-      unit,
-    })
     const cpu = secondsPerThousand(median.cpuMicros)
     const redisCpu = secondsPerThousand(median.redisCpuMicros)
     return [
-      figure('rps', median.requestsPerSecond, 'requests a second', '1/s'),
-      figure('p50', median.p50Ms, 'p50', 'ms'),
-      figure('p99', median.p99Ms, 'p99', 'ms'),
-      figure('cpu-per-1000', cpu, 'CPU for 1,000 requests', 's'),
-      figure('redis-cpu-per-1000', redisCpu, 'CPU of Redis for 1,000 requests', 's'),
+      figure(`${id}-rps`, `${title}: requests a second`, median.requestsPerSecond, '1/s'),
+      figure(`${id}-p50`, `${title}: p50`, median.p50Ms, 'ms'),
+      figure(`${id}-p99`, `${title}: p99`, median.p99Ms, 'ms'),
+      figure(`${id}-cpu-per-1000`, `${title}: CPU for 1,000 requests`, cpu, 's'),
+      figure(
+        `${id}-redis-cpu-per-1000`,
+        `${title}: CPU of Redis for 1,000 requests`,
+        redisCpu,
+        's',
+      ),
     ]
   })
   const others = standings.filter(({ id }) => id !== ours)
   const keys = Object.keys(RATIOS) as (keyof typeof RATIOS)[]
   const shares = others.flatMap(({ id, title, oursToIt }) =>
-    keys.map(
-      (key): Figure => ({
-        id: `${RATIO_IDS[key]}-to-${id}`,
-        title: `${RATIOS[key]}, ours to ${title}`,
-        value: oursToIt[key],
-        unit: 'ratio',
-        ...(id === AIMED_AT && { aim: AIMS[key] }),
-      }),
-    ),
+    keys.map((key) => {
+      const [name, what] = RATIOS[key]
+      const value = oursToIt[key]
+      return figure(`${name}-to-${id}`, `${what}, ours to ${title}`, value, 'ratio', aimOf(id, key))
+    }),
   )
   return [...own, ...shares]
 }
-
-const RATIO_IDS = { cpuMicros: 'cpu', requestsPerSecond: 'rps', p99Ms: 'p99' } as const
 
 /** Returns the medians of the rounds. */
 export function costTable(standings: readonly Standing[]): Table {

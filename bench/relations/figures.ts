@@ -1,9 +1,16 @@
 /** Figures, tables and the plot of the relation measurements. Pure. */
 import type { PacedSample, Summary } from '../measure/rounds.ts'
 import { medianOf, noiseNotes, noneOf, ratioOf, rounded, sumOf } from '../measure/statistics.ts'
-import type { Check, Figure, Plot, ScenarioResult, Table } from '../scenario.ts'
+import {
+  type Check,
+  type Figure,
+  figure,
+  type Plot,
+  type ScenarioResult,
+  type Table,
+} from '../scenario.ts'
 import type { Filled } from './direct-redis.ts'
-import type { CheckRound, ChecksById, SlowRound } from './measure-checks.ts'
+import type { ChecksById, SlowRound } from './measure-checks.ts'
 import { type Course, WAY_IDS, WAYS, type WayId } from './measure-gateway.ts'
 import type { SlowGraph } from './slow-graphs.ts'
 
@@ -45,33 +52,27 @@ const QUANTILES = ['p50', 'p95', 'p99'] as const
 type Quantile = (typeof QUANTILES)[number]
 type Answer = 'allowed' | 'denied'
 
-export interface Findings {
-  readonly found: Found
-  roundsOf(answer: Answer, size: number): readonly CheckRound[]
-  /** Time of a check in Redis alone, the median of its rounds. */
-  microsOf(answer: Answer, size: number): number
-  cpuOf(answer: Answer, size: number): number
-  /** Latency of a course. Throws a `RangeError` if the course was not measured. */
-  pacedMs(way: Course['way'], size: number, quantile: Quantile): number
-  /** Calls to Redis per 100 responses. */
-  callsOf(way: WayId): number
-}
+type Findings = ReturnType<typeof findingsOf>
 
-export function findingsOf(found: Found): Findings {
+function findingsOf(found: Found) {
   const { checks, ways, courses, paced } = found
   const roundsOf = (answer: Answer, size: number) => checks[`${answer}-${size}`] ?? []
   return {
     found,
     roundsOf,
-    microsOf: (answer, size) => medianOf(roundsOf(answer, size), 'micros', 1),
-    cpuOf: (answer, size) => medianOf(roundsOf(answer, size), 'cpuMicros', 1),
-    pacedMs(way, size, quantile) {
+    /** Returns the time of a check in Redis alone, the median of its rounds. */
+    microsOf: (answer: Answer, size: number) => medianOf(roundsOf(answer, size), 'micros', 1),
+    /** Returns the CPU time of Redis for a check. */
+    cpuOf: (answer: Answer, size: number) => medianOf(roundsOf(answer, size), 'cpuMicros', 1),
+    /** Returns the latency of a course. Throws a `RangeError` if it was not measured. */
+    pacedMs(way: Course['way'], size: number, quantile: Quantile): number {
       const course = courses.findIndex((one) => one.way === way && one.size === size)
       const sample = paced.samples[course]
       if (sample === undefined) throw new RangeError(`${way} with ${size} tuples was not measured`)
       return sample[`${quantile}Ms`]
     },
-    callsOf: (way) => rounded(100 * ways[way].redisCalls, 2),
+    /** Returns the calls to Redis per 100 responses. */
+    callsOf: (way: WayId) => rounded(100 * ways[way].redisCalls, 2),
   }
 }
 
@@ -104,104 +105,81 @@ export function resultOf(found: Found): ScenarioResult {
 function gatewayFigures({ found: { ways, usual, paced }, pacedMs, callsOf }: Findings): Figure[] {
   // The published figures include a cache, so the cached decisions come first.
   const decided = ['cached', 'cold'] as const
+  const quantiles = decided.flatMap((way) =>
+    QUANTILES.map((quantile) => {
+      const value = pacedMs(way, usual, quantile)
+      const title = `${WAYS[way].title}: ${quantile}`
+      return figure(`${way}-${quantile}`, title, value, 'ms', { beside: BESIDE })
+    }),
+  )
+  const added = decided.map((way) => {
+    const ms = pacedMs(way, usual, 'p50') - pacedMs('unrelated', usual, 'p50')
+    return figure(`${way}-adds`, `${WAYS[way].title}: adds, p50`, rounded(ms, 2), 'ms')
+  })
+  const cpu = (['cold', 'cached', 'leased', 'denied'] as const).map((way) => {
+    const ratio = ratioOf(ways[way].rounds, ways.unrelated.rounds, 'cpuMicros')
+    const title = `${WAYS[way].title}: CPU to no relation required`
+    return figure(`${way}-cpu`, title, ratio, 'ratio')
+  })
+  const calls = `${WAYS.leased.title}: Redis calls for 100 requests`
   return [
-    ...decided.flatMap((way) =>
-      QUANTILES.map(
-        (quantile): Figure => ({
-          ...{ id: `${way}-${quantile}`, title: `${WAYS[way].title}: ${quantile}`, unit: 'ms' },
-          ...{ value: pacedMs(way, usual, quantile), beside: BESIDE },
-        }),
-      ),
-    ),
-    ...decided.map(
-      (way): Figure => ({
-        ...{ id: `${way}-adds`, title: `${WAYS[way].title}: adds, p50`, unit: 'ms' },
-        value: rounded(pacedMs(way, usual, 'p50') - pacedMs('unrelated', usual, 'p50'), 2),
-      }),
-    ),
-    ...(['cold', 'cached', 'leased', 'denied'] satisfies WayId[]).map(
-      (way): Figure => ({
-        ...{ id: `${way}-cpu`, title: `${WAYS[way].title}: CPU to no relation demanded` },
-        ...{ unit: 'ratio', value: ratioOf(ways[way].rounds, ways.unrelated.rounds, 'cpuMicros') },
-      }),
-    ),
-    {
-      ...{ id: 'calls', title: 'Redis calls for one request', unit: 'count' },
-      ...{ value: paced.calls, aim: ONE_CALL },
-    },
-    {
-      ...{ id: 'leased-calls', title: `${WAYS.leased.title}: Redis calls for 100 requests` },
-      ...{ unit: 'count', value: callsOf('leased') },
-    },
+    ...quantiles,
+    ...added,
+    ...cpu,
+    figure('calls', 'Redis calls for one request', paced.calls, 'count', { aim: ONE_CALL }),
+    figure('leased-calls', calls, callsOf('leased'), 'count'),
   ]
 }
 
-const checkFigures = ({ found: { usual }, microsOf }: Findings): Figure[] => [
-  {
-    ...{ id: 'check', title: `a check in Redis, ${countText(usual)} tuples`, unit: 'us' },
-    value: microsOf('allowed', usual),
-  },
-  {
-    ...{ id: 'check-denied', title: `a check in Redis that denies, ${countText(usual)} tuples` },
-    ...{ unit: 'us', value: microsOf('denied', usual) },
-  },
-]
+function checkFigures({ found: { usual }, microsOf }: Findings): Figure[] {
+  const tuples = `${countText(usual)} tuples`
+  return [
+    figure('check', `a check in Redis, ${tuples}`, microsOf('allowed', usual), 'us'),
+    figure(
+      'check-denied',
+      `a check in Redis that denies, ${tuples}`,
+      microsOf('denied', usual),
+      'us',
+    ),
+  ]
+}
 
 function growthFigures({ found: { filled }, roundsOf, pacedMs }: Findings): Figure[] {
   const [least, most] = [filled[0] as Filled, filled.at(-1) as Filled]
   const growth = `${countText(least.size)} to ${countText(most.size)} tuples`
+  const aim = FLAT
+  const ratio = (answer: Answer, key: 'micros' | 'cpuMicros') =>
+    ratioOf(roundsOf(answer, most.size), roundsOf(answer, least.size), key)
+  const p50 = pacedMs('cold', most.size, 'p50') / pacedMs('cold', least.size, 'p50')
+  const memory = `memory of a tuple, ${countText(most.size)} of them`
   return [
-    ...(['allowed', 'denied'] as const).map(
-      (answer): Figure => ({
-        ...{ id: `growth-${answer}`, title: `a check in Redis, ${answer}: ${growth}` },
-        ...{ unit: 'ratio', aim: FLAT },
-        value: ratioOf(roundsOf(answer, most.size), roundsOf(answer, least.size), 'micros'),
-      }),
+    ...(['allowed', 'denied'] as const).map((answer) => {
+      const title = `a check in Redis, ${answer}: ${growth}`
+      return figure(`growth-${answer}`, title, ratio(answer, 'micros'), 'ratio', { aim })
+    }),
+    figure(
+      'growth-cpu',
+      `CPU of a check in Redis: ${growth}`,
+      ratio('allowed', 'cpuMicros'),
+      'ratio',
+      { aim },
     ),
-    {
-      ...{
-        id: 'growth-cpu',
-        title: `CPU of a check in Redis: ${growth}`,
-        unit: 'ratio',
-        aim: FLAT,
-      },
-      value: ratioOf(roundsOf('allowed', most.size), roundsOf('allowed', least.size), 'cpuMicros'),
-    },
-    {
-      ...{ id: 'growth-p50', title: `p50 of the gateway: ${growth}`, unit: 'ratio', aim: FLAT },
-      value: rounded(pacedMs('cold', most.size, 'p50') / pacedMs('cold', least.size, 'p50'), 3),
-    },
-    {
-      ...{ id: 'tuple-memory', title: `memory of a tuple, ${countText(most.size)} of them` },
-      ...{ unit: 'bytes', value: most.bytes },
-    },
-    {
-      ...{ id: 'tuples-written', title: 'tuples written, 100 at once', unit: '1/s' },
-      value: most.perSecond,
-    },
+    figure('growth-p50', `p50 of the gateway: ${growth}`, rounded(p50, 3), 'ratio', { aim }),
+    figure('tuple-memory', memory, most.bytes, 'bytes'),
+    figure('tuples-written', 'tuples written, 100 at once', most.perSecond, '1/s'),
   ]
 }
 
 function slowFigures({ slow, slowestMicros }: Found): Figure[] {
+  const ms = (micros: number) => rounded(micros / MICROS_PER_MS, 2)
   const slowest = Math.max(...slow.map(({ round }) => round.slowestMicros))
   const mostExpensive = Math.max(...slow.map(({ round }) => round.cpuMicros))
+  const aim = BLOCKING_MS
+  const expensive = 'the most expensive check of a slow graph: CPU'
   return [
-    {
-      ...{
-        id: 'dearest-cpu',
-        title: 'the most expensive check of a slow graph: CPU',
-        unit: 'ms',
-      },
-      ...{ value: rounded(mostExpensive / MICROS_PER_MS, 2), aim: BLOCKING_MS },
-    },
-    {
-      ...{ id: 'slowest', title: 'the longest check of a slow graph', unit: 'ms' },
-      ...{ value: rounded(slowest / MICROS_PER_MS, 2), aim: BLOCKING_MS },
-    },
-    {
-      ...{ id: 'slowest-usual', title: 'the longest check over five levels', unit: 'ms' },
-      value: rounded(slowestMicros / MICROS_PER_MS, 2),
-    },
+    figure('slowest-cpu', expensive, ms(mostExpensive), 'ms', { aim }),
+    figure('slowest', 'the longest check of a slow graph', ms(slowest), 'ms', { aim }),
+    figure('slowest-usual', 'the longest check over five levels', ms(slowestMicros), 'ms'),
   ]
 }
 
@@ -227,18 +205,21 @@ const checksOf = ({ checks, ways, paced, slow }: Found): Check[] => [
   })),
 ]
 
-export const countText = (count: number): string => count.toLocaleString('en')
+const countText = (count: number): string => count.toLocaleString('en')
 
-export const growthPlot = ({ found: { filled }, microsOf }: Findings): Plot => ({
-  ...{ id: 'growth', title: 'A check over five levels, in Redis alone', kind: 'line' },
-  ...{ x: { title: 'tuples', log: true }, y: { title: 'us' } },
+const growthPlot = ({ found: { filled }, microsOf }: Findings): Plot => ({
+  id: 'growth',
+  title: 'A check over five levels, in Redis alone',
+  kind: 'line',
+  x: { title: 'tuples', log: true },
+  y: { title: 'us' },
   series: (['allowed', 'denied'] as const).map((answer) => ({
     name: answer,
     points: filled.map(({ size }) => [size, microsOf(answer, size)] as const),
   })),
 })
 
-export const growthTable = ({ found: { filled }, microsOf, cpuOf, pacedMs }: Findings): Table => ({
+const growthTable = ({ found: { filled }, microsOf, cpuOf, pacedMs }: Findings): Table => ({
   title: 'From few tuples to many',
   headings: [
     'tuples',
@@ -262,7 +243,7 @@ export const growthTable = ({ found: { filled }, microsOf, cpuOf, pacedMs }: Fin
   ]),
 })
 
-export const wayTable = ({ found: { ways, usual }, pacedMs, callsOf }: Findings): Table => ({
+const wayTable = ({ found: { ways, usual }, pacedMs, callsOf }: Findings): Table => ({
   title: `Reading an order, ${countText(usual)} tuples`,
   headings: ['', 'p50 ms', 'p95 ms', 'p99 ms', 'req/s', 'CPU us', 'ratio', 'calls for 100'],
   rows: WAY_IDS.map((way) => [
@@ -277,7 +258,7 @@ export const wayTable = ({ found: { ways, usual }, pacedMs, callsOf }: Findings)
   ]),
 })
 
-export const slowTable = ({ found: { slow } }: Findings): Table => ({
+const slowTable = ({ found: { slow } }: Findings): Table => ({
   title: 'Slow graphs',
   headings: [
     '',

@@ -103,18 +103,13 @@ export function soakPlots({ series, memory, faults }: Soak): readonly Plot[] {
         ['no response', over(series.none)],
       ]),
     )
-  if (memory !== undefined)
-    plots.push(
-      plot(
-        'memory',
-        'Memory over time',
-        { title: 'MB' },
-        memory.gateways.flatMap(({ heap, resident }, index) => [
-          [`heap of isolate ${index + 1}`, samplesOf(heap)] as const,
-          [`resident memory of workerd ${index + 1}`, samplesOf(resident)] as const,
-        ]),
-      ),
+  for (const kind of ['heap', 'resident'] as const) {
+    const lines = (memory?.gateways ?? []).map(
+      (gateway, index) => [`gateway ${index + 1}`, samplesOf(gateway[kind])] as const,
     )
+    const title = kind === 'heap' ? 'Heap of the isolate' : 'Resident memory of workerd'
+    if (lines.length > 0) plots.push(plot(kind, `${title} over time`, { title: 'MB' }, lines))
+  }
   return plots
 }
 

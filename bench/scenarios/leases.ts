@@ -3,7 +3,7 @@ import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { read } from '../load/questions.ts'
 import { type Contestant, type Expected, measureRounds, type Summary } from '../measure/rounds.ts'
 import { noiseNotes, noneOf, ratioOf, rounded, sumOf } from '../measure/statistics.ts'
-import type { Figure, Scenario } from '../scenario.ts'
+import { type Figure, figure, type Scenario } from '../scenario.ts'
 import { startVariants } from '../stack/gateway.ts'
 
 const CONNECTIONS = 20
@@ -94,29 +94,22 @@ export const leases: Scenario = {
     ) as unknown as Readonly<Record<Name, Summary>>
     const base = found.passthrough.rounds
     const callsOf = (name: Name) => 100 * found[name].redisCalls
-    const cpu = (name: Name, id: string, aim?: Figure['aim']): Figure => ({
-      id: `${id}-cpu`,
-      title: `${TITLES[name]}: CPU to the bare proxy`,
-      unit: 'ratio',
-      value: ratioOf(found[name].rounds, base, 'cpuMicros'),
-      ...(aim !== undefined && { aim }),
-    })
-    const ms = (name: Name, id: string, key: 'p50Ms' | 'p99Ms'): Figure => ({
-      id: `${id}-${key.slice(0, 3)}`,
-      title: `${TITLES[name]}: ${key.slice(0, 3)}`,
-      unit: 'ms',
-      value: found[name][key],
-    })
+    const cpu = (name: Name, id: string, more: Pick<Figure, 'aim'> = {}) => {
+      const value = ratioOf(found[name].rounds, base, 'cpuMicros')
+      return figure(`${id}-cpu`, `${TITLES[name]}: CPU to the bare proxy`, value, 'ratio', more)
+    }
+    const ms = (name: Name, id: string, key: 'p50Ms' | 'p99Ms') => {
+      const quantile = key.slice(0, 3)
+      return figure(`${id}-${quantile}`, `${TITLES[name]}: ${quantile}`, found[name][key], 'ms')
+    }
+    const calls = rounded(callsOf('leased'), 3)
+    const p99Ratio = ratioOf(found.leased.rounds, found.unasked.rounds, 'p99Ms')
     return {
       figures: [
-        {
-          id: 'leased-calls',
-          title: 'leased: Redis calls for 100 requests',
-          unit: 'count',
-          value: rounded(callsOf('leased'), 3),
+        figure('leased-calls', 'leased: Redis calls for 100 requests', calls, 'count', {
           aim: { at: 'most', value: 1 },
-        },
-        cpu('leased', 'leased', { at: 'most', value: 1.5 }),
+        }),
+        cpu('leased', 'leased', { aim: { at: 'most', value: 1.5 } }),
         cpu('gateway', 'strict'),
         cpu('unasked', 'unasked'),
         cpu('platform', 'platform'),
@@ -127,13 +120,9 @@ export const leases: Scenario = {
           ms('leased-far', 'leased-far', key),
           ms('far', 'strict-far', key),
         ]),
-        {
-          id: 'p99-ratio',
-          title: 'leased: p99 to the pipeline without admission',
-          unit: 'ratio',
-          value: ratioOf(found.leased.rounds, found.unasked.rounds, 'p99Ms'),
+        figure('p99-ratio', 'leased: p99 to the pipeline without admission', p99Ratio, 'ratio', {
           aim: { at: 'most', value: 1.1 },
-        },
+        }),
       ],
       checks: [
         {

@@ -7,7 +7,13 @@ import { noneOf, rounded, sumOf } from '../measure/statistics.ts'
 import { withUsage } from '../measure/usage.ts'
 import { totalMicros } from '../processes/proc.ts'
 import type { PublishedId } from '../published.ts'
-import type { Figure, Scenario, ScenarioContext, Table } from '../scenario.ts'
+import {
+  type Figure,
+  figure,
+  type Scenario,
+  type ScenarioContext,
+  type Table,
+} from '../scenario.ts'
 import type { Backends } from '../stack/backends.ts'
 import { mintTokens } from '../stack/credentials.ts'
 import { layersBundle, startGround, startLayers } from '../stack/gateway.ts'
@@ -84,7 +90,7 @@ export const offeredLoad: Scenario = {
           title: 'Offered and reached',
           kind: 'line',
           x: { title: 'offered a second', log: true },
-          y: { title: 'answered right a second', log: true },
+          y: { title: 'correct responses a second', log: true },
           series: [{ name: 'full', points: rates.map(({ rate, reached }) => [rate, reached]) }],
         },
         {
@@ -186,29 +192,15 @@ function figuresOf(figures: RateFigures): readonly Figure[] {
   const { beside } = RATES.find((each) => each.rate === rate) ?? { beside: [] }
   const at = `${rate.toLocaleString('en')}/s offered`
   const isSustained = rate === SUSTAINED.rate
+  const aim = (value: number) => (isSustained ? { aim: { at: 'most', value } as const } : {})
+  const sustained = isSustained ? { beside: ['spacetime-sustained'] as const } : {}
   const id = (what: string) => `at-${rate}-${what}`
   return [
-    { id: id('reached'), title: `${at}: reached`, value: reached, unit: '1/s', beside },
-    { id: id('p50'), title: `${at}: p50`, value: p50Ms, unit: 'ms' },
-    {
-      id: id('p99'),
-      title: `${at}: p99`,
-      value: p99Ms,
-      unit: 'ms',
-      beside,
-      ...(isSustained && { aim: { at: 'most', value: SUSTAINED.p99Ms } }),
-    },
-    {
-      id: id('p999'),
-      title: `${at}: p999`,
-      value: p999Ms,
-      unit: 'ms',
-      ...(isSustained && {
-        aim: { at: 'most', value: SUSTAINED.p999Ms },
-        beside: ['spacetime-sustained'],
-      }),
-    },
-    { id: id('ok'), title: `${at}: answered right`, value: okShare * PERCENT, unit: '%', beside },
+    figure(id('reached'), `${at}: reached`, reached, '1/s', { beside }),
+    figure(id('p50'), `${at}: p50`, p50Ms, 'ms'),
+    figure(id('p99'), `${at}: p99`, p99Ms, 'ms', { beside, ...aim(SUSTAINED.p99Ms) }),
+    figure(id('p999'), `${at}: p999`, p999Ms, 'ms', { ...sustained, ...aim(SUSTAINED.p999Ms) }),
+    figure(id('ok'), `${at}: answered correctly`, okShare * PERCENT, '%', { beside }),
   ]
 }
 

@@ -1,8 +1,7 @@
 /** Figures, tables and the plot of the sessions. */
-
 import { noneOf, rounded, sumOf } from '../measure/statistics.ts'
 import type { PublishedId } from '../published.ts'
-import type { Figure, Plot, ScenarioResult, Table } from '../scenario.ts'
+import { type Figure, figure, type Plot, type ScenarioResult, type Table } from '../scenario.ts'
 import { OFFERED_SHARE, type Run, type StepFigures } from './measure.ts'
 
 /** Comparable published figures, by number of users. */
@@ -52,42 +51,27 @@ export function resultOf(runs: readonly Run[]): ScenarioResult {
 const idOf = ({ users, processes }: Run) => `users-${users}-at-${processes}`
 const placeOf = ({ processes }: Run) => (processes === 1 ? 'one gateway' : `${processes} gateways`)
 
-function peakFigure(run: Run): Figure {
-  return {
-    id: `peak-at-${run.processes}`,
-    title: `At maximum speed, ${placeOf(run)}`,
-    value: run.all.perSecond,
-    unit: '1/s',
-  }
-}
+const peakFigure = (run: Run): Figure =>
+  figure(`peak-at-${run.processes}`, `At maximum speed, ${placeOf(run)}`, run.all.perSecond, '1/s')
 
 function offeredFigures(run: Run): readonly Figure[] {
   const { all, users } = run
   const title = `${users.toLocaleString('en')} users, ${placeOf(run)}`
   const known = BESIDE[users] ?? []
+  // The published workers failed because they share no state.
+  const failing = run.processes > 1 ? [...known, 'catalytic-workers' as const] : known
   const besideOf = (ids: readonly PublishedId[]) => (ids.length > 0 ? { beside: ids } : {})
   const beside = besideOf(known)
   const id = idOf(run)
   return [
-    { id: `${id}-rate`, title: `${title}: requests`, value: all.perSecond, unit: '1/s', ...beside },
-    ...([50, 95, 99] as const).map(
-      (percent): Figure => ({
-        id: `${id}-p${percent}`,
-        title: `${title}: p${percent}`,
-        value: all[`p${percent}Ms`],
-        unit: 'ms',
-        ...beside,
-      }),
+    figure(`${id}-rate`, `${title}: requests`, all.perSecond, '1/s', beside),
+    ...([50, 95, 99] as const).map((percent) =>
+      figure(`${id}-p${percent}`, `${title}: p${percent}`, all[`p${percent}Ms`], 'ms', beside),
     ),
-    {
-      id: `${id}-failed`,
-      title: `${title}: failed`,
-      value: failedPercent(all),
-      unit: '%',
-      // The published workers failed because they share no state.
-      ...besideOf(run.processes > 1 ? [...known, 'catalytic-workers'] : known),
+    figure(`${id}-failed`, `${title}: failed`, failedPercent(all), '%', {
+      ...besideOf(failing),
       aim: { at: 'most', value: 0 },
-    },
+    }),
   ]
 }
 

@@ -13,8 +13,8 @@ import {
 } from './operations.ts'
 
 /** Requests per second that the product must reach. */
-export const REQUIRED_ISSUED = 1_000
-export const REQUIRED_VALIDATED = 5_000
+const REQUIRED_ISSUED = 1_000
+const REQUIRED_VALIDATED = 5_000
 
 /** Callers of the pipeline, each with its own window in Redis. */
 const SUBJECTS = 50

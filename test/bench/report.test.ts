@@ -168,7 +168,8 @@ describe('contents of the report', () => {
     expect(plots.map(({ series }) => series.map(({ name }) => name))).toEqual([
       ['p50', 'p95', 'p99'],
       ['2xx', '4xx', '5xx', 'no response'],
-      ['heap of isolate 1', 'resident memory of workerd 1'],
+      ['gateway 1'],
+      ['gateway 1'],
     ])
     for (const { bands } of plots)
       expect(bands?.map(({ name }) => name)).toEqual(result?.faults.map(({ name }) => name))
@@ -282,7 +283,7 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
           one.closest('.wide') === null && one.getBoundingClientRect().right > innerWidth + 1).length,
       })`),
       ).toEqual({
-        ...{ overflow: 0, plots: Array(6).fill(true), pictures: [], unnamed: 0, scripts: 0 },
+        ...{ overflow: 0, plots: Array(7).fill(true), pictures: [], unnamed: 0, scripts: 0 },
         ...{ dangling: 0, doubled: 0, headings: 1, unscoped: 0, outside: 0 },
       })
 
