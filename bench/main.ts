@@ -21,10 +21,7 @@ export interface Program<Options> {
   run(options: Options, context: RunContext): Promise<number>
 }
 
-/**
- * Runs a command. Exit code 1: it failed or was interrupted. 2: the options are invalid, which is
- * reported in one line.
- */
+/** Runs a command. Exit code 1: it failed or was interrupted. 2: the options are invalid. */
 export async function runProgram<Options>(program: Program<Options>): Promise<void> {
   const { name, command, usage } = program
   const argv = process.argv.slice(2)

@@ -18,15 +18,9 @@ export interface Scenario {
   readonly asserts: readonly string[]
   /** The runtimes. A quick run uses only the first. */
   readonly runtimes: readonly Runtime[]
-  /**
-   * Approximate duration under one runtime, for the progress and `--list`. 0: a quick run includes
-   * the scenario only if it is named.
-   */
+  /** Approximate duration under one runtime. 0: not in a quick run of all scenarios. */
   readonly seconds: Readonly<Record<Effort, number>>
-  /**
-   * Runs the scenario. Throws an `Error` of one line for the first wrong response: the run then has
-   * no result.
-   */
+  /** Runs the scenario. Throws an `Error` of one line for the first wrong response. */
   run(context: ScenarioContext): Promise<ScenarioResult>
 }
 
@@ -35,10 +29,7 @@ export interface ScenarioContext {
   readonly runtime: Runtime
   /** Temporary directory for this scenario only; removed afterwards. */
   readonly directory: string
-  /**
-   * Processes are deferred here when they start. The scenario closes them at its end; the rest is
-   * closed before the next scenario begins.
-   */
+  /** Processes are deferred here, and end before the next scenario begins. */
   readonly shutdown: Shutdown
   /** Receives one line about the next step. */
   readonly onProgress: (what: string) => void

@@ -17,10 +17,7 @@ export interface Job {
   readonly runtime: Runtime
 }
 
-/**
- * Returns the jobs in the order of the registry. Throws an `Error` of one line for an unknown id,
- * and if no job is left.
- */
+/** Returns the jobs in the order of the registry. Throws for an unknown id or no job. */
 export function jobsOf(
   scenarios: readonly Scenario[],
   { only, runtime, effort }: Pick<Options, 'only' | 'runtime' | 'effort'>,
@@ -149,10 +146,7 @@ async function within<Result>(seconds: number, work: Promise<Result>): Promise<R
   }
 }
 
-/**
- * Returns the stated duration of the remaining jobs, corrected by the duration of the completed
- * ones.
- */
+/** Returns the remaining duration, corrected by the duration of the completed jobs. */
 function secondsLeft({ jobs, effort }: SuiteOptions, done: number, tookSeconds: number): number {
   const secondsOf = (some: readonly Job[]) =>
     sumOf(some, ({ scenario }) => scenario.seconds[effort])

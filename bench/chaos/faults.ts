@@ -47,10 +47,7 @@ export interface PlanOptions<Name extends string> {
   random(): number
 }
 
-/**
- * Plans one fault for each window. Each fault occurs once before any occurs again, each time in a new
- * order.
- */
+/** Plans one fault for each window. Each fault occurs once before any occurs again. */
 export function planWindows<Name extends string>(
   options: PlanOptions<Name>,
 ): readonly PlannedFault<Name>[] {

@@ -119,19 +119,13 @@ const BUCKET_MS = 1_000
 export interface FaultsByTime {
   /** Returns the active fault of a process; undefined if there is none. */
   at(process: number, atMs: number): FaultEvent | undefined
-  /**
-   * Returns the fault that may have affected a request: active during the request, or shortly
-   * before.
-   */
+  /** Returns the fault that was active during a request or shortly before it. */
   touching(process: number, fromMs: number, untilMs: number): FaultEvent | undefined
   /** Returns the names of the active faults of all processes; `healthy` if there is none. */
   anywhere(atMs: number): readonly string[]
 }
 
-/**
- * Creates the index from faults ordered by their start. If several are active, the latest planned
- * one counts.
- */
+/** Creates the index from faults ordered by their start. The latest active one counts. */
 export function faultsByTime(faults: readonly FaultEvent[]): FaultsByTime {
   const buckets = new Map<number, FaultEvent[]>()
   const bucketOf = (ms: number) => Math.floor(ms / BUCKET_MS)

@@ -32,10 +32,7 @@ export function layerContestant(
   }
 }
 
-/**
- * Checks before the measurement that each layer refuses exactly what its stages refuse. Throws an
- * `Error` of one line.
- */
+/** Checks that each layer refuses exactly what its stages refuse. Throws for a wrong response. */
 export async function preflight(
   target: Target,
   layers: readonly Layer[],

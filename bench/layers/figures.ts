@@ -50,9 +50,7 @@ export const STEPS: readonly Step[] = [
   step('rest', 'the rest of the gateway', ['audit', 'full']),
 ]
 
-/**
- * An additional step that is not part of the sum: real clients do not send a new token each time.
- */
+/** Not part of the sum: real clients do not send a new token each time. */
 export const COLD_STEP = step('auth-cold', 'authentication, token new', ['hygiene', 'auth-cold'])
 
 /** The whole gateway compared with the bare proxy. */

@@ -45,10 +45,7 @@ export interface ClientOptions {
   readonly repeats?: boolean
 }
 
-/**
- * Creates a client that keeps its connections open and uses the most recently used one, so that no
- * more than necessary are open.
- */
+/** Creates a client that reuses as few connections as possible. */
 export function createClient(options: ClientOptions = {}): Client {
   const { maxSockets = MAX_SOCKETS, timeoutMs: timeout = TIMEOUT_MS, repeats = true } = options
   const agent = new Agent({

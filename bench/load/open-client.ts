@@ -22,10 +22,7 @@ export interface OpenClientOptions {
 export interface OpenClient {
   /** Sends the next request of a target. Returns whether the response is the expected one. */
   send(target: number): Promise<boolean>
-  /**
-   * Closes the connections. Throws if a response was wrong or missing. Returns the 503 responses,
-   * by code.
-   */
+  /** Returns the 503 responses by code. Throws if a response was wrong or missing. */
   close(): Readonly<Record<string, number>>
 }
 

@@ -35,9 +35,7 @@ export interface Offered {
   readonly shed: Readonly<Record<string, number>>
   /** Time from the first due time to the last response. */
   readonly seconds: number
-  /**
-   * Latencies of correct responses, from the time when the request was due, not when it was sent.
-   */
+  /** Latencies of correct responses, from the time when the request was due. */
   readonly latencies: Latencies
   /**
    * Time from when a request was due until it was sent. It is the part of a latency that the load

@@ -10,10 +10,7 @@ export type OfferedByProcess = Omit<Offered, 'latencies' | 'lateness'> & {
 }
 
 export interface LoadProcesses {
-  /**
-   * Like `offer`. Distributes the rate and the concurrent requests over the processes. An expected
-   * answer cannot be a function.
-   */
+  /** Like `offer`, with the load divided over the processes. Expectations cannot be functions. */
   offer(load: OpenLoad): Promise<Offered>
   /** Ends the processes. Read their CPU before: ended processes cannot be read. */
   close(): Promise<void>

@@ -19,10 +19,7 @@ export function isRight({ status, answer }: Question, got: number, body: string)
   return typeof answer === 'string' ? body === answer : body.includes(answer.holds)
 }
 
-/**
- * Reports whether the gateway refused because too many requests wait, or because Redis was too
- * slow.
- */
+/** Reports whether the gateway refused because of its load or because Redis was too slow. */
 export const isShed = (status: number, body: string): boolean =>
   status === 503 && /"code":"(?:overloaded|dependency_unavailable)"/.test(body)
 

@@ -285,10 +285,7 @@ function sampleOf(
   ) as unknown as Sample
 }
 
-/**
- * Maximum share of requests that may have been repeated or late; and a minimum number, for a machine
- * that is too slow for a share.
- */
+/** Maximum share of repeated or late requests, and a minimum number for a slow machine. */
 const STRAY_SHARE = 0.02
 const MIN_STRAYS = 2
 

@@ -9,10 +9,7 @@ const PATTERNS = [
   /^wrong answers: \d+ with status 503 from \S+(?:, \d+ with status 503 from \S+)*$/,
 ]
 
-/**
- * Reports whether a load failed only because of this. A real defect fails in the same way again and
- * again.
- */
+/** Reports whether a load failed only because of this. A defect fails again and again. */
 export function isStarvation(message: string): boolean {
   return PATTERNS.some((complaint) => complaint.test(message))
 }
@@ -25,10 +22,7 @@ const REST_MS = 2_000
 /** Repeats measurements that a busy machine spoiled. */
 export interface Patience {
   readonly repeats: number
-  /**
-   * Runs `measure` until it succeeds. Throws its error after too many repeats, and any other error at
-   * once.
-   */
+  /** Repeats `measure` until it succeeds. Throws after too many repeats, or for other errors. */
   <Result>(measure: () => Promise<Result>): Promise<Result>
 }
 

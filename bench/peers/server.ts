@@ -30,10 +30,7 @@ export interface Server {
   close(): Promise<void>
 }
 
-/**
- * Starts the server. Throws an `Error` of one line if the program is missing, ends, or does not
- * listen in time.
- */
+/** Starts the server. Throws an `Error` of one line if it does not listen in time. */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { program, args, env = {}, port, directory } = options
   const child = spawn(program, args, {

@@ -44,10 +44,7 @@ export interface Entry {
   readonly onProgress: (what: string) => void
 }
 
-/**
- * Starts all gateways. `skipped` names optional gateways that did not start, one line each. Throws
- * if another one does not start.
- */
+/** Starts all gateways. `skipped` names optional ones that did not start, one line each. */
 export async function startAll(entry: Entry): Promise<{
   readonly entrants: readonly Entrant[]
   readonly skipped: readonly string[]

@@ -56,10 +56,7 @@ export async function startChild<Ready>(
   }
 }
 
-/**
- * Runs in the child process: reports that it is ready, then answers questions. The process ends with
- * its parent, after `close`.
- */
+/** Runs in the child process: answers questions, and ends with its parent, after `close`. */
 export function serveParent(
   ready: object,
   answer: (question: never) => unknown,

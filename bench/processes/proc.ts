@@ -13,10 +13,7 @@ export interface CpuTimes {
 
 const MICROS_PER_SECOND = 1_000_000
 const BYTES_PER_KILOBYTE = 1_024
-/**
- * Positions of `utime` and `stime` after the name, which is in brackets and may contain any
- * character.
- */
+/** Positions after the process name, which is in brackets and may contain any character. */
 const USER_FIELD = 11
 const SYSTEM_FIELD = 12
 const LISTEN = '0A'
@@ -104,9 +101,7 @@ export function listensOn(pid: number, port: number): boolean {
   return portsOf(pid).includes(port)
 }
 
-/**
- * Returns the TCP ports of IPv4 addresses that the process listens on. Throws if it does not exist.
- */
+/** Returns the TCP ports of IPv4 addresses that the process listens on. */
 export function portsOf(pid: number): readonly number[] {
   const held = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => link(`/proc/${pid}/fd/${fd}`)))
   return readFileSync('/proc/net/tcp', 'utf8')

@@ -39,10 +39,7 @@ export interface Profile {
   readonly cpuProfile: CpuProfile
 }
 
-/**
- * Profiles the last of the selected layers; default: the full pipeline. Prints a summary. Throws
- * for a wrong response.
- */
+/** Profiles the last of the selected layers, and prints a summary. Throws for a wrong response. */
 export async function profileGateway(context: ProfileContext): Promise<Profile> {
   const { options, directory, shutdown } = context
   context.onProgress('profile: starting')

@@ -9,9 +9,7 @@ export interface Attributed {
   /** A stage of `STAGE_MODULES`, or one of `OTHERS`. */
   readonly stage: string
   readonly evidence: Evidence
-  /**
-   * Frames from the stage's own function, or else from the entry point, to the top of the stack.
-   */
+  /** Frames from the stage's own function, or the entry point, to the top of the stack. */
   readonly path: readonly Frame[]
   readonly micros: number
 }
@@ -28,9 +26,7 @@ export interface StageTime {
   readonly share: number
 }
 
-/**
- * Stages in the order of `src/gateway/create-gateway.ts`, with the file of each stage's function.
- */
+/** Stages in the order of `src/gateway/create-gateway.ts`, with the file of each. */
 export const STAGE_MODULES: Readonly<Record<string, string>> = {
   requestId: 'src/middleware/request-id.ts',
   drainOnRefusal: 'src/middleware/drain-on-refusal.ts',
@@ -53,10 +49,7 @@ export const STAGE_MODULES: Readonly<Record<string, string>> = {
   proxy: 'src/routes/proxy.ts',
 }
 
-/**
- * Categories that are not stages: Hono and its callers, unattributed code, and work of V8 and
- * workerd.
- */
+/** Categories that are not stages. */
 const FRAMEWORK = 'framework'
 const UNATTRIBUTED = 'unattributed'
 const GARBAGE = 'garbage collection'

@@ -37,10 +37,7 @@ export interface BurstOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * Sends the load, half of the time for each limit. The boundaries are those of windows that start
- * with the epoch.
- */
+/** Sends the load, half of the time for each limit. Windows start with the epoch. */
 export async function burst(
   recorder: Recorder,
   wallet: Wallet,
@@ -110,10 +107,7 @@ export function overloadFigures(events: Iterable<HistoryEvent>): readonly Overlo
   })
 }
 
-/**
- * Counts admitted requests per window, without the first window, in which the limit was not reached
- * yet, and the incomplete last one.
- */
+/** Counts admitted requests per window, without the first window and the incomplete last one. */
 function admittedByWindow(requests: readonly RequestEvent[], windowMs: number): readonly number[] {
   const [first, last] = [requests[0]?.invokeMs ?? 0, requests.at(-1)?.invokeMs ?? 0]
   const counts = Array<number>(Math.max(0, Math.floor((last - first) / windowMs))).fill(0)

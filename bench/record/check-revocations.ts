@@ -17,10 +17,7 @@ export interface RevocationCounts {
   late: number
   /** Requests sent after the revocation completed, within the bound, that were admitted. */
   within: number
-  /**
-   * Time between a revocation and the latest admitted request, in milliseconds. Undefined: none was
-   * admitted.
-   */
+  /** Milliseconds from a revocation to the latest admitted request; undefined: none. */
   latestMs: number | undefined
 }
 
@@ -70,9 +67,7 @@ export function checkRevocations(
     for (const counts of [total, byProcess[process]]) if (counts) counts.revoked += 1
   }
 
-  /**
-   * Reports whether a loss of data may lie between a revocation and the decision about a request.
-   */
+  /** Reports whether data may have been lost between a revocation and the decision. */
   const mayBeForgotten = ({ invokeMs }: RevokeEvent, request: RequestEvent) =>
     losses.some(({ fromMs, untilMs }) => invokeMs < untilMs && request.completeMs >= fromMs)
 

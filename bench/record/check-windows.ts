@@ -11,15 +11,9 @@ export interface WindowFinding {
   readonly admitted: number
   /** Maximum number of admissions that were certainly inside one window. This value is judged. */
   readonly certain: number
-  /**
-   * Maximum number of admissions that may have been inside one window. Shows the uncertainty of the
-   * clocks.
-   */
+  /** Maximum number that may have been inside one window, given the uncertainty of clocks. */
   readonly possible: number
-  /**
-   * Maximum number that were certainly inside a window in which Redis lost its data; 0: not more
-   * than the limit.
-   */
+  /** Maximum number around a loss of data; 0: not more than the limit. */
   readonly aroundLoss: number
 }
 
@@ -76,10 +70,7 @@ function admissionsOf(
   return bySubject
 }
 
-/**
- * Returns the admissions before the first loss, between the first and the second, and so on,
- * without those close to a loss.
- */
+/** Returns the admissions between losses, without those close to a loss. */
 function partsOf(
   admissions: readonly Admission[],
   losses: readonly LossEvent[],
@@ -93,10 +84,7 @@ function partsOf(
   })
 }
 
-/**
- * Returns the maximum number that began and ended less than a window apart. `admissions` must be
- * ordered by `fromMs`.
- */
+/** Returns the most that were within a window. `admissions` must be ordered by `fromMs`. */
 function mostCertain(admissions: readonly Admission[], windowMs: number): number {
   let most = 0
   for (const [index, { fromMs }] of admissions.entries()) {

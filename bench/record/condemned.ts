@@ -27,10 +27,7 @@ export interface CondemnedOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * Revokes `perSecond` tokens per second until `signal` is aborted. Resolves when the last token has
- * been observed.
- */
+/** Revokes tokens until `signal` is aborted, and observes each for some time after that. */
 export async function condemn(
   recorder: Recorder,
   wallet: Wallet,

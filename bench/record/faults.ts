@@ -28,10 +28,7 @@ const LINK_FAULTS = {
   rubbish: RUBBISH,
 } as const satisfies Readonly<Record<string, readonly Fault[]>>
 
-/**
- * Faults of processes. A gateway is paused, or killed and restarted. Redis is killed and restarted,
- * with or without its data.
- */
+/** Faults of processes: pauses, kills, and restarts of Redis with or without its data. */
 const PROCESS_FAULTS = ['gateway-paused', 'gateway-killed', 'redis-killed', 'redis-lost'] as const
 
 export type LinkFault = keyof typeof LINK_FAULTS

@@ -63,10 +63,7 @@ export const CALLERS: readonly Caller[] = [
   })),
 ]
 
-/**
- * Sends requests until `signal` is aborted, except to busy processes. Each caller has its own
- * sequence, determined by the seed.
- */
+/** Sends requests until `signal` is aborted, except to busy processes. */
 export async function offerLoad(
   recorder: Pick<Recorder, 'request' | 'isBusy'>,
   wallet: Wallet,

@@ -28,13 +28,9 @@ export interface Recorder {
   mint(subject: string): Promise<Token>
   /** Sends a request. Resolves with its response. */
   request(process: number, route: RouteName, token: Token): Promise<void>
-  /**
-   * Revokes the token or its subject with the operators' API of a process. Returns true for a 201.
-   */
+  /** Revokes the token or its subject at a process. Returns true for a 201. */
   revoke(process: number, token: Token, kind: 'token' | 'subject'): Promise<boolean>
-  /**
-   * Reports whether so many requests to a process are waiting that more would only wait as well.
-   */
+  /** Reports whether so many requests are waiting that more would only wait as well. */
   isBusy(process: number): boolean
   /** Resolves when no request is in progress. */
   settled(): Promise<void>

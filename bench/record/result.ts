@@ -26,10 +26,7 @@ export interface LimitFigures {
   readonly windowMs: number
   readonly subjects: number
   readonly admitted: number
-  /**
-   * Maximum number of admissions that were certainly in one window, and that may have been, of any
-   * subject.
-   */
+  /** Maximum number in one window of any subject: certain, and possible. */
   readonly worstCertain: number
   readonly worstPossible: number
   /** Maximum around a loss of all data, where the limit may be exceeded; 0: it was not exceeded. */

@@ -34,9 +34,7 @@ export interface DirectRedis extends RedisRest {
   close(): void
 }
 
-/**
- * Connects and removes the memory limit, which is for tests. Throws if the server does not respond.
- */
+/** Connects and removes the memory limit, which is for tests. */
 export async function connectDirectly(url: string): Promise<DirectRedis> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null })
   // The error also rejects the waiting commands.
@@ -105,10 +103,7 @@ export interface Filled {
   readonly perSecond: number
 }
 
-/**
- * Writes the tuples with the store's own script. Throws an `Error` of one line if some of them
- * exist.
- */
+/** Writes the tuples with the store's own script. Throws if some of them exist. */
 export async function fillSizes(
   redis: DirectRedis,
   sizes: readonly number[],

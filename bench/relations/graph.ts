@@ -8,10 +8,7 @@ import type { RelationTuple } from '../../src/relations/tuple.ts'
 export const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const
 export type Size = (typeof SIZES)[number]
 
-/**
- * Number of checked subjects. The first one belongs to the organisations 0, 50, 100 and so on, the
- * second one to the next of them.
- */
+/** Number of checked subjects, who belong to the organisations in turn. */
 export const CALLERS = 50
 /** Viewers of an organisation. Only the first one is checked. */
 const VIEWERS = 6
@@ -21,9 +18,7 @@ const TEAMS = 4
 const TEAM_MEMBERS = 2
 const PROJECTS = 8
 const ORDERS = 36
-/**
- * One tuple for each viewer and member, two for each order, and one for each object between them.
- */
+/** One for each viewer and member, two for each order, and one for each object between them. */
 export const TUPLES_OF_ORGANISATION =
   VIEWERS + DEPARTMENTS + TEAMS + TEAMS * TEAM_MEMBERS + PROJECTS + 2 * ORDERS
 

@@ -56,10 +56,7 @@ export async function measureChecks(
 /** Rounds by decision and size: `allowed-1000`. */
 export type ChecksById = Readonly<Record<string, readonly CheckRound[]>>
 
-/**
- * Measures rounds over all sizes, allowed and denied, in turn. Also returns the longest check in
- * microseconds.
- */
+/** Measures all sizes, allowed and denied, in turn. Also returns the longest check. */
 export async function measureAllChecks(
   redis: DirectRedis,
   check: RelationCheck,
@@ -128,10 +125,7 @@ export interface SlowRound {
   readonly mostWork: number
 }
 
-/**
- * Measures a slow graph. Throws an `Error` of one line for a wrong decision; `unknown` is not
- * wrong.
- */
+/** Measures a slow graph. Throws for a wrong decision; `unknown` is not wrong. */
 export async function measureSlow(
   redis: DirectRedis,
   check: RelationCheck,

@@ -19,9 +19,7 @@ const MANY = 10_000
 const FEW = 500
 /** So few callers that units are leased for each of them. */
 const HOT_CALLERS = 5
-/**
- * Maximum number of additional scripts per call, for decisions that expire during the measurement.
- */
+/** Maximum number of additional scripts per call, for decisions that expire. */
 const MORE_SCRIPTS = 0.2
 const MOST_LEASED_CALLS = 0.1
 

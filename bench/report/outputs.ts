@@ -22,10 +22,7 @@ export interface Output {
 
 const RESULTS = join(ROOT, 'bench', 'results')
 
-/**
- * Returns the outputs, the same for the same results. Throws an `Error` of one line for invalid
- * results.
- */
+/** Returns the outputs. Throws an `Error` of one line for invalid results. */
 export function outputsOf({ from, out }: Pick<ReportOptions, 'from' | 'out'>): readonly Output[] {
   const results = readResults(from === undefined ? RESULTS : resolve(from))
   const sections = sectionsOf(results)
@@ -65,10 +62,7 @@ function sectionsOf(results: Results): readonly Section[] {
 const placeOf = (out: string | undefined, usual: string, name: string) =>
   out === undefined ? usual : join(resolve(out), name)
 
-/**
- * Returns a function that returns URLs of files, relative to `file`. Relative paths start at the
- * repository.
- */
+/** Returns a function that returns URLs relative to `file`. */
 const linksFrom = (file: string) => (path: string) => relative(dirname(file), resolve(ROOT, path))
 
 /** Begins the text that is generated from results. The text around it stays unchanged. */

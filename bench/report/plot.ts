@@ -36,9 +36,7 @@ const INK = '#1d2433'
 const FAINT = '#dfe3ea'
 type Points = Plot['series'][number]['points']
 
-/**
- * Returns the plot as an image with an alternative text. `anchor` makes its ids unique in the page.
- */
+/** Returns the plot as an image. `anchor` makes its ids unique in the page. */
 export function plotSvg(plot: Plot, anchor: string): Html {
   const height = heightOf(plot)
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
@@ -55,9 +53,7 @@ export function plotSvg(plot: Plot, anchor: string): Html {
   }
 }
 
-/**
- * Returns the legend. It is outside of the image, because only a browser knows the width of a text.
- */
+/** Returns the legend, outside of the image: only a browser knows the width of a text. */
 export function legendOf({ series }: Plot): Html {
   const colours = coloursOf(series)
   return html`<ul class="legend" aria-hidden="true">${series.map(

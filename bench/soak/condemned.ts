@@ -5,9 +5,7 @@ import type { Operator, RevocationKind } from './operator.ts'
 import type { Sender } from './sender.ts'
 import { badShot, goodShot, type Shot } from './sender.ts'
 
-/**
- * The number of revoked callers that stay in use, far longer than any cache entry of an isolate.
- */
+/** Number of revoked callers that stay in use, far longer than any cache entry. */
 const MAX_KEPT = 200
 /** Separate from the addresses of other callers. */
 const FIRST_ADDRESS = 0x8000_0000
@@ -16,10 +14,7 @@ type End = RevocationKind | 'ban'
 const ENDS: readonly End[] = ['token', 'session', 'subject', 'tenant', 'ban']
 
 export interface Condemned {
-  /**
-   * Creates a caller, checks that it is admitted, and revokes it. Drops the caller if the
-   * revocation is uncertain.
-   */
+  /** Creates a caller, checks that it is admitted, and revokes it. */
   condemn(): Promise<void>
   /** Returns a request of a revoked caller, or undefined if there is none. */
   shot(): Shot | undefined

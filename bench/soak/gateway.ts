@@ -14,23 +14,15 @@ const BYTES_PER_MEGABYTE = 1_048_576
 export interface Gateway {
   readonly port: number
   readonly url: string
-  /**
-   * Starts the gateway; resolves when it is ready. Throws an `Error` with its output if it ends.
-   */
+  /** Starts the gateway. Throws an `Error` with its output if it ends. */
   start(): Promise<void>
   /** Kills all its processes at once: nothing is completed, flushed or closed. */
   kill(): Promise<void>
   /** Stops the gateway and waits for its end. */
   stop(): Promise<void>
-  /**
-   * Returns the resident memory of the workerd that runs the Workers, in MB; undefined if it is
-   * down.
-   */
+  /** Returns the resident memory of its workerd in MB; undefined if it is down. */
   memoryMb(): number | undefined
-  /**
-   * Returns the heap of the gateway's own isolate after a garbage collection, in MB; undefined if
-   * it is not available.
-   */
+  /** Returns the heap of its isolate in MB after a garbage collection, if available. */
   heapMb(): Promise<number | undefined>
   lives(): number
   /** Returns how often its workerd was replaced unexpectedly. */
@@ -136,9 +128,7 @@ function killOutright(pid: number): void {
 }
 
 interface IsolateHeap {
-  /**
-   * Finds the inspector. Connects to every port of the process, so call it before the load starts.
-   */
+  /** Finds the inspector. It connects to every port, so call it before the load starts. */
   find(): Promise<void>
   /**
    * Returns the JavaScript heap after a garbage collection in MB, or undefined if it is not

@@ -30,9 +30,7 @@ export function goodShot(
   }
 }
 
-/**
- * Creates a request that must be refused with one of these statuses, and must not reach the origin.
- */
+/** Creates a request that must be refused and must not reach the origin. */
 export function badShot(
   kind: string,
   right: readonly number[],

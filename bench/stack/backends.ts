@@ -18,10 +18,7 @@ export interface OriginCounts {
 }
 
 export interface RedisCounts {
-  /**
-   * HTTP calls to the REST server, without those after responses: metrics, and audit events that
-   * were not queued.
-   */
+  /** HTTP calls to the REST server, without those after responses. */
   readonly calls: number
 }
 

@@ -49,10 +49,7 @@ export interface Credentials {
   mintApiKeys(count: number): Promise<Holder[]>
 }
 
-/**
- * Creates a key for each algorithm; the first one is the default. Opaque tokens and API keys are
- * stored in the Redis of the backends.
- */
+/** Creates a key for each algorithm; the first one is the default. */
 export async function createCredentials(
   { redis }: Pick<Backends, 'redis'>,
   algorithms: readonly string[] = ['ES256'],

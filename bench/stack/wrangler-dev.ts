@@ -68,10 +68,7 @@ function configFor(bundle: Bundle, directory: string): string {
   return file
 }
 
-/**
- * Returns the process of the gateway. wrangler runs two workerd processes: the listening one
- * forwards to the one with the gateway.
- */
+/** Returns the process of the gateway. The other workerd process only forwards to it. */
 function gatewayProcess(publicPort: number): number {
   const [pid, ...others] = descendants(process.pid, 'workerd').filter(
     (candidate) => !listensOn(candidate, publicPort),

@@ -12,10 +12,7 @@ export interface ComparedRevision {
   readonly policy: Policy
 }
 
-/**
- * Serves the whole gateway of `revision` with raised limits. `<BURN_PATH><rounds>` slows down each
- * following request.
- */
+/** Serves the gateway of `revision`. `<BURN_PATH><rounds>` slows down later requests. */
 export function comparedWorker(revision: ComparedRevision): ExportedHandler<GatewayEnv> {
   const { composeServices, createGateway, policy: shipped } = revision
   const policy = roomy(shipped, '')

@@ -11,10 +11,7 @@ export type Handler<Env> = (
 
 export const pathStart = (url: string): number => url.indexOf('/', SCHEME_LENGTH)
 
-/**
- * Creates the Worker. `create` returns the handler of a segment, which the isolate creates at its
- * first request; undefined: 404.
- */
+/** Creates the Worker. `create` returns the handler of a segment; undefined: 404. */
 export function bySegment<Env>(
   create: (segment: string, env: Env) => Handler<Env> | undefined,
 ): ExportedHandler<Env> {
