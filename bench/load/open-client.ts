@@ -19,14 +19,7 @@ export interface OpenClientOptions {
   readonly mayShed?: boolean
 }
 
-export interface OpenClient {
-  /** Sends the next request of a target. Returns whether the response is the expected one. */
-  send(target: number): Promise<boolean>
-  /** Returns the 503 responses by code. Throws if a response was wrong or missing. */
-  close(): Readonly<Record<string, number>>
-}
-
-export function createOpenClient(options: OpenClientOptions): OpenClient {
+export function createOpenClient(options: OpenClientOptions) {
   const { targets, maxOutstanding, mayShed = false } = options
   const client = createClient({ maxSockets: maxOutstanding, timeoutMs: TIMEOUT_MS })
   const requests = targets.map(requestsOf)
@@ -45,13 +38,15 @@ export function createOpenClient(options: OpenClientOptions): OpenClient {
   }
 
   return {
-    async send(target) {
+    /** Sends the next request of a target. Returns whether the response is the expected one. */
+    async send(target: number): Promise<boolean> {
       const next = (requests[target] as () => Prepared)()
       const { method, headers, body } = next.question
       const answer = await client.send({ url: next.fullUrl, method, headers, body })
       return isExpected(next, answer)
     },
-    close() {
+    /** Returns the 503 responses by code. Throws if a response was wrong or missing. */
+    close(): Readonly<Record<string, number>> {
       client.close()
       const seen = [...wrong].slice(0, MAX_SHOWN).map(([what, times]) => `${times} ${what}`)
       if (seen.length > 0) throw new Error(`wrong answers: ${seen.join(', ')}`)

@@ -9,20 +9,14 @@ export type OfferedByProcess = Omit<Offered, 'latencies' | 'lateness'> & {
   readonly lateness: readonly number[]
 }
 
-export interface LoadProcesses {
-  /** Like `offer`, with the load divided over the processes. Expectations cannot be functions. */
-  offer(load: OpenLoad): Promise<Offered>
-  /** Ends the processes. Read their CPU before: ended processes cannot be read. */
-  close(): Promise<void>
-}
-
 /** Starts `count` processes. The caller must defer `close`. */
-export async function startLoadProcesses(count: number): Promise<LoadProcesses> {
+export async function startLoadProcesses(count: number) {
   const children: Child<object>[] = []
   for (let index = 0; index < count; index++)
     children.push(await startChild(join(import.meta.dirname, 'process.ts')))
   return {
-    async offer(load) {
+    /** Like `offer`, with the load divided over the processes. Answers cannot be functions. */
+    async offer(load: OpenLoad): Promise<Offered> {
       // Waits for all, even if one failed: no process may be busy when the next load begins.
       const asked = await Promise.allSettled(
         children.map((child, index) =>
@@ -42,7 +36,8 @@ export async function startLoadProcesses(count: number): Promise<LoadProcesses> 
         }),
       )
     },
-    async close() {
+    /** Ends the processes. Read their CPU before: ended processes cannot be read. */
+    async close(): Promise<void> {
       await Promise.all(children.map((child) => child.close()))
     },
   }

@@ -45,56 +45,38 @@ export interface Contestant {
   check?(sample: Sample): Promise<unknown> | undefined
 }
 
-export interface Sample {
+/** The values of a sample, with the decimal places to which they are rounded. */
+const DIGITS = {
   /** Number of correct responses. */
-  readonly requests: number
-  /** Number of 503 responses, if allowed. */
-  readonly shed: number
-  /** Requests that could not be sent in time; only at a fixed rate. */
-  readonly givenUp: number
-  readonly requestsPerSecond: number
-  readonly meanMs: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
-  /** CPU time of the contestant per request: both, user and system. */
-  readonly cpuMicros: number
-  readonly cpuUserMicros: number
-  readonly cpuSystemMicros: number
-  /** CPU time of Redis and its REST server per request. */
-  readonly redisCpuMicros: number
-  /** HTTP calls to Redis per request. */
-  readonly redisCalls: number
-  /** Audit events per request, as far as their batches were sent. */
-  readonly auditEvents: number
-  readonly gatewayCores: number
-  readonly redisCores: number
-  /** Cores that the load used. Close to 1: it could not send more. */
-  readonly loadCores: number
-  /** Cores used by other processes during the measurement. */
-  readonly otherCores: number
-}
-
-const DIGITS: Readonly<Record<keyof Sample, number>> = {
   requests: 0,
+  /** Number of 503 responses, if allowed. */
   shed: 0,
+  /** Requests that could not be sent in time; only at a fixed rate. */
   givenUp: 0,
   requestsPerSecond: 0,
   meanMs: 3,
   p50Ms: 2,
   p95Ms: 2,
   p99Ms: 2,
+  /** CPU time of the contestant per request: both, user and system. */
   cpuMicros: 1,
   cpuUserMicros: 1,
   cpuSystemMicros: 1,
+  /** CPU time of Redis and its REST server per request. */
   redisCpuMicros: 1,
+  /** HTTP calls to Redis per request. */
   redisCalls: 4,
+  /** Audit events per request, as far as their batches were sent. */
   auditEvents: 4,
   gatewayCores: 2,
   redisCores: 2,
+  /** Cores that the load used. Close to 1: it could not send more. */
   loadCores: 2,
+  /** Cores used by other processes during the measurement. */
   otherCores: 2,
 }
+/** One measurement of one contestant. */
+export type Sample = Readonly<Record<keyof typeof DIGITS, number>>
 const KEYS = Object.keys(DIGITS) as (keyof Sample)[]
 const MICROS_PER_SECOND = 1_000_000
 

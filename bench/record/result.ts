@@ -12,7 +12,7 @@ import type { RevocationCounts } from './check-revocations.ts'
 import type { WindowFinding } from './check-windows.ts'
 import type { FaultName } from './faults.ts'
 import type { RecordOptions } from './options.ts'
-import { TERMS, type Terms } from './terms.ts'
+import { TERMS } from './terms.ts'
 
 const RESULTS = join(import.meta.dirname, '..', 'results')
 const MAX_EXAMPLES = 10
@@ -21,36 +21,7 @@ const EVENTS_AT_ONCE = 10_000
 
 type About = ReturnType<typeof surroundings>
 
-export interface LimitFigures {
-  readonly limit: number
-  readonly windowMs: number
-  readonly subjects: number
-  readonly admitted: number
-  /** Maximum number in one window of any subject: certain, and possible. */
-  readonly worstCertain: number
-  readonly worstPossible: number
-  /** Maximum around a loss of all data, where the limit may be exceeded; 0: it was not exceeded. */
-  readonly worstAroundLoss: number
-}
-
-export interface RecordResult extends About {
-  readonly benchmark: 'record'
-  readonly loadAverageAfter: readonly number[]
-  readonly options: Omit<RecordOptions, 'results' | 'history'>
-  readonly faultSeconds: number
-  readonly terms: Terms
-  readonly requests: number
-  readonly admitted: number
-  readonly holds: boolean
-  readonly violations: readonly string[]
-  readonly unexplained: number
-  readonly unexplainedExamples: readonly string[]
-  readonly limits: Readonly<Record<string, LimitFigures>>
-  readonly windows: readonly WindowFinding[]
-  readonly overload: readonly OverloadFigures[]
-  readonly revocations: Omit<Verdict['revocations'], 'violations'>
-  readonly availability: Verdict['answers']['byFault']
-}
+export type RecordResult = ReturnType<typeof resultOf>
 
 export interface ResultParts {
   readonly about: About
@@ -65,13 +36,13 @@ export interface ResultParts {
   readonly overload: readonly OverloadFigures[]
 }
 
-export function resultOf(parts: ResultParts): RecordResult {
+export function resultOf(parts: ResultParts) {
   const { about, command, options, faults, verdict, violations, overload, faultSeconds } = parts
   const { seconds, windowSeconds, burstSeconds, revocations: perSecond, seed } = options
   const { violations: _, ...revocations } = verdict.revocations
   const { unexplained, byFault } = verdict.answers
   return {
-    benchmark: 'record',
+    benchmark: 'record' as const,
     ...about,
     loadAverageAfter: parts.loadAverageAfter,
     command,
@@ -89,7 +60,8 @@ export function resultOf(parts: ResultParts): RecordResult {
   }
 }
 
-function limitFigures(findings: readonly WindowFinding[]): Record<string, LimitFigures> {
+/** Returns the worst window of any subject, for each limit. */
+function limitFigures(findings: readonly WindowFinding[]) {
   return Object.fromEntries(
     Object.entries(TERMS.limits).map(([name, { limit, windowMs }]) => {
       const own = findings.filter((finding) => finding.limit === name)

@@ -7,9 +7,9 @@ import { HOST } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
 import { type Dependencies, startDependencies, startOrigin } from '../chaos/dependencies.ts'
 import type { HistoryEvent } from '../chaos/history.ts'
-import { type Bundle, bundleOnce } from '../stack/bundle.ts'
+import { bundleOnce } from '../stack/bundle.ts'
 import { PUBLIC_URL } from '../stack/credentials.ts'
-import { startWorkerd, type Workerd } from '../stack/workerd.ts'
+import { startWorkerd, type Workerd, type WorkerdOptions } from '../stack/workerd.ts'
 import { PROCESSES } from './terms.ts'
 
 const CONFIG = 'bench/record/worker.toml'
@@ -63,29 +63,14 @@ export async function startSystem(
   return { dependencies, gateways, events, sign, now }
 }
 
-export interface RecordedGateway {
-  url(): string
-  /** Kills the process at once. */
-  kill(): Promise<void>
-  start(): Promise<void>
-  /** Pauses the process until `resume`. */
-  pause(): void
-  resume(): void
-  close(): Promise<void>
-}
-
-interface RecordedGatewayOptions {
-  readonly bundle: Bundle
-  readonly directory: string
-  readonly variables: Readonly<Record<string, string>>
-}
+export type RecordedGateway = Awaited<ReturnType<typeof startGateway>>
 
 /** Starts a gateway. Throws an `Error` of one line if it does not start. */
 async function startGateway({
   bundle,
   directory,
   variables,
-}: RecordedGatewayOptions): Promise<RecordedGateway> {
+}: Pick<WorkerdOptions, 'bundle' | 'directory' | 'variables'>) {
   let workerd: Workerd
   async function start(): Promise<void> {
     workerd = await startWorkerd({
@@ -96,6 +81,7 @@ async function startGateway({
   await start()
   const signal = (name: NodeJS.Signals) => process.kill(workerd.pid, name)
   return {
+    /** Returns the URL, which changes with each start. */
     url: () => workerd.originOf(SERVICE),
     start,
     async kill() {

@@ -11,14 +11,6 @@ const BATCH = 500
 /** Threshold of the slow log. Every check of a slow graph is above it. */
 const KEPT_MICROS = 200
 
-export interface CheckRound {
-  readonly checks: number
-  /** Microseconds of one check in its script, including all its commands. */
-  readonly micros: number
-  readonly cpuMicros: number
-  readonly commands: number
-}
-
 const queryOf = (size: number, { caller, order }: Pair): RelationQuery => ({
   ...{ tenant: tenantOf(size), object: `order:${order}`, relation: RELATION },
   ...{ subject: `user:${callerName(caller)}`, contextualTuples: [] },
@@ -34,7 +26,7 @@ export async function measureChecks(
     readonly count: number
     readonly from: number
   },
-): Promise<CheckRound> {
+) {
   const { size, answer, count, from } = of
   const queries = pairsOf(size, answer, count, from).map((pair) => queryOf(size, pair))
   const before = await redis.usage()
@@ -46,6 +38,7 @@ export async function measureChecks(
   if (checks !== count) throw new Error(`${count} checks, but ${checks} scripts`)
   return {
     checks,
+    /** Microseconds of one check in its script, including all its commands. */
     micros: rounded((after.micros - before.micros) / checks, 2),
     cpuMicros: rounded((after.cpuMicros - before.cpuMicros) / checks, 2),
     // One of the commands belongs to the first reading.
@@ -54,7 +47,9 @@ export async function measureChecks(
 }
 
 /** Rounds by decision and size: `allowed-1000`. */
-export type ChecksById = Readonly<Record<string, readonly CheckRound[]>>
+export type ChecksById = Readonly<
+  Record<string, readonly Awaited<ReturnType<typeof measureChecks>>[]>
+>
 
 /** Measures all sizes, allowed and denied, in turn. Also returns the longest check. */
 export async function measureAllChecks(
@@ -110,20 +105,7 @@ async function decide(
   return decisions
 }
 
-export interface SlowRound {
-  readonly checks: number
-  readonly answered: number
-  /** The reasons of `unknown` decisions. */
-  readonly unknown: readonly string[]
-  /** Script time of the most expensive check, the mean of its repetitions. */
-  readonly micros: number
-  /** The same as CPU time of Redis. */
-  readonly cpuMicros: number
-  /** The longest check in Redis' slow log. */
-  readonly slowestMicros: number
-  /** Calls inside Redis plus read members, of the check that needed most. */
-  readonly mostWork: number
-}
+export type SlowRound = Awaited<ReturnType<typeof measureSlow>>
 
 /** Measures a slow graph. Throws for a wrong decision; `unknown` is not wrong. */
 export async function measureSlow(
@@ -131,7 +113,7 @@ export async function measureSlow(
   check: RelationCheck,
   { id, questions }: SlowGraph,
   times: number,
-): Promise<SlowRound> {
+) {
   const asked = questions.map(({ subject, isViewer }) => ({
     truth: isViewer ? 'allowed' : 'denied',
     query: {

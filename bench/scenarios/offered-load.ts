@@ -111,30 +111,7 @@ export const offeredLoad: Scenario = {
   },
 }
 
-interface RateFigures {
-  readonly rate: number
-  readonly sent: number
-  readonly givenUp: number
-  readonly shed: Readonly<Record<string, number>>
-  readonly sentRate: number
-  /** Correct responses per second, until the last response. */
-  readonly reached: number
-  /** Correct responses, as a share of all requests that were due. */
-  readonly okShare: number
-  /** Correct responses, as a share of all requests that were sent. */
-  readonly okOfSent: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
-  readonly p999Ms: number
-  /** Median of the time between the due time and the sending of a request. */
-  readonly lateP50Ms: number
-  readonly gatewayCores: number
-  readonly redisCores: number
-  readonly loadCores: number
-  /** Cores used by other processes during the measurement. */
-  readonly otherCores: number
-}
+type RateFigures = Awaited<ReturnType<typeof measureRate>>
 
 /** Measures one rate. Throws for a response that is neither correct nor a 503 of the gateway. */
 async function measureRate(
@@ -145,7 +122,7 @@ async function measureRate(
     seconds,
     shutdown,
   }: { rate: number; seconds: number; shutdown: ScenarioContext['shutdown'] },
-): Promise<RateFigures> {
+) {
   const processes = await startLoadProcesses(PROCESSES)
   shutdown.defer(processes.close)
   const { result: offered, usage } = await withUsage([pid], backends, () =>
@@ -172,7 +149,9 @@ async function measureRate(
     givenUp,
     shed,
     sentRate: rounded(sent / offered.seconds, 0),
+    /** Correct responses per second, until the last response. */
     reached: rounded(right / offered.seconds, 0),
+    /** Correct responses, as a share of all requests that were due. */
     okShare: rounded(right / offered.offered, 4),
     okOfSent: rounded(right / sent, 4),
     p50Ms: latencies.percentile(0.5),

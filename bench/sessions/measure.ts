@@ -154,14 +154,9 @@ export function ratesOf({ steps }: Pick<Run, 'steps'>): Readonly<Record<Step, nu
 /** One sender reaches its limit before four gateways do. */
 const PROCESSES = 2
 
-export interface Senders {
-  /** Distributes users and connections over the processes. */
-  prepare(setup: Omit<Setup, 'first' | 'users'>, users: number): Promise<void>
-  /** Performs a step of all users, at `perSecond` in total. */
-  take(step: Step, perSecond: number | undefined): Promise<StepOutcome>
-}
+export type Senders = Awaited<ReturnType<typeof startSenders>>
 
-export async function startSenders(shutdown: Pick<Shutdown, 'defer'>): Promise<Senders> {
+export async function startSenders(shutdown: Pick<Shutdown, 'defer'>) {
   const children: Child<object>[] = []
   for (let index = 0; index < PROCESSES; index++) {
     const child = await startChild<object>(join(import.meta.dirname, 'sender.ts'))
@@ -171,7 +166,8 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>): Promise<S
   const askAll = <Answer>(question: (index: number) => Question) =>
     Promise.all(children.map((child, index) => child.ask<Answer>(question(index))))
   return {
-    async prepare(setup, users) {
+    /** Distributes users and connections over the processes. */
+    async prepare(setup: Omit<Setup, 'first' | 'users'>, users: number): Promise<void> {
       const share = Math.ceil(users / PROCESSES)
       const connections = Math.ceil(setup.connections / PROCESSES)
       const width = Math.ceil(setup.width / PROCESSES)
@@ -183,7 +179,8 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>): Promise<S
         },
       }))
     },
-    async take(step, perSecond) {
+    /** Performs a step of all users, at `perSecond` in total. */
+    async take(step: Step, perSecond: number | undefined): Promise<StepOutcome> {
       const share = perSecond === undefined ? undefined : perSecond / PROCESSES
       return together(await askAll(() => ({ kind: 'step', step, perSecond: share })))
     },

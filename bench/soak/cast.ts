@@ -8,10 +8,10 @@ import {
   tokenCaller,
 } from '../chaos/callers.ts'
 import type { Issuer } from '../chaos/issuers.ts'
-import { type Condemned, createCondemned } from './condemned.ts'
-import { createLoad, type Load } from './load.ts'
+import { createCondemned } from './condemned.ts'
+import { createLoad } from './load.ts'
 import { createMix, INLINE_SHARE, SHARES } from './mix.ts'
-import { createOperator, type Operator } from './operator.ts'
+import { createOperator } from './operator.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
 import type { Sender } from './sender.ts'
 import { createSessions } from './sessions.ts'
@@ -21,26 +21,18 @@ const ROLES = ['writer']
 /** Attempts. A busy machine may miss a deadline. */
 const ATTEMPTS = 5
 
-export interface CastOptions {
-  readonly system: System
-  readonly sender: Sender
-  readonly options: SoakOptions
-  random(): number
-}
-
-export interface Cast {
-  readonly load: Load
-  readonly condemned: Condemned
-  readonly operator: Operator
-}
-
 /** Creates the callers. Throws an `Error` if the gateways do not issue their credentials. */
 export async function prepareCallers({
   system,
   sender,
   options,
   random,
-}: CastOptions): Promise<Cast> {
+}: {
+  readonly system: System
+  readonly sender: Sender
+  readonly options: SoakOptions
+  random(): number
+}) {
   const { issuers } = system
   const operator = createOperator(sender, system.operator)
   if (!(await operator.login())) throw new Error('the operator gets no token')

@@ -13,13 +13,7 @@ const FIRST_ADDRESS = 0x8000_0000
 type End = RevocationKind | 'ban'
 const ENDS: readonly End[] = ['token', 'session', 'subject', 'tenant', 'ban']
 
-export interface Condemned {
-  /** Creates a caller, checks that it is admitted, and revokes it. */
-  condemn(): Promise<void>
-  /** Returns a request of a revoked caller, or undefined if there is none. */
-  shot(): Shot | undefined
-  size(): number
-}
+export type Condemned = ReturnType<typeof createCondemned>
 
 export interface CondemnedOptions {
   readonly sender: Sender
@@ -28,13 +22,14 @@ export interface CondemnedOptions {
   random(): number
 }
 
-export function createCondemned({ sender, operator, issuer, random }: CondemnedOptions): Condemned {
+export function createCondemned({ sender, operator, issuer, random }: CondemnedOptions) {
   const ended: { readonly credential: string; readonly end: End }[] = []
   let count = 0
   let tries = 0
 
   return {
-    async condemn() {
+    /** Creates a caller, checks that it is admitted, and revokes it. */
+    async condemn(): Promise<void> {
       const name = `condemned-${count}`
       const end = ENDS[count % ENDS.length] as End
       const address = addressOf(FIRST_ADDRESS + count++)
@@ -67,7 +62,8 @@ export function createCondemned({ sender, operator, issuer, random }: CondemnedO
       ended.push({ credential, end })
       if (ended.length > MAX_KEPT) ended.shift()
     },
-    shot() {
+    /** Returns a request of a revoked caller, or undefined if there is none. */
+    shot(): Shot | undefined {
       const one = ended[Math.floor(random() * ended.length)]
       if (one === undefined) return undefined
       const asker = {

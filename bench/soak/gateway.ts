@@ -127,25 +127,12 @@ function killOutright(pid: number): void {
   }
 }
 
-interface IsolateHeap {
-  /** Finds the inspector. It connects to every port, so call it before the load starts. */
-  find(): Promise<void>
-  /**
-   * Returns the JavaScript heap after a garbage collection in MB, or undefined if it is not
-   * available. The isolate must be busy: it collects garbage when it runs next. Returns undefined
-   * during another call.
-   */
-  megabytes(): Promise<number | undefined>
-  /** Forgets the inspector, because the process has ended. */
-  forget(): void
-}
-
 /**
  * Creates the measurement. `workerd` returns the process with the Workers. It only requests a
  * garbage collection and the heap size of this one isolate: other inspector calls disturbed the
  * load.
  */
-function createIsolateHeap(workerd: () => number | undefined): IsolateHeap {
+function createIsolateHeap(workerd: () => number | undefined) {
   let authority: string | undefined
   let heap: Heap | undefined
   let isAsking = false
@@ -156,11 +143,13 @@ function createIsolateHeap(workerd: () => number | undefined): IsolateHeap {
   }
 
   return {
-    async find() {
+    /** Finds the inspector. It connects to every port, so call it before the load starts. */
+    async find(): Promise<void> {
       const pid = workerd()
       authority = pid === undefined ? undefined : await inspectorOf(pid)
     },
-    async megabytes() {
+    /** The isolate must be busy: it collects garbage when it runs next. */
+    async megabytes(): Promise<number | undefined> {
       if (isAsking || authority === undefined) return undefined
       isAsking = true
       try {
@@ -174,7 +163,7 @@ function createIsolateHeap(workerd: () => number | undefined): IsolateHeap {
         isAsking = false
       }
     },
-    forget() {
+    forget(): void {
       close()
       authority = undefined
     },

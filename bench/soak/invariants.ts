@@ -73,26 +73,20 @@ const WINDOW_MS = 60_000
 /** Requests admitted in one window may reach the origin this late in the next window. */
 const LATE_MS = 3_000
 
-export interface LimitWatch {
-  /** Records a request of `subject` at the origin. */
-  arrive(subject: string, timeMs: number): void
-  /** Returns the windows with more requests than the limit. */
-  overruns(): readonly string[]
-}
-
 /**
  * Creates the check. It uses the limiter's own windows, which start with each minute of the clock:
  * none may admit more than the limit. (In a window with another start, up to 1.85 times the limit
  * may pass, see docs/threat-model.md.)
  */
-export function createLimitWatch(): LimitWatch {
+export function createLimitWatch() {
   const counts = new Map<string, number>()
   return {
-    arrive(subject, timeMs) {
+    arrive(subject: string, timeMs: number): void {
       if (timeMs % WINDOW_MS < LATE_MS) return
       const window = `${subject} in minute ${Math.floor(timeMs / WINDOW_MS)}`
       counts.set(window, (counts.get(window) ?? 0) + 1)
     },
+    /** Returns the windows with more requests than the limit. */
     overruns: () =>
       [...counts]
         .filter(([, count]) => count > LIMIT)

@@ -13,17 +13,7 @@ export interface LoadOptions {
   random(): number
 }
 
-export interface Load {
-  /** Sends `concurrency` sequences of requests. Returns the requests per second. */
-  measurePeak(concurrency: number, seconds: number): Promise<number>
-  /**
-   * Offers `rate` requests per second on average at random times (a Poisson process), independently
-   * of responses. Resolves at the end of the offer; responses may still be missing.
-   */
-  offer(rate: number, untilMs: number, signal: AbortSignal): Promise<void>
-}
-
-export function createLoad({ sender, sessions, shotOf, random }: LoadOptions): Load {
+export function createLoad({ sender, sessions, shotOf, random }: LoadOptions) {
   const kinds = Object.entries(SHARES) as readonly [ShotKind | 'session', number][]
   const total = kinds.reduce((sum, [, share]) => sum + share, 0)
   let answered = 0
@@ -45,7 +35,8 @@ export function createLoad({ sender, sessions, shotOf, random }: LoadOptions): L
   }
 
   return {
-    async measurePeak(concurrency, seconds) {
+    /** Sends `concurrency` sequences of requests. Returns the requests per second. */
+    async measurePeak(concurrency: number, seconds: number): Promise<number> {
       const startMs = Date.now()
       const untilMs = startMs + seconds * MS_PER_SECOND
       // The first third is the warm-up: compilers, connections, caches.
@@ -61,7 +52,8 @@ export function createLoad({ sender, sessions, shotOf, random }: LoadOptions): L
       )
       return ((answered - (before ?? answered)) / (Date.now() - countFromMs)) * MS_PER_SECOND
     },
-    async offer(rate, untilMs, signal) {
+    /** Offers `rate` requests per second at random times. Responses may still be missing. */
+    async offer(rate: number, untilMs: number, signal: AbortSignal): Promise<void> {
       let dueMs = Date.now()
       while (dueMs < untilMs && !signal.aborted) {
         const nowMs = Date.now()

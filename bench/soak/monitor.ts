@@ -28,18 +28,13 @@ export interface MonitorOptions {
 /** `megabytes` is null if the gateway was down. Later samples are from another process. */
 export type Sampled = readonly [seconds: number, megabytes: number | null, answered: number]
 
+/** Resident memory of the process, and heap of the isolate. */
 export interface GatewayMemory {
   readonly resident: readonly Sampled[]
   readonly heap: readonly Sampled[]
 }
 
-export interface Monitor {
-  /** Returns samples for each gateway: resident memory of its process, and heap of its isolate. */
-  memory(): readonly GatewayMemory[]
-  stop(): void
-}
-
-export function createMonitor(options: MonitorOptions): Monitor {
+export function createMonitor(options: MonitorOptions) {
   const { system, ledger, series, condemned, operator, startMs, progress, fault } = options
   const memory = system.gateways.map(() => ({ resident: [] as Sampled[], heap: [] as Sampled[] }))
   const lives = system.gateways.map((gateway) => gateway.lives())
@@ -98,7 +93,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
     setInterval(() => void operator.login(), LOGIN_MS),
   ]
   return {
-    memory: () => memory,
+    memory: (): readonly GatewayMemory[] => memory,
     stop() {
       for (const timer of timers) clearInterval(timer)
       timers.length = 0

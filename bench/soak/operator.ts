@@ -6,22 +6,14 @@ import type { Outcome, Sender } from './sender.ts'
 /** What can be revoked, and how it is named. */
 export type RevocationKind = 'token' | 'session' | 'subject' | 'tenant'
 
-export interface Operator {
-  /** Gets a token. Returns false on failure. */
-  login(): Promise<boolean>
-  /** Returns an opaque token of a reader, or undefined on failure. */
-  mintOpaque(subject: string): Promise<string | undefined>
-  createApiKey(subject: string): Promise<string | undefined>
-  /** Returns true if the gateway has confirmed the revocation. */
-  revoke(kind: RevocationKind, value: string, issuer: string): Promise<boolean>
-  ban(subject: string): Promise<boolean>
-}
+export type Operator = ReturnType<typeof createOperator>
 
 const ADDRESS = '2001:db8:ffff:ffff::1'
 const TOKEN_SECONDS = 3_600
 const BAN_SECONDS = 3_600
 
-export function createOperator(sender: Sender, { id, secret }: TokenClient): Operator {
+/** Creates the operator. Its calls return `undefined` or `false` on failure. */
+export function createOperator(sender: Sender, { id, secret }: TokenClient) {
   let token = ''
 
   async function call(path: string, body: object): Promise<Record<string, unknown> | undefined> {
@@ -42,7 +34,7 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient): Ope
   }
 
   return {
-    async login() {
+    async login(): Promise<boolean> {
       const answer = await sender.send({
         expectation: own('operator login', [200]),
         outgoing: formOf('/oauth/token', { id, secret }, { grant_type: 'client_credentials' }),
@@ -52,7 +44,7 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient): Ope
       token = granted
       return true
     },
-    async mintOpaque(subject) {
+    async mintOpaque(subject: string) {
       const minted = await call('/tokens', {
         subject,
         roles: ['reader'],
@@ -61,14 +53,14 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient): Ope
       })
       return minted?.token as string | undefined
     },
-    async createApiKey(subject) {
+    async createApiKey(subject: string) {
       const created = await call('/api-keys', { name: 'soak', subject, roles: ['reader'] })
       return created?.apiKey as string | undefined
     },
-    async revoke(kind, value, issuer) {
+    async revoke(kind: RevocationKind, value: string, issuer: string) {
       return (await call('/revocations', { kind, value, issuer })) !== undefined
     },
-    async ban(subject) {
+    async ban(subject: string) {
       const ban = { kind: 'subject', value: subject, seconds: BAN_SECONDS }
       return (await call('/bans', ban)) !== undefined
     },

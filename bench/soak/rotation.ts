@@ -17,15 +17,8 @@ export interface RotationOptions {
   readonly explanations: Explanations
 }
 
-export interface Rotation {
-  /** Returns the name of the active fault. */
-  now(): string
-  readonly deaths: readonly Death[]
-  /** Resolves when every fault has ended and every gateway runs again. */
-  readonly done: Promise<void>
-}
-
-export function rotateFaults(options: RotationOptions): Rotation {
+/** Starts the rotation. `done` resolves when every fault has ended and every gateway runs again. */
+export function rotateFaults(options: RotationOptions) {
   const { plan, clock, dependencies, gateways, explanations } = options
   const deaths: Death[] = []
   let current = 'none'

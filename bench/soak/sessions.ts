@@ -11,12 +11,9 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 /** Addresses of sessions, separate from other addresses. */
 const FIRST_ADDRESS = 0x4000_0000
 
-export interface Sessions {
-  /** Runs one session. Ends early if a dependency fails; it does not retry. */
-  live(dueMs: number): Promise<void>
-}
+export type Sessions = ReturnType<typeof createSessions>
 
-export function createSessions(sender: Sender, app: TokenClient, issuer: Issuer): Sessions {
+export function createSessions(sender: Sender, app: TokenClient, issuer: Issuer) {
   let count = 0
 
   function tokenRequest(kind: string, fields: Record<string, string>, dueMs?: number) {
@@ -27,7 +24,8 @@ export function createSessions(sender: Sender, app: TokenClient, issuer: Issuer)
   }
 
   return {
-    async live(dueMs) {
+    /** Runs one session. Ends early if a dependency fails; it does not retry. */
+    async live(dueMs: number): Promise<void> {
       const subject = `session-${count}`
       const address = addressOf(FIRST_ADDRESS + count++)
       const login = await tokenRequest(

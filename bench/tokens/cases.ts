@@ -53,19 +53,9 @@ export interface Case extends Omit<Contestant, 'pid' | 'url'> {
   readonly issued?: IssuedTokens
 }
 
-export interface TokenCallers {
-  /** The gateway's variable `CLIENTS`. */
-  readonly clients: string
-  readonly client: Readonly<Record<TokenFormat, TokenClient>>
-  readonly few: readonly Holder[]
-  readonly many: readonly Holder[]
-  readonly fewRsa: readonly Holder[]
-  readonly jwts: readonly Holder[]
-  readonly opaques: readonly Holder[]
-  readonly apiKeys: readonly Holder[]
-}
+export type TokenCallers = Awaited<ReturnType<typeof prepareCallers>>
 
-export async function prepareCallers({ mint, mintApiKeys }: Ground): Promise<TokenCallers> {
+export async function prepareCallers({ mint, mintApiKeys }: Ground) {
   const client = { jwt: newClient(), opaque: newClient() }
   const entry = (tokenFormat: TokenFormat) =>
     clientEntry(client[tokenFormat], {
@@ -74,6 +64,7 @@ export async function prepareCallers({ mint, mintApiKeys }: Ground): Promise<Tok
       tokenFormat,
     })
   return {
+    /** The gateway's variable `CLIENTS`. */
     clients: JSON.stringify([await entry('jwt'), await entry('opaque')]),
     client,
     few: await mint(FEW_TOKENS),

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOST } from '../../../dev/start/settings.ts'
 import { freePort } from '../../processes/proc.ts'
-import type { Peer } from '../peer.ts'
+import type { Grounds, Peer } from '../peer.ts'
 import { installed, startServer, versionOf } from '../server.ts'
 
 export const envoy: Peer = {
@@ -72,14 +72,9 @@ const REMEMBERED = 1_000
 const TYPE = 'type.googleapis.com/envoy.extensions'
 const SUBJECT_HEADER = 'x-auth-subject'
 
-interface EnvoyOptions {
+type EnvoyOptions = Pick<Grounds, 'issuer' | 'jwks' | 'limit'> & {
   readonly port: number
   readonly originPort: number
-  readonly issuer: string
-  /** Public JWK Set, JSON. */
-  readonly jwks: string
-  /** Requests per subject in 60 s. */
-  readonly limit: number
 }
 
 /** Returns the configuration, which Envoy reads as JSON. The command line sets its threads. */

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOST } from '../../../dev/start/settings.ts'
 import { freePort } from '../../processes/proc.ts'
-import type { Peer } from '../peer.ts'
+import type { Grounds, Peer } from '../peer.ts'
 import { startServer, versionOf } from '../server.ts'
 
 export const haproxy: Peer = {
@@ -41,18 +41,16 @@ export const haproxy: Peer = {
   },
 }
 
-export interface HaproxyOptions {
+type HaproxyOptions = Pick<Grounds, 'issuer' | 'limit'> & {
   readonly port: number
   /** `host:port`. */
   readonly origin: string
-  readonly issuer: string
+  /** File with the public key, PEM. */
   readonly key: string
-  /** Requests per subject in 60 s. */
-  readonly limit: number
 }
 
 /** Returns a configuration with one thread. Cheap checks come first, the signature last. */
-export function haproxyConfig({ port, origin, issuer, key, limit }: HaproxyOptions): string {
+function haproxyConfig({ port, origin, issuer, key, limit }: HaproxyOptions): string {
   return `global
   nbthread 1
   maxconn 1000
