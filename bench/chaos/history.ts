@@ -116,17 +116,10 @@ export const STARVED = 'starved'
 const RECOVERY_MS = 7_000
 const BUCKET_MS = 1_000
 
-export interface FaultsByTime {
-  /** Returns the active fault of a process; undefined if there is none. */
-  at(process: number, atMs: number): FaultEvent | undefined
-  /** Returns the fault that was active during a request or shortly before it. */
-  touching(process: number, fromMs: number, untilMs: number): FaultEvent | undefined
-  /** Returns the names of the active faults of all processes; `healthy` if there is none. */
-  anywhere(atMs: number): readonly string[]
-}
+export type FaultsByTime = ReturnType<typeof faultsByTime>
 
 /** Creates the index from faults ordered by their start. The latest active one counts. */
-export function faultsByTime(faults: readonly FaultEvent[]): FaultsByTime {
+export function faultsByTime(faults: readonly FaultEvent[]) {
   const buckets = new Map<number, FaultEvent[]>()
   const bucketOf = (ms: number) => Math.floor(ms / BUCKET_MS)
   for (const fault of faults) {
@@ -150,10 +143,13 @@ export function faultsByTime(faults: readonly FaultEvent[]): FaultsByTime {
   }
 
   return {
-    at: (process, atMs) => lastOf(overlapping(atMs, atMs), process),
-    touching: (process, fromMs, untilMs) =>
+    /** Returns the active fault of a process; undefined if there is none. */
+    at: (process: number, atMs: number) => lastOf(overlapping(atMs, atMs), process),
+    /** Returns the fault that was active during a request or shortly before it. */
+    touching: (process: number, fromMs: number, untilMs: number) =>
       lastOf(overlapping(fromMs - RECOVERY_MS, untilMs), process),
-    anywhere(atMs) {
+    /** Returns the names of the active faults of all processes; `healthy` if there is none. */
+    anywhere(atMs: number): readonly string[] {
       const names = new Set(overlapping(atMs, atMs).map(({ name }) => name))
       if (names.size > 1) names.delete(STARVED)
       return names.size > 0 ? [...names] : [HEALTHY]

@@ -34,17 +34,10 @@ export interface Span {
   readonly gateway: number
 }
 
-export interface Explanations {
-  readonly windows: readonly FaultWindow[]
-  begin(name: string, nowMs: number, gateway?: number): FaultWindow
-  /** Returns the fault that explains this failure of a request, if any. */
-  explain(trouble: Trouble, span: Span): FaultWindow | undefined
-  /** Reports whether a fault was active, or had just ended, during this span. */
-  isTroubled(span: Span): boolean
-}
+export type Explanations = ReturnType<typeof createExplanations>
 
 /** Creates an empty record. `explainedBy` returns the failures that a fault explains. */
-export function createExplanations(explainedBy: (name: string) => Explained): Explanations {
+export function createExplanations(explainedBy: (name: string) => Explained) {
   const windows: FaultWindow[] = []
 
   function touches({ name, startMs, endMs }: FaultWindow, { fromMs, toMs }: Span): boolean {
@@ -56,8 +49,8 @@ export function createExplanations(explainedBy: (name: string) => Explained): Ex
   }
 
   return {
-    windows,
-    begin(name, nowMs, gateway) {
+    windows: windows as readonly FaultWindow[],
+    begin(name: string, nowMs: number, gateway?: number): FaultWindow {
       const window: FaultWindow = {
         name,
         startMs: nowMs,
@@ -69,7 +62,8 @@ export function createExplanations(explainedBy: (name: string) => Explained): Ex
       windows.push(window)
       return window
     },
-    explain(trouble, span) {
+    /** Returns the fault that explains this failure of a request, if any. */
+    explain(trouble: Trouble, span: Span): FaultWindow | undefined {
       const window = windows.findLast(
         (candidate) =>
           touches(candidate, span) &&
@@ -82,7 +76,8 @@ export function createExplanations(explainedBy: (name: string) => Explained): Ex
       }
       return window
     },
-    isTroubled: (span) => windows.some((window) => touches(window, span)),
+    /** Reports whether a fault was active, or had just ended, during this span. */
+    isTroubled: (span: Span): boolean => windows.some((window) => touches(window, span)),
   }
 }
 
@@ -123,22 +118,11 @@ export interface Findings {
   readonly counts: Readonly<Record<keyof Omit<Findings, 'counts'>, number>>
 }
 
-export interface Ledger {
-  /** Records a request. Returns the number that it must carry. */
-  open(sent: Sent): number
-  settle(number: number, answer: Answer, nowMs: number): Verdict
-  arrive(arrival: Arrival): void
-  answered(): readonly Answered[]
-  answeredBy(gateway: number): number
-  findings(): Findings
-  /** Returns the number of responses by kind of request, status and code. */
-  totals(): Readonly<Record<string, Readonly<Record<string, number>>>>
-  inFlight(): number
-}
+export type Ledger = ReturnType<typeof createLedger>
 
 const MAX_EXAMPLES = 20
 
-export function createLedger(explanations: Explanations): Ledger {
+export function createLedger(explanations: Explanations) {
   const sent: Sent[] = []
   const answered: Answered[] = []
   const arrivals: number[] = []
@@ -180,8 +164,9 @@ export function createLedger(explanations: Explanations): Ledger {
   }
 
   return {
-    open: (request) => sent.push(request) - 1,
-    settle(number, answer, nowMs) {
+    /** Records a request. Returns the number that it must carry. */
+    open: (request: Sent): number => sent.push(request) - 1,
+    settle(number: number, answer: Answer, nowMs: number): Verdict {
       settled++
       const { expectation, gateway } = sent[number] as Sent
       const { status, code, requestId } = answer
@@ -195,10 +180,10 @@ export function createLedger(explanations: Explanations): Ledger {
       byAnswer[trouble] = (byAnswer[trouble] ?? 0) + 1
       return verdictOf(number, answer, nowMs)
     },
-    arrive({ number, subject, method }) {
+    arrive({ number, subject, method }: Arrival): void {
       const request = sent[number]
       if (request === undefined) {
-        find('wrongAccepts', `a request that nobody sent (${number}, ${method}) at the origin`)
+        find('wrongAccepts', `an unknown request (${number}, ${method}) at the origin`)
         return
       }
       const { expectation } = request
@@ -211,9 +196,10 @@ export function createLedger(explanations: Explanations): Ledger {
       if (before > 0 && method === 'POST')
         find('repeats', `${expectation.kind} ${number} at the origin ${before + 1} times`)
     },
-    answered: () => answered,
-    answeredBy: (gateway) => answersOf[gateway] ?? 0,
-    findings: () => ({ ...examples, counts: { ...counts } }),
+    answered: (): readonly Answered[] => answered,
+    answeredBy: (gateway: number) => answersOf[gateway] ?? 0,
+    findings: (): Findings => ({ ...examples, counts: { ...counts } }),
+    /** Returns the number of responses by kind of request, status and code. */
     totals: () => totals,
     inFlight: () => sent.length - settled,
   }

@@ -1,21 +1,12 @@
 /** Layers as contestants, and the check that each does what its name says. */
 import { expectAnswer, ORDERS_PATH, orders, read } from '../load/questions.ts'
-import type { Contestant, Expected } from '../measure/rounds.ts'
+import type { Contestant } from '../measure/rounds.ts'
 import type { RequestKind } from '../options.ts'
 import { ORIGIN_BODY } from '../stack/backends.ts'
 import type { BenchTokens } from '../stack/credentials.ts'
 import type { Target } from '../stack/gateway.ts'
-import { includes, type Layer, type Stage } from './layers.ts'
+import { includes, type Layer } from './layers.ts'
 import { refusalsOf } from './refusals.ts'
-
-export function expectedOf(stage: Stage): Expected {
-  return {
-    origin: 1,
-    redis: includes(stage, 'admit') ? 1 : 0,
-    identified: includes(stage, 'authenticate'),
-    asserted: includes(stage, 'full'),
-  }
-}
 
 export function layerContestant(
   target: Target,
@@ -28,7 +19,12 @@ export function layerContestant(
     pid: target.pid,
     url: target.urlOf(layer),
     questions: orders(request, tokens.writers),
-    expected: expectedOf(layer.stage),
+    expected: {
+      origin: 1,
+      redis: includes(layer.stage, 'admit') ? 1 : 0,
+      identified: includes(layer.stage, 'authenticate'),
+      asserted: includes(layer.stage, 'full'),
+    },
   }
 }
 

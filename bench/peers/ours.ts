@@ -3,7 +3,8 @@
  * runtime.
  */
 import { layerOf } from '../layers/layers.ts'
-import { layersBundle, startLayers } from '../stack/gateway.ts'
+import { bundleOnce, LAYERS_CONFIG } from '../stack/bundle.ts'
+import { startLayers } from '../stack/gateway.ts'
 import type { Grounds, Peer, Running } from './peer.ts'
 
 /** The minimum work of a proxy on this runtime. */
@@ -50,7 +51,7 @@ export const ours: Peer = {
 async function start(id: string, grounds: Grounds): Promise<Running> {
   const { backends, signingKeys, directory, bundles } = grounds
   const layer = layerOf(id)
-  const bundle = await layersBundle(bundles)
+  const bundle = await bundleOnce(LAYERS_CONFIG, bundles)
   const target = await startLayers({ bundle, backends, signingKeys, layers: [layer], directory })
   return { url: target.urlOf(layer), pid: target.pid, version: 'workerd', close: target.close }
 }

@@ -24,20 +24,9 @@ export interface Token {
   readonly jwt: string
 }
 
-export interface Recorder {
-  mint(subject: string): Promise<Token>
-  /** Sends a request. Resolves with its response. */
-  request(process: number, route: RouteName, token: Token): Promise<void>
-  /** Revokes the token or its subject at a process. Returns true for a 201. */
-  revoke(process: number, token: Token, kind: 'token' | 'subject'): Promise<boolean>
-  /** Reports whether so many requests are waiting that more would only wait as well. */
-  isBusy(process: number): boolean
-  /** Resolves when no request is in progress. */
-  settled(): Promise<void>
-  close(): void
-}
+export type Recorder = Awaited<ReturnType<typeof createRecorder>>
 
-export async function createRecorder({ gateways, events, sign, now }: System): Promise<Recorder> {
+export async function createRecorder({ gateways, events, sign, now }: System) {
   const client = createClient(ONCE)
   const underWay = new Set<Promise<unknown>>()
   const operator = await sign({ subject: 'olga', roles: ['operator'], ttlSeconds: TTL_SECONDS })
@@ -91,15 +80,19 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
   }
 
   return {
-    async mint(subject) {
+    async mint(subject: string): Promise<Token> {
       const id = randomUUID()
       const jwt = await sign({ subject, tokenId: id, roles: ['reader'], ttlSeconds: TTL_SECONDS })
       return { id, subject, jwt }
     },
-    request: (...args) => track(request(...args)),
-    revoke: (...args) => track(revoke(...args)),
-    isBusy: (process) => (underWayAt[process] ?? 0) >= MAX_UNDER_WAY,
-    async settled() {
+    /** Sends a request. Resolves with its response. */
+    request: (...args: Parameters<typeof request>) => track(request(...args)),
+    /** Revokes the token or its subject at a process. Returns true for a 201. */
+    revoke: (...args: Parameters<typeof revoke>) => track(revoke(...args)),
+    /** Reports whether so many requests are waiting that more would only wait as well. */
+    isBusy: (process: number) => (underWayAt[process] ?? 0) >= MAX_UNDER_WAY,
+    /** Resolves when no request is in progress. */
+    async settled(): Promise<void> {
       while (underWay.size > 0) await Promise.all(underWay)
     },
     close: client.close,

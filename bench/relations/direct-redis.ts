@@ -1,6 +1,6 @@
 /** Connects directly to the Redis behind the REST server: writes tuples, reads statistics. */
 import { Redis } from 'ioredis'
-import type { RedisCommand, RedisReply, RedisRest } from '../../src/redis/rest.ts'
+import type { RedisRest } from '../../src/redis/rest.ts'
 import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/relations/store.ts'
 import type { RelationTuple } from '../../src/relations/tuple.ts'
@@ -13,36 +13,18 @@ const MICROS_PER_SECOND = 1_000_000
 /** Commands in Redis' statistics that a client sends to run a script. */
 const SCRIPTS = ['evalsha', 'eval'] as const
 
-export interface RedisUsage {
-  readonly calls: number
-  /** Time in scripts, including all their commands. */
-  readonly micros: number
-  /** All other commands that scripts and clients ran. */
-  readonly commands: number
-  /** CPU time of the thread that runs commands; includes reading and replying. */
-  readonly cpuMicros: number
-}
-
 /** A `RedisRest` that sends its commands in the protocol of Redis. */
-export interface DirectRedis extends RedisRest {
-  usage(): Promise<RedisUsage>
-  usedBytes(): Promise<number>
-  /** Starts the slow log: records every command that takes at least `micros`. */
-  watchSlow(micros: number): Promise<void>
-  /** Returns the longest script in the slow log, in microseconds; undefined if there is none. */
-  slowestMicros(): Promise<number | undefined>
-  close(): void
-}
+export type DirectRedis = Awaited<ReturnType<typeof connectDirectly>>
 
 /** Connects and removes the memory limit, which is for tests. */
-export async function connectDirectly(url: string): Promise<DirectRedis> {
+export async function connectDirectly(url: string) {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null })
   // The error also rejects the waiting commands.
   redis.on('error', () => {})
   await redis.connect()
   await redis.config('SET', 'maxmemory', '0')
 
-  async function send(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
+  const send: RedisRest['send'] = async (commands) => {
     const pipeline = redis.pipeline()
     for (const [name, ...args] of commands) pipeline.call(String(name), ...args)
     const replies = (await pipeline.exec()) ?? []
@@ -51,17 +33,18 @@ export async function connectDirectly(url: string): Promise<DirectRedis> {
 
   return {
     send,
-    async usage() {
-      return parseUsage(await redis.info('commandstats', 'cpu'))
-    },
+    /** Returns the usage of Redis since its start. */
+    usage: async () => parseUsage(await redis.info('commandstats', 'cpu')),
     async usedBytes() {
       return Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1])
     },
-    async watchSlow(micros) {
+    /** Starts the slow log: records every command that takes at least `micros`. */
+    async watchSlow(micros: number) {
       await redis.config('SET', 'slowlog-max-len', SLOW_LOG_LENGTH)
       await redis.config('SET', 'slowlog-log-slower-than', micros)
       await redis.slowlog('RESET')
     },
+    /** Returns the longest script in the slow log, in microseconds; undefined if there is none. */
     async slowestMicros() {
       const entries = (await redis.slowlog('GET', SLOW_LOG_LENGTH)) as SlowEntry[]
       return longestScript(entries)
@@ -82,7 +65,7 @@ export function longestScript(entries: readonly SlowEntry[]): number | undefined
 }
 
 /** Parses the reply to `INFO commandstats cpu`. */
-export function parseUsage(text: string): RedisUsage {
+export function parseUsage(text: string) {
   let [calls, micros, commands] = [0, 0, 0]
   for (const [, name, times, spent] of text.matchAll(/^cmdstat_(\S+?):calls=(\d+),usec=(\d+)/gm)) {
     if (SCRIPTS.some((script) => script === name)) {
@@ -93,7 +76,15 @@ export function parseUsage(text: string): RedisUsage {
   let cpuMicros = 0
   for (const [, seconds] of text.matchAll(/^used_cpu_(?:user|sys)_main_thread:(\S+)/gm))
     cpuMicros += Number(seconds) * MICROS_PER_SECOND
-  return { calls, micros, commands, cpuMicros }
+  return {
+    calls,
+    /** Time in scripts, including all their commands. */
+    micros,
+    /** All other commands that scripts and clients ran. */
+    commands,
+    /** CPU time of the thread that runs commands; includes reading and replying. */
+    cpuMicros,
+  }
 }
 
 export interface Filled {

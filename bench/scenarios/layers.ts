@@ -20,7 +20,7 @@ import type { Runtime } from '../runtimes.ts'
 import type { Scenario } from '../scenario.ts'
 import type { Counts } from '../stack/backends.ts'
 import { mintTokens } from '../stack/credentials.ts'
-import { layersBundle, startGround, startLayers } from '../stack/gateway.ts'
+import { startGround, startLayers } from '../stack/gateway.ts'
 import { startWranglerDev } from '../stack/wrangler-dev.ts'
 
 /** Requests per second, far below the capacity of the slowest layer. */
@@ -58,13 +58,12 @@ export const layers: Scenario = {
     const { layers: chosen, request, seconds, warmUpSeconds, rounds, connections } = detail
     onProgress('starting')
     const ground = await startGround(context)
-    const { backends, signingKeys } = ground
+    const { backends } = ground
     const tokens = await mintTokens(ground)
-    const bundle = await layersBundle(directory)
     const target =
       runtime === 'wrangler'
-        ? await startWranglerDev({ bundle, backends, signingKeys, directory })
-        : await startLayers({ bundle, backends, signingKeys, layers: chosen, directory })
+        ? await startWranglerDev(ground, directory)
+        : await startLayers({ ...ground, layers: chosen, directory })
     shutdown.defer(target.close)
     shutdown.signal.throwIfAborted()
     await preflight(target, chosen, tokens)

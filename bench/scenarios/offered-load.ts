@@ -16,7 +16,7 @@ import {
 } from '../scenario.ts'
 import type { Backends } from '../stack/backends.ts'
 import { mintTokens } from '../stack/credentials.ts'
-import { layersBundle, startGround, startLayers } from '../stack/gateway.ts'
+import { startGround, startLayers } from '../stack/gateway.ts'
 
 /** Offered requests per second, and comparable published figures. */
 const RATES: readonly { readonly rate: number; readonly beside: readonly PublishedId[] }[] = [
@@ -59,11 +59,10 @@ export const offeredLoad: Scenario = {
     const { effort, directory, shutdown, onProgress } = context
     onProgress('starting')
     const ground = await startGround(context)
-    const { backends, signingKeys } = ground
+    const { backends } = ground
     const tokens = await mintTokens(ground)
     const layers = [layerOf('full')]
-    const bundle = await layersBundle(directory)
-    const target = await startLayers({ bundle, backends, signingKeys, layers, directory })
+    const target = await startLayers({ ...ground, layers, directory })
     shutdown.defer(target.close)
     await preflight(target, layers, tokens)
     const gateway = layerContestant(target, layerOf('full'), { request: 'read', tokens })

@@ -11,30 +11,14 @@ const READY = 'Portcullis is ready on'
 const ISOLATE = 'core:user:portcullis'
 const BYTES_PER_MEGABYTE = 1_048_576
 
-export interface Gateway {
-  readonly port: number
-  readonly url: string
-  /** Starts the gateway. Throws an `Error` with its output if it ends. */
-  start(): Promise<void>
-  /** Kills all its processes at once: nothing is completed, flushed or closed. */
-  kill(): Promise<void>
-  /** Stops the gateway and waits for its end. */
-  stop(): Promise<void>
-  /** Returns the resident memory of its workerd in MB; undefined if it is down. */
-  memoryMb(): number | undefined
-  /** Returns the heap of its isolate in MB after a garbage collection, if available. */
-  heapMb(): Promise<number | undefined>
-  lives(): number
-  /** Returns how often its workerd was replaced unexpectedly. */
-  surprises(): number
-}
+export type Gateway = ReturnType<typeof createGateway>
 
 /** Creates the control of a gateway. `logFile` receives its output. */
 export function createGateway(
   port: number,
   env: Readonly<Record<string, string>>,
   logFile: string,
-): Gateway {
+) {
   let child: ChildProcess | undefined
   let workerd: number | undefined
   let isUp = false
@@ -82,8 +66,10 @@ export function createGateway(
   return {
     port,
     url: `http://${HOST}:${port}`,
+    /** Starts the gateway. Throws an `Error` with its output if it ends. */
     start,
-    async kill() {
+    /** Kills all its processes at once: nothing is completed, flushed or closed. */
+    async kill(): Promise<void> {
       const pid = child?.pid
       if (child === undefined || pid === undefined) return
       const exited = once(child, 'exit')
@@ -93,7 +79,7 @@ export function createGateway(
       await exited
       child = undefined
     },
-    async stop() {
+    async stop(): Promise<void> {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
       const exited = once(child, 'exit')
       isUp = false
@@ -102,7 +88,8 @@ export function createGateway(
       await exited
       child = undefined
     },
-    memoryMb() {
+    /** Returns the resident memory of its workerd in MB; undefined if it is down. */
+    memoryMb(): number | undefined {
       if (!isUp) return undefined
       workerd ??= findWorkerd()
       const bytes = workerd === undefined ? undefined : residentBytesOf(workerd)
@@ -113,8 +100,11 @@ export function createGateway(
       }
       return bytes === undefined ? undefined : bytes / BYTES_PER_MEGABYTE
     },
+    /** Returns the heap of its isolate in MB after a garbage collection, if available. */
     heapMb: isolate.megabytes,
+    /** Returns the number of starts. */
     lives: () => lives,
+    /** Returns how often its workerd was replaced unexpectedly. */
     surprises: () => surprises,
   }
 }

@@ -80,33 +80,12 @@ function compactJson(value: unknown): string {
 }
 
 export function report(result: SoakResult): string {
-  const { invariants, minutes, faults, audit, answers } = result
+  const { invariants, audit, answers } = result
   const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to tell' }
   return [
     table(
       ['invariant', 'value', 'aim', ''],
       invariants.map(({ what, value, aim, holds }) => [what, value, aim, verdict[`${holds}`]]),
-    ),
-    table(
-      ['minute', 'answers', 'p50 ms', 'p99 ms', 'max ms', 'p99 ms without faults', 'of'],
-      minutes.map((minute, index) => [
-        String(index + 1),
-        String(minute.answers),
-        ...[minute.p50Ms, minute.p99Ms, minute.maxMs, minute.quietP99Ms].map((ms) =>
-          String(ms ?? '-'),
-        ),
-        String(minute.quietAnswers),
-      ]),
-    ),
-    table(
-      ['fault', 'from', 'to', 'answers it explains', 'last of them after its end, s'],
-      faults.map(({ name, startSeconds, endSeconds, troubles, recoverySeconds }) => [
-        name,
-        startSeconds.toFixed(0),
-        endSeconds.toFixed(0),
-        String(troubles),
-        recoverySeconds === null ? '-' : recoverySeconds.toFixed(1),
-      ]),
     ),
     table(
       ['request', 'answers'],

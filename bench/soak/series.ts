@@ -1,5 +1,4 @@
 /** Collects measurements per second and per minute. */
-
 import type { Verdict } from '../chaos/ledger.ts'
 import { percentile } from '../measure/statistics.ts'
 
@@ -38,14 +37,7 @@ export interface MinuteFigures {
   readonly quietP99Ms: number | null
 }
 
-export interface Series {
-  /** Sets the start of the first second. Discards earlier measurements. */
-  begin(nowMs: number): void
-  record(measured: Measured): void
-  /** Returns all seconds, or the last `last` ones. */
-  seconds(last?: number): readonly SecondFigures[]
-  minutes(): readonly MinuteFigures[]
-}
+export type Series = ReturnType<typeof createSeries>
 
 interface Bucket {
   readonly latencies: number[]
@@ -65,7 +57,7 @@ const emptyBucket = (): Bucket => ({
   none: 0,
 })
 
-export function createSeries(): Series {
+export function createSeries() {
   let startMs = Number.POSITIVE_INFINITY
   let buckets: Bucket[] = []
 
@@ -77,11 +69,12 @@ export function createSeries(): Series {
   }
 
   return {
-    begin(nowMs) {
+    /** Sets the start of the first second. Discards earlier measurements. */
+    begin(nowMs: number): void {
       startMs = nowMs
       buckets = []
     },
-    record({ nowMs, latencyMs, status, isTroubled }) {
+    record({ nowMs, latencyMs, status, isTroubled }: Measured): void {
       const bucket = bucketOf(nowMs)
       if (bucket === undefined) return
       if (status === 0) {
@@ -94,7 +87,8 @@ export function createSeries(): Series {
       else if (status < 500) bucket.refused++
       else bucket.failed++
     },
-    seconds: (last = buckets.length) =>
+    /** Returns all seconds, or the last `last` ones. */
+    seconds: (last = buckets.length): readonly SecondFigures[] =>
       buckets.slice(-last).map(({ latencies, ok, refused, failed, none }) => ({
         answers: latencies.length,
         ...{ ok, refused, failed, none },
@@ -102,7 +96,7 @@ export function createSeries(): Series {
         p95Ms: percentile(latencies, 0.95),
         p99Ms: percentile(latencies, 0.99),
       })),
-    minutes() {
+    minutes(): readonly MinuteFigures[] {
       const minutes: MinuteFigures[] = []
       const whole = Math.max(1, Math.round(buckets.length / SECONDS_PER_MINUTE))
       for (let minute = 1; minute <= whole; minute++) {

@@ -40,12 +40,11 @@ export function gatewayVariables(
 /** `host:port` of the origin, which also receives the batches of the audit queue. */
 export const queueAddressOf = ({ originUrl }: Backends): string => new URL(originUrl).host
 
-export interface LayersOptions {
-  readonly bundle: Bundle
-  readonly backends: Backends
-  readonly signingKeys: string
+export interface LayersOptions extends Pick<Ground, 'backends' | 'signingKeys'> {
   readonly layers: readonly Layer[]
   readonly directory: string
+  /** Default: the bundle of all layers. */
+  readonly bundle?: Bundle
   /** Opens the inspector, which uses CPU time itself. Default false. */
   readonly inspect?: boolean
 }
@@ -54,9 +53,11 @@ export interface LayersOptions {
 export async function startLayers(
   options: LayersOptions,
 ): Promise<Target & Pick<Workerd, 'inspector'>> {
-  const { backends, signingKeys, layers } = options
+  const { backends, signingKeys, layers, directory, inspect = false } = options
   const { pid, inspector, close, originOf } = await startWorkerd({
-    ...options,
+    bundle: options.bundle ?? (await bundleOnce(LAYERS_CONFIG, directory)),
+    directory,
+    inspect,
     variables: gatewayVariables(backends, signingKeys),
     names: layers.map(({ id }) => id),
     queueAddress: queueAddressOf(backends),
@@ -142,6 +143,3 @@ export async function startVariants(
   })
   return { ...gateway, urlOf: (variant) => `${gateway.originOf(variant)}/${variant}` }
 }
-
-export const layersBundle = (directory: string): Promise<Bundle> =>
-  bundleOnce(LAYERS_CONFIG, directory)

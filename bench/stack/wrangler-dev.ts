@@ -5,26 +5,21 @@ import { line } from '../../dev/dev-vars.ts'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import { complaint, startWrangler, type Wrangler } from '../../dev/start/wrangler.ts'
 import { descendants, freePort, listensOn } from '../processes/proc.ts'
-import type { Backends } from './backends.ts'
-import { type Bundle, LAYERS_CONFIG } from './bundle.ts'
-import { gatewayVariables, type Target } from './gateway.ts'
+import { type Bundle, bundleOnce, LAYERS_CONFIG } from './bundle.ts'
+import { type Ground, gatewayVariables, type Target } from './gateway.ts'
 
 const START_TIMEOUT_MS = 60_000
 const POLL_MS = 100
 const REQUEST_TIMEOUT_MS = 5_000
 const OWNER_ONLY = 0o600
 
-export interface WranglerDevOptions {
-  readonly bundle: Bundle
-  readonly backends: Backends
-  readonly signingKeys: string
-  readonly directory: string
-}
-
 /** Starts the gateway with all layers in one isolate, on a free port. */
-export async function startWranglerDev(options: WranglerDevOptions): Promise<Target> {
-  const { bundle, backends, directory } = options
-  const variables = Object.entries(gatewayVariables(backends, options.signingKeys))
+export async function startWranglerDev(
+  { backends, signingKeys }: Pick<Ground, 'backends' | 'signingKeys'>,
+  directory: string,
+): Promise<Target> {
+  const bundle = await bundleOnce(LAYERS_CONFIG, directory)
+  const variables = Object.entries(gatewayVariables(backends, signingKeys))
   const file = join(directory, 'gateway.env')
   writeFileSync(file, variables.map(([name, value]) => `${line(name, value)}\n`).join(''), {
     mode: OWNER_ONLY,
