@@ -60,25 +60,19 @@ export function verdictOf(
   return high <= threshold ? 'ok' : 'noisy'
 }
 
-export interface Comparison extends MeasuredPairs {
-  readonly base: Revision
-  readonly head: Revision
-  readonly verdict: Verdict
-  readonly cpu: MedianInterval
-  /** For orientation: it also depends on the speed of load, origin and Redis. */
-  readonly throughput: MedianInterval
-}
+export type Comparison = ReturnType<typeof compared>
 
 export function compared(
   revisions: Readonly<Record<SideName, Revision>>,
   measured: MeasuredPairs,
   { thresholdPercent }: Pick<CompareOptions, 'thresholdPercent'>,
-): Comparison {
+) {
   const cpu = medianInterval(measured.pairs.map(({ cpuRatio }) => cpuRatio))
   return {
     ...revisions,
     verdict: verdictOf(cpu, 1 + thresholdPercent / 100),
     cpu,
+    /** For orientation: it also depends on the speed of load, origin and Redis. */
     throughput: medianInterval(measured.pairs.map(({ throughputRatio }) => throughputRatio)),
     ...measured,
   }

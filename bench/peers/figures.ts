@@ -6,14 +6,7 @@ import { FEATURES, type Feature, type Peer, type ProbeId } from './peer.ts'
 import { PROBES } from './probes.ts'
 
 /** A gateway's figures, and the ratio of ours to them. */
-export interface Standing {
-  readonly id: string
-  readonly title: string
-  readonly version: string
-  readonly median: Summary
-  /** Our value divided by its value, medians over neighbouring rounds; 1 for ours. */
-  readonly oursToIt: Readonly<Record<Compared, number>>
-}
+export type Standing = ReturnType<typeof standingsOf>[number]
 
 const COMPARED = ['cpuMicros', 'requestsPerSecond', 'p50Ms', 'p99Ms'] as const
 export type Compared = (typeof COMPARED)[number]
@@ -28,7 +21,7 @@ export function standingsOf(
   summaries: readonly Summary[],
   ours: string,
   versionOf: (id: string) => string = () => '',
-): readonly Standing[] {
+) {
   const own = summaries.find(({ id }) => id === ours)
   if (own === undefined) throw new RangeError(`standings: ${ours} was not measured`)
   return summaries.map((median) => ({
@@ -36,6 +29,7 @@ export function standingsOf(
     title: median.title,
     version: versionOf(median.id),
     median,
+    /** Our value divided by its value, medians over neighbouring rounds; 1 for ours. */
     oursToIt: Object.fromEntries(
       COMPARED.map((key) => [key, ratioOf(own.rounds, median.rounds, key)]),
     ) as Record<Compared, number>,

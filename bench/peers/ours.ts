@@ -17,7 +17,7 @@ export const passthrough: Peer = {
   refuses: {},
   identifies: false,
   redisCalls: [0, 0],
-  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no' },
+  does: { cachesTokens: '-', revokes: 'no', limit: 'no', audit: 'no', identity: 'no' },
   start: (grounds) => start('passthrough', grounds),
 }
 
@@ -39,11 +39,11 @@ export const ours: Peer = {
   identifies: true,
   redisCalls: [1, 1],
   does: {
-    remembers: 'yes',
-    cutOffs: 'yes',
+    cachesTokens: 'yes',
+    revokes: 'yes',
     limit: 'in Redis',
     audit: 'yes',
-    tells: 'identity headers, signed assertion',
+    identity: 'identity headers, signed assertion',
   },
   start: (grounds) => start('full', grounds),
 }

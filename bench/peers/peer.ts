@@ -63,10 +63,10 @@ export interface Peer {
 
 /** Rows of the feature table, after those that probes prove. */
 export const FEATURES = {
-  remembers: 'caches verified tokens',
-  cutOffs: 'revocation by subject, session, client, tenant; bans',
+  cachesTokens: 'caches verified tokens',
+  revokes: 'revocation by subject, session, client, tenant; bans',
   limit: 'limit by subject',
   audit: 'audit event for each request',
-  tells: 'sends the caller’s identity to the origin',
+  identity: 'sends the caller’s identity to the origin',
 } as const
 export type Feature = keyof typeof FEATURES

@@ -1,9 +1,9 @@
 /** Installs other gateways, and starts them as child processes. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
@@ -95,6 +95,21 @@ function lastLine(text: string): string {
 const INSTALLED = join(ROOT, '.wrangler', 'peers')
 const SOURCES = join(ROOT, 'bench', 'peers')
 const INSTALL_TIMEOUT_MS = 120_000
+
+/** Fills each `<name>` of a template in `bench/peers`. Returns the name of the written file. */
+export function writeConfig(
+  directory: string,
+  template: string,
+  values: Readonly<Record<string, string | number>>,
+): string {
+  const text = readFileSync(join(SOURCES, template), 'utf8')
+  const file = join(directory, basename(template))
+  writeFileSync(
+    file,
+    text.replace(/<(\w+)>/g, (_, name: string) => String(values[name])),
+  )
+  return file
+}
 
 export interface Installation {
   /** The folder in `bench/peers`, and the name of its installation. */

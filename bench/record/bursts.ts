@@ -73,24 +73,10 @@ export async function burst(
   }
 }
 
-/** How much of a limit was used by a caller with more requests than the limit. */
-export interface OverloadFigures {
-  readonly limit: LimitName
-  /** Request rate, as a multiple of the limit. */
-  readonly times: number
-  readonly requests: number
-  /** Number of 503 responses. If there are any, the shares mean little. */
-  readonly unavailable: number
-  /**
-   * Admitted requests as a share of the limit, over all windows except the first, and in the window
-   * with the fewest; null: there was no other window.
-   */
-  readonly share: number | null
-  readonly leastShare: number | null
-}
+export type OverloadFigures = ReturnType<typeof overloadFigures>[number]
 
 /** Computes the figures for consecutive windows. Requests count by their time of sending. */
-export function overloadFigures(events: Iterable<HistoryEvent>): readonly OverloadFigures[] {
+export function overloadFigures(events: Iterable<HistoryEvent>) {
   const { requests } = historyOf(events)
   return OVERLOADED.map(({ name, times, subject }) => {
     const own = requests.filter((request) => request.subject === subject)
@@ -100,7 +86,9 @@ export function overloadFigures(events: Iterable<HistoryEvent>): readonly Overlo
     const figure = (share: number) => (shares.length === 0 ? null : rounded(share, 3))
     return {
       ...{ limit: name, times, requests: own.length },
+      /** Number of 503 responses. If there are any, the shares mean little. */
       unavailable: own.filter(({ status }) => status === 503).length,
+      /** Admitted requests as a share of the limit: of all windows but the first, and the worst. */
       share: figure(sum / shares.length),
       leastShare: figure(Math.min(...shares)),
     }

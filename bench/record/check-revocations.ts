@@ -9,17 +9,7 @@ import {
 } from '../chaos/history.ts'
 import type { Terms } from './terms.ts'
 
-export interface RevocationCounts {
-  /** Tokens with a revocation that completed while at least one process was in this state. */
-  revoked: number
-  /** Requests sent after the bound, and how many of them were admitted. */
-  judged: number
-  late: number
-  /** Requests sent after the revocation completed, within the bound, that were admitted. */
-  within: number
-  /** Milliseconds from a revocation to the latest admitted request; undefined: none. */
-  latestMs: number | undefined
-}
+export type RevocationCounts = ReturnType<typeof newCounts>
 
 export interface Revocations {
   /** Calls to the operators' API. Those without a 201 may have revoked the token or not. */
@@ -102,10 +92,14 @@ export function checkRevocations(
   }
 }
 
-const newCounts = (): RevocationCounts => ({
+const newCounts = () => ({
+  /** Tokens with a revocation that completed while at least one process was in this state. */
   revoked: 0,
+  /** Requests sent after the bound, and how many of them were admitted. */
   judged: 0,
   late: 0,
+  /** Requests sent after the revocation completed, within the bound, that were admitted. */
   within: 0,
-  latestMs: undefined,
+  /** Milliseconds from a revocation to the latest admitted request; undefined: none. */
+  latestMs: undefined as number | undefined,
 })

@@ -42,18 +42,7 @@ export const violationsOf = ({ windows, revocations, answers }: Verdict): readon
 ]
 
 /** Responses while the called process was in one state. */
-export interface Availability {
-  requests: number
-  admitted: number
-  /** Number of 429 responses. */
-  limited: number
-  /** Number of 401 responses. */
-  revoked: number
-  /** Number of 503 responses. */
-  unavailable: number
-  /** Number of requests without a response. */
-  none: number
-}
+export type Availability = ReturnType<typeof newAvailability>
 
 export interface Answers {
   readonly byFault: Readonly<Record<string, Availability>>
@@ -120,11 +109,15 @@ function count(counts: Availability, status: number): void {
   if (status === 0) counts.none += 1
 }
 
-const newAvailability = (): Availability => ({
+const newAvailability = () => ({
   requests: 0,
   admitted: 0,
+  /** Number of 429 responses. */
   limited: 0,
+  /** Number of 401 responses. */
   revoked: 0,
+  /** Number of 503 responses. */
   unavailable: 0,
+  /** Number of requests without a response. */
   none: 0,
 })

@@ -42,9 +42,8 @@ export const tokens: Scenario = {
     const { backends, bundle, variables } = gateway
     const { connections, seconds, warmUpSeconds, rounds } = detail
     const operationSeconds = seconds * OPERATION_SHARE
-    const operations = await measureOperations({
-      ...{ workerd: gateway, seconds: operationSeconds, rounds, onProgress },
-    })
+    const measured = { seconds: operationSeconds, rounds }
+    const operations = await measureOperations(gateway, measured, onProgress)
     const summaries = await measureRounds(
       cases.map((each) => caseContestant(each, gateway)),
       { rounds, seconds, warmUpSeconds, pace: { connections }, backends, onProgress },

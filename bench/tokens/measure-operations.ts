@@ -24,14 +24,7 @@ const EMPTY_BATCHES = 3
 const MAX_ENLARGEMENT = 64
 const DIGITS = 3
 
-export interface OperationRound {
-  readonly operations: number
-  /** Time of one operation, without an empty batch. */
-  readonly micros: number
-  readonly cpuMicros: number
-  /** Operations per second of one isolate, one after another. */
-  readonly perSecond: number
-}
+export type OperationRound = ReturnType<typeof roundOf>
 
 export interface OperationFigures extends OperationRound {
   readonly id: OperationId
@@ -39,18 +32,12 @@ export interface OperationFigures extends OperationRound {
   readonly rounds: readonly OperationRound[]
 }
 
-export interface OperationsMeasurement {
-  readonly workerd: Pick<RunningGateway, 'originOf' | 'pid'>
-  readonly seconds: number
-  readonly rounds: number
-  readonly onProgress: (what: string) => void
-}
-
 /** Measures all operations in turn. Returns the medians of the rounds. */
 export async function measureOperations(
-  measurement: OperationsMeasurement,
+  workerd: Pick<RunningGateway, 'originOf' | 'pid'>,
+  { seconds, rounds }: { readonly seconds: number; readonly rounds: number },
+  onProgress: (what: string) => void,
 ): Promise<OperationFigures[]> {
-  const { workerd, seconds, rounds, onProgress } = measurement
   const url = workerd.originOf('operations')
   const sizes = new Map<Operation, number>()
   for (const operation of OPERATIONS) {
@@ -74,13 +61,7 @@ export interface RawRound {
 }
 
 /** Computes the figures of one operation. Throws a `RangeError` if it took no time. */
-export function roundOf({
-  size,
-  batches,
-  batchMicros,
-  emptyMicros,
-  cpu,
-}: RawRound): OperationRound {
+export function roundOf({ size, batches, batchMicros, emptyMicros, cpu }: RawRound) {
   const operations = size * batches
   const each = (micros: number) => rounded(Math.max(0, micros) / operations, DIGITS)
   const micros = each(batchMicros - batches * emptyMicros)

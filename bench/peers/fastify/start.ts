@@ -22,11 +22,11 @@ export const fastify: Peer = {
   identifies: true,
   redisCalls: [0, 0],
   does: {
-    remembers: 'yes',
-    cutOffs: 'no',
+    cachesTokens: 'yes',
+    revokes: 'no',
     limit: 'in its memory',
     audit: 'no',
-    tells: 'subject',
+    identity: 'subject',
   },
   async start({ backends, publicKey, issuer, limit, directory, signal }) {
     const home = await installed(

@@ -20,11 +20,11 @@ const COMMON = {
     ambiguous: 404,
   },
   does: {
-    remembers: 'no',
-    cutOffs: 'no',
+    cachesTokens: 'no',
+    revokes: 'no',
     limit: 'in Redis',
     audit: 'no',
-    tells: 'subject',
+    identity: 'subject',
   },
 } as const satisfies Partial<Peer>
 
