@@ -8,7 +8,7 @@ import type { RelationTuple } from '../../src/relations/tuple.ts'
 export const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const
 export type Size = (typeof SIZES)[number]
 
-/** Number of checked subjects, who belong to the organisations in turn. */
+/** Number of checked subjects, which belong to the organisations in turn. */
 export const CALLERS = 50
 /** Viewers of an organisation. Only the first one is checked. */
 const VIEWERS = 6

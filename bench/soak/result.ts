@@ -81,7 +81,7 @@ function compactJson(value: unknown): string {
 
 export function report(result: SoakResult): string {
   const { invariants, audit, answers } = result
-  const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to tell' }
+  const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to decide' }
   return [
     table(
       ['invariant', 'value', 'aim', ''],

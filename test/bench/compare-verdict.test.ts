@@ -6,14 +6,14 @@ const PAIRS = 12
 const THRESHOLD = 1.1
 const SEEDS = 400
 
-/** Ratios around `slowDown`, each of its two measurements off by up to `noise` either way. */
+/** Returns ratios around `slowDown`, with random errors of up to `noise` in both measurements. */
 function syntheticRatios(seed: number, slowDown: number, noise: number): readonly number[] {
   const random = seededRandom(seed)
-  const off = () => 1 + noise * (2 * random() - 1)
-  return Array.from({ length: PAIRS }, () => (slowDown * off()) / off())
+  const error = () => 1 + noise * (2 * random() - 1)
+  return Array.from({ length: PAIRS }, () => (slowDown * error()) / error())
 }
 
-/** How often each verdict is reached over many seeds. */
+/** Counts the verdicts over many seeds. */
 function verdicts(slowDown: number, noise: number) {
   const counts = { ok: 0, regression: 0, noisy: 0 }
   for (let seed = 1; seed <= SEEDS; seed++)
@@ -27,7 +27,7 @@ describe('the interval of a median', () => {
     [9, 2, 8, 0.961],
     [12, 3, 10, 0.961],
     [20, 6, 15, 0.959],
-  ])('of %i values is from the %i. to the %i.', (length, low, high, coverage) => {
+  ])('of %i values is from rank %i to rank %i', (length, low, high, coverage) => {
     const values = Array.from({ length }, (_, index) => index + 1)
     const interval = medianInterval(values.toReversed())
     expect(interval).toMatchObject({ low, high, median: (length + 1) / 2 })

@@ -33,7 +33,7 @@ describe('options', () => {
     [['a', '--request', 'delete'], '--request must be one of read, write'],
     [['a', '--results', ''], '--results must name a directory'],
     [['a', '--fast'], "Unknown option '--fast'"],
-  ])('%j makes no run', (argv, message) => {
+  ])('%j is refused', (argv, message) => {
     expect(() => readOptions(argv)).toThrow(message)
   })
 
@@ -92,7 +92,7 @@ describe('a measurement that failed on a starved machine', () => {
   test.each([
     'wrong answers from http://x: 3 wrong, the first: 200 {}',
     'wrong answers from http://x: 3 with status 503; 1 wrong, the first: 401 {}',
-    'the origin was not always told who asks',
+    'full: 3 calls to Redis for 2 answers',
   ])('%s: is not starvation', async (problem) => {
     const patiently = patience()
     await expect(patiently(() => Promise.reject(new Error(problem)))).rejects.toThrow(problem)
@@ -149,12 +149,12 @@ describe('npm run bench:compare', () => {
     'an interrupted comparison exits with 1 and leaves no files behind',
     async () => {
       const child = spawn(process.execPath, [RUN, 'HEAD'], { cwd: ROOT })
-      // Its end stays open: who writes to a closed one ends by that.
+      // The pipe stays open, because a write to a closed pipe would end the process.
       await new Promise<void>((resolve) => {
-        let said = ''
+        let output = ''
         child.stderr.on('data', (chunk) => {
-          said += chunk
-          if (said.includes('bundling')) resolve()
+          output += chunk
+          if (output.includes('bundling')) resolve()
         })
         child.once('exit', () => resolve())
       })

@@ -7,7 +7,7 @@ import { LAYERS } from '../../bench/layers/layers.ts'
 const ROOT = join(import.meta.dirname, '..', '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-/** Stages as they stand in a file: calls of the middlewares, in order. */
+/** Matches the calls of the middlewares in a file. */
 const STAGES =
   /\b(requestId|audit|canonicalPath|sanitizeHeaders|clientAddress|limitBody|authenticate|admit|authorize|validate|proxy)\(/g
 

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-/** A server that answers so; returns its URL. */
+/** Starts a server. Returns its URL. */
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -55,7 +55,7 @@ describe('an open load', () => {
       stalledUntilMs ??= performance.now() + STALL_MS
       setTimeout(() => response.end(BODY), Math.max(0, stalledUntilMs - performance.now()))
     })
-    // A closed load of one connection would have sent one request meanwhile, and hidden the rest.
+    // A closed load of one connection would send one request in this time, and hide the others.
     const { right, latencies } = await offer({
       ...targetOf(url),
       ...{ ratePerSecond: 100, seconds: 0.4, maxOutstanding: 1, patienceMs: 60_000 },

@@ -17,9 +17,9 @@ import { type Backends, ORIGIN_BODY, startBackends } from '../../bench/stack/bac
 import { type BenchTokens, createCredentials, mintTokens } from '../../bench/stack/credentials.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 
-const castById = (id: string) => PEERS.find((known) => known.id === id) as Peer
-const handwritten = castById('handwritten')
-/** Low enough to be reached. */
+const peerById = (id: string) => PEERS.find((known) => known.id === id) as Peer
+const handwritten = peerById('handwritten')
+/** Low, so that the test reaches it. */
 const LIMIT = 3
 
 describe('standings', () => {
@@ -104,7 +104,7 @@ describe('gateways', () => {
   })
 
   const absent = (optional: boolean): Peer => ({
-    ...castById('haproxy'),
+    ...peerById('haproxy'),
     id: 'absent',
     title: 'Absent',
     optional,
@@ -137,7 +137,7 @@ describe('gateways', () => {
   })
 
   test('count each subject separately', async () => {
-    const { entrants } = await startAll(entry(['handwritten', 'haproxy'].map(castById), LIMIT))
+    const { entrants } = await startAll(entry(['handwritten', 'haproxy'].map(peerById), LIMIT))
     for (const { peer, running } of entrants) {
       const statusOf = async (token: string | undefined) =>
         (await fetch(`${running.url}/orders`, { headers: { authorization: `Bearer ${token}` } }))
@@ -151,9 +151,9 @@ describe('gateways', () => {
   })
 
   test('pass the probes of their table, and are measured', async () => {
-    const cast = ['portcullis', 'handwritten', 'haproxy', 'nginx'].map(castById)
-    const { entrants, skipped } = await startAll(entry(cast))
-    expect(entrants.length + skipped.length).toBe(cast.length)
+    const peers = ['portcullis', 'handwritten', 'haproxy', 'nginx'].map(peerById)
+    const { entrants, skipped } = await startAll(entry(peers))
+    expect(entrants.length + skipped.length).toBe(peers.length)
     for (const { peer, running } of entrants) await tryOut(peer, running, probes, backends)
     const contestants = entrants.map((entrant) => peerContestant(entrant, tokens.writers))
     const summaries = await measureRounds(contestants, {
@@ -162,7 +162,7 @@ describe('gateways', () => {
     for (const { id, title, requests, cpuMicros } of summaries) {
       expect(requests, title).toBeGreaterThan(0)
       // The kernel counts in steps of 10 ms: a native gateway may use less for so few requests.
-      if (castById(id).compiles) expect(cpuMicros, title).toBeGreaterThan(0)
+      if (peerById(id).compiles) expect(cpuMicros, title).toBeGreaterThan(0)
     }
   })
 })

@@ -18,7 +18,7 @@ const node = (id: number, functionName: string, line: number, children: number[]
     children,
   }) satisfies ProfileNode
 
-/** Where the stages of these tests stand in the bundle. */
+/** A bundle with the stages of these tests. */
 const STAGED_BUNDLE = [
   '// node_modules/hono/dist/compose.js',
   'function dispatch() {}',
@@ -28,13 +28,13 @@ const STAGED_BUNDLE = [
   'function admit() {}',
   '// src/redis/rest.ts',
   'function pipelined() {}',
-  '// node_modules/someone/index.js',
+  '// node_modules/other/index.js',
   'function anything() {}',
 ].join('\n')
-const [DISPATCH, AUDIT, ADMIT, UPSTASH, SOMEONE] = [1, 3, 5, 7, 9] as const
+const [DISPATCH, AUDIT, ADMIT, UPSTASH, OTHER] = [1, 3, 5, 7, 9] as const
 
 describe('time of stages', () => {
-  /** A request on its way in, what comes after an await, and what nobody asked for. */
+  /** Stacks of a request, stacks after an await, and stacks outside of a request. */
   const profile: CpuProfile = {
     nodes: [
       node(1, '(root)', -1, [2, 8, 10, 11, 12, 13, 14]),
@@ -45,8 +45,8 @@ describe('time of stages', () => {
       node(6, 'pipelined', UPSTASH, [7]),
       node(7, 'fetch', -1),
       node(8, 'pipelined', UPSTASH, [9]),
-      node(9, 'anything', SOMEONE),
-      node(10, 'anything', SOMEONE),
+      node(9, 'anything', OTHER),
+      node(10, 'anything', OTHER),
       node(11, '(garbage collector)', -1),
       node(12, '(program)', -1),
       node(13, '(idle)', -1),
@@ -58,7 +58,7 @@ describe('time of stages', () => {
   const attributed = sampledStacks(profile, moduleFinder(STAGED_BUNDLE)).map(attribute)
   const times = new Map(stageTimes(attributed, 10).map((time) => [time.stage, time]))
 
-  test('has an existing file for every stage of the gateway', () => {
+  test('every stage of the gateway has an existing file', () => {
     for (const module of Object.values(STAGE_MODULES))
       expect(existsSync(join(ROOT, module)), module).toBe(true)
     const gateway = readFileSync(join(ROOT, 'src', 'gateway', 'create-gateway.ts'), 'utf8')
@@ -67,12 +67,12 @@ describe('time of stages', () => {
     for (const stage of named) expect(Object.keys(STAGE_MODULES)).toContain(stage)
   })
 
-  test('belongs to the nearest stage on the stack, with its callees', () => {
+  test('belongs to the nearest stage on the stack, with called functions', () => {
     expect(times.get('audit')).toMatchObject({ micros: 14, byModuleMicros: 0 })
     expect(times.get('admit')).toMatchObject({ micros: 30, platformMicros: 6, byModuleMicros: 15 })
   })
 
-  test('a dispatcher is not a stage, whatever is below it', () => {
+  test('a dispatcher is not a stage', () => {
     expect(times.get('framework')).toMatchObject({ micros: 4, share: 0.0513 })
   })
 

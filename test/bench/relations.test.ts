@@ -149,14 +149,14 @@ describe('over a real Redis', () => {
     await handle.close()
   })
 
-  test('the store has the written tuples, and every check is right', async () => {
+  test('the store has the written tuples, and every check is correct', async () => {
     const [filled] = await fillSizes(redis, [LEAST], () => {})
     expect(filled).toMatchObject({ size: LEAST })
     expect(filled?.bytes).toBeGreaterThan(0)
     for (const answer of ['allowed', 'denied'] as const) {
       const round = await measureChecks(redis, check, { size: LEAST, answer, count: 50, from: 0 })
       expect(round.checks).toBe(50)
-      // At least a look at each of five levels.
+      // At least one command for each of five levels.
       expect(round.commands).toBeGreaterThan(5)
       expect(round.micros).toBeGreaterThan(0)
     }
@@ -172,15 +172,15 @@ describe('over a real Redis', () => {
     expect(read.toSorted()).toEqual(allOf(LEAST).map(formatTuple).toSorted())
   })
 
-  test('a missing tuple and an existing one are found', async () => {
+  test('a missing tuple and a duplicate tuple are found', async () => {
     const store = createRelationTuples(redis, model.types.keys())
     const tenant = tenantOf(LEAST)
-    const lost = { object: 'project:0-0', relation: 'team', subject: 'team:0-0' }
-    await store.write(tenant, { writes: [], deletes: [lost] })
+    const removed = { object: 'project:0-0', relation: 'team', subject: 'team:0-0' }
+    await store.write(tenant, { writes: [], deletes: [removed] })
     const asked = { size: LEAST, answer: 'allowed', count: 20, from: 0 } as const
     await expect(measureChecks(redis, check, asked)).rejects.toThrow('denied, not allowed')
-    expect(await loadTuples(store, tenant, [lost])).toBe(1)
-    await expect(loadTuples(store, tenant, [lost])).rejects.toThrow('of which 0 were written')
+    expect(await loadTuples(store, tenant, [removed])).toBe(1)
+    await expect(loadTuples(store, tenant, [removed])).rejects.toThrow('of which 0 were written')
     await measureChecks(redis, check, asked)
   })
 

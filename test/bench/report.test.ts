@@ -36,7 +36,7 @@ function report(...args: readonly string[]): Promise<Ended> {
   })
 }
 
-/** A folder with the fixtures, one of them changed. */
+/** Creates a folder with the fixtures, one of them changed. */
 function resultsWith(name: string, change: (text: string) => string): string {
   const folder = mkdtempSync(join(work, 'results-'))
   cpSync(FIXTURES, folder, { recursive: true })
@@ -99,7 +99,7 @@ describe('selected results', () => {
       (text: string) => text.replace('spacetime-auth', 'spacetime-warp'),
       'is not a results file: ',
     ],
-  ])('%s: one line and exit code 2, and nothing is written', async (_, change, line) => {
+  ])('%s: one line and exit code 2, and no output', async (_, change, line) => {
     const from = resultsWith('2026-01-02-quick.json', change)
     const out = join(mkdtempSync(join(work, 'out-')), 'report')
     const { code, stderr } = await report('--from', from, '--out', out)
@@ -112,7 +112,7 @@ describe('selected results', () => {
     [['--from', 'no/such/folder', '--out', work], 'does not exist'],
     [['--from', FIXTURES], '--from needs --out'],
     [['--unknown'], "Unknown option '--unknown'"],
-  ])('%j makes no report', async (args, line) => {
+  ])('%j is refused', async (args, line) => {
     const { code, stderr } = await report(...args)
     expect(code).toBe(2)
     expect(stderr).toContain(line)
@@ -220,7 +220,8 @@ describe('the check', () => {
   })
 })
 
-if (CHROMIUM === undefined) console.info('report: not opened, there is no Chromium on the path')
+if (CHROMIUM === undefined)
+  console.info('report: the browser tests are skipped, because Chromium is missing')
 
 describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
   let browser: Browser
@@ -233,8 +234,8 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
   })
   afterAll(() => browser?.close())
 
-  /** How many colours a screenshot has, and its size, told by the browser that decodes it. */
-  async function seen(page: Page, base64: string) {
+  /** Returns the size and the number of colours of a screenshot. */
+  async function measured(page: Page, base64: string) {
     return page.evaluate<{ width: number; height: number; colours: number }>(`(async () => {
       const image = new Image()
       image.src = 'data:image/png;base64,${base64}'
@@ -250,20 +251,20 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
   test.each([
     ['on a desk', 1_400, 1_000],
     ['on a phone', 390, 844],
-  ])(
-    '%s the page is whole: it asks for nothing, and nothing leaves the window',
-    async (_, width, height) => {
-      const page = await browser.open(url, width, height)
+  ])('%s the page loads no other file, and fits the window', async (_, width, height) => {
+    const page = await browser.open(url, width, height)
 
-      const asked = page.events
-        .filter(({ method }) => method === 'Network.requestWillBeSent')
-        .map(({ params }) => (params.request as { readonly url: string }).url)
-      expect(asked.filter((address) => address !== url && !address.startsWith('data:'))).toEqual([])
-      const complaints = ['Runtime.exceptionThrown', 'Runtime.consoleAPICalled', 'Log.entryAdded']
-      expect(page.events.filter(({ method }) => complaints.includes(method))).toEqual([])
+    const requested = page.events
+      .filter(({ method }) => method === 'Network.requestWillBeSent')
+      .map(({ params }) => (params.request as { readonly url: string }).url)
+    expect(requested.filter((address) => address !== url && !address.startsWith('data:'))).toEqual(
+      [],
+    )
+    const complaints = ['Runtime.exceptionThrown', 'Runtime.consoleAPICalled', 'Log.entryAdded']
+    expect(page.events.filter(({ method }) => complaints.includes(method))).toEqual([])
 
-      expect(
-        await page.evaluate(`({
+    expect(
+      await page.evaluate(`({
         overflow: document.scrollingElement.scrollWidth - innerWidth,
         plots: [...document.querySelectorAll('figure svg')].map((svg) => {
           const { width, height } = svg.getBoundingClientRect()
@@ -282,23 +283,22 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
         outside: [...document.querySelectorAll('h1, h2, h3, p, li, figcaption')].filter((one) =>
           one.closest('.wide') === null && one.getBoundingClientRect().right > innerWidth + 1).length,
       })`),
-      ).toEqual({
-        ...{ overflow: 0, plots: Array(7).fill(true), pictures: [], unnamed: 0, scripts: 0 },
-        ...{ dangling: 0, doubled: 0, headings: 1, unscoped: 0, outside: 0 },
-      })
+    ).toEqual({
+      ...{ overflow: 0, plots: Array(7).fill(true), pictures: [], unnamed: 0, scripts: 0 },
+      ...{ dangling: 0, doubled: 0, headings: 1, unscoped: 0, outside: 0 },
+    })
 
-      const text = await page.evaluate<string>('document.body.innerText')
-      expect(text).toContain('wrong answers from <full>: 3 with status 500')
-      expect(text).toContain('no figure in these results')
-      expect(text).toContain('<script>alert(1)</script>')
+    const text = await page.evaluate<string>('document.body.innerText')
+    expect(text).toContain('wrong answers from <full>: 3 with status 500')
+    expect(text).toContain('no figure in these results')
+    expect(text).toContain('<script>alert(1)</script>')
 
-      const { data } = await page.send('Page.captureScreenshot', { format: 'png' })
-      const blank = await browser.open('about:blank', width, height)
-      const shot = await seen(blank, data as string)
-      expect(shot).toMatchObject({ width, height })
-      expect(shot.colours).toBeGreaterThan(50)
-      const { data: nothing } = await blank.send('Page.captureScreenshot', { format: 'png' })
-      expect((await seen(blank, nothing as string)).colours).toBe(1)
-    },
-  )
+    const { data } = await page.send('Page.captureScreenshot', { format: 'png' })
+    const blank = await browser.open('about:blank', width, height)
+    const shot = await measured(blank, data as string)
+    expect(shot).toMatchObject({ width, height })
+    expect(shot.colours).toBeGreaterThan(50)
+    const { data: nothing } = await blank.send('Page.captureScreenshot', { format: 'png' })
+    expect((await measured(blank, nothing as string)).colours).toBe(1)
+  })
 })

@@ -13,15 +13,15 @@ import { CASE_IDS } from '../../bench/tokens/cases.ts'
 import { OPERATION_IDS } from '../../bench/tokens/operations.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
-/** A busy machine takes its time to start two runtimes. */
+/** Enough for the start of two runtimes on a busy machine. */
 const TIMEOUT_MS = 300_000
 const results = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(results, { recursive: true, force: true }))
 
-/** One connection and one round: what is proven is that it works, not how fast. */
+/** One connection and one round, because the tests check correctness and not speed. */
 const TINY = '--seconds 0.3 --warm-up 0.2 --rounds 1 --connections 1'.split(' ')
 
-/** On a starved machine a call to Redis may miss its deadline: then nothing was measured. */
+/** Reports whether a run failed because calls to Redis missed their deadlines. */
 const isStarved = (error: unknown) =>
   [...String(error).matchAll(/^bench: (?:.*FAILED: )?(.*)$/gm)].some(([, why = '']) =>
     isStarvation(why),
@@ -39,11 +39,11 @@ async function bench(...args: readonly string[]): Promise<string> {
   }
 }
 
-/** Share of calls, and how many, that may be those of requests that were broken off at the end. */
+/** Maximum share and number of calls of requests that were aborted at the end. */
 const STRAY_SHARE = 0.1
 const STRAYS = 4
 
-/** A few calls are strays, however few requests a slow machine answers; a second call each is not. */
+/** Allows a few additional calls, but not a second call for each request. */
 function expectOneCallEach(of: { id: string; requests: number; redisCalls: number }): void {
   const strays = Math.abs(of.redisCalls - 1) * of.requests
   expect(strays, of.id).toBeLessThan(Math.max(of.requests * STRAY_SHARE, STRAYS))
@@ -54,7 +54,7 @@ function resultOf(name: string): object {
   return JSON.parse(readFileSync(join(results, file), 'utf8')) as object
 }
 
-/** The one scenario of a run. */
+/** Returns the only scenario of a run. */
 function measuredOf(name: string): Measured {
   const { measured, failed } = resultOf(name) as SuiteResult
   expect(failed).toEqual([])
@@ -80,7 +80,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
       else expect(layer.redisCalls, layer.id).toBe(0)
     }
     const eventsOf = (id: string) => closed.find((layer) => layer.id === id)?.auditEvents
-    // Where the queue is late, as on a busy machine, some go to Redis instead.
+    // If the queue is slow, some events go to Redis instead.
     expect(eventsOf('full')).toBeGreaterThan(0)
     expect(eventsOf('audit')).toBeGreaterThan(0)
     expect(eventsOf('validate')).toBe(0)
@@ -96,7 +96,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(new Set(ids).size, 'ids of figures are unique').toBe(ids.length)
   })
 
-  test('the same under wrangler dev, with a request body', async () => {
+  test('every layer responds correctly under wrangler dev, with a request body', async () => {
     const scenario = ['--only', 'layers', '--runtime', 'wrangler', '--layers', 'full']
     const stdout = await bench(...scenario, '--request', 'write')
     expect(stdout).toContain('(wrangler, ')
@@ -129,7 +129,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(native['verify-RS256']).toBeGreaterThan(0)
   })
 
-  test('a profile names our modules', async () => {
+  test('a profile contains the modules and stages of the gateway', async () => {
     await bench('--profile')
     const { modules, stages } = resultOf('profile') as {
       modules: { module: string }[]
@@ -152,13 +152,13 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     const child = spawn(process.execPath, [RUN, '--only', 'layers', '--results', results], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
-    let said = ''
+    let output = ''
     for await (const chunk of child.stderr) {
-      said += chunk
-      if (said.includes('warming up')) break
+      output += chunk
+      if (output.includes('warming up')) break
     }
     const started = descendants(child.pid as number)
-    expect(started.length, 'an origin, Redis, workerd').toBeGreaterThanOrEqual(3)
+    expect(started.length, 'the origin, Redis and workerd').toBeGreaterThanOrEqual(3)
     child.kill('SIGINT')
     expect(await once(child, 'exit')).toEqual([1, null])
     expect(started.filter(isRunning)).toEqual([])

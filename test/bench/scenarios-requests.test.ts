@@ -87,9 +87,9 @@ describe('a load with expected answers', () => {
 
 describe('counts at the origin and in Redis', () => {
   const counts = { requests: 100, identified: 100, asserted: 100, auditEvents: 0, calls: 100 }
-  const refuse = (answers: number, other: typeof counts, expected: Expected = let_through) =>
+  const refuse = (answers: number, other: typeof counts, expected: Expected = admitted) =>
     checkCounts('gateway', { answers, aborted: 1, counts: other }, expected)
-  const let_through = { origin: 1, redis: 1 } as const
+  const admitted = { origin: 1, redis: 1 } as const
 
   test('are right for admitted requests with one call each', () => {
     expect(() => refuse(100, counts)).not.toThrow()

@@ -71,7 +71,7 @@ describe('the steps of a user', () => {
     expect(await take('verify', userWith())).toEqual({ wrong: '200 with a body of 2 characters' })
   })
 
-  test('a login without both tokens is wrong, and a shed one has failed', async () => {
+  test('a login without both tokens is wrong, and a login with 503 has failed', async () => {
     const user = userWith()
     Object.assign(state, { status: 200, body: '{"access_token":"a"}' })
     expect(await take('login', user)).toMatchObject({ wrong: expect.stringContaining('200') })
@@ -138,7 +138,7 @@ describe('a run of sessions', () => {
   })
 })
 
-/** Holds, or drops, arrays of a megabyte: `/hold/3`. */
+/** A Worker that keeps (`/hold/3`) or drops (`/waste/3`) arrays of a megabyte. */
 const WORKER = `const held = []
 export default {
   fetch(request) {
@@ -174,7 +174,7 @@ describe('the heap of an isolate', { timeout: 60_000 }, () => {
       const allocated = await heap.allocatedBytes(() => ask('/waste/20'))
       expect(allocated / MEGABYTE).toBeGreaterThan(15)
       heap.close()
-      await expect(openHeap(workerd.inspector ?? '', 'nobody')).rejects.toThrow('no service')
+      await expect(openHeap(workerd.inspector ?? '', 'unknown')).rejects.toThrow('no service')
       expect(residentBytesOf(workerd.pid)).toBeGreaterThan(20 * MEGABYTE)
     } finally {
       await workerd.close()

@@ -35,7 +35,7 @@ const answer = (status: number, code = '', more: object = {}) => ({
   ...more,
 })
 
-/** A ledger in which time is what a test says it is. */
+/** Creates a ledger with its explanations. */
 function ledgerWith() {
   const explanations = createExplanations(explainedBy)
   const ledger = createLedger(explanations)
@@ -70,7 +70,7 @@ describe('options', () => {
     ['--rate', '100000'],
     ['--faults', 'earthquake'],
     ['--unknown', '1'],
-  ])('%s %s makes no run', (...argv) => {
+  ])('%s %s is refused', (...argv) => {
     expect(() => readOptions(argv)).toThrow()
   })
 })
@@ -78,7 +78,7 @@ describe('options', () => {
 describe('the plan of faults', () => {
   const options = { seconds: 700, windowSeconds: 20, faults: FAULT_NAMES, seed: 4 }
 
-  test('every fault occurs before any occurs again, each followed by a rest, none in the first window', () => {
+  test('every fault occurs before any occurs again, each followed by a pause, none in the first window', () => {
     const plan = planFaults(options)
     expect(plan[0]?.startSeconds).toBe(20)
     expect(plan.length).toBe(34)
@@ -117,9 +117,12 @@ describe('failures that a fault explains', () => {
     [500, 3_000],
     [3_000, 5_000],
     [60_000, 6_000],
-  ])('an outage of %i ms, what a breaker can still refuse %i ms later', (lastedMs, recoveryMs) => {
-    expect(breakerRecoveryMs(lastedMs)).toBe(recoveryMs)
-  })
+  ])(
+    'after an outage of %i ms, a breaker may refuse requests for %i ms',
+    (lastedMs, recoveryMs) => {
+      expect(breakerRecoveryMs(lastedMs)).toBe(recoveryMs)
+    },
+  )
 
   test('the measurement of the peak explains no outage of Redis', () => {
     const explanations = createExplanations(explainedBy)
@@ -173,10 +176,10 @@ describe('R33: the ledger finds', () => {
 
   test.each([
     ['an error', answer(503, 'dependency_unavailable')],
-    ['an error of our own', answer(500, 'internal_error')],
-    ['a body that breaks off', answer(200, '', { isCut: true })],
+    ['an internal error', answer(500, 'internal_error')],
+    ['an incomplete body', answer(200, '', { isCut: true })],
     ['no answer', answer(0)],
-  ])('%s that no fault explains', (_, given) => {
+  ])('%s without a fault', (_, given) => {
     const { ledger, open } = ledgerWith()
     expect(ledger.settle(open(GOOD), given, 2_000)).toBe('unexplained')
     expect(ledger.findings().counts.unexplained).toBe(1)
@@ -206,7 +209,7 @@ describe('R33: the ledger finds', () => {
   test('a window with more requests than the limit', () => {
     const watch = createLimitWatch()
     for (let count = 0; count < 100; count++) watch.arrive('greedy', 65_000 + count * 500)
-    // Admitted before the minute ended, and on the way for a while.
+    // Admitted in the minute before, and delayed on the way to the origin.
     watch.arrive('greedy', 121_000)
     expect(watch.overruns()).toEqual([])
     watch.arrive('greedy', 119_999)

@@ -9,11 +9,11 @@ import { descendants } from '../../bench/processes/proc.ts'
 import type { SoakResult } from '../../bench/soak/result.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'soak', 'run.ts')
-/** A busy machine takes its time to start two gateways. */
+/** Enough for the start of two gateways on a busy machine. */
 const TIMEOUT_MS = 240_000
-/** None of the faults below is about time, and Redis shares the machine with the load. */
+/** The faults below do not depend on timeouts, and Redis shares the machine with the load. */
 const PATIENT = { REDIS_TIMEOUT_MS: '5000' }
-/** Longer than that. */
+/** Longer than this timeout. */
 const STANDSTILL_MS = 10_000
 const folder = mkdtempSync(join(tmpdir(), 'soak-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -27,18 +27,18 @@ interface Ended {
 /** Starts a soak. */
 function soak(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, [RUN, ...args], { env: { ...process.env, ...env } })
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const)
     child[stream].setEncoding('utf8').on('data', (text: string) => {
-      said[stream] += text
+      output[stream] += text
     })
-  const ended = once(child, 'close').then(([code]): Ended => ({ code, ...said }))
-  return { pid: child.pid ?? 0, ended, progress: () => said.stderr }
+  const ended = once(child, 'close').then(([code]): Ended => ({ code, ...output }))
+  return { pid: child.pid ?? 0, ended, progress: () => output.stderr }
 }
 
-/** Its executable may be a link to another one. */
+/** Returns the name of a process. Its executable may be a link. */
 const nameOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
-/** The embedded Redis is no process that could stand still by itself. */
+/** The embedded Redis is no process that a test can pause. */
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0
 
 describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
@@ -46,7 +46,7 @@ describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
     const file = join(folder, 'short.json')
     const ended = await soak(
       [
-        // Windows so long that the second half of each goes on after the breaker must have closed.
+        // The second half of each window is longer than the recovery of a breaker.
         ...['--minutes', '0.95', '--rate', '30', '--window', '14', '--seed', '2', '--out', file],
         ...['--faults', 'redis-rubbish,redis-refuse,origin-refuse'],
       ],
@@ -79,7 +79,7 @@ describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
     const file = join(folder, 'unexplained.json')
     const options = ['--minutes', '0.4', '--rate', '20', '--window', '60', '--out', file]
     const running = soak(options, PATIENT)
-    // While load is offered and no fault is on, Redis itself stands still.
+    // Pauses Redis under load, without a planned fault.
     await expect.poll(() => running.progress(), { timeout: TIMEOUT_MS }).toContain('offering')
     const redis = descendants(running.pid).filter((pid) => nameOf(pid) === 'redis-server')
     expect(redis).toHaveLength(1)

@@ -49,7 +49,7 @@ describe('the registry', () => {
 
   test('a scenario that is too long for a quick run runs if it is selected', () => {
     const [one] = SCENARIOS
-    if (one === undefined) throw new Error('there is no scenario')
+    if (one === undefined) throw new Error('missing scenario')
     const long = { ...one, id: 'long', seconds: { quick: 0, full: 60 } }
     const idsOf = (effort: 'quick' | 'full', only?: readonly string[]) =>
       jobsOf([one, long], { only, runtime: undefined, effort }).map(({ scenario }) => scenario.id)
@@ -117,11 +117,11 @@ describe('selection of scenarios', () => {
   })
 })
 
-/** A run of these; returns what was said and found. */
+/** Runs the scenarios. Returns the result, the progress messages and the saved results. */
 async function run(scenarios: readonly Scenario[]) {
   const controller = new AbortController()
   const deferred: (() => Promise<void>)[] = []
-  const said: string[] = []
+  const messages: string[] = []
   const saved: string[][] = []
   const result = await runSuite({
     jobs: jobsOf(scenarios, { only: undefined, runtime: undefined, effort: 'quick' }),
@@ -131,16 +131,16 @@ async function run(scenarios: readonly Scenario[]) {
       defer: (close) => void deferred.push(close),
       exit: () => Promise.reject(new Error('the suite must not end the process')),
     },
-    onProgress: (what) => said.push(what),
+    onProgress: (what) => messages.push(what),
     onResult: ({ measured }) => saved.push(measured.map(({ scenario }) => scenario)),
   })
-  return { result, said, saved }
+  return { result, messages, saved }
 }
 
 describe('a run', () => {
   test('a failed scenario is reported in one line and does not stop the others', async () => {
     const broken = scenarioOf('broken', async () => {
-      throw new Error('3 wrong answers\nand where')
+      throw new Error('3 wrong answers\ndetails')
     })
     const { result, saved } = await run([scenarioOf('a'), broken, scenarioOf('b')])
     expect(result.failed).toEqual([
@@ -150,7 +150,7 @@ describe('a run', () => {
       ['a', 'Of a'],
       ['b', 'Of b'],
     ])
-    expect(saved, 'after each of them').toEqual([['a'], ['a'], ['a', 'b']])
+    expect(saved, 'after each scenario').toEqual([['a'], ['a'], ['a', 'b']])
   })
 
   test('a scenario that failed on a busy machine runs once more, with a note; other failures do not', async () => {
@@ -215,9 +215,9 @@ describe('a run', () => {
   })
 
   test('progress shows the position and the remaining time', async () => {
-    const { said } = await run([scenarioOf('a'), scenarioOf('b')])
-    expect(said[0]).toMatch(/^\[1\/2\] a, workerd: Of a; about 2 s left in all$/)
-    expect(said[1]).toMatch(/^\[2\/2\] b, workerd: Of b; about \d+ s left in all$/)
+    const { messages } = await run([scenarioOf('a'), scenarioOf('b')])
+    expect(messages[0]).toMatch(/^\[1\/2\] a, workerd: Of a; about 2 s left in all$/)
+    expect(messages[1]).toMatch(/^\[2\/2\] b, workerd: Of b; about \d+ s left in all$/)
   })
 })
 

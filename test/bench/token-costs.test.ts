@@ -19,7 +19,7 @@ import { measureNative } from '../../bench/tokens/native.ts'
 import { ALGORITHMS, forged, OPERATION_IDS, OPERATIONS } from '../../bench/tokens/operations.ts'
 import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/tokens/verifier.ts'
 
-/** Of the tokens that the benchmark issues to its callers. */
+/** Length of the tokens that the benchmark issues to its callers. */
 const ORDINARY_CHARACTERS = 480
 
 describe('the time of an operation', () => {

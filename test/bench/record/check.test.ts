@@ -1,4 +1,4 @@
-/** The checker of recorded runs finds what it is there to find, and nothing else. */
+/** The checker of recorded runs finds every violation, and no others. */
 import { describe, expect, test } from 'vitest'
 import type { HistoryEvent } from '../../../bench/chaos/history.ts'
 import { check, violationsOf } from '../../../bench/record/check.ts'
@@ -21,7 +21,7 @@ describe('R16: the check of windows', () => {
     expect(worstOf(good)).toEqual([{ limit: 'strict', certain: 10, possible: 10 }])
   })
 
-  test('finds a single admission too many at any place', () => {
+  test('finds one admission too many at any time', () => {
     for (const atMs of [0, 9, 500, 995, 2_020, 4_500]) {
       const verdict = verdictOf(good, request(atMs))
       expect(verdict.windows.violations, String(atMs)).toEqual([
@@ -45,10 +45,10 @@ describe('R16: the check of windows', () => {
 
   test('counts certain admissions, and reports possible ones', () => {
     const ten = many(10, () => request(0))
-    // One that was admitted at some time before it arrived, which is a window after the others.
+    // Admitted before its arrival, which is a window later than the others.
     const slow = request(0, { arriveMs: 1_001, completeMs: 1_100 })
     expect(worstOf(ten, slow)).toEqual([{ limit: 'strict', certain: 10, possible: 11 }])
-    // Its arrival tells more of when than its answer.
+    // The arrival is more exact than the response.
     const noticed = request(0, { arriveMs: 999, completeMs: 1_100 })
     expect(worstOf(ten, noticed)).toEqual([{ limit: 'strict', certain: 11, possible: 11 }])
   })
@@ -83,9 +83,9 @@ describe('R16: the check of windows', () => {
     expect(verdictOf(old, fresh(19, 300), loss).windows.violations).toEqual([
       'leased of alice: 29 of 28 around a loss',
     ])
-    // A window, a lease and a call later everything is as it was.
+    // After a window, a lease and a call, the limit applies again.
     expect(verdictOf(old, fresh(11, 1_901), loss).windows.violations).toHaveLength(1)
-    // And before it.
+    // It also applies before the loss.
     expect(verdictOf(old, request(20, { route: 'leased' }), loss).windows.violations).toEqual([
       'leased of alice: 11 of 10 in one window',
     ])
@@ -127,7 +127,7 @@ describe('the check of revocations', () => {
     })
     const other = request(900, { route: 'free', token: 'b' })
     expect(verdictOf(revoked, other).revocations.violations).toEqual([])
-    // Tried again: it counts from the answer on.
+    // A repeated revocation counts from its response.
     const again = [revocation(300, 400)]
     const verdict = verdictOf(unanswered, again, use(899), use(900))
     expect(verdict.revocations.total).toMatchObject({ within: 1, late: 1 })
@@ -139,7 +139,7 @@ describe('the check of revocations', () => {
     expect(late.revocations.total.late).toBe(1)
     const forgotten = verdictOf(revoked, loss, use(797), use(1_500))
     expect(forgotten.revocations).toMatchObject({ forgotten: 2, violations: [] })
-    // Made anew after the loss.
+    // Revoked after the loss.
     const anew = verdictOf(revoked, loss, [revocation(1_000, 1_010, { token: 'b' })])
     expect(anew.revocations.violations).toEqual([])
     const used = request(1_600, { route: 'free', token: 'b' })

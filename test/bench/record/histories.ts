@@ -1,4 +1,4 @@
-/** Histories made by hand, for the checker to judge. */
+/** Handwritten histories for the checker. */
 import type {
   FaultEvent,
   HistoryEvent,
@@ -7,7 +7,7 @@ import type {
 } from '../../../bench/chaos/history.ts'
 import type { Terms } from '../../../bench/record/terms.ts'
 
-/** Ten in a second, with leases and without, and revocations half a second late. */
+/** Limits of ten per second, with and without leases, and a staleness bound of half a second. */
 export const TERMS: Terms = {
   boundMs: 500,
   processes: 2,
@@ -18,13 +18,13 @@ export const TERMS: Terms = {
   routes: { free: [], leased: ['leased'], strict: ['strict'], both: ['leased', 'strict'] },
 }
 
-/** How long a request takes that does not say otherwise, to the origin and in all. */
+/** Default time of a request until the origin, and until the response. */
 export const TO_ORIGIN_MS = 2
 export const ANSWERED_MS = 4
 
 let numbers = 0
 
-/** A request that was admitted and has arrived, but for what is said of it; `arriveMs` null: it has not. */
+/** Returns the events of an admitted request. `arriveMs` null: it did not reach the origin. */
 export function request(
   invokeMs: number,
   {
@@ -41,7 +41,7 @@ export function request(
   return arriveMs === null ? [sent] : [sent, { kind: 'arrival', id, atMs: arriveMs }]
 }
 
-/** One that got another answer, and has not arrived. */
+/** Returns the event of a request with another response, which did not reach the origin. */
 export const refused = (
   invokeMs: number,
   status: number,
@@ -69,7 +69,7 @@ export const fault = (
   processes: readonly number[] = [0, 1],
 ): FaultEvent => ({ kind: 'fault', name, processes, fromMs, untilMs })
 
-/** So many events of the same kind, each some time after the one before. */
+/** Returns `count` groups of events. */
 export const many = (
   count: number,
   eventsOf: (index: number) => readonly HistoryEvent[],

@@ -1,4 +1,4 @@
-/** A short recorded run, for what must hold of it whatever the machine is at; and its command line. */
+/** A short recorded run: the invariants that hold on any machine, and the command line. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import type { RecordResult } from '../../../bench/record/result.ts'
 import { type LimitTerms, TERMS } from '../../../bench/record/terms.ts'
 
 const RUN = join(import.meta.dirname, '../../../bench/record/run.ts')
-/** It takes a minute on a busy machine. */
+/** A busy machine needs a minute. */
 const TIMEOUT_MS = 180_000
 const folder = mkdtempSync(join(tmpdir(), 'record-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -49,10 +49,10 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
       expect(worstCertain, name).toBeLessThanOrEqual(limit)
       expect(admitted, name).toBeGreaterThan(0)
     }
-    // On a starved machine a call misses its deadline when nothing is wrong; that is no violation.
+    // On an overloaded machine, calls miss their deadlines. This is no violation.
     expect(code).toBe(result.unexplained === 0 ? 0 : 1)
 
-    // All of that is about something.
+    // The run contains enough events of each kind.
     const { total, byFault, byProcess } = result.revocations
     expect(total.revoked).toBeGreaterThan(0)
     expect(total.within).toBeGreaterThan(0)
@@ -75,10 +75,11 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
     expect(violationsOf(verdict)).toEqual([])
     expect(verdict.requests).toBe(result.requests)
 
-    // And what did not happen would have been found in this very history.
+    // The checker finds violations that are added to this history.
     const admitted = events.find((event) => event.kind === 'request' && event.status === 200)
     const revoked = events.find((event) => event.kind === 'revoke' && event.status === 201)
-    if (admitted?.kind !== 'request' || revoked?.kind !== 'revoke') throw new Error('not there')
+    if (admitted?.kind !== 'request' || revoked?.kind !== 'revoke')
+      throw new Error('missing events')
     const again = (count: number, more: object) =>
       Array.from({ length: count }, (_, index) => [
         { ...admitted, ...more, id: -1 - index },
@@ -119,7 +120,7 @@ describe('options', () => {
     ['--results', ''],
     ['--history', ''],
     ['--unknown', '1'],
-  ])('%s "%s" makes no run', (...argv) => {
+  ])('%s "%s" is refused', (...argv) => {
     expect(() => readOptions(argv)).toThrow()
   })
 })
@@ -128,9 +129,9 @@ describe('the plan of faults', () => {
   const options = { seconds: 900, windowSeconds: 26, faults: FAULT_NAMES, seed: 4 }
   const plan = planFaults(options)
 
-  test('each fault occurs before any occurs again, at one process or more, after a rest', () => {
+  test('each fault occurs before any occurs again, at one process or more, after a pause', () => {
     expect(plan).toHaveLength(34)
-    // Two come three times in a round.
+    // Two faults occur three times in each round.
     expect(new Set(plan.slice(0, FAULT_NAMES.length + 4).map(({ name }) => name)).size).toBe(
       FAULT_NAMES.length,
     )
