@@ -1,5 +1,5 @@
 /** The engine of `@upstash/ratelimit`: `import { upstash } from 'portcullis/upstash'`. */
-import { type SlidingWindows, slidingWindows } from '../admission/redis/sliding-window.ts'
+import { type PipelinedEngine, upstashEngine } from '../admission/redis/upstash-engine.ts'
 
 /**
  * Returns the engine that counts a limit with the sliding window of `@upstash/ratelimit`, for
@@ -10,6 +10,6 @@ import { type SlidingWindows, slidingWindows } from '../admission/redis/sliding-
  * standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', engine: upstash() }
  * ```
  */
-export function upstash(): SlidingWindows {
-  return slidingWindows
+export function upstash(): PipelinedEngine {
+  return upstashEngine
 }

@@ -17,7 +17,7 @@ import { counterName, overrideKey } from './limit-overrides.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import { factsOf } from './reply.ts'
 import { ADMIT_SCRIPT } from './scripts.generated.ts'
-import type { PendingLimits, SlidingWindows } from './sliding-window.ts'
+import type { PendingLimits, PipelinedEngine } from './upstash-engine.ts'
 
 const ADMISSION = createScript(ADMIT_SCRIPT)
 const FEED = createScript(READ_CHANGES_SCRIPT)
@@ -106,7 +106,7 @@ function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
 
 /** Prepares the commands of the limits that are not exact. They bring their engine with them. */
 function prepareOthers(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
-  const engine = limits[0]?.rule.engine as SlidingWindows | undefined
+  const engine = limits[0]?.rule.engine as PipelinedEngine | undefined
   return engine === undefined ? NO_OTHERS : engine.prepareLimits(limits, rest)
 }
 

@@ -87,7 +87,7 @@ function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimi
   )
   const [current, previous] = sent?.keys ?? []
   if (sent === undefined || current === undefined || previous === undefined)
-    throw new Error('sliding window: the limiter sent no command')
+    throw new Error('upstash engine: the limiter sent no command')
   // settle() reports the limiter's failure. Prevent an unhandled rejection.
   state.catch(() => undefined)
 
@@ -121,12 +121,12 @@ export interface PendingLimits {
 }
 
 /** The engine, as the store calls it. */
-export interface SlidingWindows extends UpstashEngine {
+export interface PipelinedEngine extends UpstashEngine {
   /** Prepares the commands of several limits. Each limit counts independently of the others. */
   prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits
 }
 
-export const slidingWindows: SlidingWindows = { feature: 'upstash', prepareLimits }
+export const upstashEngine: PipelinedEngine = { feature: 'upstash', prepareLimits }
 
 function prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
   const pending = limits.map((limit) => prepareLimit(limit, rest))
