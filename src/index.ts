@@ -212,13 +212,13 @@ export {
 } from './relations/rule.ts'
 export type { RelationTuples } from './relations/store.ts'
 export { escapeId, formatTuple, parseTuple, type RelationTuple } from './relations/tuple.ts'
-export {
-  createRevocations,
-  type Revocations,
-  type RevokedBefore,
-  type RevokedToken,
-} from './revocation/redis/revocations.ts'
-export type { RevokedBeforeKind } from './revocation/revocation.ts'
+export { createRevocations } from './revocation/redis/revocations.ts'
+export type {
+  Revocations,
+  RevokedBefore,
+  RevokedBeforeKind,
+  RevokedToken,
+} from './revocation/revocation.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'

@@ -1,5 +1,6 @@
 /** The dependencies of the authorization server. Each part of it declares those that it uses. */
 import type { TokenVerifier } from '../identity/principal.ts'
+import type { Revocations } from '../revocation/revocation.ts'
 import type { TokenIssuer } from '../tokens/access-grant.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
@@ -21,7 +22,7 @@ export interface AuthorizationServerOptions {
   readonly refreshTokens: RefreshTokens
   /** The records of opaque tokens and API keys. */
   readonly references: ReferenceStore
-  readonly revoker: TokenRevoker
+  readonly revoker: Pick<Revocations, 'revokeToken'>
   /** The gateway's own verifier. */
   readonly verifier: TokenVerifier
   readonly dpop: DpopVerifier
@@ -37,13 +38,4 @@ export interface AuthorizationServerOptions {
   readonly exchangeLimits: ExchangeLimits
   /** Milliseconds since the epoch. */
   readonly now: () => number
-}
-
-/** Port: revokes one access token. Throws `Unavailable` if the revocation may not be stored. */
-export interface TokenRevoker {
-  revokeToken(token: {
-    readonly tokenIdHash: string
-    /** How long to keep the revocation, in seconds since the epoch. */
-    readonly untilSeconds: number
-  }): Promise<void>
 }

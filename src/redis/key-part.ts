@@ -1,17 +1,14 @@
 /** Encodes untrusted text as one part of a storage key, without collisions. */
 import { sha256 } from '../crypto/sha256.ts'
 
-/** Longer parts are hashed, so that the length of a key has a bound. */
 const MAX_PART_CHARACTERS = 160
-/**
- * `encodeURIComponent` does not escape these, but they have a meaning in Redis patterns or here.
- */
+/** Not escaped by `encodeURIComponent`, but they have a meaning in Redis patterns or here. */
 const UNESCAPED_SPECIALS = /[!'()*~]/g
 
 /**
  * Encodes untrusted text as one part of a storage key. The text is percent-encoded, so `:` and `*`
  * never appear in the part. A text is hashed if it is not well-formed Unicode, or if it or its
- * encoded form has more than 160 characters. The part is then `~` and the base64url SHA-256 of the
+ * encoded form has more than 160 characters, so that keys have a bounded length. The part is then `~` and the base64url SHA-256 of the
  * text as JSON. `~` itself is always encoded, so the two forms never collide: different texts give
  * different parts.
  */

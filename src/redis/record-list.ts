@@ -1,17 +1,16 @@
 /** Lists of records that operators create, stored in Redis as JSON and read from the newest. */
-import { Unavailable } from '../errors.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 import * as z from '../validators/zod.ts'
 import { endsKey } from './keys.ts'
-import { resultOf } from './reply.ts'
-import type { RedisCommand, RedisRest } from './rest.ts'
+import { integerOf, listOf, malformed, resultOf, sendCommand, textOf } from './reply.ts'
+import type { RedisRest } from './rest.ts'
 import { evalCommand, runText } from './script.ts'
 import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
 
 /** The storage of one kind of record. */
 export interface RecordListOptions<Schema extends z.core.$ZodType> {
   readonly rest: RedisRest
-  /** Prefix of the record keys: a record is stored at the prefix followed by its id. */
+  /** A record is stored at the prefix followed by its id. */
   readonly prefix: string
   /**
    * Sorted set of the ids. Every score is 0: the ids are UUIDs of version 7, so their text sorts by
@@ -24,18 +23,12 @@ export interface RecordListOptions<Schema extends z.core.$ZodType> {
   readonly now: () => number
 }
 
-/** The keys that a script must write together to store a record. */
-export interface RecordKeys {
-  readonly record: string
-  readonly index: string
-  readonly ends: string
-}
-
 export interface RecordList<Item> {
   list(page: PageQuery): Promise<Page<Item>>
   /** Returns undefined if the record does not exist. */
   find(id: string): Promise<Item | undefined>
-  keysOf(id: string): RecordKeys
+  /** Returns the keys that a script must write together to store a record. */
+  keysOf(id: string): { readonly record: string; readonly index: string; readonly ends: string }
   /** Runs a script. Throws `Unavailable` if the script fails or does not return a number. */
   run(
     script: string,
@@ -57,13 +50,9 @@ export function createRecordList<Schema extends z.core.$ZodType>({
 }: RecordListOptions<Schema>): RecordList<z.output<Schema>> {
   const ends = endsKey(index)
 
-  async function send(...commands: RedisCommand[]): Promise<readonly unknown[]> {
-    return (await rest.send(commands)).map(resultOf)
-  }
-
   function parse(text: unknown): z.output<Schema> {
-    const parsed = z.safeParse(schema, jsonOf(text))
-    if (!parsed.success) throw new Unavailable('redis', 'malformed')
+    const parsed = z.safeParse(schema, jsonOf(textOf(text)))
+    if (!parsed.success) throw malformed()
     return parsed.data
   }
 
@@ -72,40 +61,31 @@ export function createRecordList<Schema extends z.core.$ZodType>({
 
     async list({ limit, cursor }) {
       const before = cursor === undefined ? '+' : `(${cursor}`
-      const [, ids] = await send(
+      const replies = await rest.send([
         evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
         ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
-      )
-      if (!isTexts(ids)) throw new Unavailable('redis', 'malformed')
+      ])
+      const ids = listOf(replies.map(resultOf)[1]).map(textOf)
       const shown = ids.slice(0, limit)
       if (shown.length === 0) return { items: [] }
-      const [texts] = await send(['MGET', ...shown.map((id) => prefix + id)])
-      if (!Array.isArray(texts) || texts.length !== shown.length)
-        throw new Unavailable('redis', 'malformed')
+      const reply = await sendCommand(rest, ['MGET', ...shown.map((id) => prefix + id)])
+      const texts = listOf(reply, shown.length)
       const items = texts.filter((text) => text !== null).map(parse)
       return ids.length > limit ? { items, cursor: String(shown.at(-1)) } : { items }
     },
 
     async find(id) {
-      const [text] = await send(['GET', prefix + id])
+      const text = await sendCommand(rest, ['GET', prefix + id])
       return text === null ? undefined : parse(text)
     },
 
-    async run(script, keys, values) {
-      const result = await runText(rest, script, keys, values)
-      if (typeof result !== 'number') throw new Unavailable('redis', 'malformed')
-      return result
-    },
+    run: async (script, keys, values) => integerOf(await runText(rest, script, keys, values)),
   }
 }
 
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
-}
-
-function jsonOf(text: unknown): unknown {
+function jsonOf(text: string): unknown {
   try {
-    return typeof text === 'string' ? JSON.parse(text) : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }

@@ -1,30 +1,52 @@
-/** Reads the replies of Redis. Throws `Unavailable` for anything that a command does not return. */
+/** Reads the replies of Redis. Each function throws `Unavailable` for a reply that it cannot read. */
 import { Unavailable } from '../errors.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 
 const WHOLE_SECONDS = /^\d{1,12}$/
 
-/**
- * Returns the result of a reply. Throws `Unavailable` if there is no reply, or if it is an error.
- * The error text of Redis is not passed on.
- */
+export const malformed = (): Unavailable => new Unavailable('redis', 'malformed')
+
+/** Returns the result of a reply. Drops the error text of Redis, which may quote keys. */
 export function resultOf(reply: RedisReply | undefined): unknown {
-  if (reply === undefined) throw new Unavailable('redis', 'malformed')
+  if (reply === undefined) throw malformed()
   if (reply.error !== undefined) throw new Unavailable('redis', 'refused')
   return reply.result
 }
 
-/** Sends one command by itself and returns its result. Throws `Unavailable`. */
+/** Sends one command by itself and returns its result. */
 export async function sendCommand(rest: RedisRest, command: RedisCommand): Promise<unknown> {
   const [reply] = await rest.send([command])
   return resultOf(reply)
 }
 
+/** Returns a list, which must have `length` items if that is set. */
+export function listOf(value: unknown, length?: number): readonly unknown[] {
+  if (Array.isArray(value) && (length === undefined || value.length === length)) return value
+  throw malformed()
+}
+
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw malformed()
+}
+
+export function integerOf(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+  throw malformed()
+}
+
+/** Returns an integer from 0 to `max`. */
+export function countOf(value: unknown, max: number = Number.MAX_SAFE_INTEGER): number {
+  const count = integerOf(value)
+  if (count >= 0 && count <= max) return count
+  throw malformed()
+}
+
 /**
- * Parses a stored second since the epoch. Throws `Unavailable` for any other value: an unreadable
- * revocation cutoff must not count as no cutoff.
+ * Parses a stored second since the epoch. An unreadable revocation cutoff must not count as no
+ * cutoff, so any other text throws.
  */
 export function secondsOf(value: string): number {
-  if (!WHOLE_SECONDS.test(value)) throw new Unavailable('redis', 'malformed')
+  if (!WHOLE_SECONDS.test(value)) throw malformed()
   return Number(value)
 }

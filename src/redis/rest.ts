@@ -5,10 +5,10 @@ import type { CircuitBreaker } from '../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../isolate/deadline.ts'
 import type { Fault } from '../problems/reasons.ts'
 
-/** One Redis command, such as `['GET', 'key']`. */
+/** Such as `['GET', 'key']`. */
 export type RedisCommand = readonly (string | number)[]
 
-/** Redis' reply to one command of a pipeline: exactly one of the two members is set. */
+/** The reply to one command: exactly one of the two members is set. */
 export interface RedisReply {
   readonly result?: unknown
   /** The error text of Redis. It may quote keys: never show or log it. */
@@ -17,13 +17,12 @@ export interface RedisReply {
 
 /** Port: sends several commands together. */
 export interface RedisRest {
-  /** Names the server. Clients of one server share what they learn about it; default: nothing. */
+  /** Clients with the same value share what they learn about the server. Default: nothing. */
   readonly server?: string
   /**
    * Sends `commands` in one HTTP call and returns as many replies. Throws `Unavailable` for
    * anything but a well-formed response within the deadline. A call without a response is sent a
-   * second time. Set `once` if a repeated call would look like a second use; the call is then sent
-   * only once.
+   * second time, unless `once` is set, because a repeated call would look like a second use.
    */
   send(
     commands: readonly RedisCommand[],

@@ -10,7 +10,7 @@ import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
  */
 export const KEY_LOCKING = '#!lua flags=allow-key-locking\n'
 
-/** State of one server, shared by all clients of the server in this isolate. */
+/** Shared by all clients of one server in this isolate. */
 interface Server {
   /** False after the server has refused to load a script with {@link KEY_LOCKING}. */
   takesFlag: boolean
@@ -21,12 +21,9 @@ const unnamed = new WeakMap<RedisRest, Server>()
 
 /** A script, with or without {@link KEY_LOCKING}, as the server accepts it. */
 export interface Script {
-  /** Returns the digest for `EVALSHA` at this server; a promise the first time. */
-  name(rest: RedisRest): string | Promise<string>
-  /** Returns the text with this digest. */
   text(rest: RedisRest): string
-  /** Reports whether the text has the flag and the server has not refused the flag so far. */
-  isOnTrial(rest: RedisRest): boolean
+  /** Returns the digest of the text; a promise the first time. */
+  name(rest: RedisRest): string | Promise<string>
 }
 
 /**
@@ -38,12 +35,11 @@ export function createScript(
   plain: string,
   { keys = 'declared' }: { readonly keys?: 'declared' | 'derived' } = {},
 ): Script {
-  const locking = keys === 'declared' ? KEY_LOCKING + plain : undefined
+  const locking = KEY_LOCKING + plain
   /** Digests by text. Not promises: a request must not await a promise of another request. */
   const names = new Map<string, string>()
-  const isOnTrial = (rest: RedisRest) => locking !== undefined && serverOf(rest).takesFlag
   const text = (rest: RedisRest) =>
-    locking !== undefined && serverOf(rest).takesFlag ? locking : plain
+    keys === 'declared' && serverOf(rest).takesFlag ? locking : plain
   async function digest(full: string): Promise<string> {
     const name = await scriptName(full)
     names.set(full, name)
@@ -51,7 +47,6 @@ export function createScript(
   }
   return {
     text,
-    isOnTrial,
     name(rest) {
       const full = text(rest)
       return names.get(full) ?? digest(full)
@@ -59,10 +54,7 @@ export function createScript(
   }
 }
 
-/**
- * Runs a script in its own call and returns its result. Throws `Unavailable` if the script failed,
- * without the error text of Redis.
- */
+/** Runs a script in its own call and returns its result. Throws `Unavailable` if it failed. */
 export async function runScript(
   rest: RedisRest,
   script: Script,
@@ -103,9 +95,7 @@ export interface SentScript {
   readonly reply: RedisReply | undefined
 }
 
-/**
- * Returns the result of one script; see {@link scriptReplies}. Throws `Unavailable` without one.
- */
+/** Returns the result of one script; see {@link scriptReplies}. Throws `Unavailable` without one. */
 export async function scriptResult(rest: RedisRest, sent: SentScript): Promise<unknown> {
   const [reply] = isUnknownScript(sent.reply) ? await scriptReplies(rest, [sent]) : [sent.reply]
   return resultOf(reply)
@@ -125,18 +115,17 @@ export async function scriptReplies(
   sent: readonly SentScript[],
 ): Promise<readonly (RedisReply | undefined)[]> {
   const replies = sent.map(({ reply }) => reply)
-  const unknown = () => [...sent.keys()].filter((at) => isUnknownScript(replies[at]))
+  const unknown = () => [...sent.entries()].filter(([at]) => isUnknownScript(replies[at]))
 
-  if (sent.some(({ script }, at) => script.isOnTrial(rest) && isUnknownScript(replies[at]))) {
-    const places = unknown()
+  const missing = unknown()
+  if (missing.some(([, { script }]) => script.text(rest).startsWith(KEY_LOCKING))) {
     const commands: RedisCommand[] = []
-    for (const at of places) {
-      const { script, command } = sent[at] as SentScript
+    for (const [, { script, command }] of missing) {
       commands.push(['SCRIPT', 'LOAD', script.text(rest)])
       commands.push(['EVALSHA', await script.name(rest), ...command.slice(2)])
     }
     const loaded = await rest.send(commands)
-    for (const [index, at] of places.entries()) {
+    for (const [index, [at]] of missing.entries()) {
       replies[at] = loaded[2 * index + 1]
       const isRefused = loaded[2 * index]?.error !== undefined && isUnknownScript(replies[at])
       if (isRefused) serverOf(rest).takesFlag = false
@@ -144,15 +133,12 @@ export async function scriptReplies(
     if (serverOf(rest).takesFlag) return replies
   }
 
-  const places = unknown()
-  if (places.length === 0) return replies
+  const left = unknown()
+  if (left.length === 0) return replies
   const ran = await rest.send(
-    places.map((at) => {
-      const { script, command } = sent[at] as SentScript
-      return ['EVAL', script.text(rest), ...command.slice(2)]
-    }),
+    left.map(([, { script, command }]) => ['EVAL', script.text(rest), ...command.slice(2)]),
   )
-  for (const [index, at] of places.entries()) replies[at] = ran[index]
+  for (const [index, [at]] of left.entries()) replies[at] = ran[index]
   return replies
 }
 

@@ -16,16 +16,10 @@ export const FEED_TTL_SECONDS = 86_400
 /** Maximum number of changes in one reply, about 60 KB. */
 export const MAX_FEED_CHANGES = 500
 
-/**
- * The state of a view when a call is sent. The call carries the cursor, and its reply returns it.
- */
+/** The state of a view when a call is sent. */
 export interface FeedCursor {
-  /**
-   * The position in the feed, as the store reported it. Only the store reads it. Empty: no position
-   * yet.
-   */
+  /** As the store reported it, and only the store interprets it. Empty: no position yet. */
   readonly position: string
-  /** The moment of the view. */
   readonly mark: FeedMark
 }
 
@@ -39,7 +33,7 @@ export type FeedMark = number
 export interface FeedReply {
   /** The cursor that the call carried. */
   readonly since: FeedCursor
-  /** The present position of the feed. Empty if the feed cannot be read. */
+  /** Empty if the feed cannot be read. */
   readonly position: string
   /**
    * The storage keys that changed between `since` and `position`. Undefined if the changes cannot
@@ -49,49 +43,20 @@ export interface FeedReply {
   readonly changed: readonly string[] | undefined
 }
 
-export interface RevocationFeedOptions {
-  /** The maximum age of the cached state, in milliseconds. Above 0. */
-  readonly maxStalenessMs: number
-  /** The maximum number of changed keys to keep. Default 4,096, which is at most 2 MB. */
-  readonly maxEntries?: number
-}
-
-/**
- * The view of one isolate. Every `nowMs` and `sentMs` comes from the same clock, in milliseconds.
- */
-export interface RevocationFeed {
-  /** The cursor for the next call. Read it when the call is sent, at the same time as `sentMs`. */
-  readonly cursor: FeedCursor
-  /**
-   * Reports whether a caller that was clean at `mark` is still clean: the state of the view is
-   * younger than `maxStalenessMs`, and none of `keys` has changed since `mark`. Returns false if
-   * this is not certain. The caller must then query the store.
-   */
-  holds(mark: FeedMark | undefined, keys: readonly string[], nowMs: number): boolean
-  /**
-   * Applies a reply. Returns the mark of the callers that the same call found clean. Returns
-   * undefined if there is no such mark; the next request must then query the store again. `sentMs`
-   * is when the call was SENT, not when its reply arrived.
-   */
-  update(reply: FeedReply, sentMs: number): FeedMark | undefined
-  /**
-   * Reports whether to read the feed now: half of `maxStalenessMs` has passed. The caller that gets
-   * true must read the feed. Further calls return false for an eighth of the bound; after that, a
-   * failed read is tried again.
-   */
-  needsRefresh(nowMs: number): boolean
-}
-
+/** At most 2 MB. */
 const DEFAULT_MAX_ENTRIES = 4_096
 /** Fractions of `maxStalenessMs`. */
 const REFRESH_AT = 1 / 2
 const RETRY_AFTER = 1 / 8
 
+export type RevocationFeed = ReturnType<typeof createRevocationFeed>
+
 /**
- * Creates a view. The age of its state starts when the last call with a usable reply was sent. The
- * view includes every change made before that moment. A request that is admitted by the view is
- * therefore admitted at most `maxStalenessMs` after a change, by this clock. If the clock is set
- * back, that bound grows by the same time until the next reply.
+ * Creates a view, which is valid for `maxStalenessMs`. The age of its state starts when the last
+ * call with a usable reply was SENT. The view includes every change made before that moment. A
+ * request that is admitted by the view is therefore admitted at most `maxStalenessMs` after a
+ * change, by this clock. If the clock is set back, that bound grows by the same time until the next
+ * reply. Every `nowMs` and `sentMs` comes from the same clock, in milliseconds.
  *
  * Several calls may be in progress. Each reply reports the changes since its own cursor, and all of
  * them are applied, in any order. A mark is from the moment when its call was sent, never later. A
@@ -101,7 +66,10 @@ const RETRY_AFTER = 1 / 8
 export function createRevocationFeed({
   maxStalenessMs,
   maxEntries = DEFAULT_MAX_ENTRIES,
-}: RevocationFeedOptions): RevocationFeed {
+}: {
+  readonly maxStalenessMs: number
+  readonly maxEntries?: number
+}) {
   /** The mark at which each key last changed, the earliest first. */
   const changed = new Map<string, FeedMark>()
   let now: FeedMark = 0
@@ -118,7 +86,7 @@ export function createRevocationFeed({
     cursor = { position, mark: now }
   }
 
-  function takeIn(keys: readonly string[]): void {
+  function apply(keys: readonly string[]): void {
     now += 1
     for (const key of keys) {
       // Delete the key first, so that the insertion order is the order of the marks.
@@ -135,18 +103,27 @@ export function createRevocationFeed({
   }
 
   return {
-    get cursor() {
+    /** The cursor for the next call. Read it when the call is sent, at the same time as `sentMs`. */
+    get cursor(): FeedCursor {
       return cursor
     },
 
-    holds(mark, keys, nowMs) {
+    /**
+     * Reports whether a caller with these keys that was clean at `mark` is still clean. False if
+     * this is not certain: the caller must then query the store.
+     */
+    holds(mark: FeedMark | undefined, keys: readonly string[], nowMs: number): boolean {
       const ageMs = nowMs - knownSinceMs
       if (mark === undefined || mark < floor || !(ageMs >= 0 && ageMs < maxStalenessMs))
         return false
       return mark === now || keys.every((key) => (changed.get(key) ?? mark) <= mark)
     },
 
-    update({ since, position, changed: keys }, sentMs) {
+    /**
+     * Applies a reply. Returns the mark of the callers that the same call found clean, or undefined
+     * if the next request must query the store again.
+     */
+    update({ since, position, changed: keys }: FeedReply, sentMs: number): FeedMark | undefined {
       if (position === '') return undefined
       if (position === cursor.position) {
         knownSinceMs = sentMs
@@ -160,11 +137,15 @@ export function createRevocationFeed({
         return cursor.mark
       }
       if (since === cursor) cursor = { position, mark: now + 1 }
-      takeIn(keys)
+      apply(keys)
       return since.mark
     },
 
-    needsRefresh(nowMs) {
+    /**
+     * Reports whether to read the feed now. The caller that gets true must read it. Further calls
+     * return false for an eighth of the bound; after that, a failed read is tried again.
+     */
+    needsRefresh(nowMs: number): boolean {
       const isDue = (thenMs: number, part: number) => {
         const elapsedMs = nowMs - thenMs
         return elapsedMs < 0 || elapsedMs >= maxStalenessMs * part

@@ -1,12 +1,9 @@
-/** Revocations by operators: the request body, the stored record and the ports of the store. */
+/** Revocations by operators: the request body, the stored record and the port of the store. */
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 import * as z from '../validators/zod.ts'
 
-/**
- * What can be revoked: one token by its id, or everything issued until now to a session, subject,
- * client or tenant.
- */
+/** One token by its id, or everything issued until now to a session, subject, client or tenant. */
 export const REVOCATION_KINDS = ['token', 'session', 'subject', 'client', 'tenant'] as const
 
 /** The body of `POST /-/admin/revocations`. */
@@ -42,9 +39,7 @@ export const revocationSchema = z.strictObject({
 export type Revocation = z.infer<typeof revocationSchema>
 
 /** The input of a new revocation. The log adds the id and the times. */
-export interface RevocationOrder extends Omit<NewRevocation, 'issuer'> {
-  /** The issuer from the request. */
-  readonly issuer: string | undefined
+export interface RevocationOrder extends NewRevocation {
   readonly issuers: readonly string[]
   readonly createdBy: string
   /**
@@ -54,9 +49,7 @@ export interface RevocationOrder extends Omit<NewRevocation, 'issuer'> {
   readonly ttlSeconds: number
 }
 
-/**
- * Port: the revocations that are in force. Throws `Unavailable` if the store cannot read or write.
- */
+/** Port: the revocations that are in force. Throws `Unavailable` if it cannot read or write them. */
 export interface RevocationLog {
   /**
    * Stores a revocation: it is in force in every isolate from the next request on, and listed. Both
@@ -71,21 +64,4 @@ export interface RevocationLog {
    * anything but an operator revoked. Returns false if the revocation does not exist.
    */
   remove(id: string): Promise<boolean>
-}
-
-/**
- * Port: revokes everything that was issued to a client or subject. It stores no record, so an
- * operator cannot remove the revocation.
- */
-export interface BulkRevocation {
-  /**
-   * Revokes everything issued at or before `atSeconds`, in every isolate from the next request on.
-   */
-  revokeBefore(revokeBefore: {
-    readonly kind: 'client' | 'subject'
-    readonly issuer: string
-    readonly value: string
-    readonly atSeconds: number
-    readonly ttlSeconds: number
-  }): Promise<void>
 }

@@ -18,15 +18,43 @@ export const REVOCATION_MARGIN_SECONDS = MAX_CLOCK_TOLERANCE_SECONDS
 /** A token is accepted up to this many seconds before its `iat`. */
 export const MAX_ISSUED_AHEAD_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
-/**
- * What a revocation cutoff can cover: all tokens issued to it at or before a second are revoked.
- */
+/** What a revocation cutoff can cover. */
 export type RevokedBeforeKind = Exclude<RevokedBy, 'token'>
 
+/** A token to revoke, from its verified claims. */
+export interface RevokedToken {
+  /** base64url SHA-256 of `JSON.stringify([iss, jti])`, see `tokenIdHash`. */
+  readonly tokenIdHash: string
+  /** `exp` plus the issuer's clock tolerance, in seconds since the epoch. */
+  readonly untilSeconds: number
+}
+
+/** A revocation cutoff: every token issued at or before `atSeconds` is revoked. */
+export interface RevokedBefore {
+  readonly kind: RevokedBeforeKind
+  readonly issuer: string
+  /** The session, subject, client or tenant. */
+  readonly value: string
+  readonly atSeconds: number
+  /**
+   * How long to keep the cutoff, in seconds: the longest life of a token, plus the clock tolerance.
+   */
+  readonly ttlSeconds: number
+}
+
 /**
- * The storage keys that decide whether one principal's token is revoked, in the order of
- * {@link RevocationFacts}. Computed once for each principal.
+ * Port: writes revocations without a record, so an operator cannot remove them. They are in force
+ * in every isolate from the next request on. Throws `Unavailable` if the revocation may not have
+ * been stored.
  */
+export interface Revocations {
+  revokeToken(token: RevokedToken): Promise<void>
+  /** Sets a cutoff. A later cutoff replaces an earlier one, never the other way round. */
+  revokeBefore(revokeBefore: RevokedBefore): Promise<void>
+  liftRevokedBefore(revokeBefore: Pick<RevokedBefore, 'kind' | 'issuer' | 'value'>): Promise<void>
+}
+
+/** The storage keys that decide whether one principal's token is revoked. */
 export interface RevocationKeys {
   /** The key under which the isolate caches the refusal of this token. */
   readonly memory: string
@@ -37,13 +65,18 @@ export interface RevocationKeys {
   readonly issuedAtSeconds: number
 }
 
-/** The stored values of the {@link RevocationKeys}. */
+/** For a call without a principal, which has nothing that can be revoked. */
+export const NOTHING_REVOCABLE: RevocationKeys = {
+  memory: '',
+  token: undefined,
+  revokedBefore: [],
+  issuedAtSeconds: 0,
+}
+
+/** The stored values of the {@link RevocationKeys}, in their order. */
 export interface RevocationFacts {
   readonly tokenRevoked: boolean
-  /**
-   * Seconds since the epoch for each entry of {@link RevocationKeys.revokedBefore}. Undefined or absent:
-   * no cutoff.
-   */
+  /** Seconds since the epoch. Undefined or absent: no cutoff. */
   readonly revokedBeforeSeconds: readonly (number | undefined)[]
 }
 
@@ -66,17 +99,12 @@ export function revokedBy(
   return undefined
 }
 
-/**
- * Returns the key of a revoked token. The key exists if the token is revoked; its value is never
- * read.
- */
+/** Returns the key that exists if the token is revoked. Its value is never read. */
 export function revokedTokenKey(tokenIdHash: string): string {
   return REVOKED_TOKEN_PREFIX + tokenIdHash
 }
 
-/**
- * Returns the key of a revocation cutoff. Its value is a whole number of seconds since the epoch.
- */
+/** Returns the key of a cutoff. Its value is a whole number of seconds since the epoch. */
 export async function revokedBeforeKey(
   kind: RevokedBeforeKind,
   issuer: string,

@@ -1,14 +1,27 @@
-/** Parses the feed of changed revocations, revocation cutoffs and bans. */
-import { Unavailable } from '../../errors.ts'
+/** Reads the feed of changed revocations, revocation cutoffs and bans. */
+import { FEED_KEY } from '../../redis/keys.ts'
+import { listOf, malformed, textOf } from '../../redis/reply.ts'
+import type { RedisCommand, RedisRest } from '../../redis/rest.ts'
+import { createScript } from '../../redis/script.ts'
 import type { FeedCursor, FeedReply } from '../feed.ts'
+import { READ_CHANGES_SCRIPT } from './scripts.generated.ts'
 
-/** Parses what `read-changes.lua` returned. Throws `Unavailable` for anything else. */
-export function feedReplyOf(reply: unknown, since: FeedCursor): FeedReply {
-  if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
-  const [position, isKnown, ...changed] = reply as readonly unknown[]
-  if (typeof position !== 'string' || !changed.every((key) => typeof key === 'string'))
-    throw new Unavailable('redis', 'malformed')
+export const FEED_SCRIPT = createScript(READ_CHANGES_SCRIPT)
+
+/** Returns the command that reads the changes since a cursor. */
+export async function feedCommand(
+  rest: RedisRest,
+  { position }: FeedCursor,
+): Promise<RedisCommand> {
+  return ['EVALSHA', await FEED_SCRIPT.name(rest), 1, FEED_KEY, position]
+}
+
+/** Parses the result of the script. Throws `Unavailable` for anything else. */
+export function feedReplyOf(result: unknown, since: FeedCursor): FeedReply {
+  const [first, isKnown, ...keys] = listOf(result)
+  const position = textOf(first)
+  const changed = keys.map(textOf)
   if (isKnown === 1 && position !== '') return { since, position, changed }
-  if (isKnown !== 0 || changed.length > 0) throw new Unavailable('redis', 'malformed')
+  if (isKnown !== 0 || changed.length > 0) throw malformed()
   return { since, position, changed: undefined }
 }

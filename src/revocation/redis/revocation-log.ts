@@ -1,9 +1,8 @@
 /** Revocations by operators in Redis: the keys that `admit` reads, and the list of records. */
 import { v7 } from 'uuid'
-import { Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
 import { API_KEY_RECORDS, endsKey, REVOCATION_RECORDS } from '../../redis/keys.ts'
-import { sendCommand } from '../../redis/reply.ts'
+import { listOf, malformed, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
@@ -35,24 +34,19 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
    * expiry, 0 if there are no keys.
    */
   async function lastApiKeyEnd(): Promise<number> {
-    const result = await sendCommand(rest, [
-      'ZREVRANGE',
-      endsKey(API_KEY_RECORDS.index),
-      0,
-      0,
-      'WITHSCORES',
-    ])
-    if (!Array.isArray(result)) throw new Unavailable('redis', 'malformed')
-    if (result.length === 0) return 0
-    const score = String(result[1])
+    const ends = endsKey(API_KEY_RECORDS.index)
+    const latest = listOf(await sendCommand(rest, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
+    if (latest.length === 0) return 0
+    const score = String(latest[1])
     const end = /^\+?inf/i.test(score) ? Number.POSITIVE_INFINITY : Number(score)
-    if (result.length !== 2 || Number.isNaN(end)) throw new Unavailable('redis', 'malformed')
+    if (latest.length !== 2 || Number.isNaN(end)) throw malformed()
     return end
   }
 
   return {
-    find: (id) => list.find(id),
-    list: (page) => list.list(page),
+    find: list.find,
+    list: list.list,
+    remove: list.remove,
 
     async create({ kind, value, issuer, issuers, reason, createdBy, ttlSeconds }) {
       const nowSeconds = Math.floor(now() / 1000)
@@ -75,8 +69,6 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
       else await list.add(revocation, nowSeconds, MAX_ISSUED_AHEAD_SECONDS)
       return revocation
     },
-
-    remove: (id) => list.remove(id),
   }
 }
 

@@ -13,19 +13,19 @@ import {
 import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
 /** A record that writes shared keys. Each key has the largest value of its owners. */
-export interface Owner {
+interface Owner {
   readonly id: string
   readonly createdAtSeconds: number
   /** When the record and its values expire, in seconds since the epoch. */
   readonly expiresAtSeconds: number
 }
 
-export interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
+interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
   /** Returns the keys that a record writes, which `admit` reads. */
   sharedKeysOf(record: output<Schema>): Promise<readonly string[]>
 }
 
-export interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'find'> {
+interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'find'> {
   /**
    * Stores a record, its index entries and its keys in one atomic step. `value` is a positive
    * integer. A key with a value from `value` up to `value + raiseBelow - 1` gets a larger value.
@@ -42,29 +42,29 @@ export interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'fi
 export function createOwnerList<Schema extends $ZodType<Owner>>(
   options: OwnerListOptions<Schema>,
 ): OwnerList<output<Schema>> {
-  const list = createRecordList(options)
+  const { keysOf, run, find, list } = createRecordList(options)
 
-  async function keysOf(record: output<Schema>): Promise<string[]> {
-    const own = list.keysOf(record.id)
+  async function keysWith(record: output<Schema>): Promise<string[]> {
+    const own = keysOf(record.id)
     return [own.record, own.index, own.ends, ...withOwners(await options.sharedKeysOf(record))]
   }
 
   return {
-    list: (page) => list.list(page),
-    find: (id) => list.find(id),
+    list,
+    find,
 
     async add(record, value, raiseBelow = 0) {
       const { id, createdAtSeconds, expiresAtSeconds } = record
       const times = [expiresAtSeconds, createdAtSeconds]
       const args = [id, JSON.stringify(record), value, ...times, raiseBelow]
-      await list.run(ADD_OWNER_SCRIPT, await keysOf(record), args)
+      await run(ADD_OWNER_SCRIPT, await keysWith(record), args)
     },
 
     async remove(id) {
-      const record = await list.find(id)
+      const record = await find(id)
       if (record === undefined) return false
       const nowSeconds = Math.floor(options.now() / 1000)
-      return (await list.run(REMOVE_OWNER_SCRIPT, await keysOf(record), [id, nowSeconds])) === 1
+      return (await run(REMOVE_OWNER_SCRIPT, await keysWith(record), [id, nowSeconds])) === 1
     },
   }
 }

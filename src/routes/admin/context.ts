@@ -9,7 +9,8 @@ import type { Readmission } from '../../middleware/readmit.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
-import type { BulkRevocation, RevocationLog } from '../../revocation/record.ts'
+import type { RevocationLog } from '../../revocation/record.ts'
+import type { Revocations } from '../../revocation/revocation.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
 import type { ApiKeys } from '../../tokens/api-key.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
@@ -18,7 +19,7 @@ export interface AdminContext {
   readonly clients: ClientRegistry
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
-  readonly bulkRevocation: BulkRevocation
+  readonly bulkRevocation: Pick<Revocations, 'revokeBefore'>
   /** Reads cutoffs before a credential is issued. */
   readonly revocationFacts: GrantStore
   readonly bans: BanList
