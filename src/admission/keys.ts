@@ -3,7 +3,11 @@ import { LRUCache } from 'lru-cache'
 import { addressBanKey, type BanKey, observedBan, subjectBanKey } from '../abuse/ban.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { FeedMark } from '../revocation/feed.ts'
-import { type RevocationKeys, revocationKeysOf } from '../revocation/revocation.ts'
+import {
+  NOTHING_REVOCABLE,
+  type RevocationKeys,
+  revocationKeysOf,
+} from '../revocation/revocation.ts'
 
 /** The keys that decide whether a request is refused, apart from its limits. */
 export interface DecidingKeys {
@@ -16,23 +20,23 @@ export interface RequestKeys extends DecidingKeys {
   readonly parties: readonly Party[]
 }
 
-/**
- * An address or a principal: the keys that can refuse it, and the mark at which none of them did.
- */
+/** An address or a principal, with all keys that can refuse it. */
 export interface Party {
   readonly keys: readonly string[]
   /** The mark at which no key refused the party. Undefined: not determined yet. */
   cleanAt: FeedMark | undefined
 }
 
-/** An anonymous caller has nothing that can be revoked. */
-const ANONYMOUS: RevocationKeys = {
-  memory: 'anonymous',
-  token: undefined,
-  revokedBefore: [],
-  issuedAtSeconds: 0,
-}
 const MAX_ADDRESSES = 1_000
+
+interface AddressKeys {
+  readonly ban: BanKey
+  readonly party: Party
+}
+
+interface PrincipalKeys extends AddressKeys {
+  readonly revocation: RevocationKeys
+}
 
 /**
  * Creates a function that derives keys and caches them. Keys of a principal are cached per
@@ -49,50 +53,38 @@ export function createKeyCache(): (
   async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
     const ban: BanKey = { by: 'address', key: await addressBanKey(address) }
     // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
-    const place = addresses.get(address) ?? { ban, party: partyOf([ban]) }
-    addresses.set(address, place)
-    if (principal === null) return joined(place)
+    const known = addresses.get(address) ?? { ban, party: partyOf(ban) }
+    addresses.set(address, known)
+    if (principal === null) return joined(known)
     const made = principals.get(principal) ?? (await principalKeysOf(principal))
     const own = principals.get(principal) ?? made
     principals.set(principal, own)
-    return joined(place, own)
+    return joined(known, own)
   }
 
   return function keysOf(principal, address) {
-    const place = addresses.get(address)
-    if (place === undefined) return derive(principal, address)
-    if (principal === null) return joined(place)
+    const known = addresses.get(address)
+    if (known === undefined) return derive(principal, address)
+    if (principal === null) return joined(known)
     const own = principals.get(principal)
-    return own === undefined ? derive(principal, address) : joined(place, own)
+    return own === undefined ? derive(principal, address) : joined(known, own)
   }
 }
 
-interface AddressKeys {
-  readonly ban: BanKey
-  readonly party: Party
-}
-
-interface PrincipalKeys extends AddressKeys {
-  readonly revocation: RevocationKeys
-}
-
 function joined({ ban, party }: AddressKeys, own?: PrincipalKeys): RequestKeys {
-  if (own === undefined) return { revocation: ANONYMOUS, bans: [ban], parties: [party] }
+  if (own === undefined) return { revocation: NOTHING_REVOCABLE, bans: [ban], parties: [party] }
   return { revocation: own.revocation, bans: [ban, own.ban], parties: [party, own.party] }
 }
 
-function partyOf(bans: readonly BanKey[], revocation: RevocationKeys = ANONYMOUS): Party {
-  const { token, revokedBefore } = revocation
-  const keys = [
-    ...(token === undefined ? [] : [token]),
-    ...revokedBefore.map(({ key }) => key),
-    ...bans.flatMap((ban) => [ban.key, observedBan(ban).key]),
-  ]
+function partyOf(ban: BanKey, { token, revokedBefore } = NOTHING_REVOCABLE): Party {
+  const keys = [ban.key, observedBan(ban).key, ...revokedBefore.map(({ key }) => key)]
+  if (token !== undefined) keys.push(token)
   return { keys, cleanAt: undefined }
 }
 
 async function principalKeysOf(principal: Principal): Promise<PrincipalKeys> {
-  const key = await subjectBanKey(principal.issuer, principal.subject)
-  const [revocation, ban] = [await revocationKeysOf(principal), { by: 'subject', key } as const]
-  return { revocation, ban, party: partyOf([ban], revocation) }
+  const { issuer, subject } = principal
+  const ban: BanKey = { by: 'subject', key: await subjectBanKey(issuer, subject) }
+  const revocation = await revocationKeysOf(principal)
+  return { revocation, ban, party: partyOf(ban, revocation) }
 }

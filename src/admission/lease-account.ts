@@ -2,18 +2,16 @@
  * The account of one window in an isolate: units to spend, and units to give back. Pure. See
  * docs/decisions/0037.
  */
-import {
-  type AccountOptions,
-  LEASE_MARGIN_MS,
-  type LeaseAccount,
-  type LeaseGrant,
-  type LeaseRequest,
-} from './lease.ts'
+import type { LeaseGrant, LeaseRequest, LeaseTerms } from './lease.ts'
+import type { LimitRule } from './limit.ts'
 
 /**
- * A window with fewer requests than this in the life of a lease gets no lease: each request calls
- * the store.
+ * How much longer the server holds units than they may be spent, in milliseconds. The clock of an
+ * isolate does not advance while it computes, so this much may pass between reading the clock and
+ * admitting a request. The margin must also cover a clock that is set back or runs slow.
  */
+export const LEASE_MARGIN_MS = 100
+/** A window with fewer requests than this in the life of a lease gets no lease. */
 const MIN_USES = 4
 /** How much to hold, as a multiple of the use in the life of a lease. */
 const HEADROOM = 1.5
@@ -23,35 +21,37 @@ const RENEW_AT = 1 / 2
 const ANSWER_MS = 1_000
 
 const NEVER = Number.NEGATIVE_INFINITY
-/** No units to give back. */
-const NOTHING = { returned: 0, returnedEndMicros: 0 }
+
+/** The part of a limit's rule that an account reads. */
+export interface LeasedRule extends Pick<LimitRule, 'cost' | 'windowSeconds'> {
+  readonly lease: LeaseTerms
+}
 
 interface Lease {
   units: number
-  readonly sentMs: number
-  readonly endMicros: number
+  sentMs: number
+  endMicros: number
 }
 
 /**
- * Creates the account. A lease may be spent until `ttlMs` after its call was SENT, which is not
- * later than the grant. The server holds the units for a margin longer. The next renewal gives
- * unspent units back, once. A renewal without an answer is not repeated and its returned units are
- * dropped, so that fewer requests are admitted, never more. Units that were held for the length of
- * a window are dropped as well.
+ * The units of one window that an isolate holds. A lease may be spent until `ttlMs` after its call
+ * was SENT, which is not later than the grant. The server holds the units for a margin longer. The
+ * next renewal gives unspent units back, once. A renewal without an answer is not repeated and its
+ * returned units are dropped, so that fewer requests are admitted, never more. Units that were held
+ * for the length of a window are dropped as well.
  *
  * Leased units count longer than units that are taken when they are spent. So a caller near its
  * limit must not lease: the account requests nothing for one window length after a refusal.
+ *
+ * All `nowMs` and `sentMs` are from one clock, of which only differences count. A class, because
+ * there are thousands of accounts: closures would use twice the memory.
  */
-export const createLeaseAccount = (options: AccountOptions): LeaseAccount => new Account(options)
-
-/** A class, because there are thousands of accounts: closures would use twice the memory. */
-class Account implements LeaseAccount {
-  readonly #options: AccountOptions
+export class LeaseAccount {
+  readonly #rule: LeasedRule
   /** Oldest first. */
   #leases: Lease[] = []
-  #returned = 0
-  #returnedEndMicros = 0
-  #returnedMs = 0
+  /** The units to give back, with the earliest times of their leases. */
+  #unspent: Lease | undefined
   #requestedMs = NEVER
   /**
    * When a call last granted less than half of the requested units, or failed. Delays the next
@@ -59,30 +59,31 @@ class Account implements LeaseAccount {
    */
   #shortMs = NEVER
   #refusedMs = NEVER
-  /**
-   * The current slot (time divided by the life of a lease), and the units used in it and in the
-   * previous slot.
-   */
+  /** The current slot: time divided by the life of a lease. */
   #slot = 0
+  /** The units used in the current and in the previous slot. */
   #current = 0
   #previous = 0
 
-  constructor(options: AccountOptions) {
-    this.#options = options
+  constructor(rule: LeasedRule) {
+    this.#rule = rule
   }
 
+  /** Counts a request, admitted or not. The expected use is derived from this count. */
   use(nowMs: number): void {
     this.#turn(nowMs)
-    this.#current += this.#options.cost
+    this.#current += this.#cost
   }
 
+  /** Returns the units that may be spent now. */
   held(nowMs: number): number {
     this.#expire(nowMs)
     return this.#sum()
   }
 
+  /** Spends the cost of one request. Returns false if fewer units are held; then none are left. */
   spend(): boolean {
-    let due = this.#options.cost
+    let due = this.#cost
     for (const lease of this.#leases) {
       const part = Math.min(due, lease.units)
       lease.units -= part
@@ -91,41 +92,58 @@ class Account implements LeaseAccount {
     return due === 0
   }
 
+  /** Returns the units that a call for a request, sent now, should request as well. */
   request(nowMs: number): LeaseRequest | undefined {
     if (isWithin(this.#requestedMs, ANSWER_MS, nowMs)) return undefined
     this.#expire(nowMs)
     const units = this.#wanted(nowMs)
-    return units > 0 ? this.#requestOf(units, nowMs, NOTHING) : undefined
+    return units > 0 ? this.#requestOf(units, nowMs, undefined) : undefined
   }
 
+  /** Returns what a call after the response requests and gives back. Undefined: not needed yet. */
   renewal(nowMs: number): LeaseRequest | undefined {
     if (isWithin(this.#requestedMs, ANSWER_MS, nowMs)) return undefined
     this.#expire(nowMs)
     const units = this.#isDue(nowMs) ? this.#wanted(nowMs) : 0
+    const unspent = this.#unspent
     // Without a lease to renew, only this call returns the units before they leave the window.
-    const isBack = this.#returned > 0 && this.#leases.length === 0
-    return units > 0 || isBack ? this.#requestOf(units, nowMs, this.#back(nowMs)) : undefined
+    const onlyReturns = unspent !== undefined && this.#leases.length === 0
+    if (units === 0 && !onlyReturns) return undefined
+    this.#unspent = undefined
+    return this.#requestOf(units, nowMs, unspent)
   }
 
+  /** Records that the window refused the call sent at `sentMs`. */
   refused(sentMs: number): void {
     this.#refusedMs = sentMs
   }
 
+  /** Applies the outcome of a request. An undefined grant means that the outcome is unknown. */
   settle({ units: requested }: LeaseRequest, grant: LeaseGrant | undefined, sentMs: number): void {
     this.#requestedMs = NEVER
     if (grant === undefined || grant.units * 2 < requested) this.#shortMs = sentMs
     if (grant === undefined) return
+    const { endMicros } = grant
     // If a call that counted as lost was answered after all, two grants may exceed `max`.
-    const units = Math.min(grant.units, this.#whole(this.#options.max - this.#sum()))
-    this.#giveBack({ units: grant.units - units, sentMs, endMicros: grant.endMicros })
+    const units = Math.min(grant.units, this.#whole(this.#rule.lease.max - this.#sum()))
+    this.#giveBack({ units: grant.units - units, sentMs, endMicros })
     if (units === 0) return
-    this.#leases.push({ units, sentMs, endMicros: grant.endMicros })
+    this.#leases.push({ units, sentMs, endMicros })
     this.#leases.sort((one, other) => one.sentMs - other.sentMs)
   }
 
+  /** Stops spending the held units. The next renewal gives them back. */
   surrender(): void {
     for (const lease of this.#leases) this.#giveBack(lease)
     this.#leases = []
+  }
+
+  get #cost(): number {
+    return this.#rule.cost ?? 1
+  }
+
+  get #windowMs(): number {
+    return this.#rule.windowSeconds * 1000
   }
 
   #sum(): number {
@@ -135,12 +153,11 @@ class Account implements LeaseAccount {
   }
 
   #whole(units: number): number {
-    const { cost } = this.#options
-    return Math.max(0, Math.floor(units / cost) * cost)
+    return Math.max(0, Math.floor(units / this.#cost) * this.#cost)
   }
 
   #expire(nowMs: number): void {
-    const { ttlMs } = this.#options
+    const { ttlMs } = this.#rule.lease
     for (let first = this.#leases[0]; first !== undefined; first = this.#leases[0]) {
       if (first.units > 0 && isWithin(first.sentMs, ttlMs, nowMs)) return
       this.#giveBack(first)
@@ -148,30 +165,28 @@ class Account implements LeaseAccount {
     }
   }
 
-  #giveBack({ units, endMicros, sentMs }: Lease): void {
+  #giveBack({ units, sentMs, endMicros }: Lease): void {
     if (units === 0) return
-    const isFirst = this.#returned === 0
-    this.#returned += units
-    this.#returnedEndMicros = isFirst ? endMicros : Math.min(this.#returnedEndMicros, endMicros)
-    this.#returnedMs = isFirst ? sentMs : Math.min(this.#returnedMs, sentMs)
+    this.#unspent ??= { units: 0, sentMs, endMicros }
+    this.#unspent.units += units
+    this.#unspent.sentMs = Math.min(this.#unspent.sentMs, sentMs)
+    this.#unspent.endMicros = Math.min(this.#unspent.endMicros, endMicros)
   }
 
-  /** Returns the units that the call sent now gives back, and forgets them. */
-  #back(nowMs: number): typeof NOTHING {
-    const [returned, returnedEndMicros] = [this.#returned, this.#returnedEndMicros]
-    this.#returned = 0
-    const isGood = returned > 0 && isWithin(this.#returnedMs, this.#options.windowMs, nowMs)
-    return isGood ? { returned, returnedEndMicros } : NOTHING
-  }
-
-  #requestOf(units: number, nowMs: number, back: typeof NOTHING): LeaseRequest {
-    const { cost: step, ttlMs } = this.#options
+  #requestOf(units: number, nowMs: number, unspent: Lease | undefined): LeaseRequest {
     this.#requestedMs = nowMs
-    return { units, step, holdMs: ttlMs + LEASE_MARGIN_MS, ...back }
+    const isBack = unspent !== undefined && isWithin(unspent.sentMs, this.#windowMs, nowMs)
+    return {
+      units,
+      step: this.#cost,
+      holdMs: this.#rule.lease.ttlMs + LEASE_MARGIN_MS,
+      returned: isBack ? unspent.units : 0,
+      returnedEndMicros: isBack ? unspent.endMicros : 0,
+    }
   }
 
   #turn(nowMs: number): void {
-    const at = Math.floor(nowMs / this.#options.ttlMs)
+    const at = Math.floor(nowMs / this.#rule.lease.ttlMs)
     if (at === this.#slot) return
     this.#previous = at === this.#slot + 1 ? this.#current : 0
     this.#current = 0
@@ -181,17 +196,15 @@ class Account implements LeaseAccount {
   /** Returns the units that will be used in the life of a lease if the present rate continues. */
   #expected(nowMs: number): number {
     this.#turn(nowMs)
-    return this.#current + this.#previous * (1 - (nowMs / this.#options.ttlMs - this.#slot))
+    return this.#current + this.#previous * (1 - (nowMs / this.#rule.lease.ttlMs - this.#slot))
   }
 
-  /**
-   * Returns the units that a call sent now should request: the expected use, less the held units
-   * that will be spent before they expire.
-   */
+  /** Returns the expected use, less the held units that will be spent before they expire. */
   #wanted(nowMs: number): number {
-    const { cost, max, ttlMs, windowMs } = this.#options
+    const { max, ttlMs } = this.#rule.lease
     const expected = this.#expected(nowMs)
-    if (expected < MIN_USES * cost || isWithin(this.#refusedMs, windowMs, nowMs)) return 0
+    const isRare = expected < MIN_USES * this.#cost
+    if (isRare || isWithin(this.#refusedMs, this.#windowMs, nowMs)) return 0
     let useful = 0
     for (const { units, sentMs } of this.#leases) {
       const most = (expected * (sentMs + ttlMs - nowMs)) / ttlMs
@@ -201,7 +214,7 @@ class Account implements LeaseAccount {
   }
 
   #isDue(nowMs: number): boolean {
-    const { max, ttlMs } = this.#options
+    const { max, ttlMs } = this.#rule.lease
     const partMs = ttlMs * RENEW_AT
     if (isWithin(this.#shortMs, partMs, nowMs)) return false
     const youngest = this.#leases.at(-1)

@@ -1,10 +1,11 @@
 /** Admission without a call: from the isolate's view of revocations and its leased units. */
 
 import { createRevocationFeed, type FeedCursor, type FeedMark } from '../revocation/feed.ts'
+import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import type { Party } from './keys.ts'
 import { createLeaseBook, type LeaseTally } from './lease-book.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
-import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from './store.ts'
+import type { AdmissionFacts, AdmissionStore } from './store.ts'
 
 /** Counts of local admissions and of renewals; for metrics. */
 export interface LocalTally extends LeaseTally {
@@ -33,41 +34,14 @@ export interface LocalAdmissionOptions {
   readonly tally?: LocalTally | undefined
 }
 
-/** A call for a request, as {@link LocalAdmission} needs it to process the answer. */
-export interface LocalCall {
+/** What a call requests for local admission. */
+interface LocalCall {
   readonly limits: readonly LimitRequest[]
   /** The cursor of the view when the call was sent. */
   readonly cursor: FeedCursor
   /** The same if the call reads the feed, too. */
   readonly since: FeedCursor | undefined
   readonly sentMs: number
-}
-
-export interface LocalAdmission {
-  /**
-   * Admits a request and returns the last reported states of its limits. Undefined: call the store.
-   */
-  admit(
-    parties: readonly Party[],
-    limits: readonly LimitRequest[],
-  ): readonly RateLimit[] | undefined
-  /**
-   * Returns what a call sent now requests in addition: units to lease, and changes of revocations.
-   */
-  beginCall(limits: readonly LimitRequest[]): LocalCall
-  /**
-   * Processes the answer of a call; undefined: it failed. Returns the mark for parties that the
-   * call found clean.
-   */
-  endCall(call: LocalCall, facts: AdmissionFacts | undefined): FeedMark | undefined
-  /** Returns the work to do after the response, if any. The work never rejects. */
-  renewal(limits: readonly LimitRequest[]): (() => Promise<void>) | undefined
-}
-
-/** A renewal belongs to no caller. */
-const NO_CALLER: Pick<AdmissionQuery, 'revocation' | 'bans' | 'proof'> = {
-  revocation: { memory: 'renewal', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
-  bans: [],
 }
 
 /**
@@ -82,7 +56,7 @@ export function createLocalAdmission({
   now,
   maxStalenessMs,
   tally = newLocalTally(),
-}: LocalAdmissionOptions): LocalAdmission {
+}: LocalAdmissionOptions) {
   const feed = createRevocationFeed({ maxStalenessMs })
   const book = createLeaseBook(tally)
 
@@ -91,12 +65,13 @@ export function createLocalAdmission({
     return { limits, cursor, since: readsFeed ? cursor : undefined, sentMs }
   }
 
-  async function renew(limits: readonly LimitRequest[], readsFeed: boolean): Promise<void> {
-    const call = callAt(now(), limits, readsFeed)
-    const { since, sentMs: nowMs } = call
+  async function renew(due: readonly LimitRequest[], readsFeed: boolean): Promise<void> {
+    const call = callAt(now(), due, readsFeed)
+    const { limits, since, sentMs: nowMs } = call
+    const query = { revocation: NOTHING_REVOCABLE, bans: [], limits, since, nowMs }
     let facts: AdmissionFacts | undefined
     try {
-      facts = await store.consult({ ...NO_CALLER, limits, since, nowMs, isRenewal: true })
+      facts = await store.consult({ ...query, isRenewal: true })
       tally.refreshed += 1
     } catch {
       // The next request calls the store, and gets the error there.
@@ -105,6 +80,10 @@ export function createLocalAdmission({
     endCall(call, facts)
   }
 
+  /**
+   * Applies the answer of a call; undefined: it failed. Returns the mark for parties that the call
+   * found clean.
+   */
   function endCall(
     { limits, cursor, since, sentMs }: LocalCall,
     facts: AdmissionFacts | undefined,
@@ -117,16 +96,20 @@ export function createLocalAdmission({
   }
 
   return {
-    admit(parties, limits) {
+    /** Admits a request and returns the states of its limits. Undefined: call the store. */
+    admit(
+      parties: readonly Party[],
+      limits: readonly LimitRequest[],
+    ): readonly RateLimit[] | undefined {
       const nowMs = now()
       if (!parties.every(({ cleanAt, keys }) => feed.holds(cleanAt, keys, nowMs))) return undefined
       const states = book.spend(limits, nowMs)
-      if (states === undefined) return undefined
-      tally.admitted += 1
+      if (states !== undefined) tally.admitted += 1
       return states
     },
 
-    beginCall(limits) {
+    /** Returns what a call sent now requests in addition. The caller must end the call. */
+    beginCall(limits: readonly LimitRequest[]): LocalCall {
       const sentMs = now()
       const readsFeed = feed.needsRefresh(sentMs) || feed.cursor.position === ''
       return callAt(sentMs, book.withLeaseRequests(limits, sentMs), readsFeed)
@@ -134,7 +117,8 @@ export function createLocalAdmission({
 
     endCall,
 
-    renewal(limits) {
+    /** Returns the work to do after the response, if any. The work never rejects. */
+    renewal(limits: readonly LimitRequest[]): (() => Promise<void>) | undefined {
       const nowMs = now()
       const due = book.renewals(limits, nowMs)
       const readsFeed = feed.needsRefresh(nowMs)

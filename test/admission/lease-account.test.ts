@@ -1,16 +1,16 @@
 /** What an isolate may spend of its leases, when it requests more, and what it returns. */
 import { describe, expect, test } from 'vitest'
-import { LEASE_MARGIN_MS, type LeaseAccount } from '../../src/admission/lease.ts'
-import { createLeaseAccount } from '../../src/admission/lease-account.ts'
+import { LEASE_MARGIN_MS, LeaseAccount } from '../../src/admission/lease-account.ts'
 import { createLeaseBook } from '../../src/admission/lease-book.ts'
 import { limitOf } from './callers.ts'
 
 const TTL_MS = 1_000
-const WINDOW_MS = 60_000
+const WINDOW_SECONDS = 60
+const WINDOW_MS = WINDOW_SECONDS * 1_000
 const START_MS = 1e12
 
 const account = (max = 1_000, cost = 1) =>
-  createLeaseAccount({ max, cost, ttlMs: TTL_MS, windowMs: WINDOW_MS })
+  new LeaseAccount({ cost, windowSeconds: WINDOW_SECONDS, lease: { max, ttlMs: TTL_MS } })
 const use = (one: LeaseAccount, count: number, nowMs = START_MS) => {
   for (let n = 0; n < count; n++) one.use(nowMs)
 }
@@ -297,7 +297,7 @@ describe('R16: an account with several leases', () => {
 
 test('R16: a grant that is returned whole does not delay the next renewal', () => {
   const ttlMs = 4_000
-  const one = createLeaseAccount({ max: 100, cost: 1, ttlMs, windowMs: WINDOW_MS })
+  const one = new LeaseAccount({ windowSeconds: WINDOW_SECONDS, lease: { max: 100, ttlMs } })
   use(one, 100)
   const [first, second] = [one.request(START_MS), one.request(START_MS + 1_000)]
   if (first === undefined || second === undefined) throw new Error('the account requested nothing')
@@ -364,7 +364,8 @@ describe('R19: a set of accounts', () => {
     const book = createLeaseBook()
     const limit = leased()
     filled(book, limit)
-    book.settle([limit], [{ ...stateOf(limit), grant: undefined, limit: 10 }], START_MS)
+    const { grant: _, ...state } = stateOf(limit)
+    book.settle([limit], [{ ...state, limit: 10 }], START_MS)
     expect(book.spend([limit], START_MS)).toBeUndefined()
   })
 })

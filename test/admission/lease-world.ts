@@ -3,8 +3,8 @@
  * calls, stopped and skewed clocks, and isolates that end abruptly. The isolates run the gateway's
  * own code; the window is its specification.
  */
-import { LEASE_MARGIN_MS, type LeaseAccount, type LeaseRequest } from '../../src/admission/lease.ts'
-import { createLeaseAccount } from '../../src/admission/lease-account.ts'
+import type { LeaseRequest } from '../../src/admission/lease.ts'
+import { LEASE_MARGIN_MS, LeaseAccount } from '../../src/admission/lease-account.ts'
 import { createModel, type ModelOptions } from './exact-model.ts'
 import type { Outcome } from './schedules.ts'
 
@@ -76,7 +76,7 @@ export function live(
   const due: { readonly atMicros: number; readonly run: (atMicros: number) => void }[] = []
   let [local, returned] = [0, 0]
   const begin = (): Isolate => ({
-    account: createLeaseAccount({ cost, max, ttlMs, windowMs }),
+    account: new LeaseAccount({ cost, windowSeconds: windowMs / 1000, lease: { max, ttlMs } }),
     clockMs: 0,
   })
   const isolates = Array.from({ length: world.isolates }, begin)

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey } from '../../src/abuse/ban.ts'
 import { type Admission, createAdmission } from '../../src/admission/admission.ts'
-import { LEASE_MARGIN_MS } from '../../src/admission/lease.ts'
+import { LEASE_MARGIN_MS } from '../../src/admission/lease-account.ts'
 import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
 import { newLocalTally } from '../../src/admission/local-admission.ts'
 import { counterName, createLimitControls } from '../../src/admission/redis/limit-overrides.ts'
