@@ -8,7 +8,7 @@ import type { Principal } from '../identity/principal.ts'
 import type { Denial } from '../problems/reasons.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import type { References } from '../tokens/references.ts'
-import { createKeyCache, type DecidingKeys, type RequestKeys } from './keys.ts'
+import { createKeyCache, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
 import { createLocalAdmission, type LocalTally } from './local-admission.ts'
 import { createReferenceResolver, type ReferenceRequest, withKey } from './reference-resolver.ts'
@@ -27,10 +27,7 @@ import {
 
 export type { AdmissionVerdict } from './verdict.ts'
 
-/**
- * A request that waits longer than this before it reaches the origin is admitted again.
- * Milliseconds.
- */
+/** A request that waits longer than this before it reaches the origin is admitted again. */
 export const ADMITTED_FOR_MS = 1_000
 
 export interface AdmissionRequest {
@@ -38,21 +35,17 @@ export interface AdmissionRequest {
   /** Normalized client address. */
   readonly address: string
   readonly limits: readonly LimitRequest[]
-  /** A proof of possession, which may be used once. */
   readonly proof?: ProofUse | undefined
   /** A relation to check in the same call. The call is then always made. */
   readonly relation?: RelationQuery | undefined
-  /** Whether to check bans of an anonymous caller that has no limits. Default false. */
+  /** Checks bans of an anonymous caller that has no limits. Default false. */
   readonly checksBans?: boolean
-  /** Whether to call the store even if the isolate could decide locally. Default false. */
+  /** Calls the store even if the isolate could decide locally. Default false. */
   readonly strict?: boolean
 }
 
 export interface Admission {
-  /**
-   * Decides about a request. Throws `Unavailable` if the store fails and the policy does not admit
-   * the request uncounted.
-   */
+  /** Throws `Unavailable` if the store fails and the policy does not admit the request uncounted. */
   admit(request: AdmissionRequest): Promise<AdmissionVerdict>
   /**
    * Resolves a reference that this isolate has not cached, and decides about it. Caches the principal
@@ -62,10 +55,7 @@ export interface Admission {
 }
 
 export interface ReferenceVerdict extends AdmissionVerdict {
-  /**
-   * The reference's principal. Undefined if the reference is unknown or not valid, and if a cached
-   * refusal made the call unnecessary.
-   */
+  /** Undefined if the reference is not valid, or if a cached refusal made the call unnecessary. */
   readonly principal: Principal | undefined
 }
 
@@ -75,9 +65,6 @@ export interface AdmissionOptions {
   readonly now: () => number
   /** The cache of references that `authenticate` uses. Default: `admitReference` throws. */
   readonly references?: References | undefined
-  /** Entries of each cache of refusals in the isolate. Default 10,000. */
-  readonly memoryEntries?: number
-  /** Counts hits and misses of the cached refusals. */
   readonly tallies?: RefusalTallies
   /**
    * The maximum age of the view of revocations, cutoffs and bans, in milliseconds. Default 0: every
@@ -86,7 +73,6 @@ export interface AdmissionOptions {
   readonly maxStalenessMs?: number
   /** Whether the store also reads bans in observe mode, for the audit event. Default false. */
   readonly observesBans?: boolean
-  /** Counts what was admitted without a call. */
   readonly local?: LocalTally | undefined
 }
 
@@ -115,13 +101,12 @@ export function createAdmission({
   store,
   now,
   references,
-  memoryEntries,
   tallies,
   maxStalenessMs = 0,
   observesBans = false,
   local: tally,
 }: AdmissionOptions): Admission {
-  const refusals = createRefusals(memoryEntries, tallies)
+  const refusals = createRefusals(tallies)
   const keysOf = createKeyCache()
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
@@ -129,7 +114,7 @@ export function createAdmission({
     references &&
     createReferenceResolver({ store, keysOf, audience: references.audience, observesBans })
 
-  /** Checks a token that was refused here before. Returns undefined if it is no longer refused. */
+  /** Checks a token that was refused here before. */
   async function refusalInStore(
     principal: Principal,
     keys: RequestKeys,
@@ -137,17 +122,8 @@ export function createAdmission({
     const nowMs = now()
     const facts = await store.consult({ ...keys, limits: [], nowMs })
     const refusal = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
-    if (refusal === undefined) refusals.revoked.forget(keys.revocation.memory)
+    if (refusal === undefined) refusals.revoked.delete(keys.revocation.memory)
     return refusal
-  }
-
-  /** Returns the ban in observe mode that would have refused the request. */
-  function observedBanIn(
-    { bans }: DecidingKeys,
-    { observedUntilSeconds }: Pick<AdmissionFacts, 'observedUntilSeconds'>,
-    nowMs: number,
-  ): Denial | undefined {
-    return observesBans ? banOf(bans, observedUntilSeconds, nowMs) : undefined
   }
 
   /** Returns the refusal, or the decision of the limits; with the ban in observe mode. */
@@ -171,7 +147,7 @@ export function createAdmission({
       const { memory } = keys.revocation
       const remembered = recallCredential(memory, proof, refusals, now())
       if (remembered !== undefined) return remembered
-      if (principal !== null && refusals.revoked.recall(memory) !== undefined) {
+      if (principal !== null && refusals.revoked.get(memory) !== undefined) {
         const refusal = await refusalInStore(principal, keys)
         if (refusal !== undefined) return refusal
       }
@@ -207,7 +183,7 @@ export function createAdmission({
       }
       const mark = call && local?.endCall(call, facts)
       const refusal = refusalOf(principal, keys, facts, { proof, refusals, nowMs })
-      const observed = observedBanIn(keys, facts, nowMs)
+      const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
       const isClean = refusal === undefined && observed === undefined
       for (const party of keys.parties) party.cleanAt = isClean ? mark : undefined
       const verdict = conclude(refusal, limits, facts.limits, observed)
@@ -230,7 +206,8 @@ export function createAdmission({
       const proof = principal && request.proof
       const refusal = refusalOf(principal ?? null, keys, facts, { proof, refusals, nowMs })
       const counted = refusal === undefined ? await states() : []
-      const verdict = conclude(refusal, limits, counted, observedBanIn(keys, facts, nowMs))
+      const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
+      const verdict = conclude(refusal, limits, counted, observed)
       if (failed === undefined || verdict.denial !== undefined) return { ...verdict, principal }
       return { ...verdict, denial: { code: 'token_rejected', check: failed }, principal }
     },

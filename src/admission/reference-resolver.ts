@@ -1,17 +1,12 @@
 /** Resolves a reference that this isolate has not cached, for the admission decision. */
 import { addressBanKey, type BanKey, observedBan } from '../abuse/ban.ts'
-import { Unavailable } from '../errors.ts'
+import type { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import type { RevocationKeys } from '../revocation/revocation.ts'
+import { malformed } from '../redis/reply.ts'
+import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import { failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import {
-  failedCheckOf,
-  principalOfRecord,
-  type RecordUse,
-  type Reference,
-  type ReferenceRecord,
-} from '../tokens/reference.ts'
+import { failedCheckOf, principalOfRecord, type Reference } from '../tokens/reference.ts'
 import type { TokenCheck } from '../tokens/rejection.ts'
 import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
@@ -37,7 +32,7 @@ export interface ReferenceRequest {
 }
 
 /** What the store has about a reference. */
-export interface ResolvedReference {
+interface ResolvedReference {
   /** Undefined: the reference is unknown or not valid. */
   readonly principal: Principal | undefined
   /** Why there is no principal. */
@@ -53,14 +48,6 @@ export interface ResolvedReference {
   states(): Promise<AdmissionFacts['limits']>
 }
 
-export interface ReferenceResolverOptions {
-  readonly store: AdmissionStore
-  readonly keysOf: ReturnType<typeof createKeyCache>
-  /** This gateway. */
-  readonly audience: string
-  readonly observesBans: boolean
-}
-
 /**
  * Creates the resolver: one call to the store for a reference. It throws `Unavailable` if the keys
  * that the store has read are not the keys that decide about the principal, or if the store has
@@ -71,27 +58,38 @@ export function createReferenceResolver({
   keysOf,
   audience,
   observesBans,
-}: ReferenceResolverOptions) {
+}: {
+  readonly store: AdmissionStore
+  readonly keysOf: ReturnType<typeof createKeyCache>
+  /** This gateway. */
+  readonly audience: string
+  readonly observesBans: boolean
+}) {
   return async function resolve(
     { reference, proof, address, limits }: ReferenceRequest,
     nowMs: number,
   ): Promise<ResolvedReference> {
     const counted = limits.flatMap(withWindow)
-    const use = { audience, thumbprint: proof?.thumbprint, nowMs }
+    const thumbprint = proof?.thumbprint
     const addressBan: BanKey = { by: 'address', key: await addressBanKey(address) }
     const found = await store.resolve({
       reference,
       audience,
-      thumbprint: proof?.thumbprint,
+      thumbprint,
       nowMs,
       limits: counted,
       proof,
       addressBan: addressBan.key,
       observedBan: observesBans ? observedBan(addressBan).key : undefined,
     })
-    const failed = found.record === undefined ? 'reference_unknown' : failureOf(found.record, use)
-    if (found.record === undefined || failed !== undefined) {
-      const keys: DecidingKeys = { revocation: NO_REVOCATION, bans: [addressBan] }
+    const { record } = found
+    const failed =
+      record === undefined
+        ? 'reference_unknown'
+        : (failedCheckOf(record, { audience, nowMs }) ??
+          failedBindingOf(record.confirmation, thumbprint))
+    if (record === undefined || failed !== undefined) {
+      const keys: DecidingKeys = { revocation: NOTHING_REVOCABLE, bans: [addressBan] }
       const known = counted.flatMap(withKey)
       const states = found.limits.filter((_, index) => 'key' in (counted[index]?.window ?? {}))
       return {
@@ -103,14 +101,12 @@ export function createReferenceResolver({
         states: async () => statesOf(known, states),
       }
     }
-    const principal = await principalOfRecord(found.record)
+    const principal = await principalOfRecord(record)
     const keys = await keysOf(principal, address)
-    const requests = await Promise.all(
-      limits.map(async ({ rule, keyOf }) => ({ rule, key: await keyOf(principal) })),
-    )
-    const isCounted = (index: number) => limits[index]?.window !== undefined
-    const first = requests.filter((_, index) => isCounted(index))
-    const later = requests.filter((_, index) => !isCounted(index))
+    const requestsOf = (some: readonly DeferredLimit[]) =>
+      Promise.all(some.map(async ({ rule, keyOf }) => ({ rule, key: await keyOf(principal) })))
+    const first = await requestsOf(limits.filter(({ window }) => window !== undefined))
+    const later = await requestsOf(limits.filter(({ window }) => window === undefined))
     return {
       principal,
       failed: undefined,
@@ -120,19 +116,11 @@ export function createReferenceResolver({
       async states() {
         const states = statesOf(first, found.limits)
         if (later.length === 0) return states
-        const query = { revocation: NO_REVOCATION, bans: [], limits: later, nowMs }
+        const query = { revocation: NOTHING_REVOCABLE, bans: [], limits: later, nowMs }
         return [...states, ...(await store.consult(query)).limits]
       },
     }
   }
-}
-
-/** Nothing to check about a token. */
-const NO_REVOCATION: RevocationKeys = {
-  memory: 'reference',
-  token: undefined,
-  revokedBefore: [],
-  issuedAtSeconds: 0,
 }
 
 function withWindow({ rule, window }: DeferredLimit): ReferenceLimit[] {
@@ -144,13 +132,6 @@ export function withKey({ rule, window }: Pick<DeferredLimit, 'rule' | 'window'>
   return window !== undefined && 'key' in window ? [{ rule, key: window.key }] : []
 }
 
-function failureOf(
-  record: ReferenceRecord,
-  { thumbprint, ...use }: RecordUse & { readonly thumbprint: string | undefined },
-): TokenCheck | undefined {
-  return failedCheckOf(record, use) ?? failedBindingOf(record.confirmation, thumbprint)
-}
-
 /**
  * Returns the values in the order of the keys. Throws `Unavailable` for a key that was not read.
  */
@@ -160,7 +141,7 @@ function factsFor(
   observesBans: boolean,
 ): Omit<AdmissionFacts, 'limits'> {
   const storedValue = ({ key }: { readonly key: string }): number | undefined => {
-    if (!read.has(key)) throw new Unavailable('redis', 'malformed')
+    if (!read.has(key)) throw malformed()
     return read.get(key)
   }
   const { token: key } = revocation
@@ -180,7 +161,7 @@ function statesOf(
 ): (RateLimit | Unavailable)[] {
   return requests.map(({ key }, index) => {
     const answer = answers[index]
-    if (answer?.key !== key) throw new Unavailable('redis', 'malformed')
+    if (answer?.key !== key) throw malformed()
     return answer.state
   })
 }

@@ -1,5 +1,6 @@
 /** Turns the store's answer into a decision, and caches refusals in the isolate. */
 
+import { LRUCache } from 'lru-cache'
 import { banOf } from '../abuse/ban.ts'
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -9,16 +10,17 @@ import type { RelationAnswer } from '../relations/decision-point.ts'
 import { revokedBy } from '../revocation/revocation.ts'
 import type { DecidingKeys } from './keys.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
-import {
-  createRefusalMemory,
-  EXHAUSTED_LIMIT_MEMORY_MS,
-  REVOKED_TOKEN_MEMORY_MS,
-  type RefusalMemory,
-} from './memory.ts'
 import type { AdmissionFacts, ProofUse } from './store.ts'
 
-/** A decision. The request is admitted if `denial` is undefined. */
+/** An operator may lift the revocation of a token, so it is checked again after this time. */
+const REVOKED_TOKEN_MEMORY_MS = 10_000
+/** An operator may reset a window or override its limit. */
+const EXHAUSTED_LIMIT_MEMORY_MS = 5_000
+/** 2 MB, at about 200 bytes per entry. */
+const MAX_REFUSALS = 10_000
+
 export interface AdmissionVerdict {
+  /** Undefined: the request is admitted. */
   readonly denial: Denial | undefined
   /** The limits that were consulted. */
   readonly limits: readonly RateLimit[]
@@ -26,9 +28,7 @@ export interface AdmissionVerdict {
   readonly uncounted: readonly string[]
   /** What rules in observe mode would have refused, whether the request is admitted or not. */
   readonly observed: readonly Denial[]
-  /**
-   * The answer to the relation query, if there was one. Admission does not refuse because of it.
-   */
+  /** The answer to the relation query, if there was one. Admission does not refuse because of it. */
   readonly relation?: RelationAnswer | Unavailable | undefined
   /** If present, to be called after the response is sent. Never rejects. */
   readonly renewal?: (() => Promise<void>) | undefined
@@ -36,19 +36,14 @@ export interface AdmissionVerdict {
 
 export const NOTHING_OBSERVED: readonly Denial[] = []
 
-export function refused(denial: Denial, limits: readonly RateLimit[] = []): AdmissionVerdict {
+function refused(denial: Denial, limits: readonly RateLimit[] = []): AdmissionVerdict {
   return { denial, limits, uncounted: [], observed: NOTHING_OBSERVED }
 }
 
-/** The refusals that an isolate caches. */
-export interface Refusals {
-  /** By `RevocationKeys.memory`. */
-  readonly revoked: RefusalMemory<RevokedBy>
-  /** By `LimitRequest.key`. */
-  readonly exhausted: RefusalMemory<RateLimit>
-  /** By the storage key of the proof's use. */
-  readonly usedProofs: RefusalMemory<true>
-  readonly tallies: RefusalTallies
+interface Refusal<Reason> {
+  readonly reason: Reason
+  /** Until when the refusal is valid without a call, in milliseconds since the epoch. */
+  readonly untilMs: number
 }
 
 /** Hits and misses of the cached refusals. */
@@ -57,39 +52,46 @@ export interface RefusalTallies {
   readonly exhausted: Tally
 }
 
+/** The refusals that an isolate caches. */
+export type Refusals = ReturnType<typeof createRefusals>
+
+/**
+ * Creates the isolate's caches of refusals, which save a round trip for repeated requests.
+ * Correctness does not depend on them: a missing entry costs one call.
+ */
 export function createRefusals(
-  maxEntries: number | undefined,
   tallies: RefusalTallies = { revoked: newTally(), exhausted: newTally() },
-): Refusals {
+) {
+  const max = MAX_REFUSALS
   return {
-    revoked: createRefusalMemory(maxEntries),
-    exhausted: createRefusalMemory(maxEntries),
-    usedProofs: createRefusalMemory(maxEntries),
+    /** By `RevocationKeys.memory`. */
+    revoked: new LRUCache<string, Refusal<RevokedBy>>({ max }),
+    /** By `LimitRequest.key`. */
+    exhausted: new LRUCache<string, Refusal<RateLimit>>({ max }),
+    /** By the storage key of the proof's use, with the end in milliseconds since the epoch. */
+    usedProofs: new LRUCache<string, number>({ max }),
     tallies,
   }
 }
 
-/** Returns the cached refusal of a revoked token or of a used proof. Undefined: none is cached. */
+/** Returns the cached refusal of a revoked token or of a used proof. */
 export function recallCredential(
   memory: string | undefined,
   proof: ProofUse | undefined,
   { revoked, usedProofs, tallies }: Refusals,
   nowMs: number,
 ): AdmissionVerdict | undefined {
-  const known = memory === undefined ? undefined : revoked.recall(memory)
+  const known = memory === undefined ? undefined : revoked.get(memory)
   if (known !== undefined && nowMs < known.untilMs) {
     tallies.revoked.hits += 1
     return refused({ code: 'token_revoked', by: known.reason })
   }
   if (memory !== undefined) tallies.revoked.misses += 1
-  const used = proof === undefined ? undefined : usedProofs.recall(proof.replayKey)
-  return used !== undefined && nowMs < used.untilMs ? refused(REPLAYED) : undefined
+  const usedUntilMs = proof === undefined ? undefined : usedProofs.get(proof.replayKey)
+  return usedUntilMs !== undefined && nowMs < usedUntilMs ? refused(REPLAYED) : undefined
 }
 
-/**
- * Returns the cached refusal of an exhausted window. Of several windows, it chooses the one that
- * stays exhausted longest. Undefined: none is cached.
- */
+/** Returns the cached refusal of the window that stays exhausted longest. */
 export function recallLimits(
   limits: readonly Pick<LimitRequest, 'key'>[],
   { exhausted, tallies }: Refusals,
@@ -97,7 +99,7 @@ export function recallLimits(
 ): AdmissionVerdict | undefined {
   let latest: RateLimit | undefined
   for (const { key } of limits) {
-    const known = exhausted.recall(key)
+    const known = exhausted.get(key)
     if (known === undefined || nowMs >= known.untilMs) {
       tallies.exhausted.misses += 1
       continue
@@ -111,9 +113,9 @@ export function recallLimits(
 const REPLAYED: Denial = { code: 'invalid_dpop_proof', check: 'replay' }
 
 /**
- * Refuses a request that is revoked, covered by a cutoff, banned or replayed. Returns undefined
- * otherwise. Only the revocation of the token itself is served from the cache for a time. A cutoff
- * is cached as expired, so that the next request consults the store before anything is counted.
+ * Refuses a request that is revoked, banned or replayed. Only the revocation of the token itself is
+ * served from the cache for a time. A cutoff is cached as expired, so that the next request consults
+ * the store before anything is counted.
  */
 export function refusalOf(
   principal: Principal | null,
@@ -124,13 +126,13 @@ export function refusalOf(
   const by = principal === null ? undefined : revokedBy(principal, revocation, facts)
   if (by !== undefined) {
     const sureMs = by === 'token' ? REVOKED_TOKEN_MEMORY_MS : 0
-    refusals.revoked.remember(revocation.memory, by, nowMs + sureMs)
+    refusals.revoked.set(revocation.memory, { reason: by, untilMs: nowMs + sureMs })
     return refused({ code: 'token_revoked', by })
   }
   const ban = banOf(bans, facts.bannedUntilSeconds, nowMs)
   // This request used the proof, unless an earlier one did. Refuse a replay without a call.
   if (proof !== undefined)
-    refusals.usedProofs.remember(proof.replayKey, true, nowMs + proof.replayTtlSeconds * 1000)
+    refusals.usedProofs.set(proof.replayKey, nowMs + proof.replayTtlSeconds * 1000)
   if (ban !== undefined) return refused(ban)
   return facts.proofUsed ? refused(REPLAYED) : undefined
 }
@@ -142,9 +144,7 @@ function rateLimited({ rule, resetMs }: RateLimit, nowMs: number): Denial {
 
 /**
  * Refuses if a limit is exhausted. Of several, it names the one that stays exhausted longest.
- * Limits in observe mode refuse no request and are not cached, because only refusals are answered
- * from the cache. Throws `Unavailable` for a limit that could not be counted and does not admit
- * uncounted requests.
+ * Throws `Unavailable` for a limit that could not be counted and does not admit uncounted requests.
  */
 export function weigh(
   requests: readonly LimitRequest[],
@@ -154,7 +154,7 @@ export function weigh(
 ): AdmissionVerdict {
   const limits: RateLimit[] = []
   const uncounted: string[] = []
-  let observed: Denial[] | undefined
+  let observed = NOTHING_OBSERVED
   let refusal: RateLimit | undefined
   for (const [index, request] of requests.entries()) {
     const answer = answers[index]
@@ -167,17 +167,18 @@ export function weigh(
     limits.push(answer)
     if (answer.admitted) continue
     if (request.rule.mode === 'observe') {
-      observed = [...(observed ?? []), rateLimited(answer, nowMs)]
+      observed = [...observed, rateLimited(answer, nowMs)]
       continue
     }
     const untilMs = Math.min(answer.resetMs, nowMs + EXHAUSTED_LIMIT_MEMORY_MS)
-    exhausted.remember(request.key, answer, untilMs)
+    exhausted.set(request.key, { reason: answer, untilMs })
     if (refusal === undefined || answer.resetMs > refusal.resetMs) refusal = answer
   }
   const denial = refusal && rateLimited(refusal, nowMs)
-  return { denial, limits, uncounted, observed: observed ?? NOTHING_OBSERVED }
+  return { denial, limits, uncounted, observed }
 }
 
+/** Reports whether a limit that cannot be counted admits the request. */
 export function passesUncounted({ rule }: Pick<LimitRequest, 'rule'>): boolean {
   return rule.onUnavailable === 'allow' || rule.mode === 'observe'
 }

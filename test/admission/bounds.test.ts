@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
 import { limitKeyOf } from '../../src/admission/limit-key.ts'
-import { createRefusalMemory } from '../../src/admission/memory.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createRefusals } from '../../src/admission/verdict.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
@@ -105,22 +105,22 @@ describe('R18: 100,000 callers of one limit', () => {
 describe('R19: the refusals that an isolate caches', () => {
   test('R19: are at most 10,000, and the least recently used are evicted first', () => {
     const REFUSED = 300_000
-    const memory = createRefusalMemory<string>()
+    const { revoked } = createRefusals()
     for (let n = 0; n < REFUSED; n++) {
-      memory.remember(`key-${n}`, `reason-${n}`, n)
-      memory.recall('key-0')
+      revoked.set(`key-${n}`, { reason: 'token', untilMs: n })
+      revoked.get('key-0')
     }
     let storedCount = 0
     for (let n = 0; n < REFUSED; n++) {
-      const remembered = memory.recall(`key-${n}`)
-      if (remembered === undefined) continue
+      const cached = revoked.get(`key-${n}`)
+      if (cached === undefined) continue
       storedCount += 1
-      expect(remembered).toEqual({ reason: `reason-${n}`, untilMs: n })
+      expect(cached).toEqual({ reason: 'token', untilMs: n })
     }
     expect(storedCount).toBe(10_000)
-    expect(memory.recall('key-0')).toBeDefined()
-    expect(memory.recall(`key-${REFUSED - 1}`)).toBeDefined()
-    expect(memory.recall('key-1')).toBeUndefined()
+    expect(revoked.get('key-0')).toBeDefined()
+    expect(revoked.get(`key-${REFUSED - 1}`)).toBeDefined()
+    expect(revoked.get('key-1')).toBeUndefined()
   })
 })
 
