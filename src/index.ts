@@ -45,12 +45,8 @@ export type {
   UpstashEngine,
 } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
-export {
-  createLimitControls,
-  type LimitControls,
-  type LimitOverride,
-  type LimitReset,
-} from './admission/redis/limit-overrides.ts'
+export type { LimitControls, LimitOverride, LimitReset } from './admission/limit-override.ts'
+export { createLimitControls } from './admission/redis/limit-overrides.ts'
 export { createUpstashAdmissionStore } from './admission/redis/store.ts'
 export type {
   DeferredLimit,

@@ -25,8 +25,6 @@ export const newOverrideSchema = z.strictObject({
   expiresInSeconds: z.optional(wholeNumber(1, MAX_OVERRIDE_SECONDS)),
 })
 
-type NewOverride = z.infer<typeof newOverrideSchema>
-
 /** The body of `POST /-/admin/limits/reset`. */
 export const windowResetSchema = z.strictObject(windowMembers)
 
@@ -53,8 +51,7 @@ export const overrideSchema = z.strictObject({
 
 export type LimitOverrideRecord = z.infer<typeof overrideSchema>
 
-export interface OverrideOrder extends Omit<NewOverride, 'issuer'> {
-  readonly issuer: string | undefined
+interface OverrideOrder extends z.infer<typeof newOverrideSchema> {
   readonly windows: readonly string[]
   readonly createdBy: string
 }
@@ -70,8 +67,35 @@ export interface OverrideList {
   remove(id: string): Promise<boolean>
 }
 
-/** Port: operations on one window. Throws `Unavailable` if the operation was not done. */
-export interface WindowControls {
-  /** Deletes the count of a window. `key` is from `limitKeyOf`. */
-  reset(window: { readonly key: string; readonly windowSeconds: number }): Promise<void>
+/** Another limit for one window. */
+export interface LimitOverride {
+  /** From `limitKeyOf`. */
+  readonly key: string
+  /** Requests per window, a whole number of at least 1. */
+  readonly requests: number
+  /** How long it is in force, in whole seconds of at least 1; absent: until it is removed. */
+  readonly ttlSeconds?: number | undefined
+}
+
+/** One window to reset. */
+export interface LimitReset {
+  /** From `limitKeyOf`. */
+  readonly key: string
+  /** The window length of the limit's rule. */
+  readonly windowSeconds: number
+}
+
+/**
+ * Port: writes the keys that both limiters read. Each call is one command and is in force in every
+ * isolate from the next request on, with two exceptions. An isolate that has cached a refusal
+ * repeats it for up to 5 s. An isolate that holds leased units may spend them until its next call.
+ * Throws `Unavailable` if the command failed.
+ */
+export interface LimitControls {
+  /** Sets an override. It replaces an existing one. */
+  override(override: LimitOverride): Promise<void>
+  /** Removes an override. Does nothing if there is none. */
+  lift(key: string): Promise<void>
+  /** Deletes the count of a window. */
+  reset(window: LimitReset): Promise<void>
 }

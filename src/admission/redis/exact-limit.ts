@@ -1,11 +1,11 @@
 /** Arguments and reply of one exact window in a script call. */
 
 import { Unavailable } from '../../errors.ts'
-import type { LeaseRequest } from '../lease.ts'
+import { countOf, integerOf, malformed } from '../../redis/reply.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import { passesUncounted } from '../verdict.ts'
 
-/** Returns whether a limit uses an exact window, not that of `@upstash/ratelimit`. */
+/** Reports whether a limit uses an exact window, not that of `@upstash/ratelimit`. */
 export const isExact = ({ engine }: LimitRule): boolean => typeof engine !== 'object'
 
 /**
@@ -22,52 +22,28 @@ const IF_UNKNOWN = 2
 const FAILED = -1
 
 /**
- * Appends the arguments of a limit: units, seconds, cost, and when it refuses. With `isRenewal`,
+ * Returns the arguments of a limit: units, seconds, cost, and when it refuses. With `isRenewal`,
  * the cost is 0 and the limit refuses nothing.
  */
-export function pushExactArguments(
-  args: (string | number)[],
-  rule: LimitRule,
-  isRenewal = false,
-): void {
-  if (isRenewal) {
-    args.push(rule.limit, rule.windowSeconds, 0, 0)
-    return
-  }
-  const force =
-    (rule.mode === 'observe' ? 0 : IF_SPENT) + (passesUncounted({ rule }) ? 0 : IF_UNKNOWN)
-  args.push(rule.limit, rule.windowSeconds, rule.cost ?? 1, force)
+export function exactArguments(rule: LimitRule, isRenewal = false): readonly number[] {
+  const { limit, windowSeconds, cost = 1 } = rule
+  if (isRenewal) return [limit, windowSeconds, 0, 0]
+  const ifSpent = rule.mode === 'observe' ? 0 : IF_SPENT
+  const ifUnknown = passesUncounted({ rule }) ? 0 : IF_UNKNOWN
+  return [limit, windowSeconds, cost, ifSpent + ifUnknown]
 }
 
-/**
- * Parses the {@link STATE_VALUES} of a limit. Throws `Unavailable` if the script cannot have
- * returned them.
- */
+/** Parses the {@link STATE_VALUES} of a limit. Throws `Unavailable` if they are malformed. */
 export function exactStateOf(
   rule: LimitRule,
-  [limit, left, waitMs]: readonly unknown[],
+  [inForce, units, wait]: readonly unknown[],
   nowMs: number,
 ): RateLimit | Unavailable {
-  if (limit === FAILED) return new Unavailable('redis', 'refused')
-  if (!isWhole(limit) || !isWhole(left) || !isWhole(waitMs))
-    throw new Unavailable('redis', 'malformed')
+  if (inForce === FAILED) return new Unavailable('redis', 'refused')
+  const limit = countOf(inForce)
+  const left = integerOf(units)
   const admitted = left >= 0
   const remaining = admitted ? left : -1 - left
-  if (limit < 0 || remaining > limit || waitMs < 0) throw new Unavailable('redis', 'malformed')
-  return { rule, limit, remaining, resetMs: nowMs + waitMs, admitted }
+  if (remaining > limit) throw malformed()
+  return { rule, limit, remaining, resetMs: nowMs + countOf(wait), admitted }
 }
-
-const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
-
-/** Formats the request of `lease.lua`: an empty text, or five whole numbers. */
-export function leaseArgument(request: LeaseRequest | undefined): string {
-  if (request === undefined) return ''
-  const { units, step, holdMs, returned, returnedEndMicros } = request
-  return `${units} ${step} ${holdMs * 1000} ${returned} ${returnedEndMicros}`
-}
-
-/**
- * Values in the reply for a limit with a lease request: the granted units, and the end of their
- * hold.
- */
-export const LEASE_VALUES = 2

@@ -1,6 +1,5 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
 import { v7 } from 'uuid'
-import { Unavailable } from '../../errors.ts'
 import {
   LIMIT_OVERRIDE_PREFIX,
   LIMIT_OVERRIDE_RECORDS,
@@ -9,61 +8,22 @@ import {
   LIMIT_PREFIX,
 } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
-import { sendCommand } from '../../redis/reply.ts'
+import { malformed, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { type LimitOverrideRecord, type OverrideList, overrideSchema } from '../limit-override.ts'
+import {
+  type LimitControls,
+  type LimitOverrideRecord,
+  type OverrideList,
+  overrideSchema,
+} from '../limit-override.ts'
 import { CREATE_OVERRIDE_SCRIPT, REMOVE_OVERRIDE_SCRIPT } from './scripts.generated.ts'
 
-/** Another limit for one window. */
-export interface LimitOverride {
-  /** From `limitKeyOf`. */
-  readonly key: string
-  /** Requests per window, a whole number of at least 1. */
-  readonly requests: number
-  /** How long it is in force, in whole seconds of at least 1; absent: until it is removed. */
-  readonly ttlSeconds?: number | undefined
-}
-
-/** One window to reset. */
-export interface LimitReset {
-  /** From `limitKeyOf`. */
-  readonly key: string
-  /** The window length of the limit's rule. */
-  readonly windowSeconds: number
-}
-
-/**
- * Writes the keys that both limiters read. Each call is one command and is in force in every
- * isolate from the next request on, with two exceptions. An isolate that has cached a refusal
- * repeats it for up to 5 s. An isolate that holds leased units may spend them until its next call.
- * Throws `Unavailable` if the command failed.
- */
-export interface LimitControls {
-  /** Sets an override. It replaces an existing one. */
-  override(override: LimitOverride): Promise<void>
-  /** Removes an override. Does nothing if there is none. */
-  lift(key: string): Promise<void>
-  /** Deletes the count of a window. */
-  reset(window: LimitReset): Promise<void>
-}
-
-/**
- * Returns the prefix of a window for `@upstash/ratelimit`, which then reads the override at
- * {@link overrideKey}.
- */
-export function overridePrefix(limitKey: string): string {
-  return LIMIT_OVERRIDE_PREFIX + limitKey
-}
-
 /** Returns the key of a window's override. The value is the number of requests. */
-export function overrideKey(limitKey: string): string {
-  return overridePrefix(limitKey) + LIMIT_OVERRIDE_SUFFIX
-}
+export const overrideKey = (limitKey: string): string =>
+  LIMIT_OVERRIDE_PREFIX + limitKey + LIMIT_OVERRIDE_SUFFIX
 
 /** Returns the key of an exact window. The other limiter appends `:` and the number of a window. */
-export function counterName(limitKey: string): string {
-  return LIMIT_PREFIX + limitKey
-}
+export const counterName = (limitKey: string): string => LIMIT_PREFIX + limitKey
 
 /** Creates the controls. `now` is in milliseconds since the epoch. */
 export function createLimitControls(rest: RedisRest, now: () => number = Date.now): LimitControls {
@@ -108,8 +68,8 @@ export function createOverrideList(rest: RedisRest, now: () => number): Override
   }
 
   return {
-    find: (id) => list.find(id),
-    list: (page) => list.list(page),
+    find: list.find,
+    list: list.list,
 
     async create({ limit, value, issuer, windows, requests, expiresInSeconds, createdBy }) {
       const createdAtSeconds = Math.floor(now() / 1000)
@@ -131,7 +91,7 @@ export function createOverrideList(rest: RedisRest, now: () => number): Override
       const prefixes = [LIMIT_OVERRIDE_RECORDS.prefix, LIMIT_OWNER_PREFIX]
       const values = [id, JSON.stringify(record), requests, life, end, ...prefixes]
       const done = await list.run(CREATE_OVERRIDE_SCRIPT, keysOf(record), values)
-      if (done !== 1) throw new Unavailable('redis', 'malformed')
+      if (done !== 1) throw malformed()
       return record
     },
 

@@ -2,7 +2,7 @@
 
 import { Unavailable } from '../../errors.ts'
 import { REVOKED_TOKEN_PREFIX } from '../../redis/keys.ts'
-import { secondsOf } from '../../redis/reply.ts'
+import { countOf, integerOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import {
@@ -13,7 +13,7 @@ import {
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { nextAdmissionMs } from '../window.ts'
-import { exactStateOf, isExact, pushExactArguments } from './exact-limit.ts'
+import { exactArguments, exactStateOf, isExact } from './exact-limit.ts'
 import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 
 const NO_RECORD = 0
@@ -62,16 +62,16 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
       limits: limits.map(({ rule }, index) =>
         windowOf(rule, counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH), nowMs),
       ),
-      proofUsed: numberOf(used) !== 0,
+      proofUsed: countOf(used, 1) === 1,
     }
   }
 }
 
 function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
-  const args: (string | number)[] = []
-  if (isExact(rule)) pushExactArguments(args, rule)
-  else args.push(rule.limit, rule.windowSeconds, 1, NOT_EXACT)
-  return 'key' in window ? [...args, '', window.key] : [...args, window.by, rule.name]
+  const numbers = isExact(rule)
+    ? exactArguments(rule)
+    : [rule.limit, rule.windowSeconds, 1, NOT_EXACT]
+  return 'key' in window ? [...numbers, '', window.key] : [...numbers, window.by, rule.name]
 }
 
 /**
@@ -96,31 +96,15 @@ function windowOf(
   nowMs: number,
 ): ReferenceFacts['limits'][number] {
   const key = textOf(name)
-  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(numberOf)
+  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(integerOf)
   if (limit === NOT_COUNTED) return undefined
   if (limit === FAILED) return { key, state: new Unavailable('redis', 'refused') }
   if (isExact(rule)) return { key, state: exactStateOf(rule, numbers, Date.now()) }
-  if (limit < 0 || left < REFUSED || (left !== REFUSED && left >= limit))
-    throw new Unavailable('redis', 'malformed')
+  if (limit < 0 || left < REFUSED || (left !== REFUSED && left >= limit)) throw malformed()
   const windowMs = rule.windowSeconds * 1000
   const admitted = left !== REFUSED
   const endMs = (Math.floor(nowMs / windowMs) + 1) * windowMs
   const resetMs = admitted ? endMs : nextAdmissionMs({ current, previous, limit, windowMs }, nowMs)
   const state: RateLimit = { rule, limit, remaining: Math.max(0, left), resetMs, admitted }
   return { key, state }
-}
-
-function listOf(value: unknown, length?: number): readonly unknown[] {
-  if (Array.isArray(value) && (length === undefined || value.length === length)) return value
-  throw new Unavailable('redis', 'malformed')
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  throw new Unavailable('redis', 'malformed')
-}
-
-function numberOf(value: unknown): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
-  throw new Unavailable('redis', 'malformed')
 }

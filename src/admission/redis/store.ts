@@ -1,26 +1,19 @@
 /** Answers an admission query in one call to Redis, which usually contains one script. */
 
 import { Unavailable } from '../../errors.ts'
-import { FEED_KEY } from '../../redis/keys.ts'
 import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'
-import { createScript, scriptReplies } from '../../redis/script.ts'
+import { scriptReplies } from '../../redis/script.ts'
 import type { RelationAnswer, RelationQuery } from '../../relations/decision-point.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
-import { feedReplyOf } from '../../revocation/redis/feed.ts'
-import { READ_CHANGES_SCRIPT } from '../../revocation/redis/scripts.generated.ts'
+import { FEED_SCRIPT, feedCommand, feedReplyOf } from '../../revocation/redis/feed.ts'
 import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
-import { isExact, leaseArgument, pushExactArguments } from './exact-limit.ts'
-import { counterName, overrideKey } from './limit-overrides.ts'
+import { ADMISSION, admitCommand, factsOf } from './admit-script.ts'
+import { isExact } from './exact-limit.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
-import { factsOf } from './reply.ts'
-import { ADMIT_SCRIPT } from './scripts.generated.ts'
 import type { PendingLimits, PipelinedEngine } from './upstash-engine.ts'
-
-const ADMISSION = createScript(ADMIT_SCRIPT)
-const FEED = createScript(READ_CHANGES_SCRIPT)
 
 /**
  * Creates the adapter for Upstash Redis. One `EVALSHA` reads revocation, cutoffs and bans, marks a
@@ -47,7 +40,7 @@ export function createUpstashAdmissionStore(
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? rest : once
       const known = ADMISSION.name(redis)
-      const command = commandOf(typeof known === 'string' ? known : await known, query)
+      const command = admitCommand(typeof known === 'string' ? known : await known, query)
       const feed = query.since && (await feedCommand(redis, query.since))
       const scripts = feed ? [feed, command] : [command]
       const others = query.limits.filter(({ rule }) => !isExact(rule))
@@ -69,10 +62,6 @@ export function createUpstashAdmissionStore(
   }
 }
 
-async function feedCommand(redis: RedisRest, { position }: FeedCursor): Promise<RedisCommand> {
-  return ['EVALSHA', await FEED.name(redis), 1, FEED_KEY, position]
-}
-
 /** Parses the first replies of a call: of the feed, if the call reads it, and of the admission. */
 async function factsIn(
   redis: RedisRest,
@@ -81,7 +70,7 @@ async function factsIn(
   replies: readonly RedisReply[],
 ): Promise<AdmissionFacts> {
   const sent = commands.map((command, at) => ({
-    script: at === commands.length - 1 ? ADMISSION : FEED,
+    script: at === commands.length - 1 ? ADMISSION : FEED_SCRIPT,
     command,
     reply: replies[at],
   }))
@@ -107,40 +96,8 @@ function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
 /** Prepares the commands of the limits that are not exact. They bring their engine with them. */
 function prepareOthers(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
   const engine = limits[0]?.rule.engine as PipelinedEngine | undefined
-  return engine === undefined ? NO_OTHERS : engine.prepareLimits(limits, rest)
+  return engine?.prepareLimits(limits, rest) ?? { commands: [], settle: async () => [] }
 }
-
-/** Returns the script call with its keys and arguments. */
-function commandOf(name: string, query: AdmissionQuery): RedisCommand {
-  const { revocation, bans, observedBans = NONE, limits, proof, nowMs } = query
-  const exact = limits.filter(({ rule }) => isExact(rule))
-  const command: (string | number)[] = ['EVALSHA', name, 0]
-  if (revocation.token !== undefined) command.push(revocation.token)
-  const tokens = command.length - HEAD
-  for (const { key } of revocation.revokedBefore) command.push(key)
-  const revokedBefore = command.length - HEAD
-  for (const { key } of bans) command.push(key)
-  const inForce = command.length - HEAD
-  for (const { key } of observedBans) command.push(key)
-  const checked = command.length - HEAD
-  for (const { key } of exact) command.push(overrideKey(key))
-  for (const { key } of exact) command.push(counterName(key))
-  if (proof !== undefined) command.push(proof.replayKey)
-  command[2] = command.length - HEAD
-
-  command.push(checked, exact.length, proof?.replayTtlSeconds ?? 0)
-  command.push(tokens, revokedBefore, inForce, revocation.issuedAtSeconds, nowMs)
-  for (const { rule, leaseRequest } of exact) {
-    pushExactArguments(command, rule, query.isRenewal)
-    command.push(leaseArgument(leaseRequest))
-  }
-  return command
-}
-
-const NONE: AdmissionQuery['bans'] = []
-const NO_OTHERS: PendingLimits = { commands: [], settle: async () => [] }
-/** The command's name, the script's name, and the number of keys. */
-const HEAD = 3
 
 function checkCommand(relations: RelationCheck | undefined, query: RelationQuery) {
   if (relations === undefined)

@@ -1,7 +1,8 @@
 /** The sliding window of `@upstash/ratelimit`, with its commands sent in our own pipeline. */
 import { Ratelimit } from '@upstash/ratelimit'
 import { Unavailable } from '../../errors.ts'
-import { resultOf } from '../../redis/reply.ts'
+import { LIMIT_OVERRIDE_PREFIX } from '../../redis/keys.ts'
+import { countOf, integerOf, listOf, malformed, resultOf } from '../../redis/reply.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import {
   createScript,
@@ -12,7 +13,7 @@ import {
 } from '../../redis/script.ts'
 import type { LimitRequest, LimitRule, RateLimit, UpstashEngine } from '../limit.ts'
 import { nextAdmissionMs } from '../window.ts'
-import { counterName, overridePrefix } from './limit-overrides.ts'
+import { counterName } from './limit-overrides.ts'
 
 type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>
 type WindowRedis = Parameters<Window['limit']>[0]['redis']
@@ -23,16 +24,6 @@ interface ScriptRunner {
   eval(script: string, keys: readonly string[], args: readonly unknown[]): Promise<unknown>
 }
 
-/** The command of a limit, to be sent by the caller. */
-interface PendingLimit {
-  /** Counts the request. Part of the pipeline. */
-  readonly command: RedisCommand
-  /** The current and the previous counter, for {@link settle}. */
-  readonly counters: readonly [current: string, previous: string]
-  /** Returns the limit's state from the reply and the counters before it. */
-  settle(reply: RedisReply, before: readonly [number, number]): Promise<RateLimit | Unavailable>
-}
-
 /** Units left in the script's reply for a refused request. */
 const REFUSED = -1
 
@@ -41,11 +32,10 @@ const scripts = new Map<string, Script>()
 const windows = new WeakMap<LimitRule, Window>()
 
 function windowOf(rule: LimitRule): Window {
-  let window = windows.get(rule)
-  if (window === undefined) {
-    window = Ratelimit.slidingWindow(rule.limit, `${rule.windowSeconds} s`)()
-    windows.set(rule, window)
-  }
+  const known = windows.get(rule)
+  if (known !== undefined) return known
+  const window = Ratelimit.slidingWindow(rule.limit, `${rule.windowSeconds} s`)()
+  windows.set(rule, window)
   return window
 }
 
@@ -55,7 +45,7 @@ function windowOf(rule: LimitRule): Window {
  * depends on counting microtasks. If Redis has not cached the script (`NOSCRIPT`, after a
  * failover), it is sent in full, once, in a separate call.
  */
-function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
+function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest) {
   const windowMs = rule.windowSeconds * 1000
   const reply = Promise.withResolvers<unknown>()
   let sent: { keys: readonly string[]; command: RedisCommand } | undefined
@@ -80,7 +70,8 @@ function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimi
   const state = windowOf(rule).limit(
     {
       redis: runner as unknown as WindowRedis,
-      prefix: overridePrefix(key),
+      // The limiter appends the suffix of an override.
+      prefix: LIMIT_OVERRIDE_PREFIX + key,
       dynamicLimits: true,
     },
     counterName(key),
@@ -94,7 +85,11 @@ function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimi
   return {
     command: sent.command,
     counters: [current, previous],
-    async settle(answer, [countedNow, countedBefore]) {
+    /** Returns the limit's state from the reply and the counters before it. */
+    async settle(
+      answer: RedisReply,
+      [countedNow, countedBefore]: readonly [number, number],
+    ): Promise<RateLimit | Unavailable> {
       try {
         reply.resolve(countedOf(answer))
       } catch (error) {
@@ -120,7 +115,6 @@ export interface PendingLimits {
   settle(replies: readonly RedisReply[]): Promise<readonly (RateLimit | Unavailable)[]>
 }
 
-/** The engine, as the store calls it. */
 export interface PipelinedEngine extends UpstashEngine {
   /** Prepares the commands of several limits. Each limit counts independently of the others. */
   prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits
@@ -134,9 +128,7 @@ function prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): Pendin
   return {
     commands: [['MGET', ...counters], ...pending.map(({ command }) => command)],
     settle([values, ...counted]) {
-      const before = resultOf(values)
-      if (!Array.isArray(before) || before.length !== counters.length)
-        throw new Unavailable('redis', 'malformed')
+      const before = listOf(resultOf(values), counters.length)
       const countAt = (index: number) => Number(before[index] ?? 0)
       return Promise.all(
         pending.map((limit, index) =>
@@ -153,16 +145,14 @@ function asArgument(value: unknown): string | number {
 
 /**
  * Checks the result of the limiter's script: requests left (-1: refused), and the limit. The
- * limiter itself treats every value that is not below zero as an admission, even null. Throws
- * `Unavailable` for a malformed result.
+ * limiter itself treats every value that is not below zero as an admission, even null. Throws the
+ * error text of Redis, because the limiter looks for `NOSCRIPT` in it.
  */
 function countedOf(reply: RedisReply | undefined): unknown {
   if (reply?.error !== undefined) throw new Error(reply.error)
-  const result = reply?.result
-  const [left, limit] = Array.isArray(result) && result.length === 2 ? result : []
-  if (!Number.isSafeInteger(left) || !Number.isSafeInteger(limit) || limit < 0)
-    throw new Unavailable('redis', 'malformed')
-  if (left < REFUSED || (left !== REFUSED && left >= limit))
-    throw new Unavailable('redis', 'malformed')
-  return result
+  const counted = listOf(reply?.result, 2)
+  const left = integerOf(counted[0])
+  const limit = countOf(counted[1])
+  if (left < REFUSED || (left !== REFUSED && left >= limit)) throw malformed()
+  return counted
 }

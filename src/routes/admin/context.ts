@@ -1,6 +1,6 @@
 /** What the operators' API uses: services, and facts about the gateway. */
 import type { BanList } from '../../abuse/ban-record.ts'
-import type { OverrideList, WindowControls } from '../../admission/limit-override.ts'
+import type { LimitControls, OverrideList } from '../../admission/limit-override.ts'
 import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog, ChainLog } from '../../audit/log.ts'
 import type { OverflowRedaction } from '../../audit/overflow.ts'
@@ -24,7 +24,7 @@ export interface AdminContext {
   readonly revocationFacts: GrantStore
   readonly bans: BanList
   readonly overrides: OverrideList
-  readonly windows: WindowControls
+  readonly windows: Pick<LimitControls, 'reset'>
   /** Undefined, as the next two, if the gateway has no audit database. */
   readonly auditLog: AuditLog | undefined
   readonly chainLog: ChainLog | undefined
