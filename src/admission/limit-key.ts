@@ -4,15 +4,8 @@ import { keyPart } from '../redis/key-part.ts'
 /** Properties of a caller that a limit can count by without a function. */
 export type LimitScope = 'subject' | 'client' | 'tenant' | 'address'
 
-/** The part of a rule that names its windows. */
-export interface WindowRule {
-  readonly name: string
-  /** With a function, its return value names the window. */
-  readonly by: LimitScope | ((...of: never) => string)
-}
-
 /** The party that a window counts. */
-export interface WindowOwner {
+interface WindowOwner {
   /**
    * For a subject or a tenant: the issuer that vouches for it (`Principal.issuer`). For a client:
    * the issuer of its tokens (`Principal.tokenIssuer`). Ignored for addresses and functions.
@@ -28,7 +21,7 @@ export interface WindowOwner {
  * is a `keyPart`. Returns a promise only if a part is so long that it must be hashed.
  */
 export function limitKeyOf(
-  { name, by }: WindowRule,
+  { name, by }: { readonly name: string; readonly by: LimitScope | ((...of: never) => string) },
   { issuer, value }: WindowOwner,
 ): string | Promise<string> {
   if (by === 'address') return joined(`${name}:address`, keyPart(value))

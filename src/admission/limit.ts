@@ -25,14 +25,12 @@ export type LimitEngine = 'exact' | UpstashEngine
 export interface LimitRule {
   /** Name in the policy, in `RateLimit` headers and in audit events. */
   readonly name: string
-  /** Requests per window. Units per window, if requests cost more than one unit. */
+  /** Units per window: requests, if a request costs 1. */
   readonly limit: number
   readonly windowSeconds: number
   /** Default `exact`. */
   readonly engine?: LimitEngine
-  /**
-   * Units that a request uses: a whole number up to the limit. Only for exact limits. Default 1.
-   */
+  /** Units that a request uses: an integer up to the limit. Only for exact limits. Default 1. */
   readonly cost?: number
   /** What an isolate may lease in advance. Only for exact limits. Default: nothing. */
   readonly lease?: LeaseTerms | undefined
@@ -44,12 +42,9 @@ export interface LimitRule {
 /** A rule, and the window that it counts. */
 export interface LimitRequest {
   readonly rule: LimitRule
-  /**
-   * The key of the window, unique over all limits: the rule's name, and the party that it counts.
-   * It is bounded and free of collisions. Build it with `keyPart`, never from raw input.
-   */
+  /** The key of the window, from `limitKeyOf`: unique over all limits, and bounded. */
   readonly key: string
-  /** The units that the isolate wants to lease as well. Default: none. */
+  /** The units to lease as well. Default: none. */
   readonly leaseRequest?: LeaseRequest | undefined
 }
 

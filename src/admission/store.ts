@@ -15,7 +15,6 @@ export type ProofUse = Pick<DpopProof, 'replayKey' | 'replayTtlSeconds'>
 
 /** Everything that one request needs from the store. */
 export interface AdmissionQuery {
-  /** Contains no keys for an anonymous caller. */
   readonly revocation: RevocationKeys
   readonly bans: readonly BanKey[]
   /** Bans in observe mode. They are reported and refuse nothing. */
@@ -35,10 +34,7 @@ export interface AdmissionQuery {
   readonly nowMs: number
 }
 
-/**
- * The store's answer, in the order of the query. A list may be shorter if its last entries are
- * absent.
- */
+/** The answer, in the order of the query. A list may be shorter if its last entries are absent. */
 export interface AdmissionFacts extends RevocationFacts {
   /** Seconds since the epoch until which each ban is in force; undefined: no ban. */
   readonly bannedUntilSeconds: readonly (number | undefined)[]
@@ -56,29 +52,22 @@ export interface AdmissionFacts extends RevocationFacts {
   readonly feed?: FeedReply
 }
 
-/** A limit. Its window is named in advance, or by the store from the reference's record. */
 export interface ReferenceLimit {
   readonly rule: LimitRule
-  /**
-   * The key as in {@link LimitRequest}, or the property of the principal that the window counts by.
-   */
+  /** The window, or the property of the record's principal that the store derives it from. */
   readonly window: { readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }
 }
 
 /** A request with a credential that only the store can resolve. */
 export interface ReferenceQuery {
   readonly reference: Pick<Reference, 'hash'>
-  /**
-   * Must be among the record's audiences. Otherwise the limits of its principal are not counted.
-   */
+  /** Must be among the record's audiences. Otherwise limits of its principal are not counted. */
   readonly audience: string
   /** The key thumbprint that the caller has proved to possess; undefined: none. */
   readonly thumbprint: string | undefined
   /** The key of the client address's ban. */
   readonly addressBan: string
-  /**
-   * The key of the address's ban in observe mode. If present, the store also reads the subject's.
-   */
+  /** The key of the same ban in observe mode. If set, the store also reads the subject's. */
   readonly observedBan?: string | undefined
   readonly limits: readonly ReferenceLimit[]
   readonly proof: ProofUse | undefined
@@ -90,9 +79,8 @@ export interface ReferenceFacts {
   /** Undefined: there is no such reference. */
   readonly record: ReferenceRecord | undefined
   /**
-   * The values that were read, by key. A revoked token has any number; cutoffs and bans have
-   * seconds since the epoch; undefined: absent. Contains every key that decides about the record's
-   * principal.
+   * The values of every key that decides about the record's principal. A revoked token has any
+   * number; cutoffs and bans have seconds since the epoch; undefined: absent.
    */
   readonly read: ReadonlyMap<string, number | undefined>
   /** In the order of the query. Undefined: not counted, because the request is refused anyway. */
