@@ -12,11 +12,12 @@ import type { FailureLimit } from './definition.ts'
 
 /** At about 200 bytes an entry, 2 MB. */
 const MAX_ADDRESSES = 10_000
-/**
- * Limits the writes of an isolate, so that bad credentials from 10,000 addresses do not cause as
- * many calls at once.
- */
+/** So that bad credentials from 10,000 addresses do not cause as many calls at once. */
 export const MAX_FAILURE_WRITES_PER_SECOND = 100
+/** Checks that may always run at once, so that valid callers are served if few failures are left. */
+export const MIN_CHECKS_AT_ONCE = 4
+/** A check counts for 7 to 8 slots: the platform may have ended its request without notice. */
+const CHECK_SLOT_MS = 2_000
 
 /** The failures of an address in its window, over all isolates. */
 export interface FailureCount {
@@ -70,13 +71,6 @@ export interface AuthenticationFailuresOptions extends FailureLimit {
   readonly maxAddresses?: number
 }
 
-/**
- * Checks that may always run at once, so that valid callers are served if few failures are left.
- */
-export const MIN_CHECKS_AT_ONCE = 4
-/** A check counts for 7 to 8 slots: the platform may have ended its request without notice. */
-const CHECK_SLOT_MS = 2_000
-/** A check that is not counted. */
 const UNCOUNTED: RunningCheck = { end() {} }
 
 interface Window {
@@ -111,7 +105,6 @@ export function createAuthenticationFailures({
   maxAddresses = MAX_ADDRESSES,
 }: AuthenticationFailuresOptions): AuthenticationFailures {
   const windows = new LRUCache<string, Window>({ max: maxAddresses })
-
   /** Checks in progress by address, without those that have failed. */
   const checks = new LRUCache<string, InFlightCount>({ max: maxAddresses })
   const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)

@@ -1,7 +1,4 @@
-/**
- * Bans that operators create and lift: the request body, the stored record and the port of the
- * store.
- */
+/** Bans that operators create and lift: the request body, the stored record and the store's port. */
 import { modeSchema } from '../validators/mode.ts'
 import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
@@ -30,8 +27,6 @@ export const newBanSchema = z
     }),
   )
 
-type NewBan = z.infer<typeof newBanSchema>
-
 /** The stored record of a ban until it ends. Times are seconds since the epoch. */
 export const banSchema = z.strictObject({
   /** UUIDv7. */
@@ -45,9 +40,7 @@ export const banSchema = z.strictObject({
    */
   issuer: z.nullable(z.string()),
   issuers: z.array(z.string()),
-  /**
-   * `observe`: the ban was earned while the policy only observed bans, so it refuses no request.
-   */
+  /** `observe`: earned while the policy only observed bans, so it refuses no request. */
   mode: z._default(modeSchema, 'enforce'),
   reason: z.nullable(z.string()),
   createdAtSeconds: z.int(),
@@ -58,8 +51,7 @@ export const banSchema = z.strictObject({
 export type Ban = z.infer<typeof banSchema>
 
 /** The input of a new ban. The list adds the id and the times. */
-export interface BanOrder extends Omit<NewBan, 'issuer'> {
-  readonly issuer: string | undefined
+interface BanOrder extends z.infer<typeof newBanSchema> {
   readonly issuers: readonly string[]
   readonly createdBy: string
 }
@@ -72,9 +64,6 @@ export interface BanList {
    */
   create(order: BanOrder): Promise<Ban>
   list(page: PageQuery): Promise<Page<Ban>>
-  /**
-   * Lifts a ban. Other bans of the same address or subject stay in force. Returns false if the ban
-   * does not exist.
-   */
+  /** Lifts one ban; other bans of the same value stay in force. False: it does not exist. */
   remove(id: string): Promise<boolean>
 }

@@ -1,7 +1,4 @@
-/**
- * Bans of client addresses and subjects: their storage keys, and the decision whether one is in
- * force.
- */
+/** Bans of addresses and subjects: their storage keys, and the decision whether one is in force. */
 import type { Denial } from '../problems/reasons.ts'
 import { keyPart } from '../redis/key-part.ts'
 import {
@@ -12,7 +9,6 @@ import {
 } from '../redis/keys.ts'
 import type { Mode } from '../validators/mode.ts'
 
-/** The key of a ban that may cover a request. */
 export interface BanKey {
   readonly by: 'address' | 'subject'
   readonly key: string
@@ -24,18 +20,12 @@ const PREFIXES: Readonly<Record<BanKey['by'], Readonly<Record<Mode, string>>>> =
   subject: { enforce: SUBJECT_BAN_PREFIX, observe: OBSERVED_SUBJECT_BAN_PREFIX },
 }
 
-/**
- * Returns the key of an address's ban. Its value is the second since the epoch at which the ban
- * ends.
- */
+/** Returns the key of an address's ban. Its value is the second since the epoch when it ends. */
 export async function addressBanKey(address: string, mode: Mode = 'enforce'): Promise<string> {
   return `${PREFIXES.address[mode]}${await keyPart(address)}`
 }
 
-/**
- * Returns the key of a subject's ban. Its value is the second since the epoch at which the ban
- * ends.
- */
+/** Returns the key of a subject's ban. Its value is the second since the epoch when it ends. */
 export async function subjectBanKey(
   issuer: string,
   subject: string,

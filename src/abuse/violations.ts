@@ -57,20 +57,17 @@ export interface Violations {
   /** Counts a violation after the response has been sent. */
   record(violation: Violation, waitUntil: WaitUntil): void
   /**
-   * Returns the remaining time of an address's ban, in seconds, from the isolate's cache. Returns
-   * undefined if the cache has no ban. For requests with a refused credential. A cached ban older
-   * than 10 seconds is still returned, and checked in the counter after the response. If it has
-   * been lifted by then, `of` counts as a violation.
+   * Returns the remaining time of an address's ban, in seconds, from the isolate's cache; undefined:
+   * none. For requests with a refused credential. A cached ban older than 10 seconds is still
+   * returned, and checked in the counter after the response. If it has been lifted by then, `of`
+   * counts as a violation.
    */
   banSeconds(
     address: string,
     of: Violation['of'] | undefined,
     waitUntil: WaitUntil,
   ): number | undefined
-  /**
-   * Caches the ban of an address that was refused because of it. `seconds` is the remaining time of
-   * the ban.
-   */
+  /** Caches the ban of an address that was refused for the remaining `seconds`. */
   learn(address: string, seconds: number): void
 }
 
@@ -79,9 +76,7 @@ export interface ViolationsOptions {
   readonly counter: ViolationCounter
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /**
-   * Reports whether requests from an address count no violations. Default: no address is exempt.
-   */
+  /** Reports whether requests from an address count no violations. Default: none is exempt. */
   readonly isExempt?: (address: string) => boolean
 }
 
@@ -117,10 +112,8 @@ export function createViolations({
   isExempt = () => false,
 }: ViolationsOptions): Violations {
   const mayWrite = createWriteBudget(MAX_WRITES_PER_SECOND, now)
-  /**
-   * Until when refusals by limits are not written, by offender, in milliseconds since the epoch.
-   */
-  const quiet = new LRUCache<string, number>({ max: MAX_OFFENDERS })
+  /** Until when refusals by limits are not written, by offender. */
+  const quietUntilMs = new LRUCache<string, number>({ max: MAX_OFFENDERS })
   const banned = new LRUCache<string, KnownBan>({ max: MAX_OFFENDERS })
 
   function learn(address: string, seconds: number): void {
@@ -134,22 +127,19 @@ export function createViolations({
     const name = of === 'limit' ? JSON.stringify(offender) : undefined
     const sentMs = now()
     // Set before the reply: the reply comes soon, or never if the platform ends the request.
-    if (name !== undefined) quiet.set(name, sentMs + LIMIT_VIOLATION_MS)
+    if (name !== undefined) quietUntilMs.set(name, sentMs + LIMIT_VIOLATION_MS)
     try {
       const { banSeconds, quietMs } = await counter.count(offender, of, rule)
       // Counted from the moment of sending. The period then ends too early rather than too late.
-      if (name !== undefined) quiet.set(name, sentMs + quietMs)
+      if (name !== undefined) quietUntilMs.set(name, sentMs + quietMs)
       if (offender.kind === 'subject') return
       if (banSeconds > 0) learn(offender.value, banSeconds)
       else banned.delete(offender.value)
     } catch {
       // No response waits for this call. The next refusal is written again.
-      if (name !== undefined) quiet.delete(name)
+      if (name !== undefined) quietUntilMs.delete(name)
     }
   }
-
-  const isQuiet = (offender: Offender): boolean =>
-    now() < (quiet.get(JSON.stringify(offender)) ?? 0)
 
   return {
     mode: rule.mode,
@@ -158,7 +148,7 @@ export function createViolations({
     record({ of, by, from }, waitUntil) {
       if (isExempt(from) || (by.kind === 'address' && isSharedAddress(by.value))) return
       if (by.kind === 'address' && now() < (banned.get(by.value)?.sureUntilMs ?? 0)) return
-      if (of === 'limit' && isQuiet(by)) return
+      if (of === 'limit' && now() < (quietUntilMs.get(JSON.stringify(by)) ?? 0)) return
       if (mayWrite()) waitUntil(count(by, of))
     },
 

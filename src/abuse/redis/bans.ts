@@ -1,7 +1,4 @@
-/**
- * Bans by operators and automatic bans in Redis: the keys that `admit` reads, and the list of
- * records.
- */
+/** Bans in Redis: the keys that `admit` reads, and the list of records. */
 import { v7 } from 'uuid'
 import { BAN_RECORDS } from '../../redis/keys.ts'
 import type { RedisRest } from '../../redis/rest.ts'
@@ -22,7 +19,8 @@ export function createBanList(rest: RedisRest, now: () => number): BanList {
     now,
   })
   return {
-    list: (page) => list.list(page),
+    list: list.list,
+    remove: list.remove,
 
     async create({ kind, value, issuer, issuers, seconds, reason, createdBy }) {
       const nowSeconds = Math.floor(now() / 1000)
@@ -41,8 +39,6 @@ export function createBanList(rest: RedisRest, now: () => number): BanList {
       await list.add(ban, ban.expiresAtSeconds)
       return ban
     },
-
-    remove: (id) => list.remove(id),
   }
 }
 

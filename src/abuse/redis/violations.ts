@@ -1,8 +1,8 @@
 /** Counts violations of addresses and subjects in Upstash Redis, and stores the automatic bans. */
 import { v7 } from 'uuid'
-import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { AUTOMATIC_BANS_PREFIX, BAN_RECORDS, endsKey, VIOLATIONS_PREFIX } from '../../redis/keys.ts'
+import { countOf, listOf } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { withOwners } from '../../revocation/redis/shared-keys.ts'
@@ -12,14 +12,14 @@ import { banKeysOf } from './bans.ts'
 import { COUNT_VIOLATION_SCRIPT } from './scripts.generated.ts'
 
 /** The creator of automatic bans in the list of bans. */
-export const AUTOMATIC_BANS_CREATOR = 'portcullis'
+const AUTOMATIC_BANS_CREATOR = 'portcullis'
 
 /** The kinds as the script names them. Only a violation of a limit has a length. */
 const KINDS = { limit: 'limit', credential: 'event', inspection: 'event' } as const
 
 /**
  * Creates the adapter over Upstash: one call for each violation, including its ban. `now` returns
- * milliseconds since the epoch. Throws `Unavailable` for a malformed reply.
+ * milliseconds since the epoch.
  */
 export function createViolationCounter(rest: RedisRest, now: () => number): ViolationCounter {
   const script = createScript(COUNT_VIOLATION_SCRIPT)
@@ -57,16 +57,11 @@ export function createViolationCounter(rest: RedisRest, now: () => number): Viol
         ban.id,
         `${JSON.stringify(ban).slice(0, -1)},"expiresAtSeconds":`,
       ])
-      const [banSeconds, quietMs] = Array.isArray(reply) && reply.length === 2 ? reply : []
-      if (!isCount(banSeconds) || !isCount(quietMs) || quietMs > LIMIT_VIOLATION_MS)
-        throw new Unavailable('redis', 'malformed')
-      return { banSeconds, quietMs }
+      const [banSeconds, quietMs] = listOf(reply, 2)
+      return { banSeconds: countOf(banSeconds), quietMs: countOf(quietMs, LIMIT_VIOLATION_MS) }
     },
   }
 }
-
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0
 
 async function partOf(offender: Offender): Promise<string> {
   const value = await keyPart(offender.value)
