@@ -1,9 +1,8 @@
 /** Attack signatures: `import { signatures } from 'portcullis/signatures'`. */
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
-import type { SignaturesDefinition } from '../inspection/signatures/definition.ts'
+import { type SignaturesDefinition, signaturesSchema } from '../inspection/signatures/definition.ts'
 import { createSignatureJudge, type SignatureJudge } from '../inspection/signatures/judge.ts'
-import { signaturesSchema } from '../validators/signatures.ts'
 
 /**
  * Creates the attack signatures of a route, for its `inspect.signatures`. Throws `Misconfigured` for

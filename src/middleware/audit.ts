@@ -16,7 +16,6 @@ export interface ChangeVariables {
 type AuditEnvironment = {
   Variables: Partial<GatewayVariables & ChangeVariables> & TimelineVariables
 }
-type Variables = Partial<GatewayVariables>
 
 export interface AuditOptions {
   readonly sink: AuditSink
@@ -58,7 +57,6 @@ export const audit = ({
     const nowMs = now()
     const id = newId(nowMs)
     const principal = c.get('principal')
-    const route = c.get('route')
     const change = c.get('change')
     const observed = c.get('observed')
     return {
@@ -74,11 +72,11 @@ export const audit = ({
         tokenIdHash: principal?.tokenIdHash ?? null,
       },
       method: c.req.method,
-      route: route?.path ?? null,
+      route: c.get('route')?.path ?? null,
       decision: decisionOf(thrown),
       reason: reasonOf(thrown),
       status,
-      limits: limitsOf(route, c.get('rateLimits'), c.get('uncountedLimits')),
+      limits: limitsOf(c),
       durationsMs: timeline.durations(nowMs),
       address: c.get('clientAddress') ?? UNKNOWN_ADDRESS,
       colo: dataCentreOf(c.req.raw),
@@ -133,18 +131,12 @@ function createDataCentre(): (request: Request) => string | null {
   }
 }
 
-function limitsOf(
-  route: Variables['route'],
-  counted: Variables['rateLimits'] = [],
-  uncounted: Variables['uncountedLimits'] = [],
-): AuditEvent['limits'] {
-  const limits: AuditEvent['limits'] = counted.map(({ rule, limit, remaining }) => ({
-    name: rule.name,
-    limit,
-    remaining,
-  }))
-  for (const name of uncounted) {
-    const limit = route?.limits.find((rule) => rule.name === name)?.limit ?? 0
+function limitsOf(c: Context<AuditEnvironment>): AuditEvent['limits'] {
+  const limits: AuditEvent['limits'] = (c.get('rateLimits') ?? []).map(
+    ({ rule: { name }, limit, remaining }) => ({ name, limit, remaining }),
+  )
+  for (const name of c.get('uncountedLimits') ?? []) {
+    const limit = c.get('route')?.limits.find((rule) => rule.name === name)?.limit ?? 0
     limits.push({ name, limit, remaining: 0, unavailable: true })
   }
   return limits

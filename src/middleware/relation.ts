@@ -48,21 +48,12 @@ export function relationOf(
 const isSame = (one: RelationQuery | Denial, other: RelationQuery | Denial): boolean =>
   !('code' in one) && !('code' in other) && queryKey(one) === queryKey(other)
 
-interface IncludedQuery {
-  readonly query: RelationQuery
-  /** Caches the answer and sets the verdict. Undefined: the store did not answer the query. */
-  answered(answer: RelationAnswer | Unavailable | undefined): void
-}
-
 /**
  * Returns the query that the call of `admit` must include, and removes any earlier verdict. Returns
  * undefined if the decision is cached (the verdict is set to it), if the request cannot form a
  * query, or if another policy decision point decides.
  */
-export function includedQuery(
-  relation: RequestRelation,
-  checker: RelationChecker,
-): IncludedQuery | undefined {
+export function includedQuery(relation: RequestRelation, checker: RelationChecker) {
   const { query } = relation
   relation.verdict = undefined
   if (!checker.isIncludedInAdmission || 'code' in query) return undefined
@@ -71,7 +62,8 @@ export function includedQuery(
   const startMs = checker.now()
   return {
     query,
-    answered(answer) {
+    /** Caches the answer and sets the verdict. Undefined: the store did not answer the query. */
+    answered(answer: RelationAnswer | Unavailable | undefined): void {
       if (answer === undefined || answer instanceof Unavailable) {
         relation.verdict = answer
         return

@@ -41,7 +41,7 @@ export const validate = ({
   query,
   headers,
   body,
-  maxDepth,
+  maxDepth = DEFAULT_MAX_DEPTH,
 }: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (schema !== undefined && dropsUnknownKeys(schema)) {
@@ -62,7 +62,7 @@ export const validate = ({
 
   async function validateAll(c: Context<Environment>, next: Next, schema: $ZodType) {
     const errors = findingsBesideBody(c)
-    check('body', schema, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH), errors)
+    check('body', schema, await readJson(c, maxDepth), errors)
     refuse(errors)
     await next()
   }

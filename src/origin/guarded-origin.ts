@@ -1,17 +1,15 @@
 /** Circuit breakers for the routes of the origin. */
 import { Unavailable } from '../errors.ts'
-import type { Breakers } from '../isolate/breakers.ts'
-import { type CircuitBreaker, createCircuitBreaker } from '../isolate/circuit-breaker.ts'
-import type { Origin, OriginRequest } from './origin.ts'
+import {
+  type CircuitBreaker,
+  type CircuitBreakerOptions,
+  createCircuitBreaker,
+} from '../isolate/circuit-breaker.ts'
+import type { Origin } from './origin.ts'
 
-export interface GuardedOriginOptions {
+export interface GuardedOriginOptions
+  extends Pick<CircuitBreakerOptions, 'watch' | 'now' | 'random'> {
   readonly origin: Origin
-  /** Default: no observer. */
-  readonly watch?: Breakers['watch'] | undefined
-  /** Returns milliseconds since the epoch. Default `Date.now`. */
-  readonly now?: () => number
-  /** Returns a number in [0, 1). Default `Math.random`. */
-  readonly random?: () => number
 }
 
 /**
@@ -49,8 +47,8 @@ export function guardedOrigin({ origin, ...options }: GuardedOriginOptions): Ori
         breaker.succeeded()
         return answer
       } catch (error) {
-        if (error instanceof Unavailable && !isStreaming(request))
-          breaker.failed(entry, error.fault)
+        const isStreaming = request.body instanceof ReadableStream
+        if (error instanceof Unavailable && !isStreaming) breaker.failed(entry, error.fault)
         // Otherwise a client that disconnects during each probe could keep the breaker open.
         else breaker.abandoned(entry)
         throw error
@@ -58,5 +56,3 @@ export function guardedOrigin({ origin, ...options }: GuardedOriginOptions): Ori
     },
   }
 }
-
-const isStreaming = ({ body }: OriginRequest): boolean => body instanceof ReadableStream

@@ -9,13 +9,6 @@ export const READ_TIMEOUT_MS = 2_000
 /** With the content encoding of the origin. */
 type Bytes = Uint8Array<ArrayBuffer>
 
-export interface SharedResponse {
-  readonly status: number
-  readonly statusText: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: Bytes | null
-}
-
 /** Forwarded headers that may differ between identical requests, in lower case. */
 const OF_THE_REQUEST: ReadonlySet<string> = new Set([
   'x-request-id',
@@ -56,10 +49,14 @@ export function isShareable({ status, headers }: Response): boolean {
   )
 }
 
-export const dataOf = (
-  { status, statusText, headers }: Response,
-  body: Bytes | null,
-): SharedResponse => ({ status, statusText, headers: [...headers], body })
+export const dataOf = ({ status, statusText, headers }: Response, body: Bytes | null) => ({
+  status,
+  statusText,
+  headers: [...headers],
+  body,
+})
+
+export type SharedResponse = Readonly<ReturnType<typeof dataOf>>
 
 export function responseOf({ status, statusText, headers, body }: SharedResponse): Response {
   const fields = new Headers()

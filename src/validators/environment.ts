@@ -1,17 +1,12 @@
 /** Schema of the gateway's environment, parsed once per isolate. Errors list every mistake. */
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
-import { type ConfiguredClient, configuredClients } from './client.ts'
-import {
-  type DecisionPointsConfig,
-  decisionPointsOf,
-  decisionPointVariables,
-} from './decision-points.ts'
-import { type IssuerConfig, issuers, ownIssuer } from './issuer.ts'
+import { configuredClients } from './client.ts'
+import { decisionPointsOf, decisionPointVariables } from './decision-points.ts'
+import { issuers, ownIssuer } from './issuer.ts'
 import { converted } from './schema-parts.ts'
-import { type SigningJwk, signingKeys } from './signing-jwk.ts'
+import { signingKeys } from './signing-jwk.ts'
 import {
-  type AuditAddresses,
   auditAddresses,
   auditAddressKey,
   callTimeout,
@@ -32,43 +27,6 @@ export {
   MAX_CLOCK_TOLERANCE_SECONDS,
 } from './issuer.ts'
 export type { Algorithm } from './jwk.ts'
-
-export interface Config {
-  readonly redis: {
-    readonly url: string
-    readonly token: string
-    /** Timeout of a call on behalf of a request. Undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
-    readonly timeoutMs?: number | undefined
-  }
-  /** Undefined if the origin is the service binding `ORIGIN`. */
-  readonly originUrl: string | undefined
-  /** Public URL of this gateway: its issuer identifier and audience. Without a trailing slash. */
-  readonly publicUrl: string
-  /**
-   * Trusted issuers: the entries of `ISSUERS`, and the gateway itself if it has signing keys. An
-   * entry of `ISSUERS` for the gateway's own URL replaces the derived one.
-   */
-  readonly issuers: readonly IssuerConfig[]
-  /** Undefined: the gateway signs nothing. See `activeKey`. */
-  readonly signingKeys: { readonly keys: SigningJwk[] } | undefined
-  /** OAuth clients that are configured instead of created by an operator. */
-  readonly clients: readonly ConfiguredClient[]
-  /** Callers that may read the metrics. */
-  readonly metricsAccess: 'operators' | 'public'
-  readonly auditAddresses: AuditAddresses
-  /** Undefined: no traces. */
-  readonly traces: TracesConfig | undefined
-  readonly decisionPoints: DecisionPointsConfig
-}
-
-export interface TracesConfig {
-  /** Spans are posted to this URL. */
-  readonly url: string
-  /** Sent with each export. May contain credentials. */
-  readonly headers: Readonly<Record<string, string>>
-  /** Share of the traces that begin in this gateway and are recorded: 0 to 1. */
-  readonly sampleRatio: number
-}
 
 /** Visible ASCII except the quotation mark and the backslash. */
 const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -159,7 +117,7 @@ export const environmentSchema = z
  * Parses a Worker's environment. Throws one {@link Misconfigured} that names every invalid
  * variable. The message never contains values, because some of them are secrets.
  */
-export function parseConfig(env: unknown): Config {
+export function parseConfig(env: unknown) {
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) {
     throw new Misconfigured(
@@ -175,11 +133,16 @@ export function parseConfig(env: unknown): Config {
     redis: {
       url: data.UPSTASH_REDIS_REST_URL,
       token: data.UPSTASH_REDIS_REST_TOKEN,
+      /** Of a call on behalf of a request. Undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
       timeoutMs: data.REDIS_TIMEOUT_MS,
     },
+    /** Undefined if the origin is the service binding `ORIGIN`. */
     originUrl: data.ORIGIN_URL,
+    /** The gateway's issuer identifier and audience. Without a trailing slash. */
     publicUrl: data.PUBLIC_URL,
+    /** An entry of `ISSUERS` for the gateway's own URL replaces the derived one. */
     issuers: keys === undefined || isNamed ? named : [...named, ownIssuer(data.PUBLIC_URL, keys)],
+    /** Undefined: the gateway signs nothing. See `activeKey`. */
     signingKeys: keys === undefined ? undefined : { keys },
     clients: data.CLIENTS ?? [],
     metricsAccess: data.METRICS_ACCESS ?? 'operators',
@@ -187,14 +150,22 @@ export function parseConfig(env: unknown): Config {
       form: data.AUDIT_ADDRESSES ?? DEFAULT_AUDIT_ADDRESSES,
       key: data.AUDIT_ADDRESS_KEY ?? '',
     },
-    traces:
-      data.OTLP_ENDPOINT === undefined
-        ? undefined
-        : {
-            url: `${data.OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`,
-            headers: data.OTLP_HEADERS ?? {},
-            sampleRatio: data.OTLP_SAMPLE_RATIO ?? 1,
-          },
+    traces: tracesOf(data),
     decisionPoints: decisionPointsOf(data),
   }
 }
+
+export type Config = Readonly<ReturnType<typeof parseConfig>>
+
+function tracesOf({ OTLP_ENDPOINT: endpoint, ...env }: z.output<typeof environmentSchema>) {
+  if (endpoint === undefined) return undefined
+  return {
+    url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
+    /** May contain credentials. */
+    headers: env.OTLP_HEADERS ?? {},
+    /** Share of the traces that begin in this gateway and are recorded: 0 to 1. */
+    sampleRatio: env.OTLP_SAMPLE_RATIO ?? 1,
+  }
+}
+
+export type TracesConfig = Readonly<NonNullable<ReturnType<typeof tracesOf>>>

@@ -45,7 +45,9 @@ const userset: z.core.$ZodType<UsersetJson> = z.lazy(() =>
         },
         {
           error: (issue) =>
-            issue.code === 'unrecognized_keys' ? unknownKind(issue.keys) : undefined,
+            issue.code === 'unrecognized_keys'
+              ? `unknown kind of userset: ${issue.keys.join(', ')}`
+              : undefined,
         },
       ),
     )
@@ -58,9 +60,6 @@ const userset: z.core.$ZodType<UsersetJson> = z.lazy(() =>
 const usersets = z.strictObject({
   child: z.array(userset).check(z.minLength(2, 'must contain at least two usersets')),
 })
-
-const unknownKind = (keys: readonly string[]): string =>
-  `unknown kind of userset: ${keys.join(', ')}`
 
 /** The source file of a definition in a modular model. Ignored by decisions. */
 const origin = {

@@ -1,7 +1,22 @@
 /** The attack signature settings of a route. */
 import type { SignatureCategory } from '../../problems/reasons.ts'
-import type { Mode } from '../../validators/mode.ts'
-import { SIGNATURE_CATEGORIES } from '../../validators/signatures.ts'
+import { type Mode, modeSchema } from '../../validators/mode.ts'
+import { wholeNumber } from '../../validators/schema-parts.ts'
+import * as z from '../../validators/zod.ts'
+
+const CATEGORIES = [
+  'sql_injection',
+  'path_traversal',
+  'command_injection',
+  'ssrf_target',
+  'cross_site_scripting',
+] as const satisfies readonly SignatureCategory[]
+
+export const signaturesSchema = z.strictObject({
+  threshold: z.optional(wholeNumber(1, 100)),
+  mode: z.optional(modeSchema),
+  categories: z.optional(z.array(z.enum(CATEGORIES)).check(z.minLength(1))),
+})
 
 /** Settings for attack signatures, which score the input that the other checks accepted. */
 export interface SignaturesDefinition {
@@ -17,5 +32,5 @@ export interface SignaturesDefinition {
 export const DEFAULT_SIGNATURES: Required<SignaturesDefinition> = {
   threshold: 5,
   mode: 'observe',
-  categories: SIGNATURE_CATEGORIES,
+  categories: CATEGORIES,
 }
