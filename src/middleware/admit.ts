@@ -13,15 +13,12 @@ import type { PolicyLimit } from '../policy/policy.ts'
 import { leaseMistake } from '../validators/lease.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 import {
-  type ClientAddressVariables,
   type CredentialCheckVariables,
   type CredentialVariables,
   callerOf,
   clientAddressOf,
   type HeldUpVariables,
   observe,
-  type PendingCredential,
-  type PrincipalVariables,
   type RateLimitVariables,
   type RelationVariables,
   waitUntilOf,
@@ -30,17 +27,13 @@ import { setRateLimitHeaders } from './rate-limit-headers.ts'
 import { includedQuery, type RelationOptions, relationOf } from './relation.ts'
 
 type Environment = {
-  Variables: PrincipalVariables &
-    CredentialVariables &
-    ClientAddressVariables &
-    RateLimitVariables &
+  Variables: RateLimitVariables &
     RelationVariables &
     HeldUpVariables &
-    Partial<CredentialCheckVariables>
+    Partial<CredentialVariables & CredentialCheckVariables>
 }
 
 export interface AdmitOptions {
-  /** From `createAdmission({ store, now })`. */
   readonly admission: Admission
   /** Default none. */
   readonly limits?: readonly PolicyLimit[]
@@ -66,14 +59,8 @@ export interface AdmitOptions {
  * @example
  * ```ts
  * const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
- * app.use(
- *   admit({
- *     admission,
- *     limits: [
- *       { name: 'standard', limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
- *     ],
- *   }),
- * )
+ * const limit = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } as const
+ * app.use(admit({ admission, limits: [{ name: 'standard', ...limit }] }))
  * ```
  */
 export const admit = ({ admission, limits = [], strict = false, relation }: AdmitOptions) => {
@@ -82,7 +69,7 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
     throw new TypeError('admit: duplicate limit name')
   const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
   return createMiddleware<Environment>(async function admit(c, next) {
-    const pending = c.get('pending') as PendingCredential | undefined
+    const pending = c.get('pending')
     const proof = pending?.proof
     const address = clientAddressOf(c)
     const startMs = Date.now()

@@ -18,7 +18,6 @@ import {
 import { receivedHeaders } from './request-headers.ts'
 
 export interface AuthenticateOptions {
-  /** From `createTokenVerifier({ issuers })`. */
   readonly verifier: TokenVerifier
   /**
    * From `createReferences`, the same object that `createAdmission` gets. Accepts opaque tokens and
@@ -54,13 +53,6 @@ type Environment = {
  * ```ts
  * const verifier = createTokenVerifier({ issuers: config.issuers })
  * app.get('/orders', authenticate({ verifier }), (c) => c.json(callerOf(c)?.subject))
- * ```
- *
- * @example With opaque tokens and API keys
- * ```ts
- * const references = createReferences({ audience: 'https://api.example' })
- * const admission = createAdmission({ store, references, now: Date.now })
- * app.use(authenticate({ verifier, references }), clientAddress(), admit({ admission }))
  * ```
  */
 export const authenticate = ({

@@ -5,13 +5,10 @@ import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
 import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/names.ts'
-import { callerOf, observe, type PrincipalVariables, type RelationVariables } from './context.ts'
+import { callerOf, observe } from './context.ts'
 import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
 
-type Environment = { Variables: PrincipalVariables & RelationVariables }
-
 export interface AuthorizeOptions {
-  /** From `createAuthorizer(policy.roles)`. */
   readonly authorizer: Authorizer
   /** `<thing>:<verb>`. */
   readonly permission: string
@@ -34,12 +31,7 @@ export interface AuthorizeOptions {
  * @example
  * ```ts
  * const authorizer = createAuthorizer(new Map([['reader', ['orders:read']]]))
- * app.get(
- *   '/orders',
- *   authenticate({ verifier }),
- *   authorize({ authorizer, permission: 'orders:read' }),
- *   handler,
- * )
+ * app.get('/orders', authorize({ authorizer, permission: 'orders:read' }), handler)
  * ```
  */
 export const authorize = ({
@@ -51,7 +43,7 @@ export const authorize = ({
   if (!PERMISSION.test(permission)) {
     throw new TypeError(`authorize: "${permission}" is not a permission such as orders:read`)
   }
-  return createMiddleware<Environment>(function authorize(c, next) {
+  return createMiddleware(function authorize(c, next) {
     const principal = callerOf(c)
     if (principal === null) throw new Denied({ code: 'missing_token' })
     if (!authorizer(principal, permission)) {

@@ -6,7 +6,6 @@ import { Denied } from '../errors.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
-  type ClientAddressVariables,
   clientAddressOf,
   type PrincipalVariables,
   type TimelineVariables,
@@ -15,7 +14,6 @@ import {
 import { AUTHENTICATION_FAILURES_LIMIT, isFailedCredential } from './throttle.ts'
 
 export interface BanOffendersOptions {
-  /** From `createViolations`. */
   readonly violations: Violations
   /** As for `admit`. Refusals by other limits do not count. Default none. */
   readonly limits?: readonly PolicyLimit[]
@@ -24,9 +22,7 @@ export interface BanOffendersOptions {
 /** The client disconnected or stalled: the input itself was not malformed. */
 const INCOMPLETE_BODY = 'body_incomplete'
 
-type Environment = {
-  Variables: ClientAddressVariables & Partial<PrincipalVariables & TimelineVariables>
-}
+type Environment = { Variables: Partial<PrincipalVariables & TimelineVariables> }
 
 /**
  * Counts violations after the response. An invalid credential counts for its address. A limit that

@@ -6,17 +6,8 @@ import type { Principal } from '../identity/principal.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
 import type { AdmitOptions } from './admit.ts'
-import {
-  type ClientAddressVariables,
-  callerOf,
-  clientAddressOf,
-  type HeldUpVariables,
-  type PrincipalVariables,
-  waitUntilOf,
-} from './context.ts'
+import { callerOf, clientAddressOf, type HeldUpVariables, waitUntilOf } from './context.ts'
 import { includedQuery, relationOf, requireRelation } from './relation.ts'
-
-type Environment = { Variables: PrincipalVariables & ClientAddressVariables & HeldUpVariables }
 
 export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
   /** Whether the route has limits: then bans of an anonymous caller's address count. Default false. */
@@ -75,18 +66,12 @@ function refuseEnded({ expiresAtSeconds }: Principal, sinceMs: number): void {
  *
  * @example
  * ```ts
- * app.post(
- *   '/notes',
- *   limitBody({ maxBytes: 65_536 }),
- *   validate({ body: newNote }),
- *   readmit({ admission }),
- *   handler,
- * )
+ * app.post('/notes', limitBody({ maxBytes }), validate({ body }), readmit({ admission }), handler)
  * ```
  */
 export const readmit = (options: ReadmitOptions) => {
   const admitAgain = createReadmission(options)
-  return createMiddleware<Environment>(function readmit(c, next) {
+  return createMiddleware<{ Variables: HeldUpVariables }>(function readmit(c, next) {
     const sinceMs = c.get('heldUpSinceMs')
     return sinceMs === undefined ? next() : admitAgain(c, sinceMs).then(next)
   })

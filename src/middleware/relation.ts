@@ -12,9 +12,8 @@ import { observe, type RelationVariables, type RequestRelation } from './context
 import { receivedHeaders } from './request-headers.ts'
 
 export interface RelationOptions {
-  /** From `createRelationRule`, or a route of the policy. */
   readonly rule: RelationRule
-  /** From `createRelationChecker`; the same for `admit` and `authorize`. */
+  /** The same for `admit`, `authorize` and `readmit`. */
   readonly checker: RelationChecker
 }
 

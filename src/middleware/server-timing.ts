@@ -3,13 +3,13 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { writeHeaders } from '../http/response-headers.ts'
 import type { Principal } from '../identity/principal.ts'
-import { callerOf, type PrincipalVariables, type TimelineVariables } from './context.ts'
+import { callerOf, type TimelineVariables } from './context.ts'
 
 export interface ServerTimingOptions {
   readonly authorizer: Authorizer
 }
 
-type Environment = { Variables: PrincipalVariables & Partial<TimelineVariables> }
+type Environment = { Variables: Partial<TimelineVariables> }
 
 /** Timings reveal what is cached, and which guard refused. */
 const TIMINGS_PERMISSION = 'portcullis:timings:read'

@@ -10,7 +10,6 @@ import type { Denial } from '../problems/reasons.ts'
 import { credentialOf } from '../tokens/credential.ts'
 import type { References } from '../tokens/references.ts'
 import {
-  type ClientAddressVariables,
   type CredentialCheck,
   type CredentialCheckVariables,
   clientAddressOf,
@@ -45,7 +44,7 @@ function pauseMs(waiting: number): number {
   return mean * (0.5 + Math.random())
 }
 
-type Environment = { Variables: ClientAddressVariables & Partial<CredentialCheckVariables> }
+type Environment = { Variables: Partial<CredentialCheckVariables> }
 
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
@@ -65,8 +64,7 @@ type Environment = { Variables: ClientAddressVariables & Partial<CredentialCheck
  * @example
  * ```ts
  * const counter = createFailureCounter(rest)
- * const limit = { limit: 20, windowSeconds: 60 }
- * const failures = createAuthenticationFailures({ ...limit, counter, now: Date.now })
+ * const failures = createAuthenticationFailures({ ...DEFAULT_FAILURES, counter, now: Date.now })
  * app.use(clientAddress(), throttle({ failures, verifier }), authenticate({ verifier }))
  * ```
  */

@@ -6,7 +6,6 @@ import { randomHex } from '../isolate/random-ids.ts'
 import type { SpanExporter } from '../observability/tracing/exporter.ts'
 import type { Span } from '../observability/tracing/span.ts'
 import {
-  type RequestIdVariables,
   type RouteVariables,
   requestIdOf,
   type TimelineVariables,
@@ -20,9 +19,7 @@ export interface TraceRequestsOptions {
   readonly now?: () => number
 }
 
-type Environment = {
-  Variables: RequestIdVariables & Partial<RouteVariables & TimelineVariables>
-}
+type Environment = { Variables: Partial<RouteVariables & TimelineVariables> }
 
 /** The name that the OpenTelemetry conventions define for other methods. */
 const OTHER_METHOD = '_OTHER'
