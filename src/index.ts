@@ -251,5 +251,6 @@ export { createReferences, type References, type ReferencesOptions } from './tok
 export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
 export { createTokenIssuer, type TokenIssuerOptions } from './tokens/token-issuer.ts'
 export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'
-export { type Config, type IssuerConfig, parseConfig } from './validators/environment.ts'
+export { type Config, parseConfig } from './validators/environment.ts'
+export type { IssuerConfig } from './validators/issuer.ts'
 export type { Mode } from './validators/mode.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { activeKey, importSigningKey, parseSigningKeys } from '../../src/tokens/signing-keys.ts'
-import { DEFAULT_TOKEN_TYPE } from '../../src/validators/environment.ts'
+import { DEFAULT_TOKEN_TYPE } from '../../src/validators/issuer.ts'
 
 /** Claims and lifetime of the token. */
 export interface AccessTokenRequest {

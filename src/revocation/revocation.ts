@@ -7,7 +7,7 @@ import { REVOKED_BEFORE_PREFIX, REVOKED_TOKEN_PREFIX } from '../redis/keys.ts'
 import {
   DEFAULT_CLOCK_TOLERANCE_SECONDS,
   MAX_CLOCK_TOLERANCE_SECONDS,
-} from '../validators/environment.ts'
+} from '../validators/issuer.ts'
 
 /**
  * How long a revocation is kept after the token's expiry, in seconds. No gateway accepts a token

@@ -3,7 +3,7 @@
 import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { type Claims, claimsSchema } from '../validators/claims.ts'
-import type { IssuerConfig } from '../validators/environment.ts'
+import type { IssuerConfig } from '../validators/issuer.ts'
 import { own } from './jws.ts'
 import { type ClaimName, rejected } from './rejection.ts'
 

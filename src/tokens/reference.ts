@@ -8,7 +8,7 @@ import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { keyPart } from '../redis/key-part.ts'
 import { REFERENCE_PREFIX } from '../redis/keys.ts'
-import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
+import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 import * as z from '../validators/zod.ts'
 import type { TokenCheck } from './rejection.ts'
 

@@ -12,7 +12,6 @@ const MAX_TIME_SECONDS = 253_402_300_799
 /** NumericDate: seconds since the epoch, possibly with a fraction (RFC 7519 section 2). */
 const time = z.number().check(z.minimum(0), z.maximum(MAX_TIME_SECONDS))
 
-/** `jti` (RFC 7519 section 4.1.7). */
 export const tokenId = text(256).check(z.refine((id) => id.isWellFormed()))
 
 const shortName = name(256)
@@ -23,11 +22,9 @@ const scopeText = z.pipe(
 )
 
 /**
- * Schema of the claims of an access token. Does NOT check times against the clock or each other.
- *
- * `scope` may be a string, as in the standard, or an array, as some providers send it; an empty
- * string means no scope. `roles` may be an array or a string. A string is one role and is NOT
- * split, because a role name may contain a space. `aud` is always returned as an array.
+ * Schema of the claims of an access token. `scope` may be a string, or an array as some providers
+ * send it. A string in `roles` is one role and is NOT split: a role name may contain a space. Does
+ * NOT check times against the clock or each other.
  */
 export const claimsSchema = z.object({
   sub: name(MAX_SUBJECT_CHARS),
@@ -56,9 +53,8 @@ export const MAX_UNDATED_ASSERTION_SECONDS = 300
 export const ASSERTION_TOLERANCE_SECONDS = 5
 
 /**
- * Schema of the claims of a client assertion. `aud` must be one name: with two audiences, each
- * server could use the assertion at the other one. Does NOT check claims that depend on the client
- * or the clock.
+ * Schema of the claims of a client assertion. `aud` must be one name: with two, each server could use
+ * the assertion at the other one. Does NOT check claims that depend on the client or the clock.
  */
 export const assertionClaims = z.looseObject({
   iss: nonEmpty,

@@ -5,10 +5,7 @@ import * as z from './zod.ts'
 
 export const DEFAULT_AUTHORITY_TIMEOUT_MS = 250
 
-/**
- * URL of a policy decision point, without a trailing slash. Must be https unless it is on a
- * loopback address, because an attacker on the network could otherwise allow everything.
- */
+/** Without a trailing slash. An attacker on an http line could allow everything. */
 const decisionPointUrl = converted(
   httpUrl.check(
     z.refine(isPrivateLine, 'must be https, unless it is on a loopback address'),
@@ -32,10 +29,7 @@ const storeEntry = z.union(
 /** An OpenFGA store, and the model for decisions; default the newest one. */
 export type OpenfgaStore = z.output<typeof openfgaStore>
 
-/**
- * Parses an object with one value for each tenant. Names that no tenant can have are harmless. `''`
- * is for callers without a tenant.
- */
+/** One value for each tenant; `''` is for callers without a tenant. */
 const byTenant = <Value extends z.core.$ZodType>(value: Value) =>
   converted(
     z
@@ -76,7 +70,6 @@ export const decisionPointVariables = {
 }
 const variables = z.object(decisionPointVariables)
 
-/** Returns the policy decision points of a checked environment. */
 export function decisionPointsOf({
   OPENFGA_URL: url,
   OPENFGA_STORES: stores,

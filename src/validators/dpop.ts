@@ -12,17 +12,14 @@ const publicJwk = z
   .looseObject({ kty: z.string(), n: z.optional(z.string().check(z.maxLength(MAX_MODULUS_CHARS))) })
   .check(z.refine((jwk) => !SECRET_MEMBERS.some((member) => Object.hasOwn(jwk, member))))
 
-/**
- * The protected header of a proof: type, algorithm and public key. Does NOT check that the key is
- * sound: `sortKeys` does.
- */
+/** The protected header of a proof. Does NOT check that the key is sound: `sortKeys` does. */
 export const dpopHeader = z.object({
   typ: z.literal('dpop+jwt'),
   alg: z.enum(DPOP_ALGORITHMS),
   jwk: publicJwk,
 })
 
-/** The claims of a proof that the gateway uses. Does NOT check that they match the request. */
+/** The claims of a proof. Does NOT check that they match the request. */
 export const dpopClaims = z.object({
   jti: tokenId,
   htm: z.string(),

@@ -1,4 +1,4 @@
-/** Schema of the gateway's environment, parsed once per isolate. Errors list every mistake. */
+/** The gateway's environment, parsed once per isolate. */
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
 import { configuredClients } from './client.ts'
@@ -17,16 +17,6 @@ import {
   ratio,
 } from './variables.ts'
 import * as z from './zod.ts'
-
-export {
-  DEFAULT_ALGORITHMS,
-  DEFAULT_CLOCK_TOLERANCE_SECONDS,
-  DEFAULT_MAX_TOKEN_AGE_SECONDS,
-  DEFAULT_TOKEN_TYPE,
-  type IssuerConfig,
-  MAX_CLOCK_TOLERANCE_SECONDS,
-} from './issuer.ts'
-export type { Algorithm } from './jwk.ts'
 
 /** Visible ASCII except the quotation mark and the backslash. */
 const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -58,7 +48,6 @@ const needs = (given: string, needed: string) =>
     (env) => env[given] === undefined || env[needed] !== undefined,
   )
 
-/** The variables and bindings of a gateway. */
 export const environmentSchema = z
   .object({
     UPSTASH_REDIS_REST_URL: z.pipe(z.string(required), httpUrl),
@@ -113,10 +102,7 @@ export const environmentSchema = z
     }),
   )
 
-/**
- * Parses a Worker's environment. Throws one {@link Misconfigured} that names every invalid
- * variable. The message never contains values, because some of them are secrets.
- */
+/** Throws one {@link Misconfigured} that names every invalid variable, and no value: some are secret. */
 export function parseConfig(env: unknown) {
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) {

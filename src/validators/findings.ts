@@ -8,8 +8,8 @@ export const MAX_FINDINGS = 20
 const NONE: readonly InputError[] = []
 
 /**
- * Returns why `value` does not match `schema`: at most 20 paths and rules, never the values. Empty
- * if it matches. `at` is the JSON Pointer of `value` within the input.
+ * Returns why `value` does not match `schema`: at most 20 paths and rules, never the values. `at` is
+ * the JSON Pointer of `value` within the input.
  */
 export function findingsOf(
   where: InputError['in'],
@@ -29,7 +29,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'unrecognized_keys' ? 'Unknown keys are not allowed' : issue.message
 }
 
-/** Formats a path as a JSON Pointer (RFC 6901). */
+/** RFC 6901. */
 export function pointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

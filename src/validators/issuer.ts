@@ -61,7 +61,7 @@ const issuer = z
     }),
   )
 
-/** One trusted issuer of access tokens. Times are in seconds. */
+/** Times are in seconds. */
 export type IssuerConfig = z.infer<typeof issuer>
 
 export const issuers = z.array(issuer).check(unique('issuer', 'duplicate issuer'))
@@ -71,10 +71,7 @@ interface Mistake {
   readonly message: string
 }
 
-/**
- * Yields the mistakes in an issuer's keys. Every configured key must be usable: a key that is
- * silently ignored would make tokens fail later.
- */
+/** Every configured key must be usable: one that is silently ignored would make tokens fail later. */
 function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
   const { algorithms, jwks: set } = config
   if (set === undefined) {

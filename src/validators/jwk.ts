@@ -59,7 +59,7 @@ const ed25519Point = octets.check(
   }),
 )
 
-/** Refuses members of a private key: signatures of a published private key prove nothing. */
+/** A member of a private key: signatures of a published private key prove nothing. */
 const unpublished = z.optional(z.never('private'))
 
 const common = {
@@ -156,13 +156,9 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)
  * if the value is not a JWK Set or has more than 128 keys.
  *
  * A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
- * type for which `allowed` has no algorithm. Usable keys that share a `kid` are all ignored,
- * because the `kid` of a token would be ambiguous. A key without `alg` gets all algorithms of
- * `allowed` that its type supports. A symmetric key (`oct`) is usable only if `allowed` contains
- * HS256, and only for HS256.
- *
- * Does NOT check that a point of an EC key lies on its curve: importing the key does; nor the
- * clock.
+ * type for which `allowed` has no algorithm. Keys that share a `kid` are all ignored, because the
+ * `kid` of a token would be ambiguous. Without `alg`, a key gets all algorithms of `allowed` that its
+ * type supports. Does NOT check that an EC point lies on its curve (its import does), nor the clock.
  */
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKeys | undefined {
   const parsed = jwkSet.safeParse(set)

@@ -20,10 +20,7 @@ interface LeasedLimit {
   readonly engine?: unknown
 }
 
-/**
- * Returns why the limit cannot have its lease, in words that continue after `lease`. Undefined if
- * the lease is valid or absent.
- */
+/** Returns why the limit cannot have its lease, in words that continue after `lease`. */
 export function leaseMistake(limit: LeasedLimit): string | undefined {
   const { lease, windowSeconds, cost = 1, engine } = limit
   if (lease === undefined) return undefined

@@ -1,9 +1,6 @@
 import * as z from './zod.ts'
 
-/**
- * The `mode` of a rule. `observe`: the rule refuses nothing, and the audit event records what it
- * would refuse.
- */
+/** `observe`: the rule refuses nothing, and the audit event records what it would refuse. */
 export const modeSchema = z.enum(['enforce', 'observe'], {
   error: "must be 'enforce' or 'observe'",
 })

@@ -10,7 +10,7 @@ const PRINTABLE = new RegExp(
   `^[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?$`,
 )
 
-/** One scope name: printable ASCII without quote and backslash (RFC 6749 section 3.3). */
+/** Printable ASCII without quote and backslash (RFC 6749 section 3.3). */
 export const scopeName = z
   .string()
   .check(z.maxLength(256), z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope token'))

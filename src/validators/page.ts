@@ -6,14 +6,12 @@ const DEFAULT_PAGE_SIZE = 50
 /** 1 to 200. */
 const PAGE_SIZE = /^(?:[1-9]\d?|1\d\d|200)$/
 
-/** The `limit` query parameter of a list. */
 export const pageSize = digits(
   PAGE_SIZE,
   'must be a whole number from 1 to 200',
   DEFAULT_PAGE_SIZE,
 ).check(z.describe('from 1 to 200; default 50'))
 
-/** Query of a list that uses the ids of its items as cursors. */
 export const pageQuerySchema = z.strictObject({
   limit: pageSize,
   cursor: z

@@ -28,9 +28,7 @@ const origin = z.url({ protocol: /^https?$/ }).check(
   }),
 )
 
-/**
- * Accepts a name, or an object with one. Not a union, because its errors would not name the field.
- */
+/** A name, or an object with one. Not a union, because its errors would not name the field. */
 const permissionSchema = z.pipe(
   z.transform((value) => (typeof value === 'string' ? { name: value } : value)),
   z.strictObject({

@@ -96,8 +96,8 @@ const typeDefinition = z.strictObject({
 export type TypeDefinitionJson = z.infer<typeof typeDefinition>
 
 /**
- * Schema of a model. Does NOT check that referenced types and relations exist. Safe only for values
- * for which {@link unboundedness} returns undefined.
+ * Safe only for values for which {@link unboundedness} returns undefined. Does NOT check that
+ * referenced types and relations exist.
  */
 export const relationModelSchema = z.strictObject({
   id: z.optional(z.string()),
@@ -107,10 +107,9 @@ export const relationModelSchema = z.strictObject({
 })
 
 /**
- * Returns why `value` must not be parsed, or undefined if it may be. Reasons are: containers nested
- * deeper than 64 levels (or cyclic); more than 50,000 values; a member name `__proto__`, which
- * parsers silently drop; or objects that are not plain, because they could inherit members. Does
- * NOT check anything else, and is safe for every `value`.
+ * Returns why `value` must not be parsed: containers nested deeper than 64 levels, or cyclic; more
+ * than 50,000 values; a member name `__proto__`, which parsers silently drop; or objects that are not
+ * plain, because they could inherit members. Safe for every `value`.
  */
 export function unboundedness(value: unknown): Unbounded | undefined {
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }]

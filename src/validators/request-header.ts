@@ -18,9 +18,9 @@ const RESERVED: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Names that no policy can forward: the gateway's own identity headers, headers for proxies,
- * headers of Cloudflare, and any name with a character other than letters, digits and hyphens. CGI
- * and WSGI servers read `X_Auth_Subject`, and some also `X.Auth.Subject`, as `X-Auth-Subject`.
+ * Names that no policy can forward: of the gateway, of proxies, of Cloudflare, and with a character
+ * other than letters, digits and hyphens. CGI and WSGI servers read `X_Auth_Subject`, and some also
+ * `X.Auth.Subject`, as `X-Auth-Subject`.
  */
 const RESERVED_FAMILY = /[^a-z0-9-]|^(?:x-auth|proxy|cf)-/
 
@@ -64,9 +64,7 @@ const isReserved = (name: string): boolean => RESERVED.has(name) || RESERVED_FAM
 const unwrapped = (name: string): string => name.replace(WRAPPING, '')
 
 export interface HeaderRules {
-  /**
-   * Names that a client cannot send to the origin. `X-Tenant-*` means every name with this prefix.
-   */
+  /** Names that a client cannot send to the origin. `X-Tenant-*` means every name with this prefix. */
   readonly stripHeaders?: readonly string[] | undefined
   /** Names that a client can send although common servers trust them, such as `X-User-Id`. */
   readonly keepHeaders?: readonly string[] | undefined
@@ -77,11 +75,7 @@ const MAX_NAME_CHARS = 256
 /** Far more than the headers that the clients of one gateway send. */
 const MAX_CACHED_NAMES = 1_000
 
-/**
- * Creates the check whether a client's header may reach the origin, by its lower-case name. Refused
- * are reserved names, and names that common servers trust as set by a proxy: about the caller, the
- * address, the certificate, or a replaced method, path or host.
- */
+/** Creates the check whether a client's header may reach the origin, by its lower-case name. */
 export function createHeaderCheck(rules: HeaderRules): (name: string) => boolean {
   const decide = createDecision(rules)
   const answers = new Map<string, boolean>()

@@ -1,7 +1,6 @@
 /** Parts that many schemas share. */
 import * as z from './zod.ts'
 
-/** A whole number from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) =>
   z.int().check(z.minimum(min), z.maximum(max))
 
@@ -10,16 +9,12 @@ export const nonEmpty = z.string().check(z.minLength(1))
 /** Text of 1 to `maxChars` characters. */
 export const text = (maxChars: number) => nonEmpty.check(z.maxLength(maxChars))
 
-/** Parses with `schema`, and converts the result. */
 export const converted = <Schema extends z.core.$ZodType, Result>(
   schema: Schema,
   convert: (value: z.output<Schema>) => Result,
 ) => z.pipe(schema, z.transform(convert))
 
-/**
- * Parses `shorthand` as `meaning`, and anything else with `schema`. Not a union, because its errors
- * would not name the field.
- */
+/** Parses `shorthand` as `meaning`. Not a union, because its errors would not name the field. */
 export const withShorthand = <Schema extends z.core.$ZodType>(
   shorthand: unknown,
   meaning: unknown,

@@ -72,10 +72,7 @@ const signingJwk = z.discriminatedUnion(
   'must be EC, OKP or RSA',
 )
 
-/**
- * A private signing key as a JWK, always with `kid` and `alg`. It signs from `nbf` on, and is
- * invalid from `exp` on (seconds since the epoch).
- */
+/** A private key. It signs from `nbf` on, and is invalid from `exp` on (seconds since the epoch). */
 export type SigningJwk = z.output<typeof signingJwk>
 
 export type SigningAlgorithm = SigningJwk['alg']
@@ -94,9 +91,8 @@ const soundJwk = signingJwk.check(
 )
 
 /**
- * `SIGNING_KEYS`: a JWK Set of private keys: RSA of at least 2048 bits, P-256 or Ed25519. Each key
- * has its own `kid`, and at least one has not expired. `alg` is optional. Other members are
- * dropped. Does NOT check that the private key matches the public key: the first signature does.
+ * `SIGNING_KEYS`: a JWK Set of private keys. Other members are dropped. Does NOT check that a private
+ * key matches its public key: the first signature does.
  */
 export const signingKeys = z
   .object(
@@ -127,7 +123,6 @@ export function publicJwk(key: SigningJwk) {
   }
 }
 
-/** Returns the algorithms that a verifier of these keys' signatures must allow. */
 export function algorithmsOf(keys: readonly SigningJwk[]): Algorithm[] {
   return [...new Set(keys.map((key) => key.alg))]
 }

@@ -27,8 +27,7 @@ const PARTS = [
 
 /**
  * Reports whether `schema` contains, at any depth, a `z.object` that silently drops unknown keys.
- * The origin receives the caller's bytes, so a dropped key would reach it unchecked. Use
- * `z.strictObject`, which refuses unknown keys, or `z.looseObject`, which passes them explicitly.
+ * The origin receives the caller's bytes, so a dropped key would reach it unchecked.
  */
 export function dropsUnknownKeys(schema: $ZodType, seen: Set<$ZodType> = new Set()): boolean {
   if (seen.has(schema)) return false

@@ -61,8 +61,8 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 /**
- * Parses `name=value,name=value` with percent-encoded values, the format of
- * `OTEL_EXPORTER_OTLP_HEADERS`. An error never contains the text, because values may be secret.
+ * `name=value,name=value` with percent-encoded values, as in `OTEL_EXPORTER_OTLP_HEADERS`. An error
+ * never contains the text, because values may be secret.
  */
 export const headerList = z.pipe(
   z.string(),

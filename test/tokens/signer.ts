@@ -1,7 +1,7 @@
 /** A token issuer that signs any content, well-formed or not. */
 import { base64url, exportJWK, generateKeyPair } from 'jose'
 import { Denied, Unavailable } from '../../src/errors.ts'
-import type { IssuerConfig } from '../../src/validators/environment.ts'
+import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 
