@@ -7,12 +7,8 @@ export interface AfterResponseOptions {
   readonly delayMs: number
   /** After this time the platform has ended the request, and another one takes over. */
   readonly leaseMs: number
-  /**
-   * Does the work. Must not reject. Other requests leave it to this one until it ends, or calls
-   * `release`.
-   */
+  /** Must not reject. Other requests leave the work to this one until it ends, or calls `release`. */
   readonly work: (release: () => void) => Promise<void>
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
 }
@@ -30,19 +26,16 @@ export function createAfterResponse({
 }: AfterResponseOptions): (waitUntil: WaitUntil) => void {
   let leasedUntilMs = Number.NEGATIVE_INFINITY
 
-  function release(): void {
-    leasedUntilMs = Number.NEGATIVE_INFINITY
-  }
-
   async function run(): Promise<void> {
-    await sleep(delayMs)
     let isReleased = false
-    await work(() => {
+    function release(): void {
+      // Only once: later, the lease may belong to another request.
+      if (!isReleased) leasedUntilMs = Number.NEGATIVE_INFINITY
       isReleased = true
-      release()
-    })
-    // Otherwise the lease may belong to another request by now.
-    if (!isReleased) release()
+    }
+    await sleep(delayMs)
+    await work(release)
+    release()
   }
 
   return function afterResponse(waitUntil) {

@@ -5,9 +5,8 @@ import type { Fault } from '../problems/reasons.ts'
 /** `half_open`: a probe is in progress, and all other requests are still refused. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-/** The read-only view of a breaker. Its state belongs to this isolate only. */
+/** The read-only view of a breaker. */
 export interface Breaker {
-  /** The dependency that the breaker protects. */
   readonly name: 'redis' | 'key_set' | 'authority' | 'origin'
   /**
    * The instance, if there are several: the URI of a key set or policy decision point, or the route
@@ -19,28 +18,22 @@ export interface Breaker {
 
 /** Receives the events of one breaker. */
 export interface BreakerWatch {
-  /** Reports a transition. `fault` is why the breaker is not closed; undefined if it is closed. */
+  /** `fault`: why the breaker is not closed; undefined if it is closed. */
   changed(to: BreakerState, fault: Fault | undefined): void
-  /** Reports that a request was short-circuited. */
+  /** A request was short-circuited. */
   refused(): void
 }
 
-/** The interface for callers of the dependency. */
 export interface CircuitBreaker extends Breaker {
   /**
-   * Requests permission for a call. Returns an entry number for `failed` and `abandoned`. While the
-   * breaker is open, throws `Unavailable` with the fault that opened it and the seconds until the
-   * next probe.
+   * Returns an entry number for `failed` and `abandoned`. While the breaker is open, throws
+   * `Unavailable` with the fault that opened it and the seconds until the next probe.
    */
   enter(): number
-  /** Reports a response to any call: closes the breaker. */
+  /** Any call had a response: closes the breaker. */
   succeeded(): void
-  /** Reports that the call with this entry number failed. */
   failed(entry: number, fault: Fault): void
-  /**
-   * Reports that the call with this entry number ended without a result. If it was the probe, the
-   * next request becomes the probe.
-   */
+  /** The call ended without a result. If it was the probe, the next request becomes the probe. */
   abandoned(entry: number): void
 }
 
@@ -49,22 +42,18 @@ export interface CircuitBreakerOptions {
   readonly target?: string | undefined
   /** Consecutive failures that open the breaker. Default 5. */
   readonly failures?: number
-  /** Receives transitions. Default: none. */
   readonly watch?: ((breaker: Breaker) => BreakerWatch) | undefined
-  /** Returns milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
-  /** Returns a number in [0, 1). Default `Math.random`. */
+  /** A number in [0, 1). Default `Math.random`. */
   readonly random?: () => number
 }
 
 export const DEFAULT_FAILURES = 5
 /** Maximum time between opening and the first probe. */
 export const FIRST_PERIOD_MS = 500
-/**
- * Number of periods with this length, so that probes find a dependency that fails only for moments.
- */
+/** Periods of this length, so that probes find a dependency that fails only for moments. */
 export const FIRST_PERIODS = 4
-/** Maximum period: a dependency that has recovered receives a probe within this time. */
+/** A dependency that has recovered receives a probe within this time. */
 export const MAX_PERIOD_MS = 5_000
 const AT_ONCE = Number.NEGATIVE_INFINITY
 
@@ -78,10 +67,10 @@ export const longestPeriodMs = (index: number): number =>
  * probe, and closes on the first response. The first four periods are half a second. Later periods
  * double up to 5 s. Random jitter shortens each period by up to half.
  *
- * No method waits, for two reasons: on Workers, a request must not await a promise of another
- * request, and a request may end without notice. A request that arrives during a probe is therefore
- * refused at once. A probe without a result after one period counts as failed, and the next request
- * becomes the probe. A probe that is reported as abandoned is replaced without delay.
+ * No method waits: on Workers, a request must not await a promise of another request, and may end
+ * without notice. A request that arrives during a probe is refused at once. A probe without a result
+ * after one period counts as failed, and the next request becomes the probe. A probe that is
+ * reported as abandoned is replaced without delay.
  *
  * A failure counts only if no response has arrived since its call began. A slow call while other
  * calls succeed is not an outage, and calls from before an outage do not prolong it.
@@ -95,9 +84,7 @@ export function createCircuitBreaker({
   random = Math.random,
 }: CircuitBreakerOptions): CircuitBreaker {
   let state: BreakerState = 'closed'
-  /**
-   * Changes with every response and transition. Failures of calls with an older number are ignored.
-   */
+  /** Changes with every response and transition. Failures of older calls are ignored. */
   let round = 0
   let failuresInRow = 0
   let lastFault: Fault = 'unreachable'
@@ -118,11 +105,6 @@ export function createCircuitBreaker({
     periodMs = longestPeriodMs(periods) * (1 - random() / 2)
     periods += 1
     probeAtMs = now() + periodMs
-  }
-
-  function open(): void {
-    beginPeriod()
-    become('open')
   }
 
   return {
@@ -152,7 +134,9 @@ export function createCircuitBreaker({
       if (entry !== round) return
       lastFault = fault
       failuresInRow += 1
-      if (state === 'half_open' || failuresInRow >= failures) open()
+      if (state !== 'half_open' && failuresInRow < failures) return
+      beginPeriod()
+      become('open')
     },
     abandoned(entry) {
       if (entry === round && state === 'half_open') probeAtMs = AT_ONCE
@@ -161,10 +145,9 @@ export function createCircuitBreaker({
 }
 
 /**
- * Returns a passive view of a breaker, for calls that no request waits for, such as counters that
- * are written after the response. Such calls are refused unless the breaker is closed. Their
- * results do not open, probe or close it. Refused callers determine how many such calls there are,
- * and an outage loses little data.
+ * Returns a view of a breaker for calls that no request waits for, such as counters that are
+ * written after the response. They are refused unless the breaker is closed, and their results do
+ * not open, probe or close it: refused callers determine how many such calls there are.
  */
 export const passiveBreakerOf = ({
   name,

@@ -11,17 +11,11 @@ export const LONGEST_QUEUE_MS = 1_500
 /** The platform may end a request without ending its call. A call this old is dropped from the count. */
 const FORGOTTEN_AFTER_MS = 60_000
 
-/** The deadline of one call. */
 export interface Deadline {
-  /** Aborts, with a `TimeoutError`, when the deadline has passed. */
+  /** Aborts with a `TimeoutError`. */
   readonly signal: AbortSignal
-  /** Ends the deadline: the signal does not abort any more. `answered`: the dependency has responded. */
+  /** After this the signal does not abort. `answered`: the dependency has responded. */
   end(answered: boolean): void
-}
-
-/** Starts deadlines for the calls of one isolate to one dependency. */
-export interface Deadlines {
-  start(): Deadline
 }
 
 interface OpenCall {
@@ -45,7 +39,7 @@ interface OpenCall {
  * up to 1.5 s in all. A dependency that responds late, always or sometimes, gains nothing by that: its
  * late calls fail, so they are no responses, and the prompt responses after a late call end soon.
  */
-export function createDeadlines(ms: number): Deadlines {
+export function createDeadlines(ms: number): { start(): Deadline } {
   const stepMs = ms / STEPS
   const shortStepMs = stepMs / FINER
   const longestMs = Math.max(ms, LONGEST_QUEUE_MS)

@@ -5,15 +5,11 @@ const SLOTS = 8
 /** Minimum time that a request is counted. A request may end without notice. */
 export const FORGOTTEN_AFTER_MS = SLOT_MS * (SLOTS - 1)
 
-/** The result of `enter` when no request was admitted. */
 export const FULL = -1
 
 export interface InFlightCount {
-  /**
-   * Counts a request and returns its slot, or {@link FULL} if `max` requests or more are in progress.
-   */
+  /** Returns the request's slot, or {@link FULL} if `max` requests or more are in progress. */
   enter(max: number, nowMs: number): number
-  /** Removes the request that `enter` returned this slot for. */
   leave(slot: number): void
   count(): number
 }

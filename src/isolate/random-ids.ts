@@ -7,7 +7,7 @@ const pool = new Uint8Array(POOL_BYTES)
 const poolView = new DataView(pool.buffer)
 let used = POOL_BYTES
 
-/** Reserves `count` (1 to 4,096) unused bytes and returns where they begin in the pool. */
+/** Returns where `count` (1 to 4,096) unused bytes begin in the pool. */
 function draw(count: number): number {
   if (used + count > POOL_BYTES) {
     crypto.getRandomValues(pool)

@@ -3,9 +3,8 @@ import { Unavailable } from '../errors.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from './single-flight.ts'
 
 export interface SharedReadingOptions<Context, Value> {
-  /** Reads the value. It should settle within `leaseMs`. */
+  /** Should settle within `leaseMs`. */
   readonly read: (context: Context) => Promise<Value>
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   /** How long a value, or an `Unavailable`, is cached. */
   readonly memoryMs: number
@@ -15,10 +14,10 @@ export interface SharedReadingOptions<Context, Value> {
 
 type Outcome<Value> = { readonly value: Value } | { readonly failure: Unavailable }
 
-/**
- * A request waits longer than this only if several readers end without notice one after another.
- */
+/** A request waits longer only if several readers end without notice one after another. */
 const MAX_LEASES = 2
+/** There is one value. */
+const KEY = ''
 
 /**
  * Creates a function that returns the value. It calls `read` at most once per `memoryMs`, and never
@@ -76,6 +75,3 @@ export function createSharedReading<Context, Value>({
     return outcome.value
   }
 }
-
-/** There is one value. */
-const KEY = ''

@@ -9,24 +9,21 @@
 import { Unavailable } from '../errors.ts'
 import { sleep } from './timers.ts'
 
-/** A call that one request makes. */
 export interface Flight<Outcome> {
   /** Undefined while the call is in progress, and if its request has ended without an outcome. */
   readonly outcome: Outcome | undefined
   /** Whether another request waits for this call, or for one that it replaces. */
   readonly isFollowed: boolean
-  /** Reports whether the call has not ended, and its lease has not expired. */
+  /** False if the call has ended, or its lease has expired. */
   isInProgress(): boolean
   /**
-   * Ends the call. Only the first end counts. Undefined: without an outcome, so that a waiting
-   * request makes the call instead. `keep`: `latest` still returns the call, until the next one
-   * begins; default false.
+   * Only the first end counts. Undefined: without an outcome, so that a waiting request makes the
+   * call instead. `keep`: `latest` still returns the call, until the next one begins; default false.
    */
   end(outcome: Outcome | undefined, keep?: boolean): void
 }
 
-/** The result of waiting for a call. */
-export interface Followed<Outcome> {
+interface Followed<Outcome> {
   /** The call that ended, or a call that has begun for this request, which must make and end it. */
   readonly flight: Flight<Outcome>
   /** Undefined: this request must make the call. */
@@ -52,14 +49,13 @@ export interface SingleFlight<Outcome> {
   successorOf(flight: Flight<Outcome>): Flight<Outcome> | undefined
 }
 
-export interface SingleFlightOptions {
-  /** Milliseconds since the epoch. */
+interface SingleFlightOptions {
   readonly now: () => number
   /** How long a call counts as in progress after its start, or after its last heartbeat. */
   readonly leaseMs: number
   /** Interval of heartbeats, for calls that may take longer than a lease. Default: none. */
   readonly heartbeatMs?: number
-  /** Shortest pause between two polls in milliseconds. Default 20. */
+  /** Shortest pause between two polls. Default 20. */
   readonly minPollMs?: number
   /** Longest pause between two polls. In between, it is an eighth of the time waited. Default 250. */
   readonly maxPollMs?: number
@@ -147,11 +143,11 @@ export function createSingleFlight<Outcome>({
   }
 }
 
-/**
- * Copies a failure for another request, without its cause, which may belong to the first request.
- */
-export const copyOfFailure = ({ dependency, fault, ...rest }: Unavailable): Unavailable =>
-  new Unavailable(dependency, fault, {
-    retryAfterSeconds: rest.retryAfterSeconds,
-    shortCircuited: rest.shortCircuited,
-  })
+/** Copies a failure for another request, without its cause, which may belong to the first one. */
+export const copyOfFailure = ({
+  dependency,
+  fault,
+  retryAfterSeconds,
+  shortCircuited,
+}: Unavailable): Unavailable =>
+  new Unavailable(dependency, fault, { retryAfterSeconds, shortCircuited })
