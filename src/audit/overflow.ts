@@ -1,9 +1,8 @@
 /** The port for the overflow: audit events that are stored while the queue fails. */
 import type { Person } from './erasure.ts'
 
-/** Stored events, as JSON. */
 export interface OverflowBatch {
-  /** Oldest first. */
+  /** JSON, oldest first. */
   readonly events: readonly string[]
   /** An event that reports lost events. */
   readonly lostEvent: string | undefined
@@ -30,9 +29,6 @@ export interface AuditOverflow {
 
 /** Port: removes a person's data from stored events. Rejects if the store fails. */
 export interface OverflowRedaction {
-  /**
-   * Removes the data of this person and keeps the events. Does NOT cover events that are added
-   * meanwhile.
-   */
+  /** Keeps the events. Does NOT cover events that are added meanwhile. */
   redact(person: Person): Promise<void>
 }

@@ -5,7 +5,7 @@ import { createLimitControls, createOverrideList } from '../admission/redis/limi
 import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
-import { createOverflowRedaction } from '../audit/redis/overflow-redaction.ts'
+import { createOverflowRedaction } from '../audit/redis/overflow.ts'
 import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import { createReadmission } from '../middleware/readmit.ts'

@@ -4,9 +4,9 @@ import type { AuditOverflow } from '../../src/audit/overflow.ts'
 import {
   BATCH_TTL_SECONDS,
   createAuditOverflow,
+  createOverflowRedaction,
   OVERFLOW_TTL_SECONDS,
 } from '../../src/audit/redis/overflow.ts'
-import { createOverflowRedaction } from '../../src/audit/redis/overflow-redaction.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { OVERFLOW_KEY, OVERFLOW_LOST_EVENT_KEY, OVERFLOW_LOST_KEY } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
