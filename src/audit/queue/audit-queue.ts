@@ -1,7 +1,4 @@
-/**
- * Sends the audit trail to a Cloudflare Queue, with an overflow store for times when the queue
- * fails.
- */
+/** Sends the audit trail to a Cloudflare Queue, or to the overflow while the queue fails. */
 import { v7 } from 'uuid'
 import { type AuditTally, newAuditTally } from '../../isolate/tally.ts'
 import { sleep as sleepFor, withDeadline } from '../../isolate/timers.ts'
@@ -11,22 +8,15 @@ import { lostEvent } from '../event.ts'
 import type { AuditOverflow } from '../overflow.ts'
 import { serializeEvent, utf8Length } from '../truncate.ts'
 
-/** Timeout in milliseconds. An overloaded queue takes up to a minute to return an error. */
-export const QUEUE_TIMEOUT_MS = 3_000
-const QUEUE_ATTEMPTS = 2
-const RETRY_DELAY_MS = 100
-/**
- * After a failure, batches go directly to the overflow for this time, in milliseconds. The next
- * batch then probes the queue.
- */
-export const QUEUE_COOL_DOWN_MS = 5_000
-/**
- * Timeout in milliseconds. The call runs after the response, so it may take longer than a call
- * within a request.
- */
+/** An overloaded queue takes up to a minute to return an error. */
+const QUEUE_TIMEOUT_MS = 3_000
+/** The call runs after the response, so it may take longer than a call within a request. */
 export const OVERFLOW_TIMEOUT_MS = 2_000
-const OVERFLOW_ATTEMPTS = 2
-/** How often an isolate checks the overflow for events of other isolates, in milliseconds. */
+const ATTEMPTS = 2
+const RETRY_DELAY_MS = 100
+/** After a failure, batches go directly to the overflow. The next batch then probes the queue. */
+export const QUEUE_COOL_DOWN_MS = 5_000
+/** How often an isolate checks the overflow for events of other isolates. */
 export const DRAIN_INTERVAL_MS = 30_000
 const LOG_INTERVAL_MS = 60_000
 
@@ -39,18 +29,16 @@ export interface QueueBinding {
 
 export interface AuditQueueOptions {
   readonly queue: QueueBinding
-  /** Overflow store. Without it, events that the queue does not accept are lost and counted. */
+  /** Without it, events that the queue does not accept are lost and counted. */
   readonly overflow?: AuditOverflow
-  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
-  /** Returns a new UUIDv7. Default `v7`. */
+  /** Default: a UUIDv7. */
   readonly newId?: () => string
   readonly sleep?: (ms: number) => Promise<void>
   /** Writes a line for an operator, at most one a minute. Default `console.warn`. */
   readonly warn?: (line: string) => void
-  /** Counts sent, stored and lost events. */
   readonly tally?: AuditTally
-  /** Default {@link QUEUE_TIMEOUT_MS}. */
+  /** Default 3,000. */
   readonly queueTimeoutMs?: number
 }
 
@@ -87,45 +75,38 @@ export function createAuditQueue({
   let drainAtMs: number | undefined
   let logAtMs = 0
 
-  async function enqueue(events: readonly string[]): Promise<boolean> {
-    const messages = events.map((body) => ({ body, contentType: 'text' as const }))
-    for (let attempt = 1; attempt <= QUEUE_ATTEMPTS; attempt += 1) {
+  /** Returns undefined if each attempt failed. */
+  async function retried<Value>(attempt: () => Promise<Value>): Promise<Value | undefined> {
+    for (let made = 1; made <= ATTEMPTS; made += 1) {
       try {
-        await withDeadline(queue.sendBatch(messages), queueTimeoutMs)
-        return true
+        return await attempt()
       } catch {
-        if (attempt < QUEUE_ATTEMPTS) await sleep(RETRY_DELAY_MS)
-      }
-    }
-    queueShunnedUntilMs = now() + QUEUE_COOL_DOWN_MS
-    return false
-  }
-
-  /**
-   * Stores events in the overflow. Returns how many events exceeded its bound; undefined if the
-   * overflow did not accept these events.
-   */
-  async function storeOverflow(
-    events: readonly string[],
-    lost: number,
-  ): Promise<number | undefined> {
-    // Both attempts use the same id, because the first may have succeeded although its response was
-    // lost.
-    const id = newId()
-    for (let attempt = 1; overflow !== undefined && attempt <= OVERFLOW_ATTEMPTS; attempt += 1) {
-      try {
-        return await withDeadline(overflow.keep(id, events, lost), OVERFLOW_TIMEOUT_MS)
-      } catch {
-        if (attempt < OVERFLOW_ATTEMPTS) await sleep(RETRY_DELAY_MS)
+        if (made < ATTEMPTS) await sleep(RETRY_DELAY_MS)
       }
     }
     return undefined
   }
 
-  async function keep(events: readonly string[]) {
+  async function enqueue(events: readonly string[]): Promise<boolean> {
+    const messages = events.map((body) => ({ body, contentType: 'text' as const }))
+    const isSent = await retried(async () => {
+      await withDeadline(queue.sendBatch(messages), queueTimeoutMs)
+      return true
+    })
+    if (isSent) return true
+    queueShunnedUntilMs = now() + QUEUE_COOL_DOWN_MS
+    return false
+  }
+
+  async function keep(events: readonly string[]): Promise<void> {
     const carried = unreported
     unreported = 0
-    const cut = await storeOverflow(events, carried)
+    // The same id for each attempt: the first may have succeeded although its response was lost.
+    const id = newId()
+    /** How many events exceeded the bound; undefined if the overflow did not accept the events. */
+    const cut =
+      overflow &&
+      (await retried(() => withDeadline(overflow.keep(id, events, carried), OVERFLOW_TIMEOUT_MS)))
     if (cut === undefined) {
       unreported += carried + events.length
       tally.lost += events.length
@@ -139,7 +120,7 @@ export function createAuditQueue({
     warn(`audit: the queue takes no events; ${tally.lost} lost so far, the others are kept`)
   }
 
-  async function drain() {
+  async function drain(): Promise<void> {
     drainAtMs ??= now() + DRAIN_INTERVAL_MS
     if (overflow === undefined || now() < drainAtMs) return
     // Set before the first await, so that no other request of this isolate drains as well.
@@ -160,7 +141,7 @@ export function createAuditQueue({
 
   const lostText = (lost: number) => serializeEvent(lostEvent(lost, newId(), now()))
 
-  async function reportLost() {
+  async function reportLost(): Promise<void> {
     if (unreported === 0) return
     const lost = unreported
     unreported = 0
