@@ -7,33 +7,24 @@
  */
 import { utf8Length } from './truncate.ts'
 
-/** How long the request that opens a batch keeps it open for other requests, in milliseconds. */
+/** How long the request that opens a batch keeps it open for other requests. */
 export const BATCH_OPEN_MS = 50
-/**
- * Maximum age of an open batch, in milliseconds. If it is exceeded, the platform has ended the
- * request that opened the batch.
- */
+/** If an open batch is older, the platform has ended the request that opened it. */
 export const BATCH_LEASE_MS = 250
-/**
- * Lease of a request that sends a batch, in milliseconds. If it expires, the platform has ended
- * that request.
- */
+/** If a batch is being sent for longer, the platform has ended the request that sends it. */
 export const SENDING_LEASE_MS = 20_000
-/** Maximum number of messages in one `sendBatch` of Cloudflare Queues. */
+/** Limit of `sendBatch` of Cloudflare Queues. */
 export const MAX_BATCH_MESSAGES = 100
 /** `sendBatch` accepts 256 KB, including its own metadata (about 100 bytes for each message). */
 export const MAX_BATCH_BYTES = 240_000
 const MESSAGE_OVERHEAD_BYTES = 100
-/**
- * Maximum size of unsent messages in an isolate (128 MB), in bytes. Further messages are counted as
- * lost.
- */
+/** For unsent messages in an isolate of 128 MB. Further messages are counted as lost. */
 export const MAX_PENDING_BYTES = 8_388_608
 
 export interface Batch {
   readonly messages: string[]
   bytes: number
-  /** The time at which the batch was opened, or taken for sending, in milliseconds. */
+  /** The time at which the batch was opened, or taken for sending. */
   sinceMs: number
 }
 
@@ -62,14 +53,14 @@ export interface Batches {
   takeLost(): number
 }
 
-/** Creates an empty set of batches. Create one for each isolate. */
+/** Creates the batches of one isolate. */
 export function createBatches(): Batches {
   let open: Batch | undefined
   const taken = new Set<Batch>()
   let pendingBytes = 0
   let lost = 0
 
-  function close(batch: Batch, nowMs: number) {
+  function close(batch: Batch, nowMs: number): void {
     open = undefined
     batch.sinceMs = nowMs
     taken.add(batch)
@@ -92,8 +83,8 @@ export function createBatches(): Batches {
       }
       current.messages.push(message)
       current.bytes += bytes
-      const full = current.messages.length >= MAX_BATCH_MESSAGES
-      if (!full && nowMs - current.sinceMs < BATCH_LEASE_MS) return NO_DUTY
+      const isFull = current.messages.length >= MAX_BATCH_MESSAGES
+      if (!isFull && nowMs - current.sinceMs < BATCH_LEASE_MS) return NO_DUTY
       close(current, nowMs)
       return { send: current }
     },

@@ -1,33 +1,29 @@
 /** An audit sink that collects the events of an isolate's requests and sends them in batches. */
-
 import { sleep as sleepFor } from '../isolate/timers.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import { BATCH_OPEN_MS, type Batch, createBatches, type Duty, NO_DUTY } from './batch.ts'
 import type { AuditSink } from './event.ts'
 import { serializeEvent } from './truncate.ts'
 
-/**
- * Port: sends a batch. Never rejects. Events that cannot be sent are stored elsewhere or counted as
- * lost; the count is reported when sending works again.
- */
+/** Port: sends batches. Never rejects. */
 export interface AuditTransport {
   /**
    * Sends at most 100 events as JSON, and the number of events that were lost before them. Resolves
-   * when the events are delivered, stored, or counted as lost.
+   * when the events are delivered, stored elsewhere, or counted as lost; that count is reported when
+   * sending works again.
    */
   send(events: readonly string[], lost: number): Promise<void>
 }
 
 export interface BatchingSinkOptions {
   readonly transport: AuditTransport
-  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
 }
 
 /** The result of `reasonOf` for a request that `shedLoad` refused. */
 const SHED = 'gateway:overloaded'
-/** Maximum number of events per second for shed requests. Further ones are counted as lost. */
+/** Events of shed requests above this rate are counted as lost. */
 export const SHED_EVENTS_PER_SECOND = 100
 
 /**
@@ -49,17 +45,17 @@ export function batchingAuditSink({
   const batches = createBatches()
   const mayRecordShed = createWriteBudget(SHED_EVENTS_PER_SECOND, now)
 
-  async function send(batch: Batch) {
+  async function send(batch: Batch): Promise<void> {
     await transport.send(batch.messages, batches.takeLost())
     batches.settle(batch)
   }
 
-  async function hold(batch: Batch) {
+  async function hold(batch: Batch): Promise<void> {
     await sleep(BATCH_OPEN_MS)
     if (batches.take(batch, now())) await send(batch)
   }
 
-  async function fulfil(duty: Duty) {
+  async function fulfil(duty: Duty): Promise<void> {
     const overdue = batches.overdue(now())
     await Promise.all([
       duty.send && send(duty.send),

@@ -5,28 +5,22 @@ import * as z from '../validators/zod.ts'
 import { PARTITION } from './chain.ts'
 import type { ChainRow } from './chain-row.ts'
 
-/**
- * Rows and checkpoints of a range, each in the order of `seq`. In a file, a row precedes its
- * checkpoints.
- */
+/** A range, in the order of `seq`. In a file, a row precedes its checkpoints. */
 export interface ChainPart {
   readonly rows: readonly ChainRow[]
   readonly checkpoints: readonly ChainRow[]
 }
 
-/** Number of digits of a `seq` in a name, so that names sort in the order of the chain. */
+/** Names sort in the order of the chain. */
 const SEQ_DIGITS = 15
 
-/** Returns the name of the object that contains these rows: `audit/0/{first}-{last}.ndjson`. */
+/** Returns the name of an object: `audit/0/{first}-{last}.ndjson`. */
 export const exportName = (firstSeq: number, lastSeq: number): string =>
   `audit/${PARTITION}/${padded(firstSeq)}-${padded(lastSeq)}.ndjson`
 
 const padded = (seq: number) => String(seq).padStart(SEQ_DIGITS, '0')
 
-/**
- * Formats rows as lines `{"event":{…}}` and checkpoints as lines `{"checkpoint":{…}}`. Columns have
- * their names in D1.
- */
+/** Formats rows as lines `{"event":{…}}` and checkpoints as lines `{"checkpoint":{…}}`. */
 export function ndjsonOf({ rows, checkpoints }: ChainPart): string {
   const lines = [
     ...rows.map((event) => ({ seq: Number(event.seq), line: { event } })),
@@ -43,10 +37,7 @@ const lineSchema = z.union([
   z.strictObject({ checkpoint: columns }),
 ])
 
-/**
- * Parses the output of {@link ndjsonOf}. Throws an `Error` that names the line if a line is neither
- * a row nor a checkpoint.
- */
+/** Parses the output of {@link ndjsonOf}. Throws an `Error` that names an invalid line. */
 export function partOf(text: string): ChainPart {
   const rows: ChainRow[] = []
   const checkpoints: ChainRow[] = []

@@ -1,6 +1,5 @@
 /** The canonical form of an audit row, over which its hash is computed. */
 
-/** A value of a row, as D1 stores it. */
 export type ChainValue = string | number | null
 
 /** Columns of a row by name. */

@@ -2,7 +2,6 @@
  * The hash chain of the audit trail. The hash of a row covers the row and the hash of its
  * predecessor, so a changed, removed or moved row is detected. Pure: no I/O, no clock.
  */
-
 import { CompactSign } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
 import { activeKey, importSigningKey, type SigningJwk } from '../tokens/signing-keys.ts'
@@ -15,51 +14,34 @@ export interface ChainPlace {
   readonly hash: string
 }
 
-/** The chain that events are appended to. */
+/** There is one chain. */
 export const PARTITION = '0'
 
 /** The place before the first row: 32 zero bytes, base64url. */
 export const GENESIS: ChainPlace = { seq: 0, hash: 'A'.repeat(43) }
 
-/** A row with its place. `previous_hash` is the hash of its predecessor, `hash` its own. */
-export type ChainedRow = ChainRow & {
-  readonly partition: string
-  readonly seq: number
-  readonly previous_hash: string
-  readonly hash: string
-}
+/** Version of the hash format. Earlier rows have null there, and their hash covers all columns. */
+const ROW_VERSION = 2
 
-/**
- * Version of the hash format, in the column `v`. Earlier rows have null there, and their hash
- * covers all columns.
- */
-export const ROW_VERSION = 2
-
-/**
- * Columns that a hash does not cover directly: the hashes, and the columns that commitments cover.
- */
+/** Columns that a hash does not cover directly: the hashes, and what commitments cover. */
 const UNCOVERED = new Set([
   ...['previous_hash', 'hash', 'erasure'],
   ...PERSONAL_GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
 ])
 
 /**
- * Returns the hash of a row that follows one with `previousHash`. It is the base64url SHA-256 of
- * that hash, a line feed, and the canonical JSON of the columns that are not null. The hash
- * excludes the hash columns, personal columns, their salts, and the id of an erasure.
+ * Returns the base64url SHA-256 of the previous row's hash, a line feed, and the canonical JSON of
+ * the covered columns that are not null.
  */
-export const hashOf = (previousHash: string, row: ChainRow): Promise<string> =>
+const hashOf = (previousHash: string, row: ChainRow): Promise<string> =>
   sha256(`${previousHash}\n${canonicalJson(membersOf(row, (name) => !UNCOVERED.has(name)))}`)
 
-/**
- * Appends rows to the chain after a place, in their order. Returns the chained rows and the place
- * of the last one.
- */
+/** Chains rows after a place, in their order. Returns them and the place of the last one. */
 export async function chainBehind(
   head: ChainPlace,
   rows: readonly ChainRow[],
-): Promise<{ readonly rows: readonly ChainedRow[]; readonly head: ChainPlace }> {
-  const chained: ChainedRow[] = []
+): Promise<{ readonly rows: readonly ChainRow[]; readonly head: ChainPlace }> {
+  const chained: ChainRow[] = []
   let { seq, hash } = head
   for (const row of rows) {
     const columns = await committed(row)
@@ -76,31 +58,23 @@ export async function chainBehind(
  * `sealed`: the chain ended with this row, and the row had this hash. `pruned`: this was the last
  * row that retention deleted, and the chain continues after it.
  */
-export type CheckpointKind = 'sealed' | 'pruned'
+type CheckpointKind = 'sealed' | 'pruned'
 
 /** A row of `audit_checkpoints`. */
 export interface Checkpoint extends ChainPlace {
   readonly partition: string
   readonly kind: CheckpointKind
-  /** Milliseconds since the epoch. */
   readonly time_ms: number
   /** Compact JWS (RFC 7515) over the other columns as canonical JSON; null without a key. */
   readonly signature: string | null
 }
 
 /** The `typ` of the JWS. No other statement that the same key signs is accepted as a checkpoint. */
-export const CHECKPOINT_TYPE = 'portcullis-checkpoint+jws'
-
-/** Seals the chain after this number of events. */
-export const EVENTS_PER_CHECKPOINT = 1_000
-/**
- * Seals the chain with the first batch after this interval, in milliseconds, if that is earlier.
- */
-export const CHECKPOINT_INTERVAL_MS = 60_000
+const CHECKPOINT_TYPE = 'portcullis-checkpoint+jws'
 
 /**
  * Creates a checkpoint, signed with the key that is active at its time. Without a key the
- * checkpoint is unsigned.
+ * checkpoint is unsigned. Rejects with `Misconfigured` if a key is not valid.
  */
 export type CheckpointSealer = (
   kind: CheckpointKind,
@@ -108,9 +82,6 @@ export type CheckpointSealer = (
   nowMs: number,
 ) => Promise<Checkpoint>
 
-/**
- * Creates a sealer with these keys. The sealer rejects with `Misconfigured` if a key is not valid.
- */
 export function createCheckpointSealer(keys: readonly SigningJwk[]): CheckpointSealer {
   return async function sealCheckpoint(kind, { seq, hash }, nowMs) {
     const statement = { partition: PARTITION, seq, kind, hash, time_ms: nowMs }

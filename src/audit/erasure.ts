@@ -1,39 +1,36 @@
 /**
  * Erasure of personal data from audit events: finds the events about a person and removes the data.
  */
-
 import { sha256 } from '../crypto/sha256.ts'
 import { idsInChange, subjectOfId } from '../relations/tuple-change.ts'
-import { type AuditChange, type AuditEvent, NO_TRACE_ID } from './event.ts'
+import {
+  type AuditChange,
+  type AuditEvent,
+  eventWithoutRequest,
+  NO_ACTOR,
+  NO_TRACE_ID,
+} from './event.ts'
 import { ERASED_ADDRESS } from './personal.ts'
 
-/** A person, identified by issuer and subject. */
 export interface Person {
   readonly issuer: string
   readonly subject: string
 }
 
-/**
- * The state of an erasure. `rows` is the number of erased rows of the chain, in D1 or in its
- * export.
- */
 export interface Erasure {
   /** UUIDv7. The audit trail names this id instead of the subject. */
   readonly id: string
   readonly state: 'pending' | 'running' | 'done'
-  /** Milliseconds since the epoch. The erasure covers events up to this time. */
+  /** The erasure covers events up to this time. */
   readonly orderedMs: number
+  /** Erased rows of the chain, in D1 or in its export. */
   readonly rows: number
 }
 
 /** Port: erasure orders. Each call rejects with `Unavailable` on failure. */
 export interface AuditErasures {
-  /**
-   * Stores the order; the audit Worker carries it out. The order covers events that are still in
-   * transit.
-   */
+  /** Stores the order; the audit Worker carries it out. It also covers events in transit. */
   order(person: Person): Promise<Erasure>
-  /** Returns an erasure; undefined if the id is unknown. */
   find(id: string): Promise<Erasure | undefined>
 }
 
@@ -44,19 +41,18 @@ export interface AuditErasures {
  */
 export const PERSONAL_ACTIONS = ['client.', 'limit.'] as const
 
-/** Prefix of the actions that have relation tuples as targets. Tuples can name any person. */
+/** Prefix of the actions with relation tuples as targets, which can name any person. */
 export const TUPLE_ACTIONS = 'relations.'
 
 /** Reports whether an operator's change names a subject. Does NOT compare the issuer. */
 export const isAbout = (change: AuditChange, subject: string): boolean =>
   namesIn(change).includes(subject)
 
-/** Returns the event without its caller. */
 const withoutCaller = (event: AuditEvent): AuditEvent => ({
   ...event,
   requestId: '',
   traceId: NO_TRACE_ID,
-  actor: { issuer: null, subject: null, client: null, tenant: null, tokenIdHash: null },
+  actor: NO_ACTOR,
   address: ERASED_ADDRESS,
 })
 
@@ -76,23 +72,17 @@ export interface Forgotten {
   readonly salt: string
   readonly caller_digest: string
   readonly name_digest: string
-  /** Milliseconds since the epoch. The erasure does not cover later events. */
+  /** The erasure does not cover later events. */
   readonly ordered_ms: number
 }
 
-/**
- * Salted hashes that identify a person without naming them: one of issuer and subject, one of the
- * subject alone.
- */
+/** Salted hashes that identify a person without naming them. */
 export const callerDigest = (salt: string, issuer: string, subject: string): Promise<string> =>
   sha256(`${salt}\n${JSON.stringify([issuer, subject])}`)
 export const nameDigest = (salt: string, subject: string): Promise<string> =>
   sha256(`${salt}\n${JSON.stringify([subject])}`)
 
-/**
- * Does the same as {@link forgetting} for an event that arrives after the subject itself was
- * deleted.
- */
+/** Does what {@link forgetting} does, for an event that arrives after the subject was deleted. */
 export async function forgettingLate(
   event: AuditEvent,
   forgotten: readonly Forgotten[],
@@ -111,7 +101,7 @@ export async function forgettingLate(
   return left
 }
 
-/** Returns all subjects that a change may name. */
+/** Returns the subjects that a change may name. */
 function namesIn({ action, target }: AuditChange): readonly string[] {
   if (action.startsWith(TUPLE_ACTIONS))
     return [...idsInChange(target)].flatMap((id) => subjectOfId(id) ?? [])
@@ -122,9 +112,6 @@ function namesIn({ action, target }: AuditChange): readonly string[] {
   return names
 }
 
-/** The reason of the event that ends an erasure. A colon and the number of rows follow. */
-export const ERASED_REASON = 'audit_erased'
-
 /**
  * Creates the audit event for the start of an erasure, or for its end if `rows` is given. The audit
  * Worker appends it to the chain.
@@ -134,22 +121,12 @@ export function erasureEvent(
   nowMs: number,
   rows?: number,
 ): AuditEvent {
-  const began = rows === undefined
-  return {
-    id: began ? id : end_id,
-    time: new Date(nowMs).toISOString(),
+  const isBegin = rows === undefined
+  return eventWithoutRequest(nowMs, {
+    id: isBegin ? id : end_id,
     requestId: id,
-    traceId: NO_TRACE_ID,
-    actor: { issuer: null, subject: null, client: null, tenant: null, tokenIdHash: null },
-    method: '',
-    route: null,
     decision: 'allow',
-    reason: began ? 'audit_erasure' : `${ERASED_REASON}:${rows}`,
-    status: 0,
-    limits: [],
-    durationsMs: {},
-    address: 'unknown',
-    colo: null,
-    change: { action: began ? 'audit.erasure-begun' : 'audit.erasure-done', target: id },
-  }
+    reason: isBegin ? 'audit_erasure' : `audit_erased:${rows}`,
+    change: { action: isBegin ? 'audit.erasure-begun' : 'audit.erasure-done', target: id },
+  })
 }

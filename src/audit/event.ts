@@ -35,34 +35,23 @@ export const auditEventSchema = z.strictObject({
   decision: z.enum(DECISIONS),
   /** `ok`, or the precise reason: `token_rejected:exp`, `redis:timeout`. */
   reason: z.string(),
-  /** The status of the response. */
   status: z.int(),
   limits: z.array(limitSchema),
   /** Duration of each stage alone, in milliseconds. */
   durationsMs: z.record(z.string(), z.number()),
-  /**
-   * The client's address in the form that limits use: IPv6 as its /64; `unknown` if the request had
-   * none.
-   */
+  /** As limits use it: IPv6 as its /64; `unknown` if the request had none. */
   address: z.string(),
   /** The Cloudflare data centre (`request.cf.colo`). */
   colo: z.nullable(z.string()),
-  /**
-   * Present only if a rule in observe mode would have refused the request: the reasons, in the form
-   * of `reason`.
-   */
+  /** The reasons for which rules in observe mode would have refused the request. */
   observed: z.optional(z.array(z.string()).check(z.minLength(1))),
-  /**
-   * Present only if an operator changed something: the action, and its target (an id, never a
-   * secret).
-   */
+  /** A change by an operator: the action, and its target (an id, never a secret). */
   change: z.optional(z.strictObject({ action: z.string(), target: z.string() })),
   /** Present only on `audit_lost`: the maximum number of events that were not delivered. */
   lost: z.optional(z.int().check(z.minimum(1))),
 })
 
 export type AuditEvent = z.infer<typeof auditEventSchema>
-/** A change by an operator: the action, such as `client.create`, and its target. */
 export type AuditChange = NonNullable<AuditEvent['change']>
 export type AuditDecision = AuditEvent['decision']
 
@@ -77,25 +66,35 @@ export interface AuditSink {
 /** The invalid trace id of W3C Trace Context, which no real trace can have. */
 export const NO_TRACE_ID = '0'.repeat(32)
 
-/**
- * Creates the event that reports that up to `lost` events were not delivered. The number is an
- * upper bound, because an attempt without a response may have succeeded. The event belongs to no
- * request: status 0, no actor, its own id.
- */
-export const lostEvent = (lost: number, id: string, nowMs: number): AuditEvent => ({
-  id,
+export const NO_ACTOR: AuditEvent['actor'] = {
+  issuer: null,
+  subject: null,
+  client: null,
+  tenant: null,
+  tokenIdHash: null,
+}
+
+/** Creates an event that belongs to no request: status 0, no actor. */
+export const eventWithoutRequest = (
+  nowMs: number,
+  fields: Pick<AuditEvent, 'id' | 'requestId' | 'decision' | 'reason' | 'change' | 'lost'>,
+): AuditEvent => ({
+  ...fields,
   time: new Date(nowMs).toISOString(),
-  requestId: id,
   traceId: NO_TRACE_ID,
-  actor: { issuer: null, subject: null, client: null, tenant: null, tokenIdHash: null },
+  actor: NO_ACTOR,
   method: '',
   route: null,
-  decision: 'error',
-  reason: 'audit_lost',
   status: 0,
   limits: [],
   durationsMs: {},
   address: 'unknown',
   colo: null,
-  lost,
 })
+
+/**
+ * Creates the event that reports that up to `lost` events were not delivered. The number is an
+ * upper bound, because an attempt without a response may have succeeded.
+ */
+export const lostEvent = (lost: number, id: string, nowMs: number): AuditEvent =>
+  eventWithoutRequest(nowMs, { id, requestId: id, decision: 'error', reason: 'audit_lost', lost })

@@ -17,10 +17,7 @@ export const auditQuerySchema = z.strictObject({
   decision: z.optional(z.enum(DECISIONS)),
   /** The route's pattern, such as `/orders/:id`. */
   route: z.optional(z.string().check(z.minLength(1), z.maxLength(2_048))),
-  /**
-   * A complete reason (`token_rejected:exp`), or only its code (`token_rejected`) to match all
-   * details.
-   */
+  /** A complete reason (`token_rejected:exp`), or only its code, which matches all details. */
   reason: z.optional(z.string().check(z.minLength(1), z.maxLength(512))),
   /** The same for the reasons of rules in observe mode. */
   observed: z.optional(z.string().check(z.minLength(1), z.maxLength(512))),
@@ -35,7 +32,7 @@ export const auditQuerySchema = z.strictObject({
 
 export type AuditQuery = z.infer<typeof auditQuerySchema>
 
-/** One page, newest event first. The last page has no `cursor`. */
+/** Newest event first. The last page has no `cursor`. */
 export interface AuditPage {
   readonly events: readonly AuditEvent[]
   readonly cursor?: string
@@ -47,15 +44,11 @@ export interface AuditLog {
 }
 
 const DEFAULT_ROWS = 500
-/**
- * 1 to 500. A row has up to 8 KB, or 32 KB if an operator changed relations. An isolate has 128 MB
- * for all requests.
- */
+/** A row has up to 8 KB, or 32 KB if an operator changed relations; an isolate has 128 MB. */
 const ROWS = /^(?:[1-9]\d?|[1-4]\d\d|500)$/
-/** Safe integers in decimal form. */
 const SEQ = /^(?:0|[1-9]\d{0,14})$/
 
-/** The query of a page: rows with a `seq` above `after`. Refuses unknown parameters. */
+/** Parses the query of a page from strings. Refuses unknown parameters. */
 export const chainQuerySchema = z.strictObject({
   after: digits(SEQ, 'must be a whole number', 0).check(
     z.describe('rows behind this seq; default 0'),
@@ -65,16 +58,14 @@ export const chainQuerySchema = z.strictObject({
   ),
 })
 
-export type ChainQuery = z.infer<typeof chainQuerySchema>
-
-const value = z.union([z.string(), z.number(), z.null()])
+const columns = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
 
 /** A page of the API. Columns have their names in D1; no column is omitted or added. */
 export const chainPageSchema = z.strictObject({
   /** In the order of `seq`. */
-  rows: z.array(z.record(z.string(), value)),
+  rows: z.array(columns),
   /** The checkpoints of the page's rows. The last page also contains those after the last row. */
-  checkpoints: z.array(z.record(z.string(), value)),
+  checkpoints: z.array(columns),
   /** The end of the chain as the audit Worker recorded it; null before the first event. */
   head: z.nullable(z.strictObject({ seq: z.int(), hash: z.string() })),
   /** Number of rows of the trail that are in no chain. Only on the first page. */
@@ -87,5 +78,5 @@ export type ChainPage = z.infer<typeof chainPageSchema>
 
 /** Port: reads the chain as it is stored. Does NOT verify it. Rejects with `Unavailable`. */
 export interface ChainLog {
-  read(query: ChainQuery): Promise<ChainPage>
+  read(query: z.infer<typeof chainQuerySchema>): Promise<ChainPage>
 }

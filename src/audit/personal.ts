@@ -7,10 +7,9 @@ import { base64url } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
 import { type ChainRow, canonicalJson, membersOf } from './chain-row.ts'
 
-/** Replaces an erased address. */
 export const ERASED_ADDRESS = 'erased'
 
-/** Columns that are erased together. */
+/** Columns that are erased together. Their hash is a salted commitment. */
 export interface PersonalGroup {
   /** Column of the salt; null after the erasure of the group. */
   readonly salt: string
@@ -48,7 +47,6 @@ export const PERSONAL_GROUPS: readonly PersonalGroup[] = [CALLER, CHANGE]
 /** 256 bits, so that an attacker cannot find the subject by trying all candidates. */
 const SALT_BYTES = 32
 
-/** Returns a new random salt, base64url. */
 export const newSalt = (): string =>
   base64url.encode(crypto.getRandomValues(new Uint8Array(SALT_BYTES)))
 
@@ -59,7 +57,7 @@ export const newSalt = (): string =>
 const commitmentOf = (salt: string, { erased }: PersonalGroup, row: ChainRow): Promise<string> =>
   sha256(`${salt}\n${canonicalJson(membersOf(row, (name) => Object.hasOwn(erased, name)))}`)
 
-/** Returns the row with a salt and a commitment for each group that has a value. */
+/** Adds a salt and a commitment for each group that has a value. */
 export async function committed(row: ChainRow): Promise<ChainRow> {
   const columns: Record<string, string | null> = {}
   for (const group of PERSONAL_GROUPS) {

@@ -1,7 +1,4 @@
-/**
- * Maps an error to the decision and the precise reason in the audit trail. Responses carry less
- * detail.
- */
+/** Maps an error to its decision and its precise reason in the audit trail. */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import type { Denial } from '../problems/reasons.ts'
 import type { AuditDecision } from './event.ts'

@@ -2,16 +2,13 @@
 
 export interface Timeline {
   /**
-   * Starts a stage, which ends the previous one. With `isSameMoment` the clock is not read, because
-   * nothing was awaited since the previous stage started.
+   * Starts a stage, which ends the previous one. `isSameMoment`: nothing was awaited since the
+   * previous stage started, so the clock is not read.
    */
   enter(stage: string, isSameMoment?: boolean): void
-  /** Returns the latest stage. For a refused request, it is the stage that refused. */
+  /** For a refused request, the stage that refused. */
   current(): string | undefined
-  /**
-   * Returns milliseconds by stage; the last stage ends at `endMs`. Times of a repeated stage are
-   * added up.
-   */
+  /** Returns milliseconds by stage, added up for a repeated stage. The last one ends at `endMs`. */
   durations(endMs: number): Record<string, number>
 }
 
@@ -45,10 +42,7 @@ const SECOND_MS = 1000
 let second = Number.NaN
 let secondText = ''
 
-/**
- * Returns the same text as `Date.prototype.toISOString` for `nowMs` (whole milliseconds since the
- * epoch).
- */
+/** Returns the same text as `Date.prototype.toISOString`, for whole milliseconds. */
 export function isoTime(nowMs: number): string {
   const now = Math.floor(nowMs / SECOND_MS)
   if (now !== second) {

@@ -2,35 +2,27 @@
 import type { AuditEvent, AuditSink } from './event.ts'
 
 /**
- * Maximum size of an event in bytes. It is far below the limit of a queue message (128 KB), so that
- * a caller cannot fill batches with long names. It is far above the size of a normal event (about
- * 700 bytes).
+ * Far below the limit of a queue message (128 KB), so that a caller cannot fill batches with long
+ * names. Far above a normal event (about 700 bytes).
  */
 export const MAX_EVENT_BYTES = 8_192
-/**
- * Maximum size in bytes of an event with an operator's change. Such an event names up to a hundred
- * relation tuples, and none may be truncated. Only operators can cause it.
- */
+/** An operator's change names up to a hundred relation tuples, and none may be truncated. */
 export const MAX_CHANGE_EVENT_BYTES = 32_768
 
 /**
- * Limits on the characters of a field, tried in this order until the event fits. A list keeps a
- * sixteenth as many entries.
+ * Limits on the characters of a field, tried in order until the event fits. A list keeps a sixteenth
+ * as many entries.
  */
 const CAPS = [512, 128, 32] as const
 const CHARACTERS_PER_ENTRY = 16
 
 const encoder = new TextEncoder()
 
-/** Maximum number of UTF-8 bytes for each UTF-16 code unit of a string. */
-const MAX_BYTES_PER_UNIT = 3
-/** Scratch buffer. Each measurement overwrites it; it is never read. */
+const MAX_UTF8_BYTES_PER_UNIT = 3
+/** Each measurement overwrites it; it is never read. */
 const scratch = new Uint8Array(MAX_EVENT_BYTES)
 
-/**
- * Returns the length of a text in UTF-8, in bytes. Takes a quarter of the time of a regular
- * expression that inspects each character.
- */
+/** Takes a quarter of the time of a regular expression that inspects each character. */
 export function utf8Length(text: string): number {
   const { read, written } = encoder.encodeInto(text, scratch)
   return read === text.length ? written : encoder.encode(text).byteLength
@@ -42,13 +34,13 @@ export function utf8Length(text: string): number {
  * log (CR, LF, quotes, control characters).
  *
  * In an event that is too large, long fields end in `…[+n]`, where n is the number of removed
- * characters or entries. `id`, `time`, `decision` and `status` are never truncated. The result
- * always matches the event schema.
+ * characters or entries. `id`, `time`, `decision` and `status` are never truncated, and the result
+ * matches the event schema.
  */
 export function serializeEvent(event: AuditEvent): string {
   let text = JSON.stringify(event)
   // Fast path for nearly all events: this short text cannot exceed the limit.
-  if (text.length * MAX_BYTES_PER_UNIT <= MAX_EVENT_BYTES) return text
+  if (text.length * MAX_UTF8_BYTES_PER_UNIT <= MAX_EVENT_BYTES) return text
   const mostBytes = event.change === undefined ? MAX_EVENT_BYTES : MAX_CHANGE_EVENT_BYTES
   for (const cap of CAPS) {
     if (utf8Length(text) <= mostBytes) return text
@@ -106,12 +98,7 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
   }
 }
 
-/**
- * Creates a sink that writes each event as one line of JSON. Does NOT retry or store events:
- * delivery depends on the log pipeline.
- *
- * @param write Writes the line. Default `console.log`.
- */
+/** Creates a sink that writes each event as one line of JSON. Does NOT retry or store events. */
 export const consoleAuditSink = (
   write: (line: string) => void = (line) => console.log(line),
 ): AuditSink => ({

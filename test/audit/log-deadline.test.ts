@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createAuditLog, QUERY_TIMEOUT_MS } from '../../src/audit/d1/audit-events.ts'
+import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
+import { QUERY_TIMEOUT_MS } from '../../src/audit/d1/schema.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -2,41 +2,62 @@
  * Appends events to the chain of the audit trail in D1. Any number of consumers can append at the
  * same time.
  */
-
 import { sleep } from '../../isolate/timers.ts'
 import {
-  CHECKPOINT_INTERVAL_MS,
+  type ChainPlace,
+  type Checkpoint,
   type CheckpointSealer,
   chainBehind,
-  EVENTS_PER_CHECKPOINT,
+  GENESIS,
+  PARTITION,
 } from '../chain.ts'
 import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
 import { CHAIN_COLUMNS, rowOf } from './audit-row.ts'
-import { type ChainHead, isOvertaken, keepCheckpoint, moveHead, readHead } from './chain-head.ts'
 import { within } from './schema.ts'
 
 export interface AppendOptions {
   readonly seal: CheckpointSealer
-  /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
-/**
- * An attempt makes seven statements, or eight with a checkpoint. An invocation may make 50 on the
- * free plan.
- */
+/** Seals the chain after this number of events. */
+const EVENTS_PER_CHECKPOINT = 1_000
+/** Seals the chain with the first batch after this interval, if that is earlier. */
+const CHECKPOINT_INTERVAL_MS = 60_000
+/** An attempt makes up to eight statements. An invocation may make 50 on the free plan. */
 const MAX_ATTEMPTS = 6
 const RETRY_MS = 20
+/** D1 binds values of up to 1 MB, and an event with an operator's change may have 32 KB. */
+const MAX_INSERT_CHARACTERS = 250_000
 
+const BEGIN =
+  'INSERT INTO audit_heads (partition, seq, hash, sealed_seq, sealed_ms) ' +
+  'VALUES (?, ?, ?, 0, ?) ON CONFLICT DO NOTHING'
+const HEAD = 'SELECT seq, hash, sealed_seq, sealed_ms FROM audit_heads WHERE partition = ?'
+const LAST =
+  "SELECT seq, coalesce(hash, '') AS hash FROM audit_events " +
+  'WHERE partition = ? AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1'
+const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value FROM json_each(?))'
+const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
+// If another consumer moved the head, `seq` becomes NULL. Its column does not accept NULL, so the
+// whole transaction fails.
+const MOVE =
+  'UPDATE audit_heads SET seq = CASE WHEN seq = ?2 AND hash = ?3 THEN ?4 END, hash = ?5, ' +
+  'sealed_seq = ?6, sealed_ms = ?7 WHERE partition = ?1'
 // Has no ON CONFLICT: a place or an id that is taken must fail the transaction.
 const INSERT =
   `INSERT INTO audit_events (${CHAIN_COLUMNS.join(', ')}) ` +
   `SELECT ${CHAIN_COLUMNS.map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
-/** D1 binds values of up to 1 MB, and an event with an operator's change may have 32 KB. */
-const MAX_INSERT_CHARACTERS = 250_000
-const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value FROM json_each(?))'
-const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
+const SEAL =
+  'INSERT INTO audit_checkpoints (partition, seq, kind, hash, time_ms, signature) ' +
+  'VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
+
+/** A row of `audit_heads`. */
+interface HeadRow extends ChainPlace {
+  readonly sealed_seq: number
+  readonly sealed_ms: number
+}
 
 /**
  * Appends events in their order, all or none, and seals the chain when a checkpoint is due. Skips
@@ -60,36 +81,67 @@ export async function insertAuditEvents(
   }
 }
 
+/** Reports whether a D1 error means that another consumer was faster. */
+const isOvertaken = (error: unknown): boolean =>
+  error instanceof Error && /constraint failed/i.test(error.message)
+
 async function append(
   db: D1Database,
   events: ReadonlyMap<string, AuditEvent>,
   { seal, nowMs }: AppendOptions,
 ): Promise<void> {
-  const ids = JSON.stringify([...events.keys()])
-  const { head, more } = await readHead(db, nowMs, [
-    db.prepare(KNOWN).bind(ids),
-    db.prepare(FORGOTTEN),
-  ])
-  const [found = [], forgotten = []] = more.map(({ results }) => results)
-  const known = new Set((found as { id: string }[]).map(({ id }) => id))
-  const unknown = [...events.values()].filter(({ id }) => !known.has(id))
-  const fresh = await Promise.all(
-    unknown.map(async (event) => rowOf(await forgettingLate(event, forgotten as Forgotten[]))),
+  const [, heads, lasts, known, forgotten] = await within(
+    db.batch([
+      db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs),
+      db.prepare(HEAD).bind(PARTITION),
+      db.prepare(LAST).bind(PARTITION),
+      db.prepare(KNOWN).bind(JSON.stringify([...events.keys()])),
+      db.prepare(FORGOTTEN),
+    ]),
   )
-  const chained = await chainBehind(head.end, fresh)
+  const head = heads?.results[0] as HeadRow | undefined
+  if (head === undefined) throw new Error('the head of the chain is gone')
+  const last = lasts?.results[0] as ChainPlace | undefined
+  const persons = (forgotten?.results ?? []) as Forgotten[]
+  const knownIds = new Set(((known?.results ?? []) as { id: string }[]).map(({ id }) => id))
+  const fresh = [...events.values()].filter(({ id }) => !knownIds.has(id))
+  const rows = await Promise.all(
+    fresh.map(async (event) => rowOf(await forgettingLate(event, persons))),
+  )
+  // Appends to the last row, even if the stored head was set back.
+  const chained = await chainBehind(last !== undefined && last.seq > head.seq ? last : head, rows)
   const end = chained.head
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
-  if (fresh.length === 0 && checkpoint === undefined) return
+  if (rows.length === 0 && checkpoint === undefined) return
   const values = chained.rows.map((row) =>
     JSON.stringify(CHAIN_COLUMNS.map((column) => row[column])),
   )
   await within(
     db.batch([
       moveHead(db, head, end, checkpoint),
-      ...inserts(values).map((rows) => db.prepare(INSERT).bind(rows)),
+      ...inserts(values).map((array) => db.prepare(INSERT).bind(array)),
       ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
     ]),
   )
+}
+
+function isSealDue({ sealed_seq, sealed_ms }: HeadRow, seq: number, nowMs: number): boolean {
+  const unsealed = seq - sealed_seq
+  if (unsealed === 0) return false
+  return unsealed >= EVENTS_PER_CHECKPOINT || nowMs - sealed_ms >= CHECKPOINT_INTERVAL_MS
+}
+
+/** Builds the statement that moves the head. It fails with its transaction if `head` has moved. */
+function moveHead(
+  db: D1Database,
+  head: HeadRow,
+  to: ChainPlace,
+  checkpoint: Checkpoint | undefined,
+): D1PreparedStatement {
+  const sealedSeq = checkpoint?.seq ?? head.sealed_seq
+  const sealedMs = checkpoint?.time_ms ?? head.sealed_ms
+  const values = [PARTITION, head.seq, head.hash, to.seq, to.hash, sealedSeq, sealedMs]
+  return db.prepare(MOVE).bind(...values)
 }
 
 /** Joins rows, each a JSON array, into JSON arrays that are small enough to bind. */
@@ -107,8 +159,8 @@ function inserts(rows: readonly string[]): readonly string[] {
   return arrays.map((array) => `[${array.join(',')}]`)
 }
 
-function isSealDue({ sealedSeq, sealedMs }: ChainHead, seq: number, nowMs: number): boolean {
-  const unsealed = seq - sealedSeq
-  if (unsealed === 0) return false
-  return unsealed >= EVENTS_PER_CHECKPOINT || nowMs - sealedMs >= CHECKPOINT_INTERVAL_MS
+/** Builds the statement that stores a checkpoint. */
+export function keepCheckpoint(db: D1Database, checkpoint: Checkpoint): D1PreparedStatement {
+  const { partition, seq, kind, hash, time_ms, signature } = checkpoint
+  return db.prepare(SEAL).bind(partition, seq, kind, hash, time_ms, signature)
 }

@@ -1,15 +1,8 @@
 /** Queries the audit trail in D1, page by page. */
-
-import { Unavailable } from '../../errors.ts'
-import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
+import { withDeadline } from '../../isolate/timers.ts'
 import type { AuditLog, AuditPage, AuditQuery } from '../log.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
-import { isMissing } from './schema.ts'
-/**
- * Timeout in milliseconds. With an index a page takes milliseconds; a filter without an index may
- * read the whole trail.
- */
-export const QUERY_TIMEOUT_MS = 5_000
+import { withinQuery } from './schema.ts'
 
 /**
  * A request id contains the start time of the request (RFC 9562 section 5.7), and the event has the
@@ -18,33 +11,18 @@ export const QUERY_TIMEOUT_MS = 5_000
  */
 const MAX_REQUEST_MS = 3_600_000
 const MAX_CLOCK_STEP_MS = 60_000
-/**
- * Number of leading characters of a UUIDv7 that encode milliseconds since the epoch, including the
- * hyphen.
- */
+/** Leading characters of a UUIDv7 that encode milliseconds since the epoch, with the hyphen. */
 const UUID_TIME_CHARACTERS = 13
 
-/**
- * Creates an {@link AuditLog} over a D1 database. Returns an empty page if the database lacks the
- * tables, or a column of the query: nothing is recorded there yet. Throws `Unavailable` for every
- * other failure, and after 5 s.
- */
+/** Creates an {@link AuditLog} over a D1 database. Fails as {@link withinQuery} does. */
 export function createAuditLog(db: D1Database): AuditLog {
   return {
     async query(query) {
       const { sql, values } = selectionOf(query)
-      let rows: AuditRow[]
-      try {
-        const result = db
-          .prepare(sql)
-          .bind(...values)
-          .all<AuditRow>()
-        rows = (await withDeadline(result, QUERY_TIMEOUT_MS)).results
-      } catch (cause) {
-        if (isMissing(cause)) return { events: [] }
-        const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
-        throw new Unavailable('audit_log', fault, { cause })
-      }
+      const rows = await withinQuery(async () => {
+        const statement = db.prepare(sql).bind(...values)
+        return (await statement.all<AuditRow>()).results
+      }, [])
       return pageOf(rows, query.limit)
     },
   }
@@ -88,10 +66,7 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
   }
 }
 
-/**
- * Returns an SQL condition on a reason, and its values. The reason is complete, or a code that
- * matches every detail.
- */
+/** Returns an SQL condition and its values. A reason without `:` matches every detail. */
 function matching(column: string, reason: string): [condition: string, ...bound: string[]] {
   if (reason.includes(':')) return [`${column} = ?`, reason]
   // `;` follows `:` in ASCII, so the range contains every `code:detail` and can use an index.
@@ -106,13 +81,12 @@ function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {
   return { events, cursor: `${last.time_ms}.${last.id}` }
 }
 
-/** Timeout in milliseconds. The value is at the end of an index, so reading it is fast. */
+/** The value is at the end of an index, so reading it is fast. */
 const NEWEST_TIMEOUT_MS = 2_000
 
 /**
- * Returns the time of the newest event in the audit database, in milliseconds since the epoch.
- * Returns undefined if there is no event, or if the database does not respond within two seconds.
- * It does not throw, so that the caller can still report its other values.
+ * Returns the time of the newest event, in milliseconds since the epoch. Returns undefined if there
+ * is none, or if the database fails: the caller can still report its other values.
  */
 export async function newestEventMs(db: D1Database): Promise<number | undefined> {
   try {

@@ -1,11 +1,7 @@
 /** Reads the chain of the audit trail in D1, page by page. */
-
-import { Unavailable } from '../../errors.ts'
-import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 import { PARTITION } from '../chain.ts'
 import type { ChainLog, ChainPage } from '../log.ts'
-import { QUERY_TIMEOUT_MS } from './audit-events.ts'
-import { isMissing } from './schema.ts'
+import { withinQuery } from './schema.ts'
 
 type Rows = ChainPage['rows']
 
@@ -21,27 +17,21 @@ const UNCHAINED =
 const CHECKPOINTS_PER_ROW = 2
 
 /**
- * Creates a {@link ChainLog} over a D1 database. Each page is a consistent snapshot. A database
- * without a chain returns an empty page. Throws `Unavailable` for every other failure, and after 5
- * s.
+ * Creates a {@link ChainLog} over a D1 database. Each page is a consistent snapshot. Fails as {@link
+ * withinQuery} does.
  */
 export function createChainLog(db: D1Database): ChainLog {
   return {
     async read({ after, limit }) {
-      try {
-        const result = db.batch([
+      const work = () =>
+        db.batch([
           // One row more than the page shows whether a next page exists.
           db.prepare(ROWS).bind(PARTITION, after, limit + 1),
           db.prepare(CHECKPOINTS).bind(PARTITION, after, CHECKPOINTS_PER_ROW * (limit + 1)),
           db.prepare(HEAD).bind(PARTITION),
           ...(after === 0 ? [db.prepare(UNCHAINED).bind(PARTITION)] : []),
         ])
-        return pageOf(await withDeadline(result, QUERY_TIMEOUT_MS), limit)
-      } catch (cause) {
-        if (isMissing(cause)) return { rows: [], checkpoints: [], head: null }
-        const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
-        throw new Unavailable('audit_log', fault, { cause })
-      }
+      return pageOf(await withinQuery(work, []), limit)
     },
   }
 }

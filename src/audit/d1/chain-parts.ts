@@ -4,38 +4,31 @@ import { type ChainPart, exportName } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
 import { within } from './schema.ts'
 
-/**
- * A row of `audit_exports`. It is written before the object, so that a repeated run uses the same
- * name.
- */
+/** A row of `audit_exports`. Written before the object, so that a repeated run uses its name. */
 export interface ExportRow {
   readonly first_seq: number
   readonly last_seq: number
   readonly name: string
-  /** Milliseconds since the epoch. */
   readonly planned_ms: number
   /** Null until the object exists. */
   readonly done_ms: number | null
 }
 
 /**
- * Maximum number of rows in an object, because an isolate has 128 MB. They take 1 MB if ordinary,
- * or 10 MB at the maximum size of events without an operator's change. The number is slightly more
- * than the distance between two checkpoints, so that an object can end with one.
+ * Rows in an object, because an isolate has 128 MB: 1 MB of ordinary ones, or 10 MB of the largest
+ * without an operator's change. More than the distance between two checkpoints, so that an object
+ * can end with one.
  */
 const MAX_ROWS = 1_200
 /** An object is due after this number of rows. */
 const DUE_ROWS = 1_000
-/** An object is also due after this interval, in milliseconds, if there are new rows. */
+/** An object is also due after this interval, if there are new rows. */
 const DUE_MS = 3_600_000
 const ROWS_PER_QUERY = 500
 
 const PENDING =
   'SELECT * FROM audit_exports WHERE partition = ? AND done_ms IS NULL ORDER BY first_seq LIMIT 1'
-/**
- * `start` is the last row that was exported or deleted. `sealed` is the row with which the next
- * object may end.
- */
+/** `start`: the last row that was exported or deleted. `sealed`: where the next object may end. */
 const EXTENT =
   'WITH start AS (SELECT max(' +
   'coalesce((SELECT max(last_seq) FROM audit_exports WHERE partition = ?1), 0), ' +
@@ -97,7 +90,6 @@ export async function nextPart(
   return found?.results[0] as ExportRow | undefined
 }
 
-/** Reads the current rows and checkpoints of a part from D1. */
 export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPart> {
   const { first_seq, last_seq } = part
   const rows: ChainRow[] = []
@@ -114,11 +106,9 @@ export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPa
 }
 
 /** Records that the object of a part exists. */
-export const partIsExported = (
-  db: D1Database,
-  { first_seq }: ExportRow,
-  nowMs: number,
-): Promise<unknown> => within(db.prepare(DONE).bind(nowMs, PARTITION, first_seq).run())
+export async function partIsExported(db: D1Database, part: ExportRow, nowMs: number) {
+  await within(db.prepare(DONE).bind(nowMs, PARTITION, part.first_seq).run())
+}
 
 /** Returns the parts, finished or not, that have rows after `seq`. */
 export async function partsBehind(

@@ -1,16 +1,14 @@
 /** Erasure orders in D1. The gateway creates them; the audit Worker carries them out. */
 import { v7 } from 'uuid'
-import { Unavailable } from '../../errors.ts'
-import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 import { type AuditErasures, callerDigest, type Erasure, nameDigest } from '../erasure.ts'
 import { newSalt } from '../personal.ts'
-import { QUERY_TIMEOUT_MS } from './audit-events.ts'
 import { storable } from './audit-row.ts'
+import { withinQuery } from './schema.ts'
 
 /** A row of `audit_erasures`. */
 export interface ErasureRow {
   readonly id: string
-  /** Id of the event that reports the end of the erasure. */
+  /** Of the event that reports the end. */
   readonly end_id: string
   readonly ordered_ms: number
   /** Null once the erasure is done, as is `subject`. */
@@ -20,10 +18,7 @@ export interface ErasureRow {
   readonly first_seq: number | null
   /** The last exported row that was processed. */
   readonly exported_seq: number
-  /**
-   * Number of erased rows of the chain: while the erasure runs, only rows that D1 no longer has;
-   * once it is done, all rows.
-   */
+  /** Erased rows: while the erasure runs, only those that D1 no longer has; once done, all. */
   readonly rows: number
   readonly done_ms: number | null
 }
@@ -34,19 +29,10 @@ const ORDER =
 const FIND = 'SELECT * FROM audit_erasures WHERE id = ?'
 
 /**
- * Creates the store of erasure orders. `now` returns milliseconds since the epoch. Throws
- * `Unavailable` if the table does not exist: no audit Worker has used the database yet.
+ * Creates the store of erasure orders. Throws `Unavailable` if the table does not exist: no audit
+ * Worker has used the database yet.
  */
 export function createErasureOrders(db: D1Database, now: () => number): AuditErasures {
-  async function withinDeadline<Value>(work: Promise<Value>): Promise<Value> {
-    try {
-      return await withDeadline(work, QUERY_TIMEOUT_MS)
-    } catch (cause) {
-      const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
-      throw new Unavailable('audit_log', fault, { cause })
-    }
-  }
-
   return {
     async order(person) {
       const [id, orderedMs, salt] = [v7(), now(), newSalt()]
@@ -58,16 +44,14 @@ export function createErasureOrders(db: D1Database, now: () => number): AuditEra
         nameDigest(salt, person.subject),
       ])
       const values = [id, v7(), orderedMs, issuer, subject, salt, ...digests]
-      await withinDeadline(
-        db
-          .prepare(ORDER)
-          .bind(...values)
-          .run(),
-      )
+      await withinQuery(() => {
+        const statement = db.prepare(ORDER).bind(...values)
+        return statement.run()
+      })
       return { id, state: 'pending', orderedMs, rows: 0 }
     },
     async find(id) {
-      const row = await withinDeadline(db.prepare(FIND).bind(id).first<ErasureRow>())
+      const row = await withinQuery(() => db.prepare(FIND).bind(id).first<ErasureRow>())
       return row === null ? undefined : erasureOf(row)
     },
   }

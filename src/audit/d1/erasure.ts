@@ -1,5 +1,4 @@
 /** Erases a person from the audit trail in D1, in steps that can be repeated. */
-
 import { escapeId } from '../../relations/tuple.ts'
 import { PARTITION } from '../chain.ts'
 import { erasureEvent, PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
@@ -8,17 +7,11 @@ import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
 import type { ErasureRow } from './erasure-orders.ts'
 import { within } from './schema.ts'
 
-/**
- * Maximum number of rows for each statement. A statement may run 30 s, and it blocks other
- * statements.
- */
+/** A statement may run 30 s, and it blocks other statements. */
 const ROWS_PER_STATEMENT = 1_000
-/** Maximum number of statements in one run. The next run continues. */
+/** In one run. The next run continues. */
 const MAX_STATEMENTS = 10
-/**
- * How long late events are matched against erased persons, in milliseconds. Events arrive late from
- * the overflow (up to 7 days) and from dead letters.
- */
+/** Events arrive late from the overflow (up to 7 days) and from dead letters. */
 const RECOGNIZED_MS = 8 * 86_400_000
 
 const NEXT = 'SELECT * FROM audit_erasures WHERE done_ms IS NULL ORDER BY ordered_ms LIMIT 1'
@@ -43,8 +36,8 @@ const ofChange = (name: string) =>
 const TARGET = ofChange('target')
 const IS_PERSONAL = PERSONAL_ACTIONS.map((action) => `${ofChange('action')} GLOB '${action}*'`)
 /**
- * Returns an SQL expression that separates the ids in tuples, and their parts, with spaces. A
- * relation keeps its leading `#`; a part contains no `|`.
+ * Returns SQL that separates the ids in tuples, and their parts, with spaces. A relation keeps its
+ * leading `#`; a part contains no `|`.
  */
 const idsOf = (text: string) =>
   [':', '|', '%7C', '"'].reduce(
@@ -59,7 +52,7 @@ const DEAD_LETTERS =
   'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0 ' +
   `OR instr(${idsOf('body')}, ?3) > 0`
 
-/** Returns the oldest erasure that is not done; null if there is none. */
+/** Returns the oldest erasure that is not done. */
 export const nextErasure = (db: D1Database): Promise<ErasureRow | null> =>
   within(db.prepare(NEXT).first<ErasureRow>())
 
@@ -91,9 +84,8 @@ export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<bo
     [CALLER, OF_CALLER],
     [CHANGE, OF_TARGET],
   ] as const) {
-    const statement = db
-      .prepare(statementOf(group, which))
-      .bind(...values, ...(group === CHANGE ? [inTuples] : []))
+    const bound = group === CHANGE ? [...values, inTuples] : values
+    const statement = db.prepare(statementOf(group, which)).bind(...bound)
     for (let changed = ROWS_PER_STATEMENT; changed > 0; left -= 1) {
       if (left === 0) return false
       changed = (await within(statement.run())).meta.changes
@@ -125,13 +117,10 @@ export async function endErasure(
 }
 
 /** Deletes the digests of erasures that are old enough that no late event can arrive. */
-export const forgetDigests = (db: D1Database, nowMs: number): Promise<unknown> =>
-  within(
-    db
-      .prepare(FORGET)
-      .bind(nowMs - RECOGNIZED_MS)
-      .run(),
-  )
+export async function forgetDigests(db: D1Database, nowMs: number): Promise<void> {
+  const statement = db.prepare(FORGET).bind(nowMs - RECOGNIZED_MS)
+  await within(statement.run())
+}
 
 function statementOf({ salt, erased }: PersonalGroup, which: string): string {
   const columns = Object.entries(erased).map(([name, value]) =>

@@ -1,20 +1,16 @@
 /** Deletes audit events and dead letters at the end of their retention. */
 import { type ChainPlace, PARTITION } from '../chain.ts'
-import type { AppendOptions } from './audit-chain.ts'
-import { keepCheckpoint } from './chain-head.ts'
+import { type AppendOptions, keepCheckpoint } from './audit-chain.ts'
 import { within } from './schema.ts'
 
-export interface RetentionOptions extends AppendOptions {
+interface RetentionOptions extends AppendOptions {
   /** Keeps the rows of the chain that are not exported yet. Default false. */
   readonly onlyExported?: boolean
 }
 
-/**
- * Maximum number of rows for each statement. A D1 statement may run 30 s, and it blocks other
- * statements.
- */
+/** A D1 statement may run 30 s, and it blocks other statements. */
 const ROWS_PER_STATEMENT = 5_000
-/** Maximum number of statements for each deletion: a million rows. The next run continues. */
+/** For each deletion: a million rows. The next run continues. */
 const MAX_STATEMENTS = 200
 
 /** Finds the end of the first run of rows that are all older than a given time. */
@@ -56,19 +52,14 @@ async function prune(
   const exported = onlyExported
     ? await within(db.prepare(EXPORTED).bind(PARTITION).first<{ seq: number }>())
     : undefined
-  const values = [PARTITION, beforeMs, exported?.seq ?? EVERYTHING]
-  const found = db
-    .prepare(LAST_BEFORE)
-    .bind(...values)
-    .first<ChainPlace>()
-  const last = await within(found)
+  const until = exported?.seq ?? EVERYTHING
+  const found = db.prepare(LAST_BEFORE).bind(PARTITION, beforeMs, until)
+  const last = await within(found.first<ChainPlace>())
   if (last === null) return
   await within(keepCheckpoint(db, await seal('pruned', last, nowMs)).run())
-  await deleteAll(db, 'audit_events', 'partition = ? AND seq <= ? ORDER BY seq', [
-    PARTITION,
-    last.seq,
-  ])
-  await deleteAll(db, 'audit_checkpoints', 'partition = ? AND seq < ?', [PARTITION, last.seq])
+  const place = [PARTITION, last.seq]
+  await deleteAll(db, 'audit_events', 'partition = ? AND seq <= ? ORDER BY seq', place)
+  await deleteAll(db, 'audit_checkpoints', 'partition = ? AND seq < ?', place)
 }
 
 async function deleteAll(
@@ -77,12 +68,8 @@ async function deleteAll(
   which: string,
   values: readonly (string | number)[],
 ) {
-  const statement = db
-    .prepare(
-      `DELETE FROM ${table} WHERE rowid IN ` +
-        `(SELECT rowid FROM ${table} WHERE ${which} LIMIT ${ROWS_PER_STATEMENT})`,
-    )
-    .bind(...values)
+  const rows = `SELECT rowid FROM ${table} WHERE ${which} LIMIT ${ROWS_PER_STATEMENT}`
+  const statement = db.prepare(`DELETE FROM ${table} WHERE rowid IN (${rows})`).bind(...values)
   for (let run = 0; run < MAX_STATEMENTS; run += 1) {
     const { meta } = await within(statement.run())
     if (meta.changes === 0) return

@@ -1,8 +1,9 @@
-/** A file of `workers/migrations`. */
-import { withDeadline } from '../../isolate/timers.ts'
+/** The schema of the audit database, and the deadlines of its queries. */
+import { Unavailable } from '../../errors.ts'
+import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 
+/** A file of `workers/migrations`. */
 export interface Migration {
-  /** Name of the file. */
   readonly name: string
   /** Statements, each ended by `;`, with no `;` inside. */
   readonly sql: string
@@ -13,17 +14,12 @@ const APPLIED =
   'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, ' +
   'name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)'
 
-/** Reports whether D1 failed because a table does not exist. */
-export const isMissingTable = (error: unknown): boolean =>
-  error instanceof Error && /no such table/i.test(error.message)
+/** A table or a column does not exist. */
+const MISSING = /no such table|has no column named|no such column/i
+const DUPLICATE_COLUMN = /duplicate column name/i
 
-/** Reports whether D1 failed because a table or a column does not exist. */
-export const isMissing = (error: unknown): boolean =>
-  isMissingTable(error) ||
-  (error instanceof Error && /has no column named|no such column/i.test(error.message))
-
-const isDuplicateColumn = (error: unknown): boolean =>
-  error instanceof Error && /duplicate column name/i.test(error.message)
+const says = (error: unknown, pattern: RegExp): boolean =>
+  error instanceof Error && pattern.test(error.message)
 
 /**
  * Runs `work`. If tables or columns are missing, applies the migrations in order and runs `work`
@@ -38,16 +34,13 @@ export async function withSchema<Value>(
   try {
     return await work()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!says(error, MISSING)) throw error
     for (const migration of migrations) await apply(db, migration)
     return work()
   }
 }
 
-/**
- * Applies a migration completely or not at all. Succeeds if the columns of the migration exist
- * already.
- */
+/** Applies a migration completely or not at all. */
 async function apply(db: D1Database, { name, sql }: Migration): Promise<void> {
   const statements = sql.split(';').filter((statement) => statement.trim() !== '')
   try {
@@ -59,34 +52,37 @@ async function apply(db: D1Database, { name, sql }: Migration): Promise<void> {
       ]),
     )
   } catch (error) {
-    if (!isDuplicateColumn(error)) throw error
+    if (!says(error, DUPLICATE_COLUMN)) throw error
   }
 }
 
-/**
- * Timeout in milliseconds. D1 itself ends a statement after 30 s, so a later response is not
- * expected.
- */
-export const D1_TIMEOUT_MS = 35_000
+/** D1 itself ends a statement after 30 s, so a later response is not expected. */
+const D1_TIMEOUT_MS = 35_000
 
 /**
- * Settles as `work` does, or rejects with `DeadlineExceeded`. After that, D1 may still apply the
- * statements.
+ * Settles as `work` of the audit Worker does, or rejects with `DeadlineExceeded`. After that, D1 may
+ * still apply the statements.
  */
 export const within = <Value>(work: Promise<Value>): Promise<Value> =>
   withDeadline(work, D1_TIMEOUT_MS)
 
+/** With an index a page takes milliseconds; a filter without one may read the whole trail. */
+export const QUERY_TIMEOUT_MS = 5_000
+
 /**
- * Returns SQL that inserts rows into `table` and skips rows with a key that exists. Its only
- * parameter is JSON: an array of rows, each an array of values in the order of `columns`. It is one
- * query because an invocation may make only 50 on the free plan. It is one parameter because a
- * query may bind only 100.
+ * Settles as `work` of the gateway does. Returns `whenMissing` if the database lacks a table or a
+ * column: nothing is recorded there yet. Rejects with `Unavailable` for every other failure, and
+ * after 5 s.
  */
-export function insertStatement(table: string, columns: readonly string[]): string {
-  const values = columns.map((_, index) => `value ->> ${index}`)
-  // Without WHERE, SQLite parses ON CONFLICT as the ON of a join.
-  return (
-    `INSERT INTO ${table} (${columns.join(', ')}) ` +
-    `SELECT ${values.join(', ')} FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`
-  )
+export async function withinQuery<Value>(
+  work: () => Promise<Value>,
+  whenMissing?: Value,
+): Promise<Value> {
+  try {
+    return await withDeadline(work(), QUERY_TIMEOUT_MS)
+  } catch (cause) {
+    if (whenMissing !== undefined && says(cause, MISSING)) return whenMissing
+    const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
+    throw new Unavailable('audit_log', fault, { cause })
+  }
 }

@@ -1,19 +1,14 @@
 /** Exports the chain of the audit trail to R2 in parts. Each row is exported exactly once. */
-
 import { withDeadline } from '../../isolate/timers.ts'
 import { ndjsonOf } from '../chain-export.ts'
 import { type ExportRow, nextPart, partIsExported, readPart } from '../d1/chain-parts.ts'
 
-/**
- * Maximum number of objects in one run. Each takes about nine D1 queries, and an invocation may
- * make 50 on the free plan.
- */
-const MAX_OBJECTS = 4
+/** Each takes about nine D1 queries, and an invocation may make 50 on the free plan. */
+const MAX_OBJECTS_PER_RUN = 4
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly db: D1Database
   readonly bucket: ExportBucket
-  /** Milliseconds since the epoch. */
   readonly nowMs: number
   /** Exports new rows even if no object is due. Default false. */
   readonly isRequested?: boolean
@@ -26,7 +21,7 @@ export interface ExportOptions {
  * `DeadlineExceeded`; no rows are lost.
  */
 export async function exportChain({ db, bucket, nowMs, isRequested = false }: ExportOptions) {
-  for (let written = 0; written < MAX_OBJECTS; written += 1) {
+  for (let written = 0; written < MAX_OBJECTS_PER_RUN; written += 1) {
     const part = await nextPart(db, nowMs, isRequested)
     if (part === undefined) return
     await exportPart(db, bucket, part, nowMs)
@@ -51,24 +46,13 @@ export async function exportPart(
   return true
 }
 
-/**
- * Timeout in milliseconds. An object usually has up to 10 MB; a later run repeats a call that timed
- * out.
- */
-export const R2_TIMEOUT_MS = 20_000
+/** An object usually has up to 10 MB; a later run repeats a call that timed out. */
+const R2_TIMEOUT_MS = 20_000
 
 /** The part of an R2 bucket that is used. */
 export type ExportBucket = Pick<R2Bucket, 'head' | 'get' | 'put'>
 
-export interface StoredObject {
-  readonly text: string
-  readonly etag: string
-}
-
-/**
- * Returns the etag of an object, which changes with its content; undefined if the object does not
- * exist.
- */
+/** Returns the etag of an object, which changes with its content; undefined if it does not exist. */
 export const etagOf = async (bucket: ExportBucket, name: string): Promise<string | undefined> =>
   (await withDeadline(bucket.head(name), R2_TIMEOUT_MS))?.etag
 
@@ -76,7 +60,7 @@ export const etagOf = async (bucket: ExportBucket, name: string): Promise<string
 export async function readObject(
   bucket: ExportBucket,
   name: string,
-): Promise<StoredObject | undefined> {
+): Promise<{ readonly text: string; readonly etag: string } | undefined> {
   const object = await withDeadline(bucket.get(name), R2_TIMEOUT_MS)
   if (object === null) return undefined
   return { text: await withDeadline(object.text(), R2_TIMEOUT_MS), etag: object.etag }

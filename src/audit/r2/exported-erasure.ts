@@ -1,5 +1,4 @@
 /** Erases a person from the exported chain: rewrites the objects and keeps their commitments. */
-
 import { Misconfigured } from '../../errors.ts'
 import { ndjsonOf, partOf } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
@@ -11,9 +10,8 @@ import type { AuditChange } from '../event.ts'
 import { CALLER, CHANGE, erased } from '../personal.ts'
 import { type ExportBucket, exportPart, readObject, replaceObject } from './chain-export.ts'
 
-/** Maximum number of objects in one run. */
-const MAX_OBJECTS = 10
-/** Maximum number of attempts to write an object that another writer changes at the same time. */
+const MAX_OBJECTS_PER_RUN = 10
+/** For an object that another writer changes at the same time. */
 const MAX_ATTEMPTS = 3
 
 // The condition on `exported_seq` counts an object only once if two runs overlap.
@@ -32,17 +30,17 @@ export async function eraseExported(
   erasure: ErasureRow,
   nowMs: number,
 ): Promise<boolean> {
-  const parts = await partsBehind(db, erasure.exported_seq, MAX_OBJECTS + 1)
+  const parts = await partsBehind(db, erasure.exported_seq, MAX_OBJECTS_PER_RUN + 1)
   if (bucket === undefined && parts.length > 0)
     throw new Misconfigured('The audit Worker', [
       'AUDIT_EXPORT: is missing, and there is an export',
     ])
   if (bucket === undefined) return true
-  for (const part of parts.slice(0, MAX_OBJECTS)) {
+  for (const part of parts.slice(0, MAX_OBJECTS_PER_RUN)) {
     const rows = await erasePart(db, bucket, part, erasure, nowMs)
     await within(db.prepare(PROGRESS).bind(part.last_seq, rows, erasure.id).run())
   }
-  return parts.length <= MAX_OBJECTS
+  return parts.length <= MAX_OBJECTS_PER_RUN
 }
 
 /** Returns the number of rows in the object that this erasure covers and that D1 no longer has. */
