@@ -8,6 +8,21 @@ import { type Problem, problemResponse } from './problems/problem.ts'
 import { problemOfDenial, problemOfFailure } from './problems/problem-of.ts'
 import type { Denial, Dependency, Fault } from './problems/reasons.ts'
 
+/** An error with its problem document. */
+export abstract class ProblemError extends HTTPException {
+  readonly problem: Problem
+
+  constructor(problem: Problem, message: string, options: ErrorOptions) {
+    super(problem.status, { message, cause: options.cause })
+    this.problem = problem
+  }
+
+  /** Returns the problem document, without what only the request or a configuration determines. */
+  override getResponse(): Response {
+    return problemResponse(this.problem)
+  }
+}
+
 /** V8's stack trace limit, which no standard type library declares. */
 const v8 = Error as typeof Error & { stackTraceLimit: number }
 
@@ -16,25 +31,23 @@ const v8 = Error as typeof Error & { stackTraceLimit: number }
  * stack: the reason identifies its origin, and stacks would use a tenth of the CPU during a flood
  * of refusals.
  */
-export class Denied extends HTTPException {
+export class Denied extends ProblemError {
   override readonly name = 'Denied'
   readonly denial: Denial
-  readonly problem: Problem
 
-  constructor(denial: Denial, options?: ErrorOptions) {
-    const problem = problemOfDenial(denial)
+  constructor(denial: Denial, options: ErrorOptions = {}) {
     const frames = v8.stackTraceLimit
     v8.stackTraceLimit = 0
-    super(problem.status, { message: denial.code, cause: options?.cause })
+    super(problemOfDenial(denial), denial.code, options)
     v8.stackTraceLimit = frames
     this.denial = denial
-    this.problem = problem
   }
+}
 
-  /** Returns the problem document, without what only the request or a configuration determines. */
-  override getResponse(): Response {
-    return problemResponse(this.problem)
-  }
+export interface UnavailableOptions extends ErrorOptions {
+  readonly retryAfterSeconds?: number
+  /** A circuit breaker refused the call before it reached the dependency. */
+  readonly shortCircuited?: boolean
 }
 
 /** Short, because a circuit breaker or a failover usually recovers within seconds. */
@@ -45,38 +58,21 @@ const DEFAULT_RETRY_AFTER_SECONDS = 5
  * allowed (503; 502 and 504 for the origin). `cause` may contain text from the dependency. It is
  * for debuggers, and never for a response, a log or an audit event.
  */
-export class Unavailable extends HTTPException {
+export class Unavailable extends ProblemError {
   override readonly name = 'Unavailable'
   readonly dependency: Dependency
   readonly fault: Fault
   readonly retryAfterSeconds: number
-  /**
-   * The call was short-circuited: a circuit breaker refused it before it reached the dependency.
-   */
   readonly shortCircuited: boolean
-  readonly problem: Problem
 
-  constructor(
-    dependency: Dependency,
-    fault: Fault,
-    options: ErrorOptions & {
-      readonly retryAfterSeconds?: number
-      readonly shortCircuited?: boolean
-    } = {},
-  ) {
+  constructor(dependency: Dependency, fault: Fault, options: UnavailableOptions = {}) {
     const { retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS, shortCircuited = false } = options
-    const problem = problemOfFailure({ dependency, fault, retryAfterSeconds, shortCircuited })
-    super(problem.status, { message: `${dependency}: ${fault}`, cause: options.cause })
+    const failure = { dependency, fault, retryAfterSeconds, shortCircuited }
+    super(problemOfFailure(failure), `${dependency}: ${fault}`, options)
     this.dependency = dependency
     this.fault = fault
     this.retryAfterSeconds = retryAfterSeconds
     this.shortCircuited = shortCircuited
-    this.problem = problem
-  }
-
-  /** Returns the problem document, without what only the request or a configuration determines. */
-  override getResponse(): Response {
-    return problemResponse(this.problem)
   }
 }
 

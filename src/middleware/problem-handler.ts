@@ -1,9 +1,8 @@
 /** The error handler: turns every refusal into a problem document (RFC 9457). */
 import type { Context, ErrorHandler } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
-import { Denied, Misconfigured, Unavailable } from '../errors.ts'
-import { type Problem, problemResponse } from '../problems/problem.ts'
-import { INTERNAL_ERROR, MISCONFIGURED } from '../problems/problem-of.ts'
+import { Denied, Misconfigured, ProblemError } from '../errors.ts'
+import { type Problem, problem, problemResponse } from '../problems/problem.ts'
 import { setRateLimitHeaders } from './rate-limit-headers.ts'
 
 export interface ProblemOptions {
@@ -36,16 +35,19 @@ export function problemHandler({ publicUrl }: ProblemOptions = {}): ErrorHandler
 }
 
 /**
- * Returns the problem for an error. Anything except {@link Denied}, {@link Unavailable} and {@link
- * Misconfigured} is a defect of the gateway: it is logged, and the caller receives a 500 without
- * details.
+ * Returns the problem for an error. Anything except a {@link ProblemError} and {@link Misconfigured}
+ * is a defect of the gateway: it is logged, and the caller receives a 500 without details.
  */
 export function problemOf(error: Error): Problem {
-  if (error instanceof Denied || error instanceof Unavailable) return error.problem
-  if (error instanceof Misconfigured) return MISCONFIGURED
+  if (error instanceof ProblemError) return error.problem
+  if (error instanceof Misconfigured)
+    return problem(
+      'misconfigured',
+      'The gateway is not configured correctly and handles no requests.',
+    )
   // Never the message, which may contain a header or a response.
   console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
-  return INTERNAL_ERROR
+  return problem('internal_error', 'The request could not be handled.')
 }
 
 const MAX_FRAMES = 5
@@ -61,11 +63,9 @@ function placeOf({ stack = '', message }: Error): readonly string[] {
 
 function limitHeadersOf(error: Error, c: Context): Readonly<Record<string, string>> {
   const limits: readonly RateLimit[] | undefined = c.get('rateLimits')
-  if (limits === undefined) return NO_HEADERS
-  const isRefusal = error instanceof Denied && error.denial.code === 'rate_limited'
+  if (limits === undefined) return {}
+  const denial = error instanceof Denied ? error.denial : undefined
   const headers = new Map<string, string>()
-  setRateLimitHeaders(headers, limits, Date.now(), isRefusal ? error.denial : undefined)
+  setRateLimitHeaders(headers, limits, Date.now(), denial)
   return Object.fromEntries(headers)
 }
-
-const NO_HEADERS = {}

@@ -1,5 +1,6 @@
 /** `RateLimit-Policy` and `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-11). */
 import type { LimitRule, RateLimit } from '../admission/limit.ts'
+import type { Denial } from '../problems/reasons.ts'
 
 /** Each isolate formats the policy item of a rule once. */
 const policyItems = new WeakMap<LimitRule, string>()
@@ -19,40 +20,29 @@ function itemOf({ name, windowSeconds }: LimitRule, limit: number): string {
   return `"${name}";q=${limit};w=${windowSeconds}`
 }
 
-/** Rounds up, so that no caller retries too early. */
-function secondsUntil(resetMs: number, nowMs: number): number {
-  return Math.max(0, Math.ceil((resetMs - nowMs) / 1000))
-}
-
-/** The limit that refused a request. */
-interface LimitRefusal {
-  readonly limit: string
-  readonly retryAfterSeconds: number
-}
-
 /**
  * Sets `RateLimit-Policy` with every consulted limit, and `RateLimit` with one of them: the limit
  * that refused the request, else the one with the fewest requests left (of equals the one that
  * resets last). Sets nothing if no limit was consulted. Leaves out limits in observe mode, because
  * a caller who obeyed them would hide what the operator wants to observe.
  *
- * `refusal` also determines `Retry-After`. Its seconds become `t`, so that `Retry-After` and `t`
- * never contradict each other.
+ * The seconds of a denial by a limit become `t`, so that `Retry-After` and `t` never contradict each
+ * other.
  */
 export function setRateLimitHeaders(
   headers: { set(name: string, value: string): unknown },
   limits: readonly RateLimit[],
   nowMs: number,
-  refusal?: LimitRefusal,
+  denial?: Denial,
 ): void {
   const reported = limits.some(isObserved) ? limits.filter((limit) => !isObserved(limit)) : limits
+  const refusal = denial?.code === 'rate_limited' ? denial : undefined
   const refusing = refusal && reported.find(({ rule }) => rule.name === refusal.limit)
   const named = refusing ?? tightestOf(reported)
   if (named === undefined) return
-  const seconds =
-    refusing === undefined || refusal === undefined
-      ? secondsUntil(named.resetMs, nowMs)
-      : refusal.retryAfterSeconds
+  // Rounded up, so that no caller retries too early.
+  const resetSeconds = Math.max(0, Math.ceil((named.resetMs - nowMs) / 1000))
+  const seconds = refusing && refusal ? refusal.retryAfterSeconds : resetSeconds
   headers.set('RateLimit-Policy', reported.map(policyItem).join(', '))
   headers.set('RateLimit', `"${named.rule.name}";r=${named.remaining};t=${seconds}`)
 }

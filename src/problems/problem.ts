@@ -2,30 +2,33 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { InputError } from './reasons.ts'
 
-/** Values of the `code` member and of the last part of `type`. */
-export type ProblemCode =
-  | 'missing_token'
-  | 'invalid_token'
-  | 'invalid_dpop_proof'
-  | 'use_dpop_nonce'
-  | 'oauth_error'
-  | 'insufficient_permission'
-  | 'banned'
-  | 'ambiguous_path'
-  | 'malformed_request'
-  | 'invalid_input'
-  | 'input_refused'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'rate_limited'
-  | 'overloaded'
-  | 'dependency_unavailable'
-  | 'origin_unreachable'
-  | 'origin_timeout'
-  | 'internal_error'
-  | 'misconfigured'
+/** By the `code` member, which is also the last part of `type`. */
+const PROBLEMS = {
+  missing_token: { status: 401, title: 'Authentication required' },
+  invalid_token: { status: 401, title: 'Invalid token' },
+  invalid_dpop_proof: { status: 401, title: 'Invalid DPoP proof' },
+  use_dpop_nonce: { status: 401, title: 'DPoP nonce required' },
+  oauth_error: { status: 400, title: 'OAuth error' },
+  insufficient_permission: { status: 403, title: 'Insufficient permission' },
+  banned: { status: 403, title: 'Banned' },
+  rate_limited: { status: 429, title: 'Too many requests' },
+  ambiguous_path: { status: 400, title: 'Ambiguous path' },
+  malformed_request: { status: 400, title: 'Malformed request' },
+  invalid_input: { status: 422, title: 'Invalid input' },
+  input_refused: { status: 403, title: 'Input refused' },
+  payload_too_large: { status: 413, title: 'Payload too large' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  not_found: { status: 404, title: 'Not found' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  overloaded: { status: 503, title: 'Overloaded' },
+  dependency_unavailable: { status: 503, title: 'Service unavailable' },
+  origin_unreachable: { status: 502, title: 'Origin unreachable' },
+  origin_timeout: { status: 504, title: 'Origin timeout' },
+  internal_error: { status: 500, title: 'Internal error' },
+  misconfigured: { status: 500, title: 'Misconfigured' },
+} as const satisfies Record<string, Pick<Problem, 'status' | 'title'>>
+
+export type ProblemCode = keyof typeof PROBLEMS
 
 /** A problem without the details of the request. */
 export interface Problem {
@@ -38,6 +41,15 @@ export interface Problem {
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly InputError[]
 }
+
+type Details = Pick<Problem, 'challenge' | 'headers' | 'errors'>
+
+export const problem = (code: ProblemCode, detail: string, details?: Details): Problem => ({
+  code,
+  ...PROBLEMS[code],
+  detail,
+  ...details,
+})
 
 /** What the problem itself does not determine. */
 export interface ProblemResponseOptions {

@@ -3,9 +3,7 @@
  * maps them to responses with fewer details.
  */
 
-/**
- * What revoked a token: a revocation of the token itself, or a revocation cutoff that covers it.
- */
+/** What revoked a token: a revocation of the token itself, or a cutoff that covers it. */
 export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
 
 /** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
@@ -15,7 +13,6 @@ export interface InputError {
   readonly message: string
 }
 
-/** The category of an attack signature. */
 export type SignatureCategory =
   | 'sql_injection'
   | 'path_traversal'
@@ -49,18 +46,13 @@ export type Denial =
   | { readonly code: 'invalid_dpop_proof'; readonly check: string }
   /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
   | { readonly code: 'use_dpop_nonce'; readonly nonce: string }
-  /** The authorization server refused the request. */
   | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
   | {
       readonly code: 'banned'
       readonly by: 'address' | 'subject'
       readonly retryAfterSeconds: number
     }
-  | {
-      readonly code: 'rate_limited'
-      readonly limit: string
-      readonly retryAfterSeconds: number
-    }
+  | { readonly code: 'rate_limited'; readonly limit: string; readonly retryAfterSeconds: number }
   | { readonly code: 'permission_missing'; readonly permission: string }
   /** The caller does not have the relation that the route requires: `order#viewer`. */
   | { readonly code: 'relation_missing'; readonly relation: string }
@@ -68,7 +60,6 @@ export type Denial =
   | { readonly code: 'relation_unknown'; readonly why: string }
   /** The policy does not list this method or tool for the route. */
   | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
-  /** The input matches an attack signature, named by `signature`. */
   | { readonly code: 'signature_matched'; readonly signature: SignatureId }
   | { readonly code: 'ambiguous_path'; readonly check: string }
   | { readonly code: 'malformed_request'; readonly check: string }

@@ -196,15 +196,14 @@ describe('docs/storage-schema.md lists exactly what exists:', () => {
 })
 
 test('docs/errors.md lists every problem code with its status', () => {
-  const codes = found(read('src/problems/problem.ts'), /^ {2}\| '(\w+)'$/gm)
-  const problems = read('src/problems/problem-of.ts')
+  const problems = read('src/problems/problem.ts')
   const statuses = new Map(
-    [...problems.matchAll(/code: '(\w+)',\s+status: (\d+)/g)].map(([, code, status]) => [
+    [...problems.matchAll(/^ {2}(\w+): \{ status: (\d+), title: /gm)].map(([, code, status]) => [
       code,
       status,
     ]),
   )
-  expect([...statuses.keys()].sort()).toEqual(codes)
+  expect(statuses.size).toBeGreaterThan(20)
   const listed = [
     ...read('docs/errors.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| \S.* \| \S.* \|$/gm),
   ]
