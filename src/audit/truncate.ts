@@ -22,7 +22,7 @@ const MAX_UTF8_BYTES_PER_UNIT = 3
 /** Each measurement overwrites it; it is never read. */
 const scratch = new Uint8Array(MAX_EVENT_BYTES)
 
-/** Takes a quarter of the time of a regular expression that inspects each character. */
+/** Returns bytes. Takes a quarter of the time of a regular expression on each character. */
 export function utf8Length(text: string): number {
   const { read, written } = encoder.encodeInto(text, scratch)
   return read === text.length ? written : encoder.encode(text).byteLength
@@ -52,49 +52,52 @@ export function serializeEvent(event: AuditEvent): string {
 const marker = (cut: number) => `…[+${cut}]`
 
 function truncate(event: AuditEvent, cap: number): AuditEvent {
+  const { actor, change, observed } = event
   const short = (text: string) =>
     text.length <= cap ? text : text.slice(0, cap).toWellFormed() + marker(text.length - cap)
   const shortOrNull = (text: string | null) => (text === null ? null : short(text))
-  const maxEntries = cap / CHARACTERS_PER_ENTRY
-  const limits = event.limits.slice(0, maxEntries)
-  const durations = Object.entries(event.durationsMs)
-  const kept = durations.slice(0, maxEntries).map(([stage, ms]) => [short(stage), ms] as const)
-  const limitsCut = event.limits.length - limits.length
-  const durationsCut = durations.length - kept.length
-  const observedCut = (event.observed?.length ?? 0) - maxEntries
+
+  /** Keeps the first entries. `marked` creates the entry that stands for the others. */
+  function shortList<Entry>(
+    entries: readonly Entry[],
+    shortEntry: (entry: Entry) => Entry,
+    marked: (name: string) => Entry,
+  ): Entry[] {
+    const kept = entries.slice(0, cap / CHARACTERS_PER_ENTRY).map(shortEntry)
+    const cut = entries.length - kept.length
+    return cut === 0 ? kept : [...kept, marked(marker(cut))]
+  }
+
   return {
     ...event,
     requestId: short(event.requestId),
     traceId: short(event.traceId),
     actor: {
-      issuer: shortOrNull(event.actor.issuer),
-      subject: shortOrNull(event.actor.subject),
-      client: shortOrNull(event.actor.client),
-      tenant: shortOrNull(event.actor.tenant),
-      tokenIdHash: shortOrNull(event.actor.tokenIdHash),
+      issuer: shortOrNull(actor.issuer),
+      subject: shortOrNull(actor.subject),
+      client: shortOrNull(actor.client),
+      tenant: shortOrNull(actor.tenant),
+      tokenIdHash: shortOrNull(actor.tokenIdHash),
     },
     method: short(event.method),
     route: shortOrNull(event.route),
     reason: short(event.reason),
-    limits: [
-      ...limits.map((limit) => ({ ...limit, name: short(limit.name) })),
-      ...(limitsCut > 0 ? [{ name: marker(limitsCut), limit: 0, remaining: 0 }] : []),
-    ],
-    durationsMs: Object.fromEntries([
-      ...kept,
-      ...(durationsCut > 0 ? [[marker(durationsCut), 0] as const] : []),
-    ]),
+    limits: shortList(
+      event.limits,
+      (limit) => ({ ...limit, name: short(limit.name) }),
+      (name) => ({ name, limit: 0, remaining: 0 }),
+    ),
+    durationsMs: Object.fromEntries(
+      shortList(
+        Object.entries(event.durationsMs),
+        ([stage, ms]) => [short(stage), ms],
+        (name) => [name, 0],
+      ),
+    ),
     address: short(event.address),
     colo: shortOrNull(event.colo),
-    ...(event.observed && {
-      observed: [
-        ...event.observed.slice(0, maxEntries).map(short),
-        ...(observedCut > 0 ? [marker(observedCut)] : []),
-      ],
-    }),
-    ...(event.change && {
-      change: { action: short(event.change.action), target: short(event.change.target) },
-    }),
+    ...(observed && { observed: shortList(observed, short, (name) => name) }),
+    ...(change && { change: { action: short(change.action), target: short(change.target) } }),
   }
 }
 

@@ -2,9 +2,9 @@
 
 /** A deadline is a chain of at least so many timers. */
 const STEPS = 5
-/** After a timer that fired late, the next step is shorter by this factor. */
+/** After a timer that fired late, the next step is this many times shorter. */
 const FINER = 5
-/** After so many responses to calls that began before it, a call counts as queued at the dependency. */
+/** After so many responses to earlier calls, a call counts as queued at the dependency. */
 export const QUEUE_CALLS = 8
 /** Longest wait of a queued call, milliseconds, unless its deadline is longer. */
 export const LONGEST_QUEUE_MS = 1_500

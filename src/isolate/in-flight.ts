@@ -2,7 +2,7 @@
 
 const SLOT_MS = 4_000
 const SLOTS = 8
-/** Minimum time that a request is counted. A request may end without notice. */
+/** Minimum time that a request is counted. */
 export const FORGOTTEN_AFTER_MS = SLOT_MS * (SLOTS - 1)
 
 export const FULL = -1
