@@ -173,14 +173,9 @@ export default {
       if (isOrdered || upkeep.nowMs - lookedAfterMs >= UPKEEP_INTERVAL_MS) await lookAfter(upkeep)
       return
     }
-    const letters = poison.map(({ id, timestamp, body }) => ({
-      messageId: id,
-      receivedMs: timestamp.getTime(),
-      body,
-    }))
     await settle(
       poison,
-      withSchema(db, MIGRATIONS, () => keepDeadLetters(db, letters)),
+      withSchema(db, MIGRATIONS, () => keepDeadLetters(db, poison)),
     )
   },
 

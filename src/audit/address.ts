@@ -1,6 +1,7 @@
 /** Truncated and hashed client addresses for the audit trail. */
 import { base64url } from 'jose'
 import { LRUCache } from 'lru-cache'
+import type { WaitUntil } from '../identity/principal.ts'
 import type { AuditAddresses } from '../validators/variables.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
 
@@ -57,7 +58,7 @@ export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): Aud
     return hash
   }
 
-  async function recordLater(event: AuditEvent, waitUntil: (promise: Promise<unknown>) => void) {
+  async function recordLater(event: AuditEvent, waitUntil: WaitUntil): Promise<void> {
     const made = new Map<string, string>()
     for (const address of addressesIn(event)) {
       const hash = cached(address) ?? (await hashOf(address).catch(() => UNKNOWN))

@@ -3,7 +3,7 @@
  */
 import * as z from '../validators/zod.ts'
 import { PARTITION } from './chain.ts'
-import type { ChainRow } from './chain-row.ts'
+import { type ChainRow, chainRowSchema } from './chain-row.ts'
 
 /** A range, in the order of `seq`. In a file, a row precedes its checkpoints. */
 export interface ChainPart {
@@ -31,10 +31,9 @@ export function ndjsonOf({ rows, checkpoints }: ChainPart): string {
   return lines.map(({ line }) => `${JSON.stringify(line)}\n`).join('')
 }
 
-const columns = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
 const lineSchema = z.union([
-  z.strictObject({ event: columns }),
-  z.strictObject({ checkpoint: columns }),
+  z.strictObject({ event: chainRowSchema }),
+  z.strictObject({ checkpoint: chainRowSchema }),
 ])
 
 /** Parses the output of {@link ndjsonOf}. Throws an `Error` that names an invalid line. */

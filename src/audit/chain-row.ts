@@ -1,9 +1,10 @@
 /** The canonical form of an audit row, over which its hash is computed. */
+import * as z from '../validators/zod.ts'
 
-export type ChainValue = string | number | null
+/** Columns of a row by name, with their values in D1. */
+export const chainRowSchema = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
 
-/** Columns of a row by name. */
-export type ChainRow = Readonly<Record<string, ChainValue>>
+export type ChainRow = Readonly<z.infer<typeof chainRowSchema>>
 
 /**
  * Returns canonical JSON: names sorted by their UTF-16 code units, no white space (RFC 8785).

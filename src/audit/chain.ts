@@ -72,16 +72,16 @@ export interface Checkpoint extends ChainPlace {
 /** The `typ` of the JWS. No other statement that the same key signs is accepted as a checkpoint. */
 const CHECKPOINT_TYPE = 'portcullis-checkpoint+jws'
 
-/**
- * Creates a checkpoint, signed with the key that is active at its time. Without a key the
- * checkpoint is unsigned. Rejects with `Misconfigured` if a key is not valid.
- */
 export type CheckpointSealer = (
   kind: CheckpointKind,
   place: ChainPlace,
   nowMs: number,
 ) => Promise<Checkpoint>
 
+/**
+ * Creates a function that signs a checkpoint with the key that is active at its time. Without a key
+ * the checkpoint is unsigned. Rejects with `Misconfigured` if a key is not valid.
+ */
 export function createCheckpointSealer(keys: readonly SigningJwk[]): CheckpointSealer {
   return async function sealCheckpoint(kind, { seq, hash }, nowMs) {
     const statement = { partition: PARTITION, seq, kind, hash, time_ms: nowMs }

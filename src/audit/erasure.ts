@@ -1,6 +1,4 @@
-/**
- * Erasure of personal data from audit events: finds the events about a person and removes the data.
- */
+/** Erasure: finds the audit events about a person, and removes the personal data. */
 import { sha256 } from '../crypto/sha256.ts'
 import { idsInChange, subjectOfId } from '../relations/tuple-change.ts'
 import {
@@ -112,10 +110,7 @@ function namesIn({ action, target }: AuditChange): readonly string[] {
   return names
 }
 
-/**
- * Creates the audit event for the start of an erasure, or for its end if `rows` is given. The audit
- * Worker appends it to the chain.
- */
+/** Creates the event for the start of an erasure, or for its end if `rows` is given. */
 export function erasureEvent(
   { id, end_id }: { readonly id: string; readonly end_id: string },
   nowMs: number,

@@ -1,4 +1,6 @@
 /** The audit event of one decision (OWASP ASVS 16.2). */
+
+import type { WaitUntil } from '../identity/principal.ts'
 import * as z from '../validators/zod.ts'
 
 export const DECISIONS = ['allow', 'deny', 'error'] as const
@@ -55,12 +57,9 @@ export type AuditEvent = z.infer<typeof auditEventSchema>
 export type AuditChange = NonNullable<AuditEvent['change']>
 export type AuditDecision = AuditEvent['decision']
 
-/**
- * Port: records an event and delivers it at least once. Never throws and never delays the response:
- * it passes pending work to `waitUntil`.
- */
+/** Port: records an event and delivers it at least once, in `waitUntil`. Never throws. */
 export interface AuditSink {
-  record(event: AuditEvent, waitUntil: (promise: Promise<unknown>) => void): void
+  record(event: AuditEvent, waitUntil: WaitUntil): void
 }
 
 /** The invalid trace id of W3C Trace Context, which no real trace can have. */

@@ -2,15 +2,15 @@
 import { pageSize } from '../validators/page.ts'
 import { digits } from '../validators/schema-parts.ts'
 import * as z from '../validators/zod.ts'
+import { chainRowSchema } from './chain-row.ts'
 import { type AuditEvent, DECISIONS } from './event.ts'
 
 /** `{milliseconds}.{event id}` of the last event of a page. Clients treat it as opaque. */
 const CURSOR = /^\d{1,15}\.[0-9a-f-]{36}$/i
 
 /**
- * Parses the query of the audit log from strings (a URL's query) into an {@link AuditQuery}.
- * Refuses unknown keys. Times are RFC 3339 with any offset; `since` is inclusive, `until`
- * exclusive.
+ * Parses the query of the audit log from strings. Refuses unknown keys. Times are RFC 3339 with any
+ * offset; `since` is inclusive, `until` exclusive.
  */
 export const auditQuerySchema = z.strictObject({
   subject: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
@@ -58,14 +58,12 @@ export const chainQuerySchema = z.strictObject({
   ),
 })
 
-const columns = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
-
 /** A page of the API. Columns have their names in D1; no column is omitted or added. */
 export const chainPageSchema = z.strictObject({
   /** In the order of `seq`. */
-  rows: z.array(columns),
+  rows: z.array(chainRowSchema),
   /** The checkpoints of the page's rows. The last page also contains those after the last row. */
-  checkpoints: z.array(columns),
+  checkpoints: z.array(chainRowSchema),
   /** The end of the chain as the audit Worker recorded it; null before the first event. */
   head: z.nullable(z.strictObject({ seq: z.int(), hash: z.string() })),
   /** Number of rows of the trail that are in no chain. Only on the first page. */

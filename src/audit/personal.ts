@@ -1,7 +1,6 @@
 /**
  * The personal data in an audit row. The row's hash covers salted commitments to these columns, so
- * that an erasure can remove values and salt and the chain stays valid. Pure except for random
- * salts.
+ * that an erasure can remove values and salt and the chain stays valid.
  */
 import { base64url } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
@@ -9,11 +8,11 @@ import { type ChainRow, canonicalJson, membersOf } from './chain-row.ts'
 
 export const ERASED_ADDRESS = 'erased'
 
-/** Columns that are erased together. Their hash is a salted commitment. */
+/** Columns that are erased together. */
 export interface PersonalGroup {
-  /** Column of the salt; null after the erasure of the group. */
+  /** This column is null after the erasure of the group. */
   readonly salt: string
-  /** Column of the commitment; null if all columns of the group are null. */
+  /** This column is null if all columns of the group are null. */
   readonly commitment: string
   /** The columns and their values after an erasure. */
   readonly erased: ChainRow

@@ -14,8 +14,8 @@ export function decisionOf(error: unknown): AuditDecision {
 
 /**
  * Returns the precise reason as `code` or `code:detail`: `ok`, `token_rejected:exp`,
- * `redis:timeout`. Details are words of this gateway and its policy. They never include an error's
- * message, because it may contain arbitrary text from a dependency.
+ * `redis:timeout`. Details are words of this gateway and its policy, never an error's message, which
+ * may contain arbitrary text from a dependency.
  */
 export function reasonOf(error: unknown): string {
   if (error === undefined) return 'ok'
@@ -24,7 +24,6 @@ export function reasonOf(error: unknown): string {
   return error instanceof Misconfigured ? 'misconfigured' : 'internal_error'
 }
 
-/** Returns the reason for a denial. In observe mode, the denial is only recorded. */
 export function reasonOfDenial(denial: Denial): string {
   switch (denial.code) {
     case 'token_rejected':

@@ -7,7 +7,7 @@ import { withinQuery } from './schema.ts'
 /**
  * A request id contains the start time of the request (RFC 9562 section 5.7), and the event has the
  * time of the response. The query searches only between these times, so it needs no index on the
- * request id. No response takes this long, and no clock steps back this far.
+ * id. No response takes this long, and no clock steps back this far.
  */
 const MAX_REQUEST_MS = 3_600_000
 const MAX_CLOCK_STEP_MS = 60_000
@@ -44,10 +44,8 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
     where(`EXISTS (SELECT 1 FROM json_each(observed) WHERE ${condition})`, ...bound)
   }
   if (query.requestId !== undefined) {
-    const startedMs = Number.parseInt(
-      query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', ''),
-      16,
-    )
+    const time = query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', '')
+    const startedMs = Number.parseInt(time, 16)
     where('request_id = ?', query.requestId)
     where('time_ms >= ?', startedMs - MAX_CLOCK_STEP_MS)
     where('time_ms < ?', startedMs + MAX_REQUEST_MS)

@@ -1,5 +1,5 @@
 /** Converts audit events to rows of D1 and back. */
-import type { ChainRow, ChainValue } from '../chain-row.ts'
+import type { ChainRow } from '../chain-row.ts'
 import { type AuditEvent, lostEvent } from '../event.ts'
 
 /** Returns the columns of an event. */
@@ -41,7 +41,7 @@ export const CHAIN_COLUMNS: readonly string[] = [
  * Returns a value that SQLite stores unchanged: without lone surrogates and NUL. Otherwise the row
  * that is read back would differ from the row that was hashed.
  */
-export const storable = (value: ChainValue): ChainValue =>
+export const storable = <Value>(value: Value): Value | string =>
   typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
 
 /** Returns the columns of an event's row, before it has a place in the chain. */

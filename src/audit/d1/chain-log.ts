@@ -16,10 +16,7 @@ const UNCHAINED =
 /** One sealed and one pruned checkpoint. */
 const CHECKPOINTS_PER_ROW = 2
 
-/**
- * Creates a {@link ChainLog} over a D1 database. Each page is a consistent snapshot. Fails as {@link
- * withinQuery} does.
- */
+/** Creates a {@link ChainLog}. A page is a consistent snapshot. Fails as {@link withinQuery} does. */
 export function createChainLog(db: D1Database): ChainLog {
   return {
     async read({ after, limit }) {

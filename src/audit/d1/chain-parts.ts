@@ -20,7 +20,6 @@ export interface ExportRow {
  * can end with one.
  */
 const MAX_ROWS = 1_200
-/** An object is due after this number of rows. */
 const DUE_ROWS = 1_000
 /** An object is also due after this interval, if there are new rows. */
 const DUE_MS = 3_600_000
@@ -61,9 +60,8 @@ interface Extent {
 }
 
 /**
- * Returns the part to export next: a part that was planned and not finished, or a new part if it is
- * due or requested. A new part ends with a checkpoint if one is near enough. Returns undefined if
- * there is no such part.
+ * Returns a part that was planned and not finished, or a new part if it is due or requested. A new
+ * part ends with a checkpoint if one is near enough.
  */
 export async function nextPart(
   db: D1Database,
@@ -105,7 +103,6 @@ export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPa
   return { rows, checkpoints }
 }
 
-/** Records that the object of a part exists. */
 export async function partIsExported(db: D1Database, part: ExportRow, nowMs: number) {
   await within(db.prepare(DONE).bind(nowMs, PARTITION, part.first_seq).run())
 }

@@ -1,30 +1,19 @@
 /** Dead letters of the queue in D1: messages that are no events. */
 import { within } from './schema.ts'
 
-interface DeadLetter {
-  /** The queue's id of the message. */
-  readonly messageId: string
-  readonly receivedMs: number
-  readonly body: unknown
-}
-
 // One query, because an invocation may make only 50 on the free plan, with one parameter: a JSON
 // array of rows. Without WHERE, SQLite parses ON CONFLICT as the ON of a join.
 const INSERT =
   'INSERT INTO dead_letters (message_id, received_ms, body) ' +
   'SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING'
 
-/** Stores dead letters, all or none. Skips those that exist already. Rejects with D1's error. */
+/** Stores messages, all or none. Skips those that exist already. Rejects with D1's error. */
 export async function keepDeadLetters(
   db: D1Database,
-  letters: readonly DeadLetter[],
+  messages: readonly Pick<Message, 'id' | 'timestamp' | 'body'>[],
 ): Promise<void> {
-  if (letters.length === 0) return
-  const rows = letters.map(({ messageId, receivedMs, body }) => [
-    messageId,
-    receivedMs,
-    textOf(body),
-  ])
+  if (messages.length === 0) return
+  const rows = messages.map(({ id, timestamp, body }) => [id, timestamp.getTime(), textOf(body)])
   await within(db.prepare(INSERT).bind(JSON.stringify(rows)).run())
 }
 

@@ -37,8 +37,8 @@ export function createErasureOrders(db: D1Database, now: () => number): AuditEra
     async order(person) {
       const [id, orderedMs, salt] = [v7(), now(), newSalt()]
       // Normalizes the values as the rows of events do.
-      const issuer = String(storable(person.issuer))
-      const subject = String(storable(person.subject))
+      const issuer = storable(person.issuer)
+      const subject = storable(person.subject)
       const digests = await Promise.all([
         callerDigest(salt, person.issuer, person.subject),
         nameDigest(salt, person.subject),

@@ -15,10 +15,10 @@ interface ExportOptions {
 }
 
 /**
- * Exports the parts that are due, at most 4 objects. If a run fails, the next one repeats it. The
+ * Exports the parts that are due, at most 4 objects. If a run fails, the next one repeats it: the
  * name of a part is stored before its object is written, and the repeated object has the same
  * content. Concurrent runs write the same objects. Rejects with the error of D1 or R2, or with
- * `DeadlineExceeded`; no rows are lost.
+ * `DeadlineExceeded`.
  */
 export async function exportChain({ db, bucket, nowMs, isRequested = false }: ExportOptions) {
   for (let written = 0; written < MAX_OBJECTS_PER_RUN; written += 1) {
@@ -29,9 +29,9 @@ export async function exportChain({ db, bucket, nowMs, isRequested = false }: Ex
 }
 
 /**
- * Writes the object of a part from the current rows in D1. Reads the etag of the object before the
- * rows. So a run that overlaps an erasure finds a changed etag and does not overwrite the erased
- * object. Returns false if another run wrote the object meanwhile.
+ * Writes the object of a part from the current rows in D1. Returns false if another run wrote it
+ * meanwhile. Reads the etag before the rows: a run that overlaps an erasure finds a changed etag,
+ * and does not overwrite the erased object.
  */
 export async function exportPart(
   db: D1Database,
@@ -49,14 +49,12 @@ export async function exportPart(
 /** An object usually has up to 10 MB; a later run repeats a call that timed out. */
 const R2_TIMEOUT_MS = 20_000
 
-/** The part of an R2 bucket that is used. */
 export type ExportBucket = Pick<R2Bucket, 'head' | 'get' | 'put'>
 
 /** Returns the etag of an object, which changes with its content; undefined if it does not exist. */
 export const etagOf = async (bucket: ExportBucket, name: string): Promise<string | undefined> =>
   (await withDeadline(bucket.head(name), R2_TIMEOUT_MS))?.etag
 
-/** Reads an object; undefined if it does not exist. */
 export async function readObject(
   bucket: ExportBucket,
   name: string,
@@ -68,8 +66,7 @@ export async function readObject(
 
 /**
  * Writes an object if its current etag is `etag`; if `etag` is undefined, only if the object does
- * not exist. R2 verifies the SHA-256 and stores it. Returns false, without writing, if another
- * writer changed the object meanwhile.
+ * not exist. Otherwise returns false. R2 verifies the SHA-256 and stores it.
  */
 export async function replaceObject(
   bucket: ExportBucket,
