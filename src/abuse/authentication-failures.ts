@@ -19,8 +19,8 @@ export const MIN_CHECKS_AT_ONCE = 4
 /** A check counts for 7 to 8 slots: the platform may have ended its request without notice. */
 const CHECK_SLOT_MS = 2_000
 
-/** The failures of an address in its window, over all isolates. */
 export interface FailureCount {
+  /** Of all isolates. */
   readonly count: number
   /** The time until the window ends, in seconds, at least 1. */
   readonly resetSeconds: number
@@ -35,7 +35,6 @@ export interface FailureCounter {
   count(address: string, windowSeconds: number): Promise<FailureCount>
 }
 
-/** One credential check in progress. */
 export interface RunningCheck {
   /** Frees the place for another check of the same address. Call it once. */
   end(): void
@@ -50,10 +49,7 @@ export interface AuthenticationFailures {
    * left, but always 4.
    */
   begin(address: string): RunningCheck | undefined
-  /**
-   * Returns for how many seconds credentials of the address are refused without a check. Returns
-   * undefined if they are checked.
-   */
+  /** Returns how long credentials of the address are refused; undefined: they are checked. */
   waitSeconds(address: string): number | undefined
   /** Counts a failure: in this isolate at once, in the shared counter after the response. */
   record(address: string, waitUntil: WaitUntil): void
@@ -67,7 +63,7 @@ export interface AuthenticationFailuresOptions extends FailureLimit {
   readonly now: () => number
   /** Reports whether failures from an address are not counted. Default: no address is exempt. */
   readonly isExempt?: (address: string) => boolean
-  /** The maximum number of addresses in the isolate's memory. Default 10,000. */
+  /** In the isolate's memory. Default 10,000. */
   readonly maxAddresses?: number
 }
 

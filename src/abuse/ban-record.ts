@@ -34,10 +34,7 @@ export const banSchema = z.strictObject({
   kind: z.enum(BAN_KINDS),
   /** The normalized address, or the subject. */
   value: z.string(),
-  /**
-   * The issuer from the request. Null: the ban is of an address, or covers all issuers that were
-   * trusted at that time.
-   */
+  /** From the request. Null: an address, or all issuers that were trusted at that time. */
   issuer: z.nullable(z.string()),
   issuers: z.array(z.string()),
   /** `observe`: earned while the policy only observed bans, so it refuses no request. */

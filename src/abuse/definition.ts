@@ -1,7 +1,6 @@
 /** The part of a policy that throttles failed authentications and sets automatic bans. */
 import type { Mode } from '../validators/mode.ts'
 
-/** A number of failures in a window. */
 export interface FailureLimit {
   /** 1 to 1,000,000. Default 20. */
   readonly limit?: number
@@ -27,7 +26,6 @@ export interface BanDefinition {
   readonly mode?: Mode
 }
 
-/** The defenses against abuse. */
 export interface AbuseDefinition {
   /**
    * Bad credentials of one address in a window. After this number, further credentials are refused
@@ -36,10 +34,7 @@ export interface AbuseDefinition {
   readonly authenticationFailures?: FailureLimit | false
   /** Bans callers that are refused too often. `false`: only operators ban. Default `{}`. */
   readonly bans?: BanDefinition | false
-  /**
-   * Addresses and CIDR ranges from which no request counts as a failure or violation. Default: the
-   * loopback ranges.
-   */
+  /** Addresses and CIDR ranges whose requests never count. Default: the loopback ranges. */
   readonly exempt?: readonly string[]
 }
 
@@ -50,14 +45,12 @@ export interface Abuse {
   readonly exempt: readonly string[]
 }
 
-/** The limit on failed authentications, unless a policy sets it. */
 export const DEFAULT_FAILURES: Required<FailureLimit> = {
   limit: 20,
   windowSeconds: 60,
   mode: 'enforce',
 }
 
-/** The rule of automatic bans, unless a policy sets it. */
 export const DEFAULT_BANS: Required<BanDefinition> = {
   violations: 5,
   windowSeconds: 600,
@@ -66,13 +59,9 @@ export const DEFAULT_BANS: Required<BanDefinition> = {
   mode: 'enforce',
 }
 
-/**
- * The loopback ranges. On the platform, no request comes from there. In development, every manual
- * request, test and benchmark does.
- */
+/** Loopback: on the platform no request comes from there, in development every request does. */
 export const DEFAULT_EXEMPT: readonly string[] = ['127.0.0.0/8', '::1/128']
 
-/** Returns the definition with its defaults. */
 export function abuseOf({
   authenticationFailures = {},
   bans = {},

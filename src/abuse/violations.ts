@@ -6,17 +6,13 @@ import { createWriteBudget } from '../isolate/write-budget.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { BanDefinition } from './definition.ts'
 
-/**
- * The address or subject that a violation counts towards. A subject is unique at the issuer that
- * vouches for it.
- */
+/** The party that violations count towards. */
 export type Offender =
   | { readonly kind: 'address'; readonly value: string }
   | { readonly kind: 'subject'; readonly issuer: string; readonly value: string }
 
 /** A refusal that counts towards an automatic ban. */
 export interface Violation {
-  /** The reason: an exhausted limit, a bad credential, or input that inspection refused. */
   readonly of: 'limit' | 'credential' | 'inspection'
   readonly by: Offender
   /** The address that sent the request, even if the violation counts towards a subject. */
@@ -29,7 +25,6 @@ export interface Violation {
  */
 export const LIMIT_VIOLATION_MS = 5_000
 
-/** The state of an offender in the counter. */
 export interface ViolationCount {
   /** The remaining time of the ban in seconds; 0 for no ban. */
   readonly banSeconds: number
@@ -52,7 +47,6 @@ export interface ViolationCounter {
 }
 
 export interface Violations {
-  /** Whether automatic bans are enforced, or only observed. */
   readonly mode: Mode
   /** Counts a violation after the response has been sent. */
   record(violation: Violation, waitUntil: WaitUntil): void

@@ -36,7 +36,7 @@ export interface AdmissionRequest {
   readonly address: string
   readonly limits: readonly LimitRequest[]
   readonly proof?: ProofUse | undefined
-  /** A relation to check in the same call. The call is then always made. */
+  /** A relation to check in the same call, which is then always made. */
   readonly relation?: RelationQuery | undefined
   /** Checks bans of an anonymous caller that has no limits. Default false. */
   readonly checksBans?: boolean

@@ -22,7 +22,6 @@ const ANSWER_MS = 1_000
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-/** The part of a limit's rule that an account reads. */
 export interface LeasedRule extends Pick<LimitRule, 'cost' | 'windowSeconds'> {
   readonly lease: LeaseTerms
 }
@@ -75,7 +74,6 @@ export class LeaseAccount {
     this.#current += this.#cost
   }
 
-  /** Returns the units that may be spent now. */
   held(nowMs: number): number {
     this.#expire(nowMs)
     return this.#sum()
@@ -113,7 +111,6 @@ export class LeaseAccount {
     return this.#requestOf(units, nowMs, unspent)
   }
 
-  /** Records that the window refused the call sent at `sentMs`. */
   refused(sentMs: number): void {
     this.#refusedMs = sentMs
   }

@@ -36,10 +36,7 @@ export const overrideSchema = z.strictObject({
   id: z.uuid(),
   limit: z.string(),
   value: z.string(),
-  /**
-   * The issuer of the order. Null: the limit counts addresses, or the override covers all issuers
-   * that were trusted then.
-   */
+  /** From the request. Null: an address, or all issuers that were trusted at that time. */
   issuer: z.nullable(z.string()),
   requests: z.int(),
   /** Keys of the windows, from `limitKeyOf`. */
@@ -58,7 +55,7 @@ interface OverrideOrder extends z.infer<typeof newOverrideSchema> {
 
 /** Port: the overrides in force. Throws `Unavailable` if it cannot read or write them. */
 export interface OverrideList {
-  /** Creates an override. It replaces an earlier override of the same windows. */
+  /** Replaces an earlier override of the same windows. */
   create(order: OverrideOrder): Promise<LimitOverrideRecord>
   /** Returns undefined if there is no such override. */
   find(id: string): Promise<LimitOverrideRecord | undefined>
@@ -67,7 +64,6 @@ export interface OverrideList {
   remove(id: string): Promise<boolean>
 }
 
-/** Another limit for one window. */
 export interface LimitOverride {
   /** From `limitKeyOf`. */
   readonly key: string
@@ -77,7 +73,6 @@ export interface LimitOverride {
   readonly ttlSeconds?: number | undefined
 }
 
-/** One window to reset. */
 export interface LimitReset {
   /** From `limitKeyOf`. */
   readonly key: string
@@ -92,9 +87,9 @@ export interface LimitReset {
  * Throws `Unavailable` if the command failed.
  */
 export interface LimitControls {
-  /** Sets an override. It replaces an existing one. */
+  /** Replaces an existing override. */
   override(override: LimitOverride): Promise<void>
-  /** Removes an override. Does nothing if there is none. */
+  /** Removes an override, if there is one. */
   lift(key: string): Promise<void>
   /** Deletes the count of a window. */
   reset(window: LimitReset): Promise<void>

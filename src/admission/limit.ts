@@ -21,7 +21,6 @@ export type UpstashEngine = Feature<'upstash'>
  */
 export type LimitEngine = 'exact' | UpstashEngine
 
-/** One sliding-window limit. */
 export interface LimitRule {
   /** Name in the policy, in `RateLimit` headers and in audit events. */
   readonly name: string
@@ -63,6 +62,6 @@ export interface RateLimit {
   readonly resetMs: number
   /** Whether the request fits into the window. It was counted, unless another limit refused it. */
   readonly admitted: boolean
-  /** The grant, if units were requested in advance. These units are not part of `remaining`. */
+  /** If units were requested in advance. They are not part of `remaining`. */
   readonly grant?: LeaseGrant
 }

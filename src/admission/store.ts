@@ -21,7 +21,6 @@ export interface AdmissionQuery {
   readonly observedBans?: readonly BanKey[] | undefined
   readonly limits: readonly LimitRequest[]
   readonly proof?: ProofUse | undefined
-  /** A relation to check in the same call. */
   readonly relation?: RelationQuery | undefined
   /** The cursor of the isolate's view of revocations. Default: the feed is not read. */
   readonly since?: FeedCursor | undefined
@@ -58,7 +57,6 @@ export interface ReferenceLimit {
   readonly window: { readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }
 }
 
-/** A request with a credential that only the store can resolve. */
 export interface ReferenceQuery {
   readonly reference: Pick<Reference, 'hash'>
   /** Must be among the record's audiences. Otherwise limits of its principal are not counted. */

@@ -22,7 +22,6 @@ const MAX_REFUSALS = 10_000
 export interface AdmissionVerdict {
   /** Undefined: the request is admitted. */
   readonly denial: Denial | undefined
-  /** The limits that were consulted. */
   readonly limits: readonly RateLimit[]
   /** Limits that could not be counted and admitted the request (`onUnavailable: 'allow'`). */
   readonly uncounted: readonly string[]
@@ -52,7 +51,6 @@ export interface RefusalTallies {
   readonly exhausted: Tally
 }
 
-/** The refusals that an isolate caches. */
 export type Refusals = ReturnType<typeof createRefusals>
 
 /**

@@ -7,7 +7,6 @@ import type { RedisRest } from './rest.ts'
 import { evalCommand, runText } from './script.ts'
 import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
 
-/** The storage of one kind of record. */
 export interface RecordListOptions<Schema extends z.core.$ZodType> {
   readonly rest: RedisRest
   /** A record is stored at the prefix followed by its id. */

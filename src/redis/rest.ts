@@ -15,7 +15,7 @@ export interface RedisReply {
   readonly error?: string
 }
 
-/** Port: sends several commands together. */
+/** Port: the connection to one server. */
 export interface RedisRest {
   /** Clients with the same value share what they learn about the server. Default: nothing. */
   readonly server?: string

@@ -88,8 +88,7 @@ export function runText(
   return sendCommand(rest, evalCommand(text, keys, args))
 }
 
-/** An `EVALSHA` that was sent, and its reply. */
-export interface SentScript {
+interface SentScript {
   readonly script: Script
   readonly command: RedisCommand
   readonly reply: RedisReply | undefined

@@ -4,16 +4,13 @@
  * docs/decisions/0038.
  */
 
-/**
- * The maximum number of entries that the store keeps: about 1.4 MB with keys of ordinary length. An
- * isolate that is further behind must discard its state.
- */
+/** Entries that the store keeps: about 1.4 MB. An isolate further behind discards its state. */
 export const MAX_FEED_ENTRIES = 10_000
 /** The store removes an entry older than this, in seconds. No isolate in use is this far behind. */
 export const FEED_RETENTION_SECONDS = 3_600
 /** Life of a feed without writes. After it, every isolate checks every caller once in Redis. */
 export const FEED_TTL_SECONDS = 86_400
-/** Maximum number of changes in one reply, about 60 KB. */
+/** Changes in one reply, about 60 KB. */
 export const MAX_FEED_CHANGES = 500
 
 /** The state of a view when a call is sent. */
@@ -29,16 +26,14 @@ export interface FeedCursor {
  */
 export type FeedMark = number
 
-/** The store's reply about the feed, which it reads before everything else in the call. */
 export interface FeedReply {
   /** The cursor that the call carried. */
   readonly since: FeedCursor
   /** Empty if the feed cannot be read. */
   readonly position: string
   /**
-   * The storage keys that changed between `since` and `position`. Undefined if the changes cannot
-   * be determined: the feed was lost, went back or was trimmed, or has more changes than fit in one
-   * reply.
+   * The storage keys that changed since the cursor. Undefined if that is unknown: the feed was lost,
+   * went back or was trimmed, or has more changes than fit in one reply.
    */
   readonly changed: readonly string[] | undefined
 }

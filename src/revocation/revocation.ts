@@ -18,12 +18,11 @@ export const REVOCATION_MARGIN_SECONDS = MAX_CLOCK_TOLERANCE_SECONDS
 /** A token is accepted up to this many seconds before its `iat`. */
 export const MAX_ISSUED_AHEAD_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
-/** What a revocation cutoff can cover. */
 export type RevokedBeforeKind = Exclude<RevokedBy, 'token'>
 
 /** A token to revoke, from its verified claims. */
 export interface RevokedToken {
-  /** base64url SHA-256 of `JSON.stringify([iss, jti])`, see `tokenIdHash`. */
+  /** From `tokenIdHash`. */
   readonly tokenIdHash: string
   /** `exp` plus the issuer's clock tolerance, in seconds since the epoch. */
   readonly untilSeconds: number
@@ -36,9 +35,7 @@ export interface RevokedBefore {
   /** The session, subject, client or tenant. */
   readonly value: string
   readonly atSeconds: number
-  /**
-   * How long to keep the cutoff, in seconds: the longest life of a token, plus the clock tolerance.
-   */
+  /** How long to keep the cutoff: the longest life of a token, plus the clock tolerance. */
   readonly ttlSeconds: number
 }
 
@@ -65,7 +62,7 @@ export interface RevocationKeys {
   readonly issuedAtSeconds: number
 }
 
-/** For a call without a principal, which has nothing that can be revoked. */
+/** For a call without a principal. */
 export const NOTHING_REVOCABLE: RevocationKeys = {
   memory: '',
   token: undefined,
