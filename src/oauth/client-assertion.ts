@@ -30,7 +30,7 @@ export interface ClientAssertionOptions {
   readonly now: () => number
 }
 
-/** Which check an assertion failed. For the audit trail only: the client must not learn it. */
+/** For the audit trail only: the client must not learn it. */
 type FailedAssertionCheck =
   | 'type'
   | 'key'

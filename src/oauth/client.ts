@@ -78,9 +78,9 @@ export interface ClientRegistry {
 
 /**
  * Reports whether `client` may act for a subject of this tenant. A client with a tenant acts for
- * that tenant alone, because a tenant's operators can create clients. They must not be able to turn
- * a stolen token of another tenant into a session. A tenant is a name at an issuer. The issuer of
- * the subject must therefore share its tenants with the gateway (docs/decisions/0046).
+ * that tenant alone: operators of a tenant can create clients, and must not turn a stolen token of
+ * another tenant into a session. A tenant is a name at an issuer. The issuer of the subject must
+ * therefore share its tenants with the gateway (docs/decisions/0046).
  */
 export function mayActFor(
   client: Client,

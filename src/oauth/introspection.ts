@@ -11,26 +11,29 @@ import type { AuthorizationServerOptions } from './options.ts'
 import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
 import type { OAuthRequest } from './token-request.ts'
 
-/** The response of RFC 7662 section 2.2. Times are seconds since the epoch. */
+/**
+ * The response of RFC 7662 section 2.2, before it is written as JSON, which omits undefined members.
+ * Times are seconds since the epoch.
+ */
 export type Introspection =
   | { readonly active: false }
   | {
       readonly active: true
-      readonly scope?: string
-      readonly client_id?: string
-      readonly token_type?: 'Bearer' | 'DPoP'
-      readonly exp?: number
+      readonly scope: string | undefined
+      readonly client_id: string | undefined
+      readonly token_type?: 'Bearer' | 'DPoP' | undefined
+      readonly exp: number | undefined
       readonly iat: number
       readonly sub: string
-      readonly aud?: string | readonly string[]
+      readonly aud?: string | readonly string[] | undefined
       readonly iss: string
-      readonly jti?: string
-      readonly sid?: string
+      readonly jti?: string | undefined
+      readonly sid: string | undefined
       /** The issuer that vouches for `sub`, if it is not `iss`. */
-      readonly sub_iss?: string
-      readonly roles?: readonly string[]
-      readonly tenant?: string
-      readonly cnf?: { readonly jkt: string }
+      readonly sub_iss: string | undefined
+      readonly roles?: readonly string[] | undefined
+      readonly tenant?: string | undefined
+      readonly cnf?: { readonly jkt: string } | undefined
     }
 
 export interface IntrospectionOptions extends Pick<AuthorizationServerOptions, 'issuer' | 'store'> {
@@ -83,7 +86,7 @@ function mayIntrospect(presented: Presented, client: Client, issuer: string): bo
 
 function tokenState({ kind, principal, audiences }: PresentedAccess): Introspection {
   const { confirmation, scopes, roles, expiresAtSeconds } = principal
-  return withoutUndefined({
+  return {
     active: true,
     scope: scopes.length > 0 ? scopes.join(' ') : undefined,
     client_id: principal.client,
@@ -99,14 +102,14 @@ function tokenState({ kind, principal, audiences }: PresentedAccess): Introspect
     roles: roles.length > 0 ? roles : undefined,
     tenant: principal.tenant,
     cnf: confirmation === undefined ? undefined : { jkt: confirmation },
-  })
+  }
 }
 
 function sessionState(
   { id, grant, startedAtSeconds, expiresAtSeconds }: Session,
   issuer: string,
 ): Introspection {
-  return withoutUndefined({
+  return {
     active: true,
     scope: grant.scopes.length > 0 ? grant.scopes.join(' ') : undefined,
     client_id: grant.client,
@@ -116,11 +119,5 @@ function sessionState(
     iss: issuer,
     sid: id,
     sub_iss: grant.subjectIssuer,
-  })
-}
-
-/** Omits undefined members, as JSON would. */
-function withoutUndefined(members: Record<string, unknown>): Introspection {
-  const defined = Object.entries(members).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(defined) as unknown as Introspection
+  }
 }

@@ -1,8 +1,8 @@
 /** Lists of records that operators create, stored in Redis as JSON and read from the newest. */
 import type { Page, PageQuery } from '../validators/page.ts'
-import * as z from '../validators/zod.ts'
+import type * as z from '../validators/zod.ts'
 import { endsKey } from './keys.ts'
-import { integerOf, listOf, malformed, resultOf, sendCommand, textOf } from './reply.ts'
+import { integerOf, listOf, recordIn, resultOf, sendCommand, textOf } from './reply.ts'
 import type { RedisRest } from './rest.ts'
 import { evalCommand, runText } from './script.ts'
 import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
@@ -49,12 +49,6 @@ export function createRecordList<Schema extends z.core.$ZodType>({
 }: RecordListOptions<Schema>): RecordList<z.output<Schema>> {
   const ends = endsKey(index)
 
-  function parse(text: unknown): z.output<Schema> {
-    const parsed = z.safeParse(schema, jsonOf(textOf(text)))
-    if (!parsed.success) throw malformed()
-    return parsed.data
-  }
-
   return {
     keysOf: (id) => ({ record: prefix + id, index, ends }),
 
@@ -69,23 +63,15 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       if (shown.length === 0) return { items: [] }
       const reply = await sendCommand(rest, ['MGET', ...shown.map((id) => prefix + id)])
       const texts = listOf(reply, shown.length)
-      const items = texts.filter((text) => text !== null).map(parse)
+      const items = texts.filter((text) => text !== null).map((text) => recordIn(text, schema))
       return ids.length > limit ? { items, cursor: String(shown.at(-1)) } : { items }
     },
 
     async find(id) {
       const text = await sendCommand(rest, ['GET', prefix + id])
-      return text === null ? undefined : parse(text)
+      return text === null ? undefined : recordIn(text, schema)
     },
 
     run: async (script, keys, values) => integerOf(await runText(rest, script, keys, values)),
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

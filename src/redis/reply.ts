@@ -1,5 +1,6 @@
 /** Reads the replies of Redis. Each function throws `Unavailable` for a reply that it cannot read. */
 import { Unavailable } from '../errors.ts'
+import * as z from '../validators/zod.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 
 const WHOLE_SECONDS = /^\d{1,12}$/
@@ -40,6 +41,22 @@ export function countOf(value: unknown, max: number = Number.MAX_SAFE_INTEGER): 
   const count = integerOf(value)
   if (count >= 0 && count <= max) return count
   throw malformed()
+}
+
+/** Parses a stored record: JSON of exactly this schema. */
+export function recordIn<Schema extends z.core.$ZodType>(
+  value: unknown,
+  schema: Schema,
+): z.output<Schema> {
+  let json: unknown
+  try {
+    json = JSON.parse(textOf(value))
+  } catch {
+    throw malformed()
+  }
+  const parsed = z.safeParse(schema, json)
+  if (!parsed.success) throw malformed()
+  return parsed.data
 }
 
 /**

@@ -53,7 +53,7 @@ export function principalOfGrant(
   }
 }
 
-/** Returns the keys of all revocation cutoffs that will cover a token of this grant. */
+/** Returns the keys of the revocation cutoffs that will cover a token of this grant. */
 export async function revokedBeforeKeysOf(
   grant: AccessGrant,
   tokenIssuer: string,

@@ -13,11 +13,11 @@ export interface Credential {
   readonly text: string
 }
 
-/** The accepted forms of credentials. */
+/** What is accepted in addition to JWTs with the scheme `Bearer`. */
 export interface CredentialForms {
-  /** Accept opaque access tokens and API keys in addition to JWTs. */
+  /** Opaque access tokens and API keys. */
   readonly references: boolean
-  /** Accept the scheme `DPoP` in addition to `Bearer`. */
+  /** The scheme `DPoP`. */
   readonly dpop: boolean
 }
 
@@ -33,9 +33,9 @@ export function bearerToken(header: string | undefined): string {
 }
 
 /**
- * Returns the text after `Bearer ` in an `Authorization` header. Returns undefined for another
- * scheme or spelling, and for a header longer than the longest token allows. Use it for cache
- * lookups: unlike {@link credentialOf}, it does NOT check the grammar.
+ * Returns the text after `Bearer ` in an `Authorization` header. Undefined for another scheme or
+ * spelling, and for a header that is too long. Use it for cache lookups: unlike
+ * {@link credentialOf}, it does NOT check the grammar.
  */
 export function bearerText(header: string): string | undefined {
   return header.startsWith(BEARER) && header.length <= MAX_TOKEN_BYTES + BEARER.length
@@ -75,8 +75,8 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
 }
 
 /**
- * Returns the kind of a credential by its form alone. Throws `Denied` (`token_rejected`) if the
- * text has no accepted form, or is a reference and `references` is false.
+ * Returns the kind of a credential by its form alone. Throws `Denied` (`token_rejected`) if it has
+ * no accepted form.
  */
 export function kindOf(
   text: string,

@@ -18,13 +18,13 @@ import type { TokenCheck } from './rejection.ts'
 
 export { nonceSecretOf } from './dpop-nonce.ts'
 
-/** The result of verifying a proof. */
+/** A verified proof. */
 export interface DpopProof {
   /** base64url SHA-256 thumbprint of the proof's key (RFC 7638). Compare it with `cnf.jkt`. */
   readonly thumbprint: string
   /** Storage key that records the use of the proof. */
   readonly replayKey: string
-  /** How long to keep the record, in seconds. After it, the proof is too old for every gateway. */
+  /** After it, the proof is too old for every gateway. */
   readonly replayTtlSeconds: number
 }
 
@@ -53,7 +53,7 @@ export interface DpopVerifier {
 export interface DpopVerifierOptions {
   /** The URL of the gateway. Proofs must be for its origin. */
   readonly publicUrl: string
-  /** The secret for nonces, the same in each gateway: `nonceSecretOf` the signing keys. */
+  /** See `nonceSecretOf`. Undefined: there are no nonces, and that of a proof is ignored. */
   readonly nonceSecret: string | undefined
   /** Whether a proof without a nonce is refused. Requires a secret. */
   readonly nonceRequired: boolean
@@ -67,14 +67,11 @@ export const MAX_PROOF_AGE_SECONDS = 60
 const MAX_PROOF_AHEAD_SECONDS = 5
 /** The largest difference between the clocks of two gateways. */
 const MAX_GATEWAY_SKEW_SECONDS = 15
-/** From the first moment at which one gateway accepts a proof to the last at which another does. */
+/** From the first moment at which a gateway accepts a proof to the last at which another does. */
 export const PROOF_REPLAY_TTL_SECONDS =
   MAX_PROOF_AHEAD_SECONDS + MAX_PROOF_AGE_SECONDS + MAX_GATEWAY_SKEW_SECONDS
 
-/**
- * Creates the verifier of an isolate. Without a secret there are no nonces, and the nonce of a proof
- * is ignored. Throws `Misconfigured` if nonces are required without a secret.
- */
+/** Creates the verifier. Throws `Misconfigured` if nonces are required without a secret. */
 export function createDpopVerifier({
   publicUrl,
   nonceSecret,

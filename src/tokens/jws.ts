@@ -63,7 +63,6 @@ function isCanonical(text: string, start: number, end: number): boolean {
 /** The members of a protected header that the gateway uses. */
 export interface JwsHeader {
   readonly alg: string
-  /** 1 to 256 characters. Used only as data. */
   readonly kid: string | undefined
   readonly typ: string | undefined
 }

@@ -3,11 +3,11 @@
  * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
 import { sha256 } from '../crypto/sha256.ts'
-import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { keyPart } from '../redis/key-part.ts'
 import { REFERENCE_PREFIX } from '../redis/keys.ts'
+import { recordIn } from '../redis/reply.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 import * as z from '../validators/zod.ts'
 import type { TokenCheck } from './rejection.ts'
@@ -108,17 +108,7 @@ export async function storedReference(record: ReferenceRecord): Promise<string> 
 
 /** Parses a {@link storedReference}. Throws `Unavailable` for any other text. */
 export function parseStoredReference(text: unknown): ReferenceRecord {
-  const parsed = storedSchema.safeParse(jsonOf(text))
-  if (parsed.success) return parsed.data.record
-  throw new Unavailable('redis', 'malformed')
-}
-
-function jsonOf(text: unknown): unknown {
-  try {
-    return typeof text === 'string' ? JSON.parse(text) : undefined
-  } catch {
-    return undefined
-  }
+  return recordIn(text, storedSchema).record
 }
 
 /** How long a record is kept after its expiry, because the clocks of gateways differ. */

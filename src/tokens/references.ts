@@ -15,7 +15,6 @@ export interface ReferencesOptions {
   readonly now?: () => number
   /** Default 8 MiB. */
   readonly maxCachedBytes?: number
-  /** Counts hits and misses. */
   readonly tally?: Tally
 }
 

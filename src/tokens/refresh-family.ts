@@ -25,7 +25,7 @@ export interface RefreshFamily {
   readonly current: string
   /** The token before `current` and the time of its use. Undefined before the first use. */
   readonly previous: { readonly hash: string; readonly rotatedAtMs: number } | undefined
-  /** Whether a call or the reuse of a token has ended the family: no token is valid any more. */
+  /** Whether a call or the reuse of a token has ended the family. */
   readonly ended: boolean
 }
 
@@ -49,13 +49,11 @@ export function statusOf(
   return 'reused'
 }
 
-/** The end of a family. It also revokes the access tokens of the session. */
+/** The revocation cutoff of a session. It revokes the access tokens when the family ends. */
 export interface FamilyEnd {
-  /** Key of the session's revocation cutoff. */
   readonly revokedBeforeKey: string
-  /** Access tokens issued at or before this second are revoked. Whole seconds since the epoch. */
+  /** Whole seconds since the epoch. */
   readonly revokedBeforeSeconds: number
-  /** The longest life of an access token, plus the clock tolerance. */
   readonly revokedBeforeTtlSeconds: number
 }
 
@@ -63,13 +61,12 @@ export interface FamilyEnd {
 export interface RotationRequest {
   readonly familyHash: string
   readonly presented: string
-  /** The new current token and its nonce. Stored only on the first use. */
+  /** Hash of the new current token. This, its nonce and the `iat` are stored on the first use. */
   readonly successor: string
   readonly nonce: string
+  readonly issuedAtSeconds: number
   readonly nowMs: number
   readonly graceMs: number
-  /** `iat` of the access token. Stored only on the first use. */
-  readonly issuedAtSeconds: number
   /** Revocation cutoffs that end the session if they are at or after its start. */
   readonly revokedBeforeKeys: readonly string[]
   readonly startedAtSeconds: number
@@ -93,11 +90,11 @@ export type RotationReply =
  * cannot read or write.
  */
 export interface RefreshFamilies {
-  /** Stores a new family for `ttlSeconds`. Nothing extends its life. */
+  /** Nothing extends the life of a family. */
   open(familyHash: string, family: RefreshFamily, ttlSeconds: number): Promise<void>
   find(familyHash: string): Promise<RefreshFamily | undefined>
   rotate(request: RotationRequest): Promise<RotationReply>
-  /** Ends a family and its access tokens. The family stays stored as ended. */
+  /** The family stays stored as ended. */
   end(familyHash: string, end: FamilyEnd): Promise<void>
 }
 

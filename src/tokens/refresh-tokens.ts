@@ -26,13 +26,9 @@ export interface RefreshTokensOptions {
   readonly now?: () => number
 }
 
-/** The session of a refresh token, and the state of that token. */
 export interface FoundSession {
   readonly session: Session
-  /**
-   * True for the current token, and for the previous one in its grace period. A refresh with any
-   * other token ends the session.
-   */
+  /** Whether the token is the current one, or the previous one in its grace period. */
   readonly live: boolean
 }
 
@@ -48,10 +44,10 @@ export interface Rotation {
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 /**
- * Creates the refresh tokens. A refresh token is valid for one use. Its successor is an HMAC with
- * the token as the key. A retry within the grace period therefore gets the same successor, although
- * only hashes are stored. A later reuse means that two parties have the token, so the session ends
- * for both. A session ends when either the gateway's clock or the store's clock reaches its end.
+ * Creates the refresh tokens. A refresh token is valid for one use. A retry within the grace period
+ * gets the same successor, although only hashes are stored (see `successorOf`). A later reuse means
+ * that two parties have the token, so the session ends for both. A session ends when either the
+ * gateway's clock or the store's clock reaches its end.
  *
  * `inspect` and `rotate` throw `Denied` with `oauth_refused` / `invalid_grant`. All methods throw
  * `Unavailable` if the store is not available.
@@ -88,10 +84,7 @@ export function createRefreshTokens({
       return token.text
     },
 
-    /**
-     * Returns the session of a token. Changes nothing. Returns undefined if the token is malformed
-     * or unknown, or if the session has ended.
-     */
+    /** Returns the session of a token. Undefined: the token is unknown, or its session has ended. */
     async find(refreshToken: string): Promise<FoundSession | undefined> {
       const token = await parseRefreshToken(refreshToken)
       const family = token && (await store.find(token.familyHash))
@@ -176,15 +169,6 @@ function isExpired({ expiresAtSeconds }: Session, nowMs: number): boolean {
   return nowMs >= expiresAtSeconds * 1000
 }
 
-type RefreshCheck =
-  | 'malformed'
-  | 'unknown'
-  | 'of_another_client'
-  | 'ended'
-  | 'reused'
-  | 'cut_off'
-  | 'expired'
-
-function refused(check: RefreshCheck): Denied {
+function refused(check: string): Denied {
   return oauthRefused('invalid_grant', `refresh_token_${check}`)
 }

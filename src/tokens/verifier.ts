@@ -13,16 +13,12 @@ import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.t
 export interface TokenVerifierOptions {
   /** The trusted issuers. Tokens of other issuers are refused without verification. */
   readonly issuers: readonly IssuerConfig[]
-  /**
-   * The trusted issuer that is this gateway. Only its tokens may name subjects of another issuer
-   * (`sub_iss`). Default: none.
-   */
+  /** This gateway. Only its tokens may name subjects of another issuer (`sub_iss`). */
   readonly ownIssuer?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now?: () => number
   /** Size of the cache of verified tokens. Default 16 MiB, some 10,000 tokens; 0 disables it. */
   readonly maxCachedBytes?: number
-  /** Counts hits and misses. */
   readonly tally?: Tally | undefined
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
 }
@@ -118,8 +114,8 @@ function mediaType(typ: string): string {
 }
 
 /**
- * An eighth of an isolate's 128 MB, for 10,000 tokens of 500 characters. Other features attach keys
- * and assertions to a principal. These need one and a half times as much in addition.
+ * An eighth of an isolate's 128 MB, for 10,000 tokens of 500 characters. The keys and assertions that
+ * other features attach to a principal need one and a half times as much in addition.
  */
 export const DEFAULT_CACHED_TOKEN_BYTES = 16 * 1024 * 1024
 /** Measured size of a principal, its entry and its place in the list, without texts. */

@@ -1,7 +1,7 @@
 /** The stored record of a client in Redis: one JSON text, validated strictly when it is read. */
 import { base64url } from 'jose'
-import { Unavailable } from '../../errors.ts'
 import { CLIENT_PREFIX } from '../../redis/keys.ts'
+import { recordIn } from '../../redis/reply.ts'
 import type { ConfiguredClient, NewClient } from '../../validators/client.ts'
 import * as z from '../../validators/zod.ts'
 import { type Client, clientSchema } from '../client.ts'
@@ -14,17 +14,9 @@ export function clientKey(id: string): string {
   return CLIENT_PREFIX + id
 }
 
-/** Parses a record. Throws `Unavailable` for anything else, which must not count as "no client". */
+/** Parses a record. Throws `Unavailable` for any other value. */
 export function parseClient(value: unknown): Client {
-  let json: unknown
-  try {
-    json = JSON.parse(String(value))
-  } catch {
-    throw new Unavailable('redis', 'malformed')
-  }
-  const parsed = recordSchema.safeParse(json)
-  if (!parsed.success) throw new Unavailable('redis', 'malformed')
-  return parsed.data
+  return recordIn(value, recordSchema)
 }
 
 type Described = Omit<NewClient, 'name'> & { readonly name?: string | undefined }

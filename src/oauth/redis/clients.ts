@@ -20,7 +20,7 @@ export interface ClientRegistryOptions {
   readonly now: () => number
 }
 
-/** The number of attempts if other requests change the same client at the same time. */
+/** If other requests change the same client at the same time. */
 const MAX_ATTEMPTS = 5
 /** A cursor that is a position in the list of configured clients. */
 const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
@@ -56,10 +56,7 @@ export function createClientRegistry({
     return ids
   }
 
-  /**
-   * Applies `change` to a stored client. Returns false if the client does not exist, or if the
-   * change does not apply. Throws `Unavailable` after 5 attempts.
-   */
+  /** Returns false if the client does not exist, or if the change does not apply. */
   async function replace(id: string, change: (client: Client) => Client | undefined) {
     if (fixed.has(id) || !isClientId(id)) return false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

@@ -1,9 +1,10 @@
 /** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
 import { Unavailable } from '../../errors.ts'
 import { FEED_KEY } from '../../redis/keys.ts'
-import { sendCommand } from '../../redis/reply.ts'
+import { recordIn, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
+import * as z from '../../validators/zod.ts'
 import {
   type RefreshFamilies,
   type RefreshFamily,
@@ -13,10 +14,18 @@ import {
 } from '../refresh-family.ts'
 import { END_FAMILY_SCRIPT, OPEN_FAMILY_SCRIPT, ROTATE_FAMILY_SCRIPT } from './scripts.generated.ts'
 
-const WHOLE_NUMBER = /^\d{1,15}$/
 const FIELDS = ['session', 'current', 'previous', 'rotated_ms', 'ended']
-/** The outcomes of a rotation without a successor. */
-const REFUSALS = ['unknown', 'ended', 'reused', 'cut_off'] as const
+const wholeNumber = z.string().check(z.regex(/^\d{1,15}$/))
+/** The values of `FIELDS`: no family, a family before its first use, and after it. */
+const familyReply = z.union([
+  z.tuple([z.null(), z.null(), z.null(), z.null(), z.null()]),
+  z.tuple([z.string(), z.string(), z.null(), z.null(), z.nullable(z.string())]),
+  z.tuple([z.string(), z.string(), z.string(), wholeNumber, z.nullable(z.string())]),
+])
+const rotationReply = z.union([
+  z.tuple([z.enum(['unknown', 'ended', 'reused', 'cut_off'])]),
+  z.tuple([z.enum(['rotated', 'replayed']), z.string(), wholeNumber]),
+])
 
 /**
  * Creates the adapter. A family contains no credential: tokens are stored as SHA-256, and the nonce
@@ -68,48 +77,25 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
 }
 
 function familyOf(reply: unknown): RefreshFamily | undefined {
-  if (!Array.isArray(reply) || reply.length !== FIELDS.length || !reply.every(isStringOrNull))
-    throw new Unavailable('redis', 'malformed')
-  if (reply.every((field) => field === null)) return undefined
-  const [text, current, hash, rotatedMs, ended] = reply
-  if (typeof text !== 'string' || typeof current !== 'string' || !isPair(hash, rotatedMs))
-    throw new Unavailable('redis', 'malformed')
+  const [session, current, hash, rotatedMs, ended] = parsed(reply, familyReply)
+  if (session === null) return undefined
   return {
-    session: sessionOf(text),
+    session: recordIn(session, sessionSchema),
     current,
-    previous: typeof hash === 'string' ? { hash, rotatedAtMs: Number(rotatedMs) } : undefined,
-    ended: typeof ended === 'string',
-  }
-}
-
-function isStringOrNull(value: unknown): value is string | null {
-  return value === null || typeof value === 'string'
-}
-
-function isPair(hash: unknown, rotatedMs: unknown): boolean {
-  if (hash === null) return rotatedMs === null
-  return typeof rotatedMs === 'string' && WHOLE_NUMBER.test(rotatedMs)
-}
-
-function sessionOf(text: string) {
-  try {
-    return sessionSchema.parse(JSON.parse(text))
-  } catch (cause) {
-    throw new Unavailable('redis', 'malformed', { cause })
+    previous: hash === null ? undefined : { hash, rotatedAtMs: Number(rotatedMs) },
+    ended: ended !== null,
   }
 }
 
 function rotationOf(reply: unknown): RotationReply {
-  if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
-  const [outcome, nonce, issuedAt] = reply as readonly unknown[]
-  const refusal = REFUSALS.find((known) => known === outcome)
-  if (refusal !== undefined && reply.length === 1) return { outcome: refusal }
-  if (
-    (outcome === 'rotated' || outcome === 'replayed') &&
-    typeof nonce === 'string' &&
-    typeof issuedAt === 'string' &&
-    WHOLE_NUMBER.test(issuedAt)
-  )
-    return { outcome, nonce, issuedAtSeconds: Number(issuedAt) }
+  const rotation = parsed(reply, rotationReply)
+  if (rotation.length === 1) return { outcome: rotation[0] }
+  const [outcome, nonce, issuedAt] = rotation
+  return { outcome, nonce, issuedAtSeconds: Number(issuedAt) }
+}
+
+function parsed<Schema extends z.core.$ZodType>(reply: unknown, schema: Schema): z.output<Schema> {
+  const result = z.safeParse(schema, reply)
+  if (result.success) return result.data
   throw new Unavailable('redis', 'malformed')
 }
