@@ -15,7 +15,7 @@ import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createRefreshFamilies } from '../tokens/redis/refresh-families.ts'
 import { createRefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../tokens/signing-keys.ts'
-import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
+import { createTokenIssuer } from '../tokens/token-issuer.ts'
 
 /**
  * Returns the authorization server, for the policy's `features`: `/oauth/token`, `/oauth/revoke`,
@@ -62,7 +62,6 @@ function serverOf(
       store: createRefreshFamilies(rest),
       issuer,
       graceSeconds: refreshGraceSeconds,
-      maxAccessTokenSeconds: MAX_ACCESS_TOKEN_SECONDS,
       now,
     }),
     references,

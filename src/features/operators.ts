@@ -26,7 +26,8 @@ import { revocationCalls } from '../routes/admin/revocations.ts'
 import { tokenCalls } from '../routes/admin/tokens.ts'
 import { createApiKeys } from '../tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
-import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
+import { createTokenIssuer } from '../tokens/token-issuer.ts'
+import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 
 /** Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. */
 export function operators(): GatewayFeature {

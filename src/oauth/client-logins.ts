@@ -52,7 +52,6 @@ export interface LoginState {
 export interface ClientLogins {
   /** Returns the client and everything that decides whether an attempt is allowed, in one call. */
   begin(login: Login): Promise<LoginState>
-  /** Counts a failure. */
   failed(login: Login): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
   /** Stores the address and the assertion. Returns false if the assertion was used before. */
   succeeded(

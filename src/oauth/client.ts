@@ -10,7 +10,6 @@ export type GrantType = (typeof GRANT_TYPES)[number]
 
 const seconds = z.int().check(z.minimum(0))
 
-/** A secret of a client. */
 const secretSchema = z.strictObject({
   /** base64url SHA-256 of the secret. */
   hash: z.string(),

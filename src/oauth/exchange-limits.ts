@@ -1,6 +1,5 @@
 /** Limits on token exchanges, per client and per subject token. */
 
-import { Denied } from '../errors.ts'
 import { CLIENT_EXCHANGES_PREFIX, TOKEN_EXCHANGES_PREFIX } from '../redis/keys.ts'
 
 /** A limit on the exchanges in a fixed window, which begins with the first exchange. */
@@ -40,17 +39,4 @@ export function exchangeCounters(
     { ...client, name: 'exchange_client', key: CLIENT_EXCHANGES_PREFIX + clientId },
     { ...subjectToken, name: 'exchange_subject_token', key: TOKEN_EXCHANGES_PREFIX + tokenHash },
   ]
-}
-
-/** A counter at its limit. In this case no counter was changed. */
-export interface ExhaustedCounter {
-  readonly name: string
-  readonly retryAfterSeconds: number
-}
-
-/** Throws `Denied` (`rate_limited`) if a counter is at its limit. */
-export function refuseExhausted(exhausted: ExhaustedCounter | undefined): void {
-  if (exhausted === undefined) return
-  const { name: limit, retryAfterSeconds } = exhausted
-  throw new Denied({ code: 'rate_limited', limit, retryAfterSeconds })
 }

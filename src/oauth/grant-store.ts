@@ -6,7 +6,7 @@ import { secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import type { ExhaustedCounter, GrantCounter } from './exchange-limits.ts'
+import type { GrantCounter } from './exchange-limits.ts'
 
 /**
  * Port: reads everything in one round trip, or in none if the query is empty. Throws `Unavailable`
@@ -15,9 +15,8 @@ import type { ExhaustedCounter, GrantCounter } from './exchange-limits.ts'
 export interface GrantStore {
   /**
    * Returns the string values in the order of `keys`. Records the use of the proof; `proofIsNew` is
-   * true on first use and without a proof. Adds one to all `counters` in one atomic step. If one of
-   * them is at its limit, changes none and returns the one that takes longest to reset as
-   * `exhausted`.
+   * true on first use and without a proof. Adds one to all `counters` in one atomic step, or
+   * returns the exhausted one that takes longest to reset.
    */
   consult(query: {
     readonly keys: readonly string[]
@@ -29,7 +28,8 @@ export interface GrantStore {
 export interface GrantFacts {
   readonly values: readonly (string | null)[]
   readonly proofIsNew: boolean
-  readonly exhausted: ExhaustedCounter | undefined
+  /** The name of a counter at its limit. In this case no counter was changed. */
+  readonly exhausted: { readonly limit: string; readonly retryAfterSeconds: number } | undefined
 }
 
 /**

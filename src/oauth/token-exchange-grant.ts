@@ -9,7 +9,7 @@ import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../toke
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
 import { mayActFor } from './client.ts'
-import { exchangeCounters, refuseExhausted } from './exchange-limits.ts'
+import { exchangeCounters } from './exchange-limits.ts'
 import {
   consultedSeconds,
   issuableAtSeconds,
@@ -119,7 +119,8 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const untilSeconds = [consultedSeconds(facts.values[ownKeys])]
     const denial = banOf([{ by: 'subject', key: ban }], untilSeconds, now())
     if (denial !== undefined) throw new Denied(denial)
-    refuseExhausted(facts.exhausted)
+    if (facts.exhausted !== undefined)
+      throw new Denied({ code: 'rate_limited', ...facts.exhausted })
     refuseReplay(facts)
     return issuableAtSeconds(facts.values.slice(ownKeys + 1), now())
   }

@@ -86,7 +86,6 @@ export interface IssueOptions {
 }
 
 export interface IssuedToken {
-  /** The credential. */
   readonly token: string
   readonly tokenId: string
   readonly tokenIdHash: string

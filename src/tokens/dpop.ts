@@ -18,11 +18,9 @@ import type { TokenCheck } from './rejection.ts'
 
 export { nonceSecretOf } from './dpop-nonce.ts'
 
-/** A verified proof. */
 export interface DpopProof {
   /** base64url SHA-256 thumbprint of the proof's key (RFC 7638). Compare it with `cnf.jkt`. */
   readonly thumbprint: string
-  /** Storage key that records the use of the proof. */
   readonly replayKey: string
   /** After it, the proof is too old for every gateway. */
   readonly replayTtlSeconds: number
@@ -85,7 +83,6 @@ export function createDpopVerifier({
   const keys = createProofKeys()
   const nonces = nonceSecret === undefined ? undefined : createDpopNonces(nonceSecret, now)
 
-  /** Returns the claims of a proof with a verified signature, and the thumbprint of its key. */
   async function read(proof: string) {
     try {
       const proofKey = await keys.find(proof)

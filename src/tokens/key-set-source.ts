@@ -7,12 +7,10 @@ import type { Fault } from '../problems/reasons.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
 
-/** A valid key set. */
 export interface Snapshot {
   /** Never empty. */
   readonly ring: KeyRing
   readonly ignored: readonly IgnoredKey[]
-  /** The document as it was published. */
   readonly text: string
   /** Milliseconds since the epoch: when its download began. */
   readonly fetchedAtMs: number
@@ -56,7 +54,6 @@ const WRITE_TIMEOUT_MS = 2_000
 /** The clocks of one data centre differ by less than this. */
 const MAX_SKEW_MS = 5_000
 
-/** Creates the source of one key set. */
 export function createKeySetSource({
   uri,
   algorithms,

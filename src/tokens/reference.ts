@@ -31,7 +31,6 @@ const referenceRecordSchema = z.strictObject({
    * the replacement of a revoked credential needs a new one.
    */
   tokenId: z.string(),
-  /** The gateway. */
   tokenIssuer: z.string(),
   /** The issuer that vouches for the subject; see `Principal.issuer`. */
   issuer: z.string(),
@@ -54,7 +53,6 @@ export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
 
 /** Port: the records of references. Throws `Unavailable` if the store cannot read or write. */
 export interface ReferenceStore {
-  /** Stores `record` until it expires. */
   put(hash: string, record: ReferenceRecord): Promise<void>
   find(hash: string): Promise<ReferenceRecord | undefined>
   /**
@@ -115,7 +113,6 @@ export function parseStoredReference(text: unknown): ReferenceRecord {
 export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
 export interface RecordUse {
-  /** The requested resource. */
   readonly audience: string
   readonly nowMs: number
 }

@@ -18,7 +18,6 @@ export const sessionSchema = z.strictObject({
 
 export type Session = Readonly<z.output<typeof sessionSchema>>
 
-/** A family as it is stored. */
 export interface RefreshFamily {
   readonly session: Session
   /** base64url SHA-256 of the one current token. */
@@ -70,7 +69,6 @@ export interface RotationRequest {
   /** Revocation cutoffs that end the session if they are at or after its start. */
   readonly revokedBeforeKeys: readonly string[]
   readonly startedAtSeconds: number
-  /** Written if the token is reused. */
   readonly end: FamilyEnd
 }
 

@@ -3,6 +3,7 @@
 import { randomBytes } from '../crypto/random.ts'
 import type { Denied } from '../errors.ts'
 import { REVOCATION_MARGIN_SECONDS, revokedBeforeKey } from '../revocation/revocation.ts'
+import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import { revokedBeforeKeysOf, type TokenSeed } from './access-grant.ts'
 import { type FamilyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
 import {
@@ -20,8 +21,6 @@ export interface RefreshTokensOptions {
   readonly issuer: string
   /** How long a used token is accepted again, for a retry. 0 leaves almost no time. */
   readonly graceSeconds: number
-  /** The longest life of an access token of a session. */
-  readonly maxAccessTokenSeconds: number
   /** Milliseconds since the epoch. */
   readonly now?: () => number
 }
@@ -56,7 +55,6 @@ export function createRefreshTokens({
   store,
   issuer,
   graceSeconds,
-  maxAccessTokenSeconds,
   now = Date.now,
 }: RefreshTokensOptions) {
   const graceMs = graceSeconds * 1000
@@ -69,7 +67,7 @@ export function createRefreshTokens({
     return {
       revokedBeforeKey: await revokedBeforeKey('session', issuer, session.id),
       revokedBeforeSeconds: Math.ceil(session.expiresAtSeconds),
-      revokedBeforeTtlSeconds: maxAccessTokenSeconds + REVOCATION_MARGIN_SECONDS,
+      revokedBeforeTtlSeconds: MAX_ACCESS_TOKEN_SECONDS + REVOCATION_MARGIN_SECONDS,
     }
   }
 

@@ -23,14 +23,10 @@ import {
 /** RFC 9068 section 2.1. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt'
 
-export { MAX_ACCESS_TOKEN_SECONDS }
-
 export interface TokenIssuerOptions {
-  /** Private keys. */
   readonly keys: readonly SigningJwk[]
   /** `iss`: the gateway's public URL. */
   readonly issuer: string
-  /** Stores the records of opaque tokens. */
   readonly references: ReferenceStore
   /** Life of a token, 300 to 3600 s, unless another is requested. */
   readonly defaultTtlSeconds: number

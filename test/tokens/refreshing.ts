@@ -39,7 +39,6 @@ export function gateway(
     store: createRefreshFamilies(rest),
     issuer: GATEWAY,
     graceSeconds,
-    maxAccessTokenSeconds: MAX_ACCESS_TOKEN_SECONDS,
     now: () => clock.nowMs,
   })
   return { tokens, clock }

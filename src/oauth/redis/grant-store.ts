@@ -3,8 +3,8 @@ import { Unavailable } from '../../errors.ts'
 import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { evalCommand } from '../../redis/script.ts'
-import type { ExhaustedCounter, GrantCounter } from '../exchange-limits.ts'
-import type { GrantStore } from '../grant-store.ts'
+import type { GrantCounter } from '../exchange-limits.ts'
+import type { GrantFacts, GrantStore } from '../grant-store.ts'
 import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
 
 /**
@@ -51,16 +51,13 @@ function countCommand(counters: readonly GrantCounter[]): RedisCommand {
   return evalCommand(COUNT_EXCHANGES_SCRIPT, keys, args)
 }
 
-function exhaustedOf(
-  reply: unknown,
-  counters: readonly GrantCounter[],
-): ExhaustedCounter | undefined {
+function exhaustedOf(reply: unknown, counters: readonly GrantCounter[]): GrantFacts['exhausted'] {
   const [index, leftMs] = Array.isArray(reply) && reply.length === 2 ? reply : []
   if (index === 0) return undefined
   const counter = counters[index - 1]
   if (counter === undefined || !Number.isSafeInteger(leftMs))
     throw new Unavailable('redis', 'malformed')
-  return { name: counter.name, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
+  return { limit: counter.name, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
 }
 
 function isFirstUse(result: unknown): boolean {

@@ -37,7 +37,6 @@ function servicesOf({ REST_URL, REST_TOKEN, SIGNING_KEYS }: Env) {
       store: createRefreshFamilies(rest),
       issuer: ISSUER,
       graceSeconds: 10,
-      maxAccessTokenSeconds: 3_600,
     }),
   }
 }
