@@ -6,7 +6,6 @@ import { secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
-import type { GrantCounter } from './exchange-limits.ts'
 
 /**
  * Port: reads everything in one round trip, or in none if the query is empty. Throws `Unavailable`
@@ -23,6 +22,15 @@ export interface GrantStore {
     readonly proof?: DpopProof | undefined
     readonly counters?: readonly GrantCounter[]
   }): Promise<GrantFacts>
+}
+
+/** A counter of a fixed window. */
+export interface GrantCounter {
+  readonly key: string
+  /** Name of the limit in the audit event. */
+  readonly name: string
+  readonly limit: number
+  readonly windowSeconds: number
 }
 
 export interface GrantFacts {

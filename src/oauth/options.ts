@@ -7,9 +7,9 @@ import type { ReferenceStore } from '../tokens/reference.ts'
 import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../tokens/signing-keys.ts'
 import type { ClientLogins } from './client-logins.ts'
-import type { ExchangeLimits } from './exchange-limits.ts'
 import type { GrantStore } from './grant-store.ts'
 import type { ScopeOfRoles } from './scope.ts'
+import type { ExchangeLimits } from './tokens-definition.ts'
 
 export interface AuthorizationServerOptions {
   /** The gateway's public URL. */

@@ -18,8 +18,7 @@ export interface RevocationOptions
  * Creates the endpoint.
  *
  * - A refresh token ends its session and all access tokens of it, in every gateway from the next
- *   request on. This also applies to a used refresh token, because the client wants to end the
- *   session.
+ *   request on. A used refresh token does so too: the client wants to end the session.
  * - An access token is revoked alone.
  * - A token that is not valid needs no revocation and causes no error (RFC 7009 section 2.2).
  * - A token of another client is refused with `Denied` (`invalid_grant`) and does not change.

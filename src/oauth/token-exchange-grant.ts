@@ -5,11 +5,11 @@ import { banOf, subjectBanKey } from '../abuse/ban.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import { CLIENT_EXCHANGES_PREFIX, TOKEN_EXCHANGES_PREFIX } from '../redis/keys.ts'
 import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
 import { mayActFor } from './client.ts'
-import { exchangeCounters } from './exchange-limits.ts'
 import {
   consultedSeconds,
   issuableAtSeconds,
@@ -108,10 +108,13 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const revocation = await revocationLookup(subject)
     const ban = await subjectBanKey(subject.issuer, subject.subject)
     const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(grant, issuer))]
-    const counters = exchangeCounters(options.exchangeLimits, {
-      clientId: client.id,
-      tokenHash: await sha256(revocation.identity),
-    })
+    const byClient = CLIENT_EXCHANGES_PREFIX + client.id
+    const byToken = TOKEN_EXCHANGES_PREFIX + (await sha256(revocation.identity))
+    const limits = options.exchangeLimits
+    const counters = [
+      { ...limits.client, name: 'exchange_client', key: byClient },
+      { ...limits.subjectToken, name: 'exchange_subject_token', key: byToken },
+    ]
     const facts = await options.store.consult({ keys, proof, counters })
     const ownKeys = revocation.keys.length
     const by = revocation.revokedBy(facts.values.slice(0, ownKeys))
@@ -127,10 +130,9 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
 }
 
 /**
- * Reports whether a subject token of the gateway cannot start a session. It belongs to a session,
- * or a client got it for itself (RFC 6749 section 4.4.3). The second case includes a token that was
- * exchanged since and belongs to another client: the gateway vouches for a subject with the form of
- * a client id. Any token with such a subject starts no session.
+ * Reports whether a subject token of the gateway belongs to a session, or a client got it for itself
+ * (RFC 6749 section 4.4.3). In the second case it may have been exchanged since, and belong to
+ * another client: the gateway vouches for a subject with the form of a client id.
  */
 function cannotStartSession({ session, subject, client, issuer, tokenIssuer }: Principal): boolean {
   if (session !== undefined || subject === client) return true

@@ -1,5 +1,19 @@
 /** The part of a policy that defines how the gateway issues tokens. */
-import { DEFAULT_EXCHANGE_LIMITS, type ExchangeLimits } from './exchange-limits.ts'
+
+/** A limit on the exchanges in a fixed window, which begins with the first exchange. */
+interface ExchangeLimit {
+  /** 1 to 1,000,000,000. */
+  readonly limit: number
+  /** 1 to 86,400. */
+  readonly windowSeconds: number
+}
+
+export interface ExchangeLimits {
+  /** Exchanges of one client, over all subject tokens. Default 1,000 in 60 s. */
+  readonly client: ExchangeLimit
+  /** Exchanges of one subject token, over all clients. Default 30 in 600 s. */
+  readonly subjectToken: ExchangeLimit
+}
 
 /** Properties of the gateway's own tokens. */
 export interface TokensDefinition {
@@ -29,13 +43,17 @@ export type Tokens = Required<Omit<TokensDefinition, 'sessionSeconds' | 'exchang
 
 /** Returns the definition with defaults for missing values. */
 export function tokensOf(definition: TokensDefinition = {}): Tokens {
-  const exchangeLimits = { ...DEFAULT_EXCHANGE_LIMITS, ...definition.exchangeLimits }
+  const exchangeLimits = { ...DEFAULT_TOKENS.exchangeLimits, ...definition.exchangeLimits }
   return { ...DEFAULT_TOKENS, ...definition, exchangeLimits }
 }
 
 export const DEFAULT_TOKENS: Tokens = {
   accessTokenSeconds: 900,
-  exchangeLimits: DEFAULT_EXCHANGE_LIMITS,
+  // For a client with 16 logins per second, and a user with several tabs, audiences and retries.
+  exchangeLimits: {
+    client: { limit: 1_000, windowSeconds: 60 },
+    subjectToken: { limit: 30, windowSeconds: 600 },
+  },
   refreshGraceSeconds: 10,
   dpopNonceRequired: false,
 }

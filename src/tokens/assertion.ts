@@ -1,8 +1,7 @@
 /** Signs the principal of a request for the origin, so that the origin can verify the caller. */
 import { SignJWT } from 'jose'
-import { Misconfigured } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import { activeKey, importSigningKey, type SigningJwk } from './signing-keys.ts'
+import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
 
 /**
  * Not `at+jwt`: the gateway refuses an assertion that leaks from an origin (RFC 8725 section 3.11).
@@ -31,11 +30,6 @@ export interface AssertionSignerOptions {
   readonly now?: () => number
 }
 
-interface Signed {
-  readonly assertion: string
-  readonly reusableUntilMs: number
-}
-
 /**
  * Creates a signer of assertions for one origin. An assertion is valid for 60 s. `sub` is unique
  * only together with `sub_iss`, the issuer that vouches for it.
@@ -49,12 +43,13 @@ export function createAssertionSigner({
   audience,
   now = Date.now,
 }: AssertionSignerOptions): AssertionSigner {
-  const signed = new WeakMap<Principal, Signed>()
+  const signed = new WeakMap<
+    Principal,
+    { readonly assertion: string; readonly reusableUntilMs: number }
+  >()
 
   async function signAnew(principal: Principal, nowMs: number): Promise<string> {
-    const jwk = activeKey(keys, nowMs)
-    if (jwk === undefined) throw new Misconfigured('SIGNING_KEYS', ['no key may sign now'])
-    const signingKey = await importSigningKey(jwk)
+    const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs)
     const issuedAt = Math.floor(nowMs / 1000)
     const assertion = await new SignJWT({
       sub_iss: principal.issuer,
@@ -63,14 +58,14 @@ export function createAssertionSigner({
       roles: principal.roles.length > 0 ? principal.roles : undefined,
       tenant: principal.tenant,
     })
-      .setProtectedHeader({ alg: signingKey.alg, kid: signingKey.kid, typ: ASSERTION_TYPE })
+      .setProtectedHeader({ alg, kid, typ: ASSERTION_TYPE })
       .setIssuer(issuer)
       .setAudience(audience)
       .setSubject(principal.subject)
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + TTL_SECONDS)
       .setJti(crypto.randomUUID())
-      .sign(signingKey.privateKey)
+      .sign(privateKey)
     signed.set(principal, { assertion, reusableUntilMs: (issuedAt + REUSABLE_SECONDS) * 1000 })
     return assertion
   }

@@ -17,7 +17,7 @@ const PURPOSE = 'portcullis dpop nonce'
 
 /**
  * Returns the secret that gateways with the same keys share for nonces: the private half of the
- * last key. Adding a new key at the front does not change it. Returns undefined without keys.
+ * last key. Adding a new key at the front does not change it.
  */
 export function nonceSecretOf(keys: readonly SigningJwk[]): string | undefined {
   return keys.at(-1)?.d

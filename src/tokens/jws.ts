@@ -2,7 +2,7 @@
 import { base64url, compactVerify, errors } from 'jose'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { MAX_KEY_ID_CHARS } from '../validators/jwk.ts'
-import type { VerificationKey } from './key-ring.ts'
+import type { KeyHint, VerificationKey } from './key-ring.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
 
 /** Larger than any access token should be, and far below the limits on headers. */
@@ -61,9 +61,7 @@ function isCanonical(text: string, start: number, end: number): boolean {
 }
 
 /** The members of a protected header that the gateway uses. */
-export interface JwsHeader {
-  readonly alg: string
-  readonly kid: string | undefined
+export interface JwsHeader extends KeyHint {
   readonly typ: string | undefined
 }
 

@@ -48,6 +48,18 @@ export function activeKey(
   )
 }
 
+/** Imports the {@link activeKey}. Throws `Misconfigured` if there is none, or if it cannot sign. */
+export async function activeSigningKey(
+  keys: readonly SigningJwk[],
+  nowMs: number,
+  algorithm?: SigningAlgorithm,
+): Promise<SigningKey> {
+  const jwk = activeKey(keys, nowMs, algorithm)
+  if (jwk !== undefined) return importSigningKey(jwk)
+  const what = algorithm === undefined ? 'no key signs now' : `no key signs with ${algorithm} now`
+  throw new Misconfigured('SIGNING_KEYS', [what])
+}
+
 /** Returns the keys to publish: all that have not expired, also those that do not sign yet. */
 export function publishedKeys(keys: readonly SigningJwk[], nowMs: number): readonly SigningJwk[] {
   return keys.filter((key) => !isExpired(key, nowMs))

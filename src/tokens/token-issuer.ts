@@ -1,7 +1,6 @@
 import { type JWTPayload, SignJWT } from 'jose'
 import { v4 } from 'uuid'
 import { hmacSha256 } from '../crypto/sha256.ts'
-import { Misconfigured } from '../errors.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { MAX_ACCESS_TOKEN_SECONDS, MIN_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import type {
@@ -13,12 +12,7 @@ import type {
 } from './access-grant.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import { oauthRefused } from './rejection.ts'
-import {
-  activeKey,
-  importSigningKey,
-  type SigningAlgorithm,
-  type SigningJwk,
-} from './signing-keys.ts'
+import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
 
 /** RFC 9068 section 2.1. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt'
@@ -50,14 +44,6 @@ export function createTokenIssuer({
 }: TokenIssuerOptions): TokenIssuer {
   refuseLife(defaultTtlSeconds)
 
-  function signingKey(algorithm: SigningAlgorithm | undefined, nowMs: number) {
-    const jwk = activeKey(keys, nowMs, algorithm)
-    if (jwk !== undefined) return importSigningKey(jwk)
-    throw new Misconfigured('SIGNING_KEYS', [
-      algorithm === undefined ? 'no key signs now' : `no key signs with ${algorithm} now`,
-    ])
-  }
-
   return {
     async issue(grant, options = {}) {
       const nowMs = now()
@@ -70,7 +56,7 @@ export function createTokenIssuer({
         const record = recordOf(grant, issuer, { tokenId, iat, exp })
         await references.put(await credentialHash(token), record)
       } else {
-        const { alg, kid, privateKey } = await signingKey(options.algorithm, nowMs)
+        const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs, options.algorithm)
         token = await new SignJWT({ iss: issuer, ...claimsOf(grant), iat, exp, jti: tokenId })
           .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
           .sign(privateKey)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
 import { DEFAULT_BANS, DEFAULT_EXEMPT, DEFAULT_FAILURES } from '../../src/abuse/definition.ts'
-import { DEFAULT_EXCHANGE_LIMITS } from '../../src/oauth/exchange-limits.ts'
+import { DEFAULT_TOKENS } from '../../src/oauth/tokens-definition.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy/route.ts'
 import { environmentSchema } from '../../src/validators/environment.ts'
 import { ROOT } from '../harness/process.ts'
@@ -125,7 +125,7 @@ describe('docs/configuration.md lists exactly what exists:', () => {
     expect(tabled(configuration, heading)).toEqual(members)
   })
 
-  test.each(Object.entries(DEFAULT_EXCHANGE_LIMITS))(
+  test.each(Object.entries(DEFAULT_TOKENS.exchangeLimits))(
     'the default limit of exchanges by %s',
     (name, { limit, windowSeconds }) => {
       const row = between(configuration, '| `exchangeLimits` |', '\n')

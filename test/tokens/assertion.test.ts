@@ -67,7 +67,7 @@ describe('the assertion for the origin', () => {
   it('is not signed by a key before its nbf or after its exp', async () => {
     for (const time of [{ nbf: NOW_SECONDS + 1 }, { exp: NOW_SECONDS }]) {
       const { signer } = signing({ key: { ...key, ...time } })
-      await expect(signer.sign(principal())).rejects.toThrow('no key may sign now')
+      await expect(signer.sign(principal())).rejects.toThrow('no key signs now')
     }
   })
 

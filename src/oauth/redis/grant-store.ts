@@ -3,8 +3,7 @@ import { Unavailable } from '../../errors.ts'
 import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { evalCommand } from '../../redis/script.ts'
-import type { GrantCounter } from '../exchange-limits.ts'
-import type { GrantFacts, GrantStore } from '../grant-store.ts'
+import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
 import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
 
 /**
