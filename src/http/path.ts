@@ -3,28 +3,11 @@
 /** In characters. Servers commonly limit the request line to 8 KB. */
 export const MAX_PATH_LENGTH = 8_192
 
-/** Why a path is ambiguous, for the audit trail. */
-type PathCheck =
-  | 'not_absolute'
-  | 'too_long'
-  | 'empty_segment'
-  | 'dot_segment'
-  | 'blank_segment'
-  | 'parameter'
-  | 'character'
-  | 'percent_encoding'
-  | 'encoded_delimiter'
-  | 'encoded_unreserved'
-  | 'double_encoding'
-  | 'utf8'
-  | 'control'
-  | 'look_alike'
-
 /** Unreserved characters and single slashes (RFC 3986 section 2.3). Most paths match. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~.-]+)+\/?$|^\/$/
-/** A segment of dots only. Servers resolve `.` and `..`; some file systems read `...` as `..`. */
+/** Servers resolve `.` and `..`; some file systems read `...` as `..`. */
 const DOT_SEGMENT = /\/\.+(?:\/|$)/
-/** Dots and plus signs, which some servers read as spaces and then remove. */
+/** Some servers read plus signs as spaces, and remove spaces. */
 const BLANK_SEGMENT = /\/[.+]+(?:\/|$)/
 /** The same in a decoded segment, with all invisible characters. */
 const BLANK = /^[\s.+\p{Cf}\p{DI}]+$/u
@@ -50,7 +33,7 @@ const CONVERTED = /[/\\;\u2044\u2215\u2216\u29f5\u29f8\u29f9]|%[0-9a-f]{2}|^\.+$
  * a trailing slash, a different case, an extension, or a name in any script: clients need them, and
  * only the other routes determine whether they are ambiguous (see `readsAs`).
  */
-export function ambiguity(path: string): PathCheck | undefined {
+export function ambiguity(path: string) {
   if (path.length > MAX_PATH_LENGTH) return 'too_long'
   if (PLAIN.test(path)) return DOT_SEGMENT.test(path) ? 'dot_segment' : undefined
   if (!path.startsWith('/')) return 'not_absolute'
@@ -62,7 +45,7 @@ export function ambiguity(path: string): PathCheck | undefined {
   return path.includes('%') ? ambiguityOfEscapes(path) : undefined
 }
 
-function ambiguityOfEscapes(path: string): PathCheck | undefined {
+function ambiguityOfEscapes(path: string) {
   if (BROKEN_PERCENT.test(path)) return 'percent_encoding'
   if (DOUBLE_ENCODING.test(path)) return 'double_encoding'
   if (ENCODED_DELIMITER.test(path)) return 'encoded_delimiter'

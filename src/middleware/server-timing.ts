@@ -27,17 +27,7 @@ const TIMINGS_PERMISSION = 'portcullis:timings:read'
 export const serverTiming = ({
   authorizer,
 }: ServerTimingOptions): MiddlewareHandler<Environment> => {
-  /** Checked once for each principal, so that other callers cost one look-up. */
-  const decided = new WeakMap<Principal, boolean>()
-
-  function mayReadTimings(principal: Principal): boolean {
-    let may = decided.get(principal)
-    if (may === undefined) {
-      may = authorizer(principal, TIMINGS_PERMISSION)
-      decided.set(principal, may)
-    }
-    return may
-  }
+  const mayRead = new WeakMap<Principal, boolean>()
 
   async function timed(c: Context<Environment>, next: Next): Promise<void> {
     await next()
@@ -49,6 +39,10 @@ export const serverTiming = ({
 
   return function serverTiming(c, next) {
     const principal = callerOf(c)
-    return principal === null || !mayReadTimings(principal) ? next() : timed(c, next)
+    if (principal === null) return next()
+    // Checked once for each principal, so that other callers cost one look-up.
+    const known = mayRead.get(principal)
+    if (known === undefined) mayRead.set(principal, authorizer(principal, TIMINGS_PERMISSION))
+    return (known ?? mayRead.get(principal)) ? timed(c, next) : next()
   }
 }

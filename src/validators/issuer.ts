@@ -66,13 +66,8 @@ export type IssuerConfig = z.infer<typeof issuer>
 
 export const issuers = z.array(issuer).check(unique('issuer', 'duplicate issuer'))
 
-interface Mistake {
-  readonly path: (string | number)[]
-  readonly message: string
-}
-
 /** Every configured key must be usable: one that is silently ignored would make tokens fail later. */
-function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
+function* mistakesInKeys(config: z.output<typeof issuer>) {
   const { algorithms, jwks: set } = config
   if (set === undefined) {
     if (algorithms.includes('HS256')) {

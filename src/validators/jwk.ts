@@ -143,12 +143,6 @@ export interface UsableJwk {
   readonly jwk: JsonWebKey
 }
 
-interface SortedKeys {
-  readonly usable: readonly UsableJwk[]
-  /** For logs: position in the set, and the member or rule that made the key unusable. */
-  readonly ignored: readonly { readonly index: number; readonly check: string }[]
-}
-
 const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)) })
 
 /**
@@ -160,10 +154,11 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)
  * `kid` of a token would be ambiguous. Without `alg`, a key gets all algorithms of `allowed` that its
  * type supports. Does NOT check that an EC point lies on its curve (its import does), nor the clock.
  */
-export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKeys | undefined {
+export function sortKeys(set: unknown, allowed: readonly Algorithm[]) {
   const parsed = jwkSet.safeParse(set)
   if (!parsed.success) return undefined
   const usable: UsableJwk[] = []
+  /** For logs: position in the set, and the member or rule that made the key unusable. */
   const ignored: { index: number; check: string }[] = []
   for (const [index, candidate] of parsed.data.keys.entries()) {
     const key = verificationJwk.safeParse(candidate)
