@@ -10,14 +10,11 @@ const WORKERS_ADDRESS = '2a06:98c0:3600:0::/64'
 export const isSharedAddress = (address: string): boolean =>
   address === UNKNOWN_ADDRESS || address === WORKERS_ADDRESS
 
-/** See `clientAddress`. */
+/** A smaller IPv6 range covers its whole /64, as `clientAddress` does. */
 const IPV6_GROUP_BITS = 64
 const IPV4_BITS = 32
 
-/**
- * Creates a function that reports whether a normalized client address is in the list of addresses
- * and CIDR ranges. An IPv6 range smaller than a /64 covers the whole /64.
- */
+/** Returns whether a normalized client address is in a list of addresses and CIDR ranges. */
 export function createAddressList(list: readonly string[]): (address: string) => boolean {
   const ranges = list.map(rangeOf)
   return function includes(address) {

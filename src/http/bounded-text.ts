@@ -11,10 +11,7 @@ export class BodyRefused extends Error {
   }
 }
 
-/**
- * Reads a whole body as text, with its byte order mark. Throws {@link BodyRefused} if the body is not
- * UTF-8 or, after decompression, longer than `maxBytes`.
- */
+/** Reads a whole body as text, with its byte order mark. `maxBytes` counts decompressed bytes. */
 export async function boundedText(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,

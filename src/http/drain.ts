@@ -14,8 +14,8 @@ interface Chunks {
 
 /**
  * Discards at most 16 MiB for at most one second, and then cancels the stream. If a server closes
- * while its client still sends, the connection is reset, and the client sees a broken connection, or
- * a 5xx of a proxy, instead of the response (RFC 9112 section 9.6). Never rejects.
+ * while its client still sends, the connection is reset, and the client sees a broken connection,
+ * or a 5xx of a proxy, instead of the response (RFC 9112 section 9.6). Never rejects.
  */
 export async function drain(chunks: Chunks): Promise<void> {
   let timer!: ReturnType<typeof setTimeout>

@@ -3,10 +3,7 @@
 const JSON_TYPE =
   /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
 
-/**
- * Reports whether `contentType` is `application/json`, without a parameter except `charset=utf-8`.
- * Origins differ in how they read another charset, or a list of two types.
- */
+/** Origins differ in how they read another charset, or a list of two types. */
 export function isJsonMediaType(contentType: string | undefined): boolean {
   return contentType !== undefined && JSON_TYPE.test(contentType)
 }

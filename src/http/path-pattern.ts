@@ -6,8 +6,8 @@ const PARAMETER = /^:\w+(?:\{[^{}/]+\})?\??$/
 const LITERAL = /^(?!\.{1,2}$)[\w.~!$&'()+,=@-]+$/
 
 /**
- * Reports whether the router supports a pattern, and a request can match it. Parameter names must be
- * unique: the gateway would check one of the two values, but the origin receives both.
+ * Reports whether the router supports a pattern, and a request can match it. Parameter names must
+ * be unique: the gateway would check one of the two values, but the origin receives both.
  */
 export function isPathPattern(pattern: string): boolean {
   const [first, ...segments] = pattern.split('/')

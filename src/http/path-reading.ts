@@ -1,7 +1,6 @@
 /**
- * Detects paths that an origin could read as paths of another route. The router compares names
- * exactly. Origins ignore case, trailing slashes, dots, spaces, extensions and more, each in its
- * own way.
+ * Paths that an origin could read as paths of another route. The router compares names exactly.
+ * Origins ignore case, trailing slashes, dots, spaces, extensions and more, each in its own way.
  */
 import {
   ANY,

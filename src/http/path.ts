@@ -26,12 +26,12 @@ const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
 const CONVERTED = /[/\\;\u2044\u2215\u2216\u29f5\u29f8\u29f9]|%[0-9a-f]{2}|^\.+$/i
 
 /**
- * Returns why servers could split a raw path into different segments, or undefined. Takes time linear
- * in its length, and one or two regular expressions for a path of unreserved characters.
+ * Returns why servers could split a raw path into different segments, or undefined. Takes time
+ * linear in its length, and one or two regular expressions for a path of unreserved characters.
  *
- * Ambiguous paths are not repaired: a caller can send `/admin` if it means `/admin`. Does NOT report
- * a trailing slash, a different case, an extension, or a name in any script: clients need them, and
- * only the other routes determine whether they are ambiguous (see `readsAs`).
+ * Ambiguous paths are not repaired: a caller can send `/admin` if it means `/admin`. Does NOT
+ * report a trailing slash, a different case, an extension, or a name in any script: clients need
+ * them, and only the other routes determine whether they are ambiguous (see `readsAs`).
  */
 export function ambiguity(path: string) {
   if (path.length > MAX_PATH_LENGTH) return 'too_long'

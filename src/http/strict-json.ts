@@ -27,8 +27,8 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
 /**
- * Parses a JSON text (RFC 8259) in linear time. Throws {@link JsonRefused} for duplicate names in an
- * object (`"a"` and `"\u0061"` are the same name), a byte order mark, and nesting deeper than
+ * Parses a JSON text (RFC 8259) in linear time. Throws {@link JsonRefused} for duplicate names in
+ * an object (`"a"` and `"\u0061"` are the same name), a byte order mark, and nesting deeper than
  * `maxDepth`, before it parses anything.
  *
  * Does NOT refuse numbers that overflow (`1e400` becomes Infinity), lone surrogates, or names such

@@ -27,11 +27,9 @@ export interface AuditOptions {
 
 /**
  * Records one audit event per request, and sets `timeline`. Comes right after `requestId`, around
- * all stages that decide; stages that did not run leave their fields empty. Never changes or delays
- * the response. If the sink throws, the error is logged.
- *
- * If the client disconnects, the rest of the pipeline runs in `waitUntil` (up to 30 s), so that the
- * event is recorded. A handler that calls an origin must watch `request.signal` to stop early.
+ * all stages that decide. Never changes or delays the response. If the client disconnects, the rest
+ * of the pipeline runs in `waitUntil` (up to 30 s), so that the event is recorded: a handler that
+ * calls an origin must watch `request.signal` to stop early.
  *
  * Does NOT read bodies, headers or queries: no token or input of a caller is in an event.
  *

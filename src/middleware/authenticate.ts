@@ -12,7 +12,6 @@ import {
   type CredentialCheckVariables,
   type CredentialVariables,
   type PrincipalVariables,
-  setPrincipal,
   waitUntilOf,
 } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
@@ -98,13 +97,13 @@ export const authenticate = ({
     if (principal !== undefined) {
       const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
       if (failed !== undefined) throw rejected(failed)
-      setPrincipal(c, principal)
+      c.set('principal', principal)
     }
     if (principal === undefined || proof !== undefined)
       c.set('pending', {
         reference: principal === undefined ? await referenceOf(credential) : undefined,
         proof,
-        identified: (resolved) => setPrincipal(c, resolved),
+        identified: (resolved) => c.set('principal', resolved),
       })
     // Otherwise `admit` ends the check.
     if (c.get('pending') === undefined) running?.passed()
@@ -118,12 +117,12 @@ export const authenticate = ({
   return function authenticate(c, next) {
     const header = receivedHeaders(c).get('authorization')
     if (header === undefined && anonymous) {
-      setPrincipal(c, null)
+      c.set('principal', null)
       return next()
     }
     const principal = header === undefined || dpop === 'required' ? undefined : known(header)
     if (principal === undefined) return check(c, header, next)
-    setPrincipal(c, principal)
+    c.set('principal', principal)
     return next()
   }
 }

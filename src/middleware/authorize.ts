@@ -24,9 +24,8 @@ export interface AuthorizeOptions {
  * `missing_token` (401). Without a relation it decides by function, not by object: the origin must
  * check whether an order belongs to the caller.
  *
- * Calls a policy decision point only if `admit` has not checked the relation. Throws `Unavailable`
- * if the relation cannot be decided, and `Denied` (`malformed_request`) for an `X-Consistency-Token`
- * that is not of the caller's tenant.
+ * Throws `Unavailable` if the relation cannot be decided, and `Denied` (`malformed_request`) for an
+ * `X-Consistency-Token` that is not of the caller's tenant.
  *
  * @example
  * ```ts

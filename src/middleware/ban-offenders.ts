@@ -32,7 +32,8 @@ type Environment = { Variables: Partial<PrincipalVariables & TimelineVariables> 
  *
  * `admit` refuses banned callers, but an invalid credential never reaches it. If this isolate has
  * cached that the address is banned, the refusal of the credential becomes `banned`. Comes after
- * `clientAddress` and before `throttle`. Needs the timeline of `audit` to count a malformed request.
+ * `clientAddress` and before `throttle`. Needs the timeline of `audit` to count a malformed
+ * request.
  *
  * @example
  * ```ts
@@ -44,7 +45,6 @@ export const banOffenders = ({ violations, limits = [] }: BanOffendersOptions) =
   const scopes = new Map(limits.map(({ name, by }) => [name, by]))
   return createMiddleware<Environment>(async function banOffenders(c, next) {
     await next()
-    // Hono has turned an error of a guard into a response, and keeps the error here.
     if (c.error !== undefined && c.error instanceof Denied)
       judge(c, c.error.denial, violations, scopes)
   })

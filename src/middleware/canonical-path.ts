@@ -9,8 +9,8 @@ const MOVES_PATH = /[/\\?#@]/
 
 /**
  * Refuses a path that is ambiguous (see {@link ambiguity}), or that `Host` changes, with `Denied`
- * (`ambiguous_path`, 400) before a route matches it. Reads the URL as it was sent, not as the router
- * decodes it.
+ * (`ambiguous_path`, 400) before a route matches it. Reads the URL as it was sent, not as the
+ * router decodes it.
  *
  * Does NOT check the query: no route matches by it. Does NOT compare with the routes: if an app has
  * `/api/admin` and `/api/*`, and its origin ignores case, the app must refuse `/api/ADMIN` itself.

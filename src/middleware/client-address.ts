@@ -14,9 +14,8 @@ const MAX_IPV6_LENGTH = 45
 const MAX_CACHED_ADDRESSES = 1_000
 
 /**
- * Normalizes an address to what one customer commonly holds: an IPv4 address unchanged, an IPv6
- * address as its /64 (`2001:db8:1:2::/64`, four groups, lower case), an IPv4-mapped address as
- * IPv4. Returns undefined for anything else, such as shortened or octal IPv4, zones, and lists.
+ * Normalizes an address to what one customer commonly holds: IPv6 to its /64 (`2001:db8:1:2::/64`),
+ * an IPv4-mapped address to IPv4. Undefined for shortened or octal IPv4, zones, lists and the like.
  */
 export function addressGroup(text: string): string | undefined {
   if (IPV4.test(text)) return text
@@ -31,12 +30,9 @@ export function addressGroup(text: string): string | undefined {
 }
 
 /**
- * Sets `clientAddress` from `CF-Connecting-IP` alone: a client can forge `X-Forwarded-For` and
- * similar headers. IPv6 is grouped by /64, because one customer can rotate through 2^64 addresses. A
+ * Sets `clientAddress` from `CF-Connecting-IP` alone, which only Cloudflare overwrites: elsewhere
+ * (`wrangler dev`, another runtime) a client can forge it, as it can forge `X-Forwarded-For`. A
  * missing or invalid address is `unknown`, one bucket for all.
- *
- * Trusts that the Worker is reached through Cloudflare, which overwrites the header. Elsewhere
- * (`wrangler dev`, another runtime) a client can forge it.
  *
  * @example
  * ```ts

@@ -1,4 +1,6 @@
-/** Variables of the pipeline: which middleware sets each of them, and the accessors for the others. */
+/**
+ * Variables of the pipeline: which middleware sets each of them, and the accessors for the others.
+ */
 import type { Context } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
 import type { Timeline } from '../audit/timeline.ts'
@@ -24,7 +26,9 @@ export interface GatewayVariables {
   receivedHeaders: { readonly of: Request; readonly fields: ReadonlyMap<string, string> }
   /** Set by `sanitizeHeaders`: a copy of the headers for the origin, by lower-case name. */
   forwardHeaders: Map<string, string>
-  /** Set by `clientAddress`: IPv6 as `2001:db8:1:2::/64`; `unknown` if the platform reports none. */
+  /**
+   * Set by `clientAddress`: IPv6 as `2001:db8:1:2::/64`; `unknown` if the platform reports none.
+   */
   clientAddress: string
   /** Set by `throttle` for requests with a credential, unless failures are only observed. */
   credentialCheck: CredentialCheck
@@ -83,9 +87,9 @@ export interface TraceContext {
 /** The check of a credential that this isolate has not cached. */
 export interface CredentialCheck {
   /**
-   * Begins the check, if necessary after other checks of the address have ended. Resolves to true if
-   * it has waited: the credential may be cached now. Throws `Denied` (`rate_limited`) if the address
-   * has used up its failures, `Unavailable` if it waits too long.
+   * Begins the check, if necessary after other checks of the address have ended. Resolves to true
+   * if it has waited: the credential may be cached now. Throws `Denied` (`rate_limited`) if the
+   * address has used up its failures, `Unavailable` if it waits too long.
    */
   begin(): Promise<boolean>
   /** Ends the check without a failure: the credential is valid. */
@@ -140,24 +144,13 @@ export const clientAddressOf = reader('clientAddress', 'clientAddress')
 export const callerOf = reader('principal', 'authenticate() and admit')
 export const bodyOf = reader('body', 'limitBody')
 
-export function setPrincipal(
-  c: { set(name: 'principal', principal: Principal | null): void },
-  principal: Principal | null,
-): void {
-  c.set('principal', principal)
-}
-
 /**
  * Records once for the audit event that a rule would have refused this request. `reason` is from
  * `reasonOfDenial`, such as `rate_limited:standard`.
  */
 export function observe(c: Carrier, reason: string): void {
-  const variables = c as {
-    get(name: 'observed'): ObservedVariables['observed'] | undefined
-    set(name: 'observed', value: ObservedVariables['observed']): void
-  }
-  const noted = variables.get('observed')
-  if (noted === undefined) variables.set('observed', [reason])
+  const noted = c.get('observed' as never) as GatewayVariables['observed'] | undefined
+  if (noted === undefined) c.set('observed' as never, [reason] as never)
   else if (!noted.includes(reason)) noted.push(reason)
 }
 

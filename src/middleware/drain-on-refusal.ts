@@ -3,8 +3,8 @@ import { createMiddleware } from 'hono/factory'
 import { chunksOf, drain } from '../http/drain.ts'
 
 /**
- * After a refusal, discards the rest of the request's body within the bounds of {@link drain}. Comes
- * first, around all stages that refuse.
+ * After a refusal, discards the rest of the request's body within the bounds of {@link drain}.
+ * Comes first, around all stages that refuse.
  *
  * @example
  * ```ts

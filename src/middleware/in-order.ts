@@ -14,8 +14,7 @@ export interface Stage extends MiddlewareHandler {
 }
 
 /**
- * Wraps `middleware` to record when it is entered: `audit` before it records the duration of each
- * stage.
+ * Wraps `middleware` to record when it is entered: the audit event has the duration of each stage.
  */
 export function stage(name: string, middleware: MiddlewareHandler): Stage {
   const timedStage: MiddlewareHandler = (c, next) => {
@@ -28,8 +27,8 @@ export function stage(name: string, middleware: MiddlewareHandler): Stage {
 /**
  * Composes middlewares into one. They run as if each were registered with Hono separately: an error
  * of one becomes a response through `onError` at that point and is kept in `c.error`, and the
- * middlewares before it see that response. `onError` must be the app's error handler. Path parameters
- * are those of the route that the composed middleware is registered for.
+ * middlewares before it see that response. `onError` must be the app's error handler. Path
+ * parameters are those of the route that the composed middleware is registered for.
  *
  * A middleware that returns the result of `next` costs one call, whereas Hono creates a promise and
  * awaits it. If a `stage` is entered before anything was awaited, the timeline gets the time of the

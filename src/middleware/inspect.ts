@@ -50,9 +50,9 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * - `permission_missing`: a call without its permission.
  * - `invalid_input`: arguments that do not match their schema.
  *
- * With `mode: 'observe'` it refuses only an incomplete body, and an anonymous caller of a call that
- * needs a permission (401). Needs `limitBody` before it, and `authenticate` and `admit` for
- * permissions. Does NOT inspect headers or responses. Throws a `TypeError` for invalid options.
+ * In observe mode it refuses only an incomplete body, and an anonymous caller of a call that needs
+ * a permission (401). Needs `limitBody` before it, and `authenticate` and `admit` for permissions.
+ * Does NOT inspect headers or responses.
  *
  * @example
  * ```ts

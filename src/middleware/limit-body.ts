@@ -24,11 +24,11 @@ type Environment = { Variables: BodyVariables }
  * Sets `body`: the request's body as a stream of at most `maxBytes`, or null. Throws `Denied`
  * (`payload_too_large`) at once for a `Content-Length` above the limit. Any other body is counted:
  * the first byte above the limit ends the stream with the same `Denied`, and the response is 413,
- * even if the reader of the stream failed with another error. The rest is drained, see {@link drain}.
+ * even if the reader of the stream failed with another error. The rest is drained, see {@link
+ * drain}.
  *
  * GET and HEAD must not have a body: `Denied` (`malformed_request`), because servers disagree on
  * its meaning (RFC 9110 section 9.3.1). Does NOT decode `Content-Encoding` and does not buffer.
- * Throws a `RangeError` for an invalid `maxBytes`.
  *
  * @example
  * ```ts

@@ -10,20 +10,22 @@ import { callerOf, clientAddressOf, type HeldUpVariables, waitUntilOf } from './
 import { includedQuery, relationOf, requireRelation } from './relation.ts'
 
 export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
-  /** Whether the route has limits: then bans of an anonymous caller's address count. Default false. */
+  /**
+   * Whether the route has limits: then bans of an anonymous caller's address count. Default false.
+   */
   readonly isLimited?: boolean
 }
 
 /**
- * Admits a request again that has been delayed since `sinceMs` (milliseconds since the epoch).
- * Throws as `admit` and `authorize` do.
+ * Admits a request again that has been delayed since `sinceMs`. Throws as `admit` and `authorize`
+ * do.
  */
 export type Readmission = (c: Context, sinceMs: number | undefined) => Promise<void>
 
 /**
- * Creates the readmission of one route. It checks revocation, bans and the relation as `admit` does,
- * and refuses a token that expired during the delay. It does not count limits again, and does not
- * check the proof of possession, which is already used.
+ * Creates the readmission of one route. It checks revocation, bans and the relation as `admit`
+ * does, and refuses a token that expired during the delay. It does not count limits again, and does
+ * not check the proof of possession, which is already used.
  */
 export function createReadmission({
   admission,

@@ -6,7 +6,7 @@ import { isPassableTracestate, parseTraceparent } from '../observability/tracing
 import type { RequestIdVariables, TraceContext } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-/** Other ids of clients are dropped, because ids are written to logs. */
+/** Ids are written to logs, so other ids of clients are dropped. */
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 const SPAN_ID_BYTES = 8
@@ -23,10 +23,10 @@ export interface RequestIdOptions {
 }
 
 /**
- * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, if its form is
- * allowed) and `trace`: the caller's W3C trace with a new span, or a new trace if there is none or it
- * is invalid. Writes `X-Request-Id` to the response. A client's ids are hints for correlation, and
- * never trusted to be unique.
+ * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, if its form
+ * is allowed) and `trace`: the caller's W3C trace with a new span, or a new trace if there is none
+ * or it is invalid. Writes `X-Request-Id` to the response. A client's ids are hints for
+ * correlation, and never trusted to be unique.
  *
  * @example
  * ```ts

@@ -54,7 +54,9 @@ export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOp
   )
 }
 
-/** Deletes the headers that `Connection` names: they belong to this hop (RFC 9110 section 7.6.1). */
+/**
+ * Deletes the headers that `Connection` names: they belong to this hop (RFC 9110 section 7.6.1).
+ */
 export function deleteNamedIn(
   connection: string | undefined,
   headers: { delete(name: string): unknown },

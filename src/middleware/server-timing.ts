@@ -40,9 +40,11 @@ export const serverTiming = ({
   return function serverTiming(c, next) {
     const principal = callerOf(c)
     if (principal === null) return next()
-    // Checked once for each principal, so that other callers cost one look-up.
-    const known = mayRead.get(principal)
-    if (known === undefined) mayRead.set(principal, authorizer(principal, TIMINGS_PERMISSION))
-    return (known ?? mayRead.get(principal)) ? timed(c, next) : next()
+    let may = mayRead.get(principal)
+    if (may === undefined) {
+      may = authorizer(principal, TIMINGS_PERMISSION)
+      mayRead.set(principal, may)
+    }
+    return may ? timed(c, next) : next()
   }
 }

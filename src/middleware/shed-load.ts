@@ -15,13 +15,10 @@ const RESERVE_SHARE = 0.1
 const RETRY_AFTER_SECONDS = 1
 
 /**
- * Refuses requests with `Unavailable` (`gateway`, `overloaded`) while too many others of this isolate
- * are in progress, before anything is read, verified or called. An overloaded isolate then serves
- * some requests in time instead of all too late. The gateway's own routes below `/-/` have a tenth
- * more capacity, so that operators still have access.
- *
- * A request is in progress until its response begins; a body that is still streaming does not
- * count. Comes right after `audit`.
+ * Refuses requests with `Unavailable` (`gateway`, `overloaded`) while too many others of this
+ * isolate are in progress: until their responses begin. So an overloaded isolate serves some
+ * requests in time instead of all too late. The gateway's own routes below `/-/` have a tenth more
+ * capacity, so that operators still have access. Comes right after `audit`.
  *
  * @example
  * ```ts

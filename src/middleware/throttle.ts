@@ -38,7 +38,9 @@ const POLLS_PER_MS = 4
 /** A waiting request counts for 7 to 8 slots: the platform may have ended it without notice. */
 const WAITING_SLOT_MS = 2_000
 
-/** Randomized: requests that arrived together would compete for one place and leave others empty. */
+/**
+ * Randomized: requests that arrived together would compete for one place and leave others empty.
+ */
 function pauseMs(waiting: number): number {
   const mean = Math.min(Math.max(waiting / POLLS_PER_MS, MIN_POLL_MS), MAX_POLL_MS)
   return mean * (0.5 + Math.random())
@@ -57,9 +59,8 @@ type Environment = { Variables: Partial<CredentialCheckVariables> }
  * not cached, some wait for others; none is refused. Throws `Unavailable` (`gateway`, `overloaded`)
  * for a request that waits longer than 10 seconds.
  *
- * In observe mode, refuses and delays no request. Must run after `clientAddress` and before
- * `authenticate`. Does NOT count revoked tokens, missing tokens or requests for a nonce: these are
- * not guesses.
+ * Must run after `clientAddress` and before `authenticate`. Does NOT count revoked tokens, missing
+ * tokens or requests for a nonce: these are not guesses.
  *
  * @example
  * ```ts

@@ -117,17 +117,14 @@ export function isEncoded(c: Context): boolean {
   return (c.req.header('Content-Encoding') ?? 'identity') !== 'identity'
 }
 
-/** As {@link bodyTextOf}. Also throws `Denied` for a body that is not JSON by its headers. */
+/** As {@link bodyTextOf}, for a body that is JSON by its headers. */
 export function jsonTextOf(c: Context<Environment>): Promise<string> {
   if (!isJsonMediaType(c.req.header('Content-Type')) || isEncoded(c))
     throw new Denied({ code: 'unsupported_media_type', expected: 'application/json' })
   return bodyTextOf(c)
 }
 
-/**
- * Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if they are not
- * UTF-8, or as {@link wholeOf} does.
- */
+/** Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if not UTF-8. */
 export async function bodyTextOf(c: Context<Environment>): Promise<string> {
   const startMs = Date.now()
   const bytes = await wholeOf(bodyOf(c))
@@ -142,10 +139,7 @@ export async function bodyTextOf(c: Context<Environment>): Promise<string> {
   }
 }
 
-/**
- * Returns all bytes of a body, which `limitBody` has bounded. Throws `Denied` if the body breaks off,
- * or stalls for longer than `timeoutMs` in total.
- */
+/** Returns all bytes of a bounded body. Throws `Denied` if it breaks off, or after `timeoutMs`. */
 export async function wholeOf(
   body: BodyVariables['body'],
   timeoutMs = READ_TIMEOUT_MS,

@@ -30,7 +30,7 @@ type Outcome =
 
 export interface CoalescedOriginOptions {
   readonly origin: Origin
-  /** Returns milliseconds since the epoch. Default `Date.now`. */
+  /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
@@ -41,7 +41,6 @@ export interface SharingOptions {
   readonly waitUntil?: WaitUntil | undefined
 }
 
-/** An origin whose requests may wait for each other. */
 export interface CoalescedOrigin extends Origin {
   send(request: OriginRequest, options?: SharingOptions): Promise<Response>
 }
@@ -50,15 +49,13 @@ export interface CoalescedOrigin extends Origin {
  * Wraps an origin so that identical requests share one call while that call is in progress.
  * Identical are GET requests with the same URL and the same forwarded headers, except ids and the
  * assertion, and therefore the same caller. This is not a cache: a request that arrives after the
- * response is complete, or after a response has begun for which no request waited, calls the origin.
+ * response is complete, or after a response has begun for which no request waited, calls the
+ * origin.
  *
  * If the origin fails, the waiting requests receive the same failure. If the first request is
  * aborted, or ends without notice (detected after 3 s), the next one takes over. Each request calls
  * the origin itself if the response must not be shared (see {@link isShareable}), or if its body is
- * incomplete 2 s after its headers.
- *
- * `send` throws the same errors as the wrapped origin. A request waits for at most its `timeoutMs`
- * and those 2 s, and then calls the origin or fails.
+ * incomplete 2 s after its headers. A request waits for at most its `timeoutMs` and those 2 s.
  *
  * @example
  * ```ts

@@ -13,8 +13,8 @@ export interface GuardedOriginOptions
 }
 
 /**
- * Wraps an origin in circuit breakers, one for each `route` of the requests: a route that hangs, or a
- * caller who can make one route fail, must not block the others. While a breaker is open, `send`
+ * Wraps an origin in circuit breakers, one for each `route` of the requests: a route that hangs, or
+ * a caller who can make one route fail, must not block the others. While a breaker is open, `send`
  * throws `Unavailable` with the fault that opened it, without a call.
  *
  * Failures are errors that `send` reports as `Unavailable`. Every response counts as a success,

@@ -15,11 +15,7 @@ export function headerWord(value: string): string {
 /** A {@link headerWord} of a comma-separated list: split at commas, then decode. */
 const listWord = (value: string): string => headerWord(value).replaceAll(',', '%2C')
 
-/**
- * Writes `X-Auth-Subject`, `-Issuer`, `-Client`, `-Tenant` (one word each), `-Roles` (a comma list)
- * and `-Scope` (a space list, RFC 6749 section 3.3). Values that the token does not contain are
- * omitted. `headers` must not contain a client's own `X-Auth-*`: see `sanitizeHeaders`.
- */
+/** `headers` must not contain a client's own `X-Auth-*`: see `sanitizeHeaders`. */
 export function setIdentity(
   headers: { set(name: string, value: string): unknown },
   principal: Principal,

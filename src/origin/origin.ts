@@ -1,4 +1,6 @@
-/** The origin behind the gateway: sends requests to it, with a timeout, and reports its failures. */
+/**
+ * The origin behind the gateway: sends requests to it, with a timeout, and reports its failures.
+ */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
 
@@ -14,7 +16,6 @@ export interface OriginOptions {
   readonly binding?: Fetches | undefined
 }
 
-/** A request to the origin. */
 export interface OriginRequest {
   /** Provides the method, path, query and abort signal. */
   readonly incoming: Request
@@ -28,10 +29,7 @@ export interface OriginRequest {
   readonly route?: string | undefined
 }
 
-/**
- * Port: sends a request to the origin of this gateway. If the response body is read, it has the
- * content encoding of the origin.
- */
+/** Port: sends a request to the origin. The response body has the origin's content encoding. */
 export interface Origin {
   send(request: OriginRequest): Promise<Response>
 }
@@ -43,15 +41,13 @@ const UNWATCHED_MS = 50
 const BINDING_URL = 'https://origin'
 
 /**
- * Creates the port to an origin. Every request goes to the configured authority, below the
- * configured base path. Redirects are returned, not followed. The gateway does not retry (the
- * runtime repeats a GET, HEAD or DELETE if a kept-alive connection closes without a response).
+ * Creates the port to an origin. Redirects are returned, not followed. The gateway does not retry
+ * (the runtime repeats a GET, HEAD or DELETE if a kept-alive connection closes without a response).
  * Requests bypass Cloudflare's cache, which does not distinguish callers.
  *
  * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
- * status that does not exist in HTTP, `unreachable` for any other failure. A `Denied` of the body is
- * thrown as it is. The response body streams without a timeout. If the client disconnects, the
- * request to the origin is aborted at most about 50 ms later.
+ * status that does not exist in HTTP, `unreachable` for any other failure. A `Denied` of the body
+ * is thrown as it is. The response body streams without a timeout.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
  * before. Throws {@link Misconfigured} for an invalid URL.

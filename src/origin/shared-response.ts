@@ -33,7 +33,7 @@ export function keyOf({ incoming, headers, timeoutMs }: OriginRequest): string {
 
 /** Media types of endless responses. */
 const ENDLESS = /^(?:text\/event-stream|multipart\/x-mixed-replace)\b/i
-/** RFC 9111 sections 5.2.2.5 and 4.1: the response is for one request only. */
+/** RFC 9111 sections 5.2.2.5 and 4.1. */
 const NO_STORE = /(?:^|,)\s*no-store\s*(?:,|$)/i
 const ANY_VARIANT = /(?:^|,)\s*\*\s*(?:,|$)/
 
@@ -65,7 +65,9 @@ export function responseOf({ status, statusText, headers, body }: SharedResponse
   return new Response(body, { status, statusText, headers: fields, encodeBody: 'manual' })
 }
 
-/** Returns the bytes of a body. If it is too large or too slow: cancels it, and returns undefined. */
+/**
+ * Returns the bytes of a body. If it is too large or too slow: cancels it, and returns undefined.
+ */
 export async function readBody(body: ReadableStream<Uint8Array>): Promise<Bytes | undefined> {
   const reader = body.getReader()
   const chunks: Uint8Array[] = []

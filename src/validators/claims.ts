@@ -53,8 +53,8 @@ export const MAX_UNDATED_ASSERTION_SECONDS = 300
 export const ASSERTION_TOLERANCE_SECONDS = 5
 
 /**
- * Schema of the claims of a client assertion. `aud` must be one name: with two, each server could use
- * the assertion at the other one. Does NOT check claims that depend on the client or the clock.
+ * Schema of the claims of a client assertion. `aud` must be one name: with two, each server could
+ * use the assertion at the other one. Does NOT check claims that depend on the client or the clock.
  */
 export const assertionClaims = z.looseObject({
   iss: nonEmpty,

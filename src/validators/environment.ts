@@ -102,7 +102,10 @@ export const environmentSchema = z
     }),
   )
 
-/** Throws one {@link Misconfigured} that names every invalid variable, and no value: some are secret. */
+/**
+ * Throws one {@link Misconfigured} that names every invalid variable, and no value: some are
+ * secret.
+ */
 export function parseConfig(env: unknown) {
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) {

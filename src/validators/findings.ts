@@ -8,8 +8,8 @@ export const MAX_FINDINGS = 20
 const NONE: readonly InputError[] = []
 
 /**
- * Returns why `value` does not match `schema`: at most 20 paths and rules, never the values. `at` is
- * the JSON Pointer of `value` within the input.
+ * Returns why `value` does not match `schema`: at most 20 paths and rules, never the values. `at`
+ * is the JSON Pointer of `value` within the input.
  */
 export function findingsOf(
   where: InputError['in'],
@@ -24,7 +24,9 @@ export function findingsOf(
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
 }
 
-/** zod's message for unknown keys quotes them, and a response must not repeat the caller's input. */
+/**
+ * zod's message for unknown keys quotes them, and a response must not repeat the caller's input.
+ */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'unrecognized_keys' ? 'Unknown keys are not allowed' : issue.message
 }

@@ -17,14 +17,10 @@ export const MAX_CLOCK_TOLERANCE_SECONDS = 300
 /** Access tokens older than one day are refused by default, even if they have not expired. */
 export const DEFAULT_MAX_TOKEN_AGE_SECONDS = 86_400
 
-const jwks = z.custom<JSONWebKeySet>(
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    Array.isArray((value as { keys?: unknown }).keys) &&
-    (value as { keys: unknown[] }).keys.length > 0,
-  'must be a JWK Set with at least one key (RFC 7517 section 5)',
-)
+const jwks = z.custom<JSONWebKeySet>((value) => {
+  const keys = (value as { keys?: unknown } | null)?.keys
+  return Array.isArray(keys) && keys.length > 0
+}, 'must be a JWK Set with at least one key (RFC 7517 section 5)')
 
 const claimName = text(256)
 
@@ -66,7 +62,9 @@ export type IssuerConfig = z.infer<typeof issuer>
 
 export const issuers = z.array(issuer).check(unique('issuer', 'duplicate issuer'))
 
-/** Every configured key must be usable: one that is silently ignored would make tokens fail later. */
+/**
+ * Every configured key must be usable: one that is silently ignored would make tokens fail later.
+ */
 function* mistakesInKeys(config: z.output<typeof issuer>) {
   const { algorithms, jwks: set } = config
   if (set === undefined) {

@@ -151,8 +151,9 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)
  *
  * A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
  * type for which `allowed` has no algorithm. Keys that share a `kid` are all ignored, because the
- * `kid` of a token would be ambiguous. Without `alg`, a key gets all algorithms of `allowed` that its
- * type supports. Does NOT check that an EC point lies on its curve (its import does), nor the clock.
+ * `kid` of a token would be ambiguous. Without `alg`, a key gets all algorithms of `allowed` that
+ * its type supports. Does NOT check that an EC point lies on its curve (its import does), nor the
+ * clock.
  */
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]) {
   const parsed = jwkSet.safeParse(set)

@@ -108,8 +108,8 @@ export const relationModelSchema = z.strictObject({
 
 /**
  * Returns why `value` must not be parsed: containers nested deeper than 64 levels, or cyclic; more
- * than 50,000 values; a member name `__proto__`, which parsers silently drop; or objects that are not
- * plain, because they could inherit members. Safe for every `value`.
+ * than 50,000 values; a member name `__proto__`, which parsers silently drop; or objects that are
+ * not plain, because they could inherit members. Safe for every `value`.
  */
 export function unboundedness(value: unknown): Unbounded | undefined {
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }]

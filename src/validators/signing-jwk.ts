@@ -72,7 +72,9 @@ const signingJwk = z.discriminatedUnion(
   'must be EC, OKP or RSA',
 )
 
-/** A private key. It signs from `nbf` on, and is invalid from `exp` on (seconds since the epoch). */
+/**
+ * A private key. It signs from `nbf` on, and is invalid from `exp` on (seconds since the epoch).
+ */
 export type SigningJwk = z.output<typeof signingJwk>
 
 export type SigningAlgorithm = SigningJwk['alg']
@@ -91,8 +93,8 @@ const soundJwk = signingJwk.check(
 )
 
 /**
- * `SIGNING_KEYS`: a JWK Set of private keys. Other members are dropped. Does NOT check that a private
- * key matches its public key: the first signature does.
+ * `SIGNING_KEYS`: a JWK Set of private keys. Other members are dropped. Does NOT check that a
+ * private key matches its public key: the first signature does.
  */
 export const signingKeys = z
   .object(

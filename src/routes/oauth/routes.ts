@@ -5,7 +5,6 @@ import {
   bodyOf,
   clientAddressOf,
   type GatewayVariables,
-  setPrincipal,
   waitUntilOf,
 } from '../../middleware/context.ts'
 import { stage } from '../../middleware/in-order.ts'
@@ -96,7 +95,7 @@ async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
     dpop: c.req.header('DPoP'),
     form: await formOf(c),
     address: clientAddressOf(c),
-    identify: (actor) => setPrincipal(c, actor),
+    identify: (actor) => c.set('principal', actor),
     waitUntil: waitUntilOf(c),
   }
 }
