@@ -19,10 +19,7 @@ const PLAIN = /^[a-z0-9_-]*$/
 /** Replaces each non-ASCII character in a folded name, which a charset conversion could change. */
 const FOREIGN = '\ufffd'
 
-/**
- * Text that may follow a literal in its segment. Windows ignores trailing dots and spaces, and
- * reads `name:stream` and `name::$DATA` as the file.
- */
+/** Text after a literal: Windows ignores dots and spaces, and reads `name:stream` as the file. */
 export const IN_THE_MIDDLE = /^[ .]*(?::|$)/
 /** The same for the last segment: Rails and Spring MVC read `name.json` as `name`. */
 export const AT_THE_END = /^ *(?:[.:]|$)/

@@ -39,10 +39,7 @@ function isExpression(parameter: string): boolean {
   }
 }
 
-/**
- * Returns the patterns that the router derives from a pattern: `/orders` and `/orders/:id` for
- * `/orders/:id?`, but only if the last segment is optional.
- */
+/** `/orders` and `/orders/:id` for `/orders/:id?`. The router expands only a last segment. */
 export function variantsOf(pattern: string): readonly string[] {
   if (!pattern.endsWith('?')) return [pattern]
   const variants: string[] = []

@@ -151,7 +151,7 @@ function limitKey({ by, name }: PolicyLimit): LimitKey {
   const derive = async (principal: Principal): Promise<string> => {
     // The token issuer registers the client, even if another issuer vouches for the subject.
     const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
-    // Callers without a client or tenant share one window per issuer, so that no caller bypasses it.
+    // Callers without a client or tenant share one window per issuer: none bypasses the limit.
     const key = await limitKeyOf({ name, by }, { issuer, value: principal[by] ?? '' })
     known.set(principal, key)
     return key

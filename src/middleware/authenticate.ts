@@ -18,10 +18,7 @@ import { receivedHeaders } from './request-headers.ts'
 
 export interface AuthenticateOptions {
   readonly verifier: TokenVerifier
-  /**
-   * From `createReferences`, the same object that `createAdmission` gets. Accepts opaque tokens and
-   * API keys. Default: only JWTs.
-   */
+  /** As for `createAdmission`. Accepts opaque tokens and API keys. Default: none. */
   readonly references?: References | undefined
   /** From `createDpopVerifier`. Accepts tokens bound to a key (RFC 9449). Default: refuses them. */
   readonly proofs?: DpopVerifier | undefined

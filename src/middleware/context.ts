@@ -1,6 +1,4 @@
-/**
- * Variables of the pipeline: which middleware sets each of them, and the accessors for the others.
- */
+/** Variables of the pipeline: which middleware sets each of them, and their accessors. */
 import type { Context } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
 import type { Timeline } from '../audit/timeline.ts'
@@ -26,9 +24,7 @@ export interface GatewayVariables {
   receivedHeaders: { readonly of: Request; readonly fields: ReadonlyMap<string, string> }
   /** Set by `sanitizeHeaders`: a copy of the headers for the origin, by lower-case name. */
   forwardHeaders: Map<string, string>
-  /**
-   * Set by `clientAddress`: IPv6 as `2001:db8:1:2::/64`; `unknown` if the platform reports none.
-   */
+  /** Set by `clientAddress`: IPv6 as `2001:db8:1:2::/64`; `unknown` if there is none. */
   clientAddress: string
   /** Set by `throttle` for requests with a credential, unless failures are only observed. */
   credentialCheck: CredentialCheck
@@ -137,27 +133,18 @@ export const traceOf = reader('trace', 'requestId')
 export const routeOf = reader('route', 'route')
 export const forwardHeadersOf = reader('forwardHeaders', 'sanitizeHeaders')
 export const clientAddressOf = reader('clientAddress', 'clientAddress')
-/**
- * Returns the principal, or null for an anonymous caller. Throws for an opaque token or an API key
- * that this isolate has not cached if `admit` did not run.
- */
+/** Null for an anonymous caller. Throws before `admit` for a reference that is not cached. */
 export const callerOf = reader('principal', 'authenticate() and admit')
 export const bodyOf = reader('body', 'limitBody')
 
-/**
- * Records once for the audit event that a rule would have refused this request. `reason` is from
- * `reasonOfDenial`, such as `rate_limited:standard`.
- */
+/** Records what a rule would have refused, such as `rate_limited:standard`, for the audit event. */
 export function observe(c: Carrier, reason: string): void {
   const noted = c.get('observed' as never) as GatewayVariables['observed'] | undefined
   if (noted === undefined) c.set('observed' as never, [reason] as never)
   else if (!noted.includes(reason)) noted.push(reason)
 }
 
-/**
- * Returns `waitUntil` of a request. Outside of Workers, Hono throws because there is no execution
- * context. There, promises run to completion by themselves, and rejections are ignored.
- */
+/** Outside of Workers, promises run to completion by themselves, and rejections are ignored. */
 export function waitUntilOf(c: Context): WaitUntil {
   try {
     const context = c.executionCtx

@@ -13,9 +13,7 @@ export interface Stage extends MiddlewareHandler {
   readonly timed: Required<Step>
 }
 
-/**
- * Wraps `middleware` to record when it is entered: the audit event has the duration of each stage.
- */
+/** Records when `middleware` is entered: the audit event has the duration of each stage. */
 export function stage(name: string, middleware: MiddlewareHandler): Stage {
   const timedStage: MiddlewareHandler = (c, next) => {
     c.get('timeline')?.enter(name)

@@ -54,9 +54,7 @@ const MAX_FRAMES = 5
 /** A stack frame in V8's format. A line of an error message may match it too. */
 const FRAME = /^ {4}at .+/
 
-/**
- * Returns the innermost stack frames. V8 puts the error's original name and message before them.
- */
+/** The innermost stack frames. V8 puts the error's original name and message before them. */
 function placeOf({ stack = '', message }: Error): readonly string[] {
   const begins = stack.indexOf(message)
   const lines = begins === -1 ? [] : stack.slice(begins + message.length).split('\n')

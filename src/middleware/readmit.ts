@@ -10,16 +10,11 @@ import { callerOf, clientAddressOf, type HeldUpVariables, waitUntilOf } from './
 import { includedQuery, relationOf, requireRelation } from './relation.ts'
 
 export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
-  /**
-   * Whether the route has limits: then bans of an anonymous caller's address count. Default false.
-   */
+  /** The route has limits: bans of an anonymous caller's address count. Default false. */
   readonly isLimited?: boolean
 }
 
-/**
- * Admits a request again that has been delayed since `sinceMs`. Throws as `admit` and `authorize`
- * do.
- */
+/** Admits a request that has been delayed since `sinceMs`. Throws as `admit` and `authorize` do. */
 export type Readmission = (c: Context, sinceMs: number | undefined) => Promise<void>
 
 /**

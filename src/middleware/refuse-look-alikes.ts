@@ -16,10 +16,8 @@ interface LookAlikeOptions {
  *
  * @example
  * ```ts
- * for (const route of policy.routes) {
- *   const lookAlikes = lookAlikesOf(route, policy.routes)
- *   app.on(route.method, [route.path], refuseLookAlikes({ lookAlikes }), forward)
- * }
+ * const lookAlikes = lookAlikesOf(route, policy.routes)
+ * app.on(route.method, [route.path], refuseLookAlikes({ lookAlikes }), forward)
  * ```
  */
 export const refuseLookAlikes = ({ lookAlikes }: LookAlikeOptions): MiddlewareHandler => {

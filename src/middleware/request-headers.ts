@@ -11,12 +11,8 @@ type Received = ReceivedHeadersVariables['receivedHeaders']
 export function receivedHeaders(
   c: Carrier & { readonly req: { readonly raw: Request } },
 ): Received['fields'] {
-  const variables = c as {
-    get(name: 'receivedHeaders'): Received | undefined
-    set(name: 'receivedHeaders', value: Received): void
-  }
   const { raw } = c.req
-  const known = variables.get('receivedHeaders')
+  const known = c.get('receivedHeaders' as never) as Received | undefined
   if (known?.of === raw) return known.fields
   const fields = new Map<string, string>()
   // Not a `for` loop: each step would leave JavaScript twice.
@@ -25,6 +21,6 @@ export function receivedHeaders(
     const before = name === 'set-cookie' ? fields.get(name) : undefined
     fields.set(name, before === undefined ? value : `${before}, ${value}`)
   })
-  variables.set('receivedHeaders', { of: raw, fields })
+  c.set('receivedHeaders' as never, { of: raw, fields } as never)
   return fields
 }

@@ -54,9 +54,7 @@ export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOp
   )
 }
 
-/**
- * Deletes the headers that `Connection` names: they belong to this hop (RFC 9110 section 7.6.1).
- */
+/** The headers that `Connection` names belong to this hop (RFC 9110 section 7.6.1). */
 export function deleteNamedIn(
   connection: string | undefined,
   headers: { delete(name: string): unknown },

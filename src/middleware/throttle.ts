@@ -38,9 +38,7 @@ const POLLS_PER_MS = 4
 /** A waiting request counts for 7 to 8 slots: the platform may have ended it without notice. */
 const WAITING_SLOT_MS = 2_000
 
-/**
- * Randomized: requests that arrived together would compete for one place and leave others empty.
- */
+/** Random: requests that arrived together would compete for one place and leave others empty. */
 function pauseMs(waiting: number): number {
   const mean = Math.min(Math.max(waiting / POLLS_PER_MS, MIN_POLL_MS), MAX_POLL_MS)
   return mean * (0.5 + Math.random())

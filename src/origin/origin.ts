@@ -1,6 +1,4 @@
-/**
- * The origin behind the gateway: sends requests to it, with a timeout, and reports its failures.
- */
+/** Sends requests to the origin behind the gateway, with a timeout, and reports failures. */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
 

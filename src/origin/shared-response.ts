@@ -65,9 +65,7 @@ export function responseOf({ status, statusText, headers, body }: SharedResponse
   return new Response(body, { status, statusText, headers: fields, encodeBody: 'manual' })
 }
 
-/**
- * Returns the bytes of a body. If it is too large or too slow: cancels it, and returns undefined.
- */
+/** Returns the bytes of a body. If it is too large or slow: cancels it, and returns undefined. */
 export async function readBody(body: ReadableStream<Uint8Array>): Promise<Bytes | undefined> {
   const reader = body.getReader()
   const chunks: Uint8Array[] = []

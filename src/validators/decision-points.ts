@@ -1,6 +1,4 @@
-/**
- * Environment variables of external policy decision points: where they are, and for which tenants.
- */
+/** Environment variables of external policy decision points. */
 import { converted } from './schema-parts.ts'
 import { callTimeout, httpUrl, isPrivateLine, json } from './variables.ts'
 import * as z from './zod.ts'

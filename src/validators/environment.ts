@@ -102,10 +102,7 @@ export const environmentSchema = z
     }),
   )
 
-/**
- * Throws one {@link Misconfigured} that names every invalid variable, and no value: some are
- * secret.
- */
+/** Throws a {@link Misconfigured} that names every invalid variable, and no value (secrets). */
 export function parseConfig(env: unknown) {
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) {

@@ -24,9 +24,7 @@ export function findingsOf(
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
 }
 
-/**
- * zod's message for unknown keys quotes them, and a response must not repeat the caller's input.
- */
+/** zod's message for unknown keys quotes them. A response must not repeat the caller's input. */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'unrecognized_keys' ? 'Unknown keys are not allowed' : issue.message
 }

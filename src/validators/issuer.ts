@@ -62,9 +62,7 @@ export type IssuerConfig = z.infer<typeof issuer>
 
 export const issuers = z.array(issuer).check(unique('issuer', 'duplicate issuer'))
 
-/**
- * Every configured key must be usable: one that is silently ignored would make tokens fail later.
- */
+/** Every configured key must be usable: an ignored one would make tokens fail later. */
 function* mistakesInKeys(config: z.output<typeof issuer>) {
   const { algorithms, jwks: set } = config
   if (set === undefined) {

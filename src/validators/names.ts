@@ -29,7 +29,5 @@ export const issuerName = name(2_048)
 export const roleNames = z.array(name(256)).check(z.maxLength(100))
 export const scopeNames = z.array(scopeName).check(z.maxLength(100))
 
-/**
- * The permission that a route or a tool requires: `<thing>:<verb>`. Safe inside quotation marks.
- */
+/** The permission of a route or a tool: `<thing>:<verb>`. Safe inside quotation marks. */
 export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i

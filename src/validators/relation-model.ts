@@ -95,10 +95,7 @@ const typeDefinition = z.strictObject({
 })
 export type TypeDefinitionJson = z.infer<typeof typeDefinition>
 
-/**
- * Safe only for values for which {@link unboundedness} returns undefined. Does NOT check that
- * referenced types and relations exist.
- */
+/** Safe only if {@link unboundedness} is undefined. Does NOT check references. */
 export const relationModelSchema = z.strictObject({
   id: z.optional(z.string()),
   schema_version: z.string(),

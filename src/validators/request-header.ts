@@ -64,9 +64,7 @@ const isReserved = (name: string): boolean => RESERVED.has(name) || RESERVED_FAM
 const unwrapped = (name: string): string => name.replace(WRAPPING, '')
 
 export interface HeaderRules {
-  /**
-   * Names that a client cannot send to the origin. `X-Tenant-*` means every name with this prefix.
-   */
+  /** Names that a client cannot send to the origin. `X-Tenant-*` is a prefix. */
   readonly stripHeaders?: readonly string[] | undefined
   /** Names that a client can send although common servers trust them, such as `X-User-Id`. */
   readonly keepHeaders?: readonly string[] | undefined

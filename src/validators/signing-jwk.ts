@@ -72,9 +72,7 @@ const signingJwk = z.discriminatedUnion(
   'must be EC, OKP or RSA',
 )
 
-/**
- * A private key. It signs from `nbf` on, and is invalid from `exp` on (seconds since the epoch).
- */
+/** A private key. It signs from `nbf` until `exp` (seconds since the epoch). */
 export type SigningJwk = z.output<typeof signingJwk>
 
 export type SigningAlgorithm = SigningJwk['alg']
