@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 // Real processes start and stop in these tests; on a busy machine that takes a while.
-const patience = {
+const shared = {
+  // The files of a worker share the modules that they import. Loading the modules anew for each file
+  // takes longer than the tests. So a test must restore what it changes, such as the clock.
+  isolate: false,
   ...{ testTimeout: 60_000, hookTimeout: 180_000, teardownTimeout: 60_000 },
   // What is polled comes, or never does: how soon is no claim of any test.
   expect: { poll: { timeout: 20_000 } },
@@ -32,8 +35,8 @@ const SLOW = [
 
 export default defineConfig(({ mode }) => ({
   test: {
-    // Two cores: more workers would only make workerd, Redis and the tests wait for each other.
-    maxWorkers: 2,
+    // Many tests wait for processes. More workers would only compete for two cores.
+    maxWorkers: 3,
     // For .ci/run, which reads what has failed.
     ...(process.env.TEST_REPORT && {
       reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT }]],
@@ -41,7 +44,7 @@ export default defineConfig(({ mode }) => ({
     projects: [
       {
         test: {
-          ...patience,
+          ...shared,
           name: 'parts',
           include: ['test/**/*.test.ts'],
           exclude: ['test/blackbox/**', 'node_modules/**', ...(mode === 'quick' ? SLOW : [])],
@@ -49,12 +52,13 @@ export default defineConfig(({ mode }) => ({
       },
       {
         test: {
-          ...patience,
+          ...shared,
           name: 'blackbox',
           include: ['test/blackbox/**/*.test.ts'],
           globalSetup: ['test/blackbox/global-setup.ts'],
           // One stack, and tests that stop parts of it: one file at a time.
           fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
