@@ -25,15 +25,6 @@ export const newLocalTally = (): LocalTally => ({
   failed: 0,
 })
 
-export interface LocalAdmissionOptions {
-  readonly store: Pick<AdmissionStore, 'consult'>
-  /** Milliseconds. Only differences count. */
-  readonly now: () => number
-  /** Greater than 0: the maximum age of the view of revocations, in milliseconds. */
-  readonly maxStalenessMs: number
-  readonly tally?: LocalTally | undefined
-}
-
 /** What a call requests for local admission. */
 interface LocalCall {
   readonly limits: readonly LimitRequest[]
@@ -56,7 +47,14 @@ export function createLocalAdmission({
   now,
   maxStalenessMs,
   tally = newLocalTally(),
-}: LocalAdmissionOptions) {
+}: {
+  readonly store: Pick<AdmissionStore, 'consult'>
+  /** Milliseconds. Only differences count. */
+  readonly now: () => number
+  /** Greater than 0: the maximum age of the view of revocations. */
+  readonly maxStalenessMs: number
+  readonly tally?: LocalTally | undefined
+}) {
   const feed = createRevocationFeed({ maxStalenessMs })
   const book = createLeaseBook(tally)
 

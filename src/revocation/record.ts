@@ -39,7 +39,7 @@ export const revocationSchema = z.strictObject({
 export type Revocation = z.infer<typeof revocationSchema>
 
 /** The input of a new revocation. The log adds the id and the times. */
-export interface RevocationOrder extends NewRevocation {
+interface RevocationOrder extends NewRevocation {
   readonly issuers: readonly string[]
   readonly createdBy: string
   /**

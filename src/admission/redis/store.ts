@@ -4,7 +4,6 @@ import { Unavailable } from '../../errors.ts'
 import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { scriptReplies } from '../../redis/script.ts'
-import type { RelationAnswer, RelationQuery } from '../../relations/decision-point.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_SCRIPT, feedCommand, feedReplyOf } from '../../revocation/redis/feed.ts'
@@ -46,8 +45,10 @@ export function createUpstashAdmissionStore(
       const others = query.limits.filter(({ rule }) => !isExact(rule))
       if (others.length === 0 && query.relation === undefined)
         return factsIn(redis, query, scripts, await redis.send(scripts))
+      if (query.relation !== undefined && relations === undefined)
+        throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
       const pending = prepareOthers(others, rest)
-      const check = query.relation && (await checkCommand(relations, query.relation))
+      const check = query.relation && (await relations?.command(query.relation))
       const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
       const facts = await factsIn(redis, query, scripts, replies)
       const end = scripts.length + pending.commands.length
@@ -56,7 +57,8 @@ export function createUpstashAdmissionStore(
         isExact(rule) ? facts.limits[index] : states.next().value,
       )
       if (check === undefined) return { ...facts, limits }
-      const relation = await answerOf(() => relations?.answerOf(rest, replies[end], check))
+      const answer = relations?.answerOf(rest, replies[end], check)
+      const relation = await answer?.catch(onlyUnavailable)
       return { ...facts, limits, relation }
     },
   }
@@ -99,23 +101,8 @@ function prepareOthers(limits: readonly LimitRequest[], rest: RedisRest): Pendin
   return engine?.prepareLimits(limits, rest) ?? { commands: [], settle: async () => [] }
 }
 
-function checkCommand(relations: RelationCheck | undefined, query: RelationQuery) {
-  if (relations === undefined)
-    throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
-  return relations.command(query)
-}
-
-/**
- * Returns the answer, or the `Unavailable` of this check alone: the rest of the reply is still
- * valid.
- */
-async function answerOf(
-  answer: () => Promise<RelationAnswer> | undefined,
-): Promise<RelationAnswer | Unavailable | undefined> {
-  try {
-    return await answer()
-  } catch (error) {
-    if (error instanceof Unavailable) return error
-    throw error
-  }
+/** Returns the `Unavailable` of one check: the rest of the reply is still valid. */
+function onlyUnavailable(error: unknown): Unavailable {
+  if (error instanceof Unavailable) return error
+  throw error
 }
