@@ -19,9 +19,6 @@ export interface BanOffendersOptions {
   readonly limits?: readonly PolicyLimit[]
 }
 
-/** The client disconnected or stalled: the input itself was not malformed. */
-const INCOMPLETE_BODY = 'body_incomplete'
-
 type Environment = { Variables: Partial<PrincipalVariables & TimelineVariables> }
 
 /**
@@ -107,8 +104,8 @@ function violationOf(
     case 'signature_matched':
       return 'inspection'
     case 'malformed_request':
-      // The stage that was entered last is the one that refused.
-      return c.get('timeline')?.current() === 'inspect' && denial.check !== INCOMPLETE_BODY
+      // The stage that was entered last refused. An incomplete body is not malformed input.
+      return c.get('timeline')?.current() === 'inspect' && denial.check !== 'body_incomplete'
         ? 'inspection'
         : undefined
     default:

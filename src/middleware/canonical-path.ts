@@ -14,7 +14,6 @@ const MOVES_PATH = /[/\\?#@]/
  *
  * Does NOT check the query: no route matches by it. Does NOT compare with the routes: if an app has
  * `/api/admin` and `/api/*`, and its origin ignores case, the app must refuse `/api/ADMIN` itself.
- * The gateway does that with `refuseLookAlikes`.
  *
  * @example
  * ```ts

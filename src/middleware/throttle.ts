@@ -30,7 +30,7 @@ export const AUTHENTICATION_FAILURES_LIMIT = 'authentication_failures'
 
 /** Longer than the timeouts for key sets and Redis. Checks without I/O take less. */
 const MAX_WAIT_MS = 10_000
-/** Bounds of the mean interval at which a waiting request polls for a free place. */
+/** The mean interval at which a waiting request polls for a free place. */
 const MIN_POLL_MS = 5
 const MAX_POLL_MS = 250
 /** Polls of all waiting requests together. */

@@ -6,7 +6,6 @@ export const MAX_SHARED_BYTES = 262_144
 /** Maximum time between the headers of a shared response and the end of its body. */
 export const READ_TIMEOUT_MS = 2_000
 
-/** With the content encoding of the origin. */
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** Forwarded headers that may differ between identical requests, in lower case. */

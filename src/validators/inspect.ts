@@ -24,7 +24,6 @@ const strictSchema = z.optional(
 /** Longer than any name in use. */
 const calledName = text(256)
 
-/** `true` is an entry without conditions. */
 const entry = <Schema extends z.core.$ZodType>(schema: Schema) => withShorthand(true, {}, schema)
 
 const jsonRpcSchema = z

@@ -31,7 +31,6 @@ export const relationsSchema = z.strictObject({
   authority: z.optional(withShorthand('redis', undefined, z.optional(externalDecisionPoint))),
 })
 
-/** The `relation` of a route. */
 export const relationDemandSchema = z.strictObject({
   object: template,
   relation: nonEmpty,

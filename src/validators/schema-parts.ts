@@ -6,7 +6,6 @@ export const wholeNumber = (min: number, max: number) =>
 
 export const nonEmpty = z.string().check(z.minLength(1))
 
-/** Text of 1 to `maxChars` characters. */
 export const text = (maxChars: number) => nonEmpty.check(z.maxLength(maxChars))
 
 export const converted = <Schema extends z.core.$ZodType, Result>(
