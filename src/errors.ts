@@ -44,7 +44,7 @@ export class Denied extends ProblemError {
   }
 }
 
-export interface UnavailableOptions extends ErrorOptions {
+interface UnavailableOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
   /** A circuit breaker refused the call before it reached the dependency. */
   readonly shortCircuited?: boolean

@@ -44,7 +44,7 @@ export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Pro
 
 /** Exports rows that are due; with `isRequested`, also others. Does nothing without a bucket. */
 export async function exportDue({ db, bucket, nowMs }: Upkeep, isRequested = false): Promise<void> {
-  if (bucket !== undefined) await exportChain({ db, bucket, nowMs, isRequested })
+  if (bucket !== undefined) await exportChain(db, bucket, nowMs, isRequested)
 }
 
 /**

@@ -1,9 +1,8 @@
 /**
- * Decides how the requests of an isolate share batches: which request adds, sends, or takes over.
- * Pure: no I/O and no clock.
+ * Decides which request of an isolate sends a batch, or takes over. Pure: no I/O and no clock.
  *
- * On Workers a request must not await a promise of another request. So requests share only data:
- * arrays of text. Each call returns what its request must do next.
+ * On Workers a request must not await a promise of another request. So requests share only data,
+ * and each call returns what its request must do next.
  */
 import { utf8Length } from './truncate.ts'
 
@@ -39,11 +38,11 @@ export interface Duty {
 /** The most frequent duty: another request sends the batch. */
 export const NO_DUTY: Duty = {}
 
-export interface Batches {
+interface Batches {
   add(message: string, nowMs: number): Duty
   /** Takes the open batch for sending. Returns false if another request took it first. */
   take(batch: Batch, nowMs: number): boolean
-  /** Takes a batch with an expired sending lease. Returns undefined if there is none. */
+  /** Takes a batch with an expired sending lease. */
   overdue(nowMs: number): Batch | undefined
   /** Removes a batch that was delivered or counted as lost. */
   settle(batch: Batch): void
@@ -53,7 +52,6 @@ export interface Batches {
   takeLost(): number
 }
 
-/** Creates the batches of one isolate. */
 export function createBatches(): Batches {
   let open: Batch | undefined
   const taken = new Set<Batch>()

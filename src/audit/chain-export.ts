@@ -1,6 +1,4 @@
-/**
- * The file format of an exported part of the chain: one JSON object in each line, including hashes.
- */
+/** The file format of an exported part of the chain: one JSON object in each line. */
 import * as z from '../validators/zod.ts'
 import { PARTITION } from './chain.ts'
 import { type ChainRow, chainRowSchema } from './chain-row.ts'

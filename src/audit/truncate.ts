@@ -17,7 +17,6 @@ const CAPS = [512, 128, 32] as const
 const CHARACTERS_PER_ENTRY = 16
 
 const encoder = new TextEncoder()
-
 const MAX_UTF8_BYTES_PER_UNIT = 3
 /** Each measurement overwrites it; it is never read. */
 const scratch = new Uint8Array(MAX_EVENT_BYTES)

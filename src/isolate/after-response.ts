@@ -2,7 +2,7 @@
 import type { WaitUntil } from '../identity/principal.ts'
 import { sleep as sleepFor } from './timers.ts'
 
-export interface AfterResponseOptions {
+interface AfterResponseOptions {
   /** How long the request waits for others before it does the work, in milliseconds. */
   readonly delayMs: number
   /** After this time the platform has ended the request, and another one takes over. */

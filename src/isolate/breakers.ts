@@ -58,7 +58,6 @@ export function createBreakers({
     let lastFault: Fault = 'unreachable'
     let downSinceMs: number | undefined
     let alarmedAtMs = Number.NEGATIVE_INFINITY
-    let isAlarmed = false
     const seconds = (nowMs: number) => Math.floor((nowMs - (downSinceMs ?? nowMs)) / 1000)
 
     function down(): void {
@@ -66,12 +65,11 @@ export function createBreakers({
       downSinceMs ??= nowMs
       if (nowMs - alarmedAtMs < REPEAT_ALARM_MS) return
       alarmedAtMs = nowMs
-      isAlarmed = true
       alarm({ alarm: 'dependency_down', ...of, fault: lastFault, seconds: seconds(nowMs) })
     }
     function up(): void {
+      const isAlarmed = downSinceMs !== undefined && alarmedAtMs >= downSinceMs
       if (isAlarmed) alarm({ alarm: 'dependency_back', ...of, seconds: seconds(now()) })
-      isAlarmed = false
       downSinceMs = undefined
     }
 

@@ -52,7 +52,7 @@ export const DEFAULT_FAILURES = 5
 /** Maximum time between opening and the first probe. */
 export const FIRST_PERIOD_MS = 500
 /** Periods of this length, so that probes find a dependency that fails only for moments. */
-export const FIRST_PERIODS = 4
+const FIRST_PERIODS = 4
 /** A dependency that has recovered receives a probe within this time. */
 export const MAX_PERIOD_MS = 5_000
 const AT_ONCE = Number.NEGATIVE_INFINITY

@@ -2,7 +2,7 @@
 import { Unavailable } from '../errors.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from './single-flight.ts'
 
-export interface SharedReadingOptions<Context, Value> {
+interface SharedReadingOptions<Context, Value> {
   /** Should settle within `leaseMs`. */
   readonly read: (context: Context) => Promise<Value>
   readonly now: () => number

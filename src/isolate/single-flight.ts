@@ -12,8 +12,10 @@ import { sleep } from './timers.ts'
 export interface Flight<Outcome> {
   /** Undefined while the call is in progress, and if its request has ended without an outcome. */
   readonly outcome: Outcome | undefined
-  /** Whether another request waits for this call, or for one that it replaces. */
-  readonly isFollowed: boolean
+  /** Whether another request waits for this call, or for one that it replaces. Set by `follow`. */
+  isFollowed: boolean
+  /** The call that began after this one, even if it has ended. Set by `begin`. */
+  successor: Flight<Outcome> | undefined
   /** False if the call has ended, or its lease has expired. */
   isInProgress(): boolean
   /**
@@ -45,8 +47,6 @@ export interface SingleFlight<Outcome> {
     flight: Flight<Outcome>,
     onPoll?: (waitedMs: number) => void,
   ): Promise<Followed<Outcome>>
-  /** Returns the call that began after `flight`, even if it has ended. */
-  successorOf(flight: Flight<Outcome>): Flight<Outcome> | undefined
 }
 
 interface SingleFlightOptions {
@@ -70,8 +70,6 @@ export function createSingleFlight<Outcome>({
   maxPollMs = 250,
 }: SingleFlightOptions): SingleFlight<Outcome> {
   const calls = new Map<string, Flight<Outcome>>()
-  const followed = new WeakSet<Flight<Outcome>>()
-  const successors = new WeakMap<Flight<Outcome>, Flight<Outcome>>()
   let sweptAtMs = now()
 
   /** Removes the calls of requests that the platform has ended. */
@@ -97,9 +95,8 @@ export function createSingleFlight<Outcome>({
       get outcome() {
         return outcome
       },
-      get isFollowed() {
-        return followed.has(flight)
-      },
+      isFollowed: predecessor?.outcome === undefined && predecessor?.isFollowed === true,
+      successor: undefined,
       isInProgress: () => !isEnded && now() < untilMs,
       end(result, keep = false) {
         if (isEnded) return
@@ -109,10 +106,7 @@ export function createSingleFlight<Outcome>({
         if (!keep && calls.get(key) === flight) calls.delete(key)
       },
     }
-    if (predecessor !== undefined) {
-      successors.set(predecessor, flight)
-      if (predecessor.outcome === undefined && predecessor.isFollowed) followed.add(flight)
-    }
+    if (predecessor !== undefined) predecessor.successor = flight
     calls.set(key, flight)
     return flight
   }
@@ -120,22 +114,20 @@ export function createSingleFlight<Outcome>({
   return {
     begin,
     latest: (key) => calls.get(key),
-    successorOf: (flight) => successors.get(flight),
-
     async follow(key, first, onPoll) {
       const sinceMs = now()
       let flight = first
       for (;;) {
-        followed.add(flight)
-        const { outcome } = flight
+        flight.isFollowed = true
+        const { outcome, successor } = flight
         if (outcome !== undefined) return { flight, outcome }
         if (flight.isInProgress()) {
           const waitedMs = now() - sinceMs
           onPoll?.(waitedMs)
           await sleep(Math.min(Math.max(waitedMs / 8, minPollMs), maxPollMs))
+        } else if (successor === undefined) {
+          return { flight: begin(key, flight), outcome: undefined }
         } else {
-          const successor = successors.get(flight)
-          if (successor === undefined) return { flight: begin(key, flight), outcome: undefined }
           flight = successor
         }
       }

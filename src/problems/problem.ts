@@ -52,7 +52,7 @@ export const problem = (code: ProblemCode, detail: string, details?: Details): P
 })
 
 /** What the problem itself does not determine. */
-export interface ProblemResponseOptions {
+interface ProblemResponseOptions {
   readonly requestId?: string | undefined
   /** A parameter that is appended to the challenge, such as `, resource_metadata="…"`. */
   readonly challengeParameter?: string

@@ -63,7 +63,7 @@ export function coalescedDecisionPoint({
       if (first.outcome === undefined) return lead(query, first.flight)
       // It has replaced the running call, so it began after this query.
       if (first.flight !== running) return first.outcome
-      const next = calls.successorOf(running)
+      const next = running.successor
       if (next === undefined) return lead(query, calls.begin(key, running))
       const second = await calls.follow(key, next)
       if (second.outcome instanceof Unavailable) throw copyOfFailure(second.outcome)

@@ -1,7 +1,4 @@
-/**
- * Appends events to the chain of the audit trail in D1. Any number of consumers can append at the
- * same time.
- */
+/** Appends events to the chain in D1. Any number of consumers can append at the same time. */
 import { sleep } from '../../isolate/timers.ts'
 import {
   type ChainPlace,

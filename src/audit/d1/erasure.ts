@@ -101,10 +101,7 @@ export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<bo
 const idIn = (subject: string): string =>
   ` ${(escapeId(subject) ?? ' ').replaceAll('|', ' ').replaceAll('"', ' ')} `
 
-/**
- * Appends the event of the end to the chain, with the number of erased rows. Then deletes the
- * subject from the order.
- */
+/** Appends the event of the end, with the number of erased rows. Then deletes the subject. */
 export async function endErasure(
   db: D1Database,
   erasure: ErasureRow,

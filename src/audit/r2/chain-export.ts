@@ -6,21 +6,18 @@ import { type ExportRow, nextPart, partIsExported, readPart } from '../d1/chain-
 /** Each takes about nine D1 queries, and an invocation may make 50 on the free plan. */
 const MAX_OBJECTS_PER_RUN = 4
 
-interface ExportOptions {
-  readonly db: D1Database
-  readonly bucket: ExportBucket
-  readonly nowMs: number
-  /** Exports new rows even if no object is due. Default false. */
-  readonly isRequested?: boolean
-}
-
 /**
  * Exports the parts that are due, at most 4 objects. If a run fails, the next one repeats it: the
  * name of a part is stored before its object is written, and the repeated object has the same
- * content. Concurrent runs write the same objects. Rejects with the error of D1 or R2, or with
- * `DeadlineExceeded`.
+ * content. Concurrent runs write the same objects. `isRequested`: exports new rows even if no object
+ * is due. Rejects with the error of D1 or R2, or with `DeadlineExceeded`.
  */
-export async function exportChain({ db, bucket, nowMs, isRequested = false }: ExportOptions) {
+export async function exportChain(
+  db: D1Database,
+  bucket: ExportBucket,
+  nowMs: number,
+  isRequested: boolean,
+): Promise<void> {
   for (let written = 0; written < MAX_OBJECTS_PER_RUN; written += 1) {
     const part = await nextPart(db, nowMs, isRequested)
     if (part === undefined) return
