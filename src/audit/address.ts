@@ -7,8 +7,6 @@ import type { AuditEvent, AuditSink } from './event.ts'
 
 /** A hash takes 20 µs and a promise, and most clients send several requests. */
 const MAX_CACHED_HASHES = 10_000
-/** Distinguishes a hash from an address. */
-const HASH_PREFIX = 'h:'
 /** Replaces a missing address. All clients share it, so it identifies no client. */
 const UNKNOWN = 'unknown'
 /** Matches the target of an operator's change to the limits of one address (`limit:address`). */
@@ -53,7 +51,7 @@ export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): Aud
       'sign',
     ])
     const mac = await crypto.subtle.sign('HMAC', imported, encoder.encode(address))
-    const hash = HASH_PREFIX + base64url.encode(new Uint8Array(mac))
+    const hash = `h:${base64url.encode(new Uint8Array(mac))}`
     hashes.set(address, hash)
     return hash
   }

@@ -91,9 +91,6 @@ export const eventWithoutRequest = (
   colo: null,
 })
 
-/**
- * Creates the event that reports that up to `lost` events were not delivered. The number is an
- * upper bound, because an attempt without a response may have succeeded.
- */
+/** `lost` is an upper bound, because an attempt without a response may have succeeded. */
 export const lostEvent = (lost: number, id: string, nowMs: number): AuditEvent =>
   eventWithoutRequest(nowMs, { id, requestId: id, decision: 'error', reason: 'audit_lost', lost })

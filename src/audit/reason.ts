@@ -3,10 +3,7 @@ import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import type { Denial } from '../problems/reasons.ts'
 import type { AuditDecision } from './event.ts'
 
-/**
- * Returns the decision for an error. `undefined` (no error) is `allow`: the request reached the
- * guarded handler, and the status is the handler's own, including 404 and 500.
- */
+/** No error is `allow`: the guarded handler ran, and its status may be any, such as 404 or 500. */
 export function decisionOf(error: unknown): AuditDecision {
   if (error === undefined) return 'allow'
   return error instanceof Denied ? 'deny' : 'error'

@@ -12,10 +12,7 @@ export interface Timeline {
   durations(endMs: number): Record<string, number>
 }
 
-/**
- * Creates a timeline with the given clock (milliseconds). On Workers the clock advances only with
- * I/O, so a stage without I/O takes 0.
- */
+/** On Workers the clock advances only with I/O, so a stage without I/O takes 0. */
 export function createTimeline(now: () => number): Timeline {
   const stages: string[] = []
   const enteredMs: number[] = []

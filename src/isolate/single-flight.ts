@@ -61,7 +61,7 @@ interface SingleFlightOptions {
   readonly maxPollMs?: number
 }
 
-/** Creates the calls of one kind, in one isolate. Calls of different keys are independent. */
+/** Calls of different keys are independent. */
 export function createSingleFlight<Outcome>({
   now,
   leaseMs,

@@ -5,7 +5,6 @@ export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded'
 }
 
-/** Resolves after `ms` milliseconds. */
 export const sleep = (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -51,7 +51,6 @@ export const problem = (code: ProblemCode, detail: string, details?: Details): P
   ...details,
 })
 
-/** What the problem itself does not determine. */
 interface ProblemResponseOptions {
   readonly requestId?: string | undefined
   /** A parameter that is appended to the challenge, such as `, resource_metadata="…"`. */

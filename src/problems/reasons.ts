@@ -1,7 +1,4 @@
-/**
- * Why a request was refused. These tagged reasons are complete, for the audit trail. `problem-of.ts`
- * maps them to responses with fewer details.
- */
+/** Why a request was refused, completely, for the audit trail. Responses have fewer details. */
 
 /** What revoked a token: a revocation of the token itself, or a cutoff that covers it. */
 export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'

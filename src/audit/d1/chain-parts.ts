@@ -78,9 +78,9 @@ export async function nextPart(
   const { start, planned_ms, sealed, last_sealed } = extent
   const isDue = last_sealed - start >= DUE_ROWS || nowMs - (planned_ms ?? 0) >= DUE_MS
   if (!isDue && !isRequested) return undefined
-  const part = { first_seq: start + 1, last_seq: sealed ?? start + MAX_ROWS, planned_ms: nowMs }
-  const name = exportName(part.first_seq, part.last_seq)
-  const values = [PARTITION, part.first_seq, part.last_seq, name, nowMs]
+  const first = start + 1
+  const last = sealed ?? start + MAX_ROWS
+  const values = [PARTITION, first, last, exportName(first, last), nowMs]
   const [, found] = await within(
     db.batch([db.prepare(PLAN).bind(...values), db.prepare(PENDING).bind(PARTITION)]),
   )

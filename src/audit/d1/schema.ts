@@ -14,7 +14,6 @@ const APPLIED =
   'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, ' +
   'name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)'
 
-/** A table or a column does not exist. */
 const MISSING = /no such table|has no column named|no such column/i
 const DUPLICATE_COLUMN = /duplicate column name/i
 

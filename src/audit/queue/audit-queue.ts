@@ -42,7 +42,6 @@ export interface AuditQueueOptions {
   readonly queueTimeoutMs?: number
 }
 
-/** A transport that reports the state of its queue. */
 export interface AuditQueue extends AuditTransport {
   /** Returns false for some seconds after the queue failed to accept a batch. */
   takesEvents(): boolean
@@ -125,10 +124,8 @@ export function createAuditQueue({
     if (overflow === undefined || now() < drainAtMs) return
     // Set before the first await, so that no other request of this isolate drains as well.
     drainAtMs = now() + DRAIN_INTERVAL_MS
-    const kept = await withDeadline(
-      overflow.peek(MAX_BATCH_MESSAGES, lostText),
-      OVERFLOW_TIMEOUT_MS,
-    )
+    const reading = overflow.peek(MAX_BATCH_MESSAGES, lostText)
+    const kept = await withDeadline(reading, OVERFLOW_TIMEOUT_MS)
     // The event comes first, so that the size limit of a batch never cuts it off.
     const lostEvents = kept.lostEvent === undefined ? [] : [kept.lostEvent]
     const batch = oneBatchOf([...lostEvents, ...kept.events])
