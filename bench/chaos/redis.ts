@@ -55,7 +55,7 @@ export async function startMortalRedis(directory: string): Promise<MortalRedis> 
       ],
       { stdio: 'ignore' },
     )
-    await answers(url)
+    await untilResponding(url)
   }
   process.once('exit', () => child?.kill('SIGKILL'))
   await start(false)
@@ -63,13 +63,13 @@ export async function startMortalRedis(directory: string): Promise<MortalRedis> 
 }
 
 /** Waits for a reply. Throws an `Error` of one line after the timeout. */
-async function answers(url: string): Promise<void> {
+async function untilResponding(url: string): Promise<void> {
   const redis = new Redis(url, { retryStrategy: () => PROBE_INTERVAL_MS, disableClientInfo: true })
   redis.on('error', () => {})
   try {
     const isUp = redis.ping().then(() => true)
     const isLate = sleep(START_TIMEOUT_MS, false, { ref: false })
-    if (!(await Promise.race([isUp, isLate]))) throw new Error('redis-server does not answer')
+    if (!(await Promise.race([isUp, isLate]))) throw new Error('redis-server does not respond')
   } finally {
     redis.disconnect()
   }

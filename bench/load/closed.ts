@@ -103,9 +103,9 @@ export async function ask(asking: Asking): Promise<Answers> {
     // Requests in progress at the end are aborted. More than one per connection means that some
     // were lost.
     ...(lost > (until === 'once' ? 0 : connections) ? [`${lost} unanswered`] : []),
-    ...(right === 0 ? ['none right'] : []),
+    ...(right === 0 ? ['no correct response'] : []),
   ]
-  if (reasons.length > 0) throw new Error(`wrong answers from ${url}: ${reasons.join('; ')}`)
+  if (reasons.length > 0) throw new Error(`wrong responses from ${url}: ${reasons.join('; ')}`)
   const loadCores = (user + system) / MICROS_PER_SECOND / seconds
   return { right, shed, seconds, latencies, loadCores }
 }

@@ -49,7 +49,7 @@ export function createOpenClient(options: OpenClientOptions) {
     close(): Readonly<Record<string, number>> {
       client.close()
       const seen = [...wrong].slice(0, MAX_SHOWN).map(([what, times]) => `${times} ${what}`)
-      if (seen.length > 0) throw new Error(`wrong answers: ${seen.join(', ')}`)
+      if (seen.length > 0) throw new Error(`wrong responses: ${seen.join(', ')}`)
       return shed
     },
   }

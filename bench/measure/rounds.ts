@@ -288,7 +288,7 @@ export function checkCounts(
   const [least, most] = typeof redis === 'number' ? [redis, redis] : redis
   const strays = Math.max(answers * STRAY_SHARE, MIN_STRAYS) + aborted
   if (requests < origin * answers || requests > origin * (answers + strays) + late)
-    throw new Error(`${title}: ${requests} requests at the origin for ${answers} answers`)
+    throw new Error(`${title}: ${requests} requests at the origin for ${answers} responses`)
   const isExpected = (count: number, isSent: boolean) => {
     if (!isSent) return count <= late
     return late > 0 ? count >= answers : count === requests
@@ -299,7 +299,7 @@ export function checkCounts(
         `and ${counts.asserted} an assertion`,
     )
   if (calls < least * answers || calls > most * (answers + strays) + redisBeside + late)
-    throw new Error(`${title}: ${calls} calls to Redis for ${answers} answers`)
+    throw new Error(`${title}: ${calls} calls to Redis for ${answers} responses`)
 }
 
 /** One measurement of one target at a fixed rate. Times start when a request was due. */

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Patterns of a load that failed only because calls to Redis missed their deadlines. */
 const PATTERNS = [
-  /^wrong answers from \S+: \d+ with status 503$/,
+  /^wrong responses from \S+: \d+ with status 503$/,
   // A short load may also end before the first response.
-  /: none right$/,
-  /^wrong answers: \d+ with status 503 from \S+(?:, \d+ with status 503 from \S+)*$/,
+  /: no correct response$/,
+  /^wrong responses: \d+ with status 503 from \S+(?:, \d+ with status 503 from \S+)*$/,
 ]
 
 /** Reports whether a load failed only because of this. A defect fails again and again. */

@@ -91,9 +91,9 @@ export async function tryOut(
     const body = await response.text()
     const { requests: after } = await backends.counts()
     const isRight = response.status === expected && (expected !== 200 || body === ORIGIN_BODY)
-    if (!isRight) throw new Error(`${title} answers ${PROBES[id]} with ${response.status}`)
+    if (!isRight) throw new Error(`${title} responds to ${PROBES[id]} with ${response.status}`)
     if (after - before !== (expected === 200 ? 1 : 0))
-      throw new Error(`${title}: ${PROBES[id]} has reached the origin ${after - before} times`)
+      throw new Error(`${title}: ${PROBES[id]} reached the origin ${after - before} times`)
   }
   return 2 * probes.length
 }

@@ -81,7 +81,7 @@ export function checkRevocations(
     }
     if (isAdmitted && isLate)
       violations.push(
-        `request ${request.id} at process ${request.process} got in ${afterMs.toFixed(1)} ms after ` +
+        `request ${request.id} at process ${request.process} was admitted ${afterMs.toFixed(1)} ms after ` +
           `its token was revoked at process ${revocation.process} (${fault})`,
       )
   }

@@ -72,13 +72,13 @@ function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Ans
   function wrongIn(request: RequestEvent): string | undefined {
     const { id, status, code, route, token, completeMs } = request
     const hasArrived = history.arrivals.has(id)
-    if (status === 200) return hasArrived ? undefined : 'the origin has not seen it'
-    if (hasArrived && status !== 0) return 'the origin has seen it'
+    if (status === 200) return hasArrived ? undefined : 'it did not reach the origin'
+    if (hasArrived && status !== 0) return 'it reached the origin'
     if (status === 401)
       return (revokingSince.get(token) ?? completeMs) < completeMs ? undefined : 'not revoked'
     if (status === 429) return terms.routes[route]?.length ? undefined : 'no limit'
     if (status === 503 && (code === NO_REDIS || code === OVERLOADED)) return undefined
-    return status === 0 ? undefined : 'no such answer'
+    return status === 0 ? undefined : 'unexpected response'
   }
 
   for (const request of history.requests) {
@@ -96,7 +96,7 @@ function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Ans
   }
   const known = new Set(history.requests.map(({ id }) => id))
   for (const id of history.arrivals.keys())
-    if (!known.has(id)) wrong.push(`the origin has seen ${id}, which was not sent`)
+    if (!known.has(id)) wrong.push(`request ${id} reached the origin, but was not sent`)
   return { byFault, wrong, unexplained }
 }
 

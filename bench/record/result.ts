@@ -131,7 +131,7 @@ export function report(result: RecordResult): string {
       ],
     ),
     table(
-      ['answers', 'requests', '200', '429', '401', '503', 'none'],
+      ['responses', 'requests', '200', '429', '401', '503', 'none'],
       Object.entries(availability).map(([name, of]) => [
         name,
         ...text(of.requests, of.admitted, of.limited, of.revoked, of.unavailable, of.none),

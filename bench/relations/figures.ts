@@ -185,11 +185,11 @@ function slowFigures({ slow, slowestMicros }: Found): Figure[] {
 
 const checksOf = ({ checks, ways, paced, slow }: Found): Check[] => [
   {
-    what: 'decisions that were wrong, in Redis alone',
+    what: 'wrong decisions, in Redis alone',
     seen: noneOf(sumOf(Object.values(checks).flat(), ({ checks: count }) => count)),
   },
   {
-    what: 'answers that were wrong, through the gateway',
+    what: 'wrong responses, through the gateway',
     seen: noneOf(
       sumOf(Object.values(ways), ({ rounds }) => sumOf(rounds, (one) => one.requests)) +
         paced.right,
@@ -260,16 +260,7 @@ const wayTable = ({ found: { ways, usual }, pacedMs, callsOf }: Findings): Table
 
 const slowTable = ({ found: { slow } }: Findings): Table => ({
   title: 'Slow graphs',
-  headings: [
-    '',
-    'checks',
-    'answered',
-    'other',
-    'work',
-    'most expensive us',
-    'CPU us',
-    'longest ms',
-  ],
+  headings: ['', 'checks', 'decided', 'other', 'work', 'most expensive us', 'CPU us', 'longest ms'],
   rows: slow.map(({ graph, round }) => [
     graph.title,
     countText(round.checks),

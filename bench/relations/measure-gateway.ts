@@ -177,7 +177,7 @@ export async function measureCourses(
   const load = { ...offer, mayShed: true }
   const { samples, counts, sent, right, shed } = await measurePaced(targets, load, backends)
   if (counts.requests < right)
-    throw new Error(`${counts.requests} requests at the origin for ${right} answers`)
+    throw new Error(`${counts.requests} requests at the origin for ${right} responses`)
   return {
     samples,
     right,

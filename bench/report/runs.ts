@@ -38,7 +38,7 @@ export function soak({ soak: saved }: Results): Section | undefined {
       {
         kind: 'table',
         title: 'By minute; latency in ms',
-        headings: ['minute', 'answers', 'p50', 'p99', 'longest', 'p99 without faults'],
+        headings: ['minute', 'responses', 'p50', 'p99', 'longest', 'p99 without faults'],
         rows: minutes.map(({ answers, p50Ms, p99Ms, maxMs, quietP99Ms }, index) => [
           String(index + 1),
           numberText(answers),

@@ -65,7 +65,7 @@ const plot = z.object({
 
 /** A condition that was checked during the measurement. If it fails, there is no result. */
 const check = z.object({
-  /** Such as `answers that were wrong`. */
+  /** Such as `wrong responses`. */
   what: text,
   /** Such as `0 of 182,204`. */
   seen: text,

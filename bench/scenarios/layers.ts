@@ -49,7 +49,7 @@ export const layers: Scenario = {
     'Before the measurement, every layer refuses exactly what its stages refuse.',
     'Every response is 200 with the body of the origin.',
     'The origin receives the caller’s identity from the layers that send it, and from no other.',
-    'A refused request gets its status and code, and does not reach the origin.',
+    'A refused request has its status and code, and does not reach the origin.',
   ],
   runtimes: ['workerd', 'wrangler'],
   seconds: { quick: 20, full: 210 },
@@ -121,9 +121,7 @@ export const layers: Scenario = {
         ...pacedFigures(paced),
         ...refusalFigures(closed, refused),
       ],
-      checks: [
-        { what: 'answers that were wrong', seen: noneOf(sumOf(answers, (one) => one.requests)) },
-      ],
+      checks: [{ what: 'wrong responses', seen: noneOf(sumOf(answers, (one) => one.requests)) }],
       tables: [
         layerTable(closed),
         pacedTable(paced, ratePerSecond),
@@ -155,7 +153,7 @@ function checkPacedCounts(
   // A request that was repeated after a dropped connection may have reached the origin twice.
   const repeated = requests - answered('passthrough')
   const fits = (count: number, least: number) => count >= least && count <= least + repeated
-  if (repeated < 0) throw new Error('not every answer came from the origin')
+  if (repeated < 0) throw new Error('not every response came from the origin')
   if (!fits(identified, answered('authenticate')) || !fits(asserted, answered('full')))
     throw new Error(`the origin received ${identified} identities and ${asserted} assertions`)
 }

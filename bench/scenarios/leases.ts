@@ -126,11 +126,11 @@ export const leases: Scenario = {
       ],
       checks: [
         {
-          what: 'answers that were wrong',
+          what: 'wrong responses',
           seen: noneOf(sumOf(summaries, ({ rounds }) => sumOf(rounds, (one) => one.requests))),
         },
         ...(['gateway', 'leased', 'far', 'leased-far'] as const).map((name) => ({
-          what: `${TITLES[name]}: calls to Redis for 100 answers`,
+          what: `${TITLES[name]}: calls to Redis for 100 responses`,
           seen: callsOf(name).toFixed(2),
         })),
       ],

@@ -79,8 +79,8 @@ export const offeredLoad: Scenario = {
     return {
       figures: rates.flatMap(figuresOf),
       checks: [
-        { what: 'answers that were wrong', seen: noneOf(sumOf(rates, ({ sent }) => sent)) },
-        { what: 'responses with 503, which count as not right', seen: shedText(rates) },
+        { what: 'wrong responses', seen: noneOf(sumOf(rates, ({ sent }) => sent)) },
+        { what: 'responses with 503, which do not count as correct', seen: shedText(rates) },
       ],
       tables: [tableOf(rates)],
       plots: [

@@ -95,8 +95,8 @@ async function run(context: ScenarioContext): Promise<ScenarioResult> {
   return {
     figures: [...figuresOf(standings, ours.id), ...pacedFiguresOf(paced, ours.id)],
     checks: [
-      { what: 'probes that were answered wrong', seen: noneOf(probed) },
-      { what: 'answers that were wrong', seen: noneOf(sumOf(all, ({ requests }) => requests)) },
+      { what: 'wrong responses to probes', seen: noneOf(probed) },
+      { what: 'wrong responses', seen: noneOf(sumOf(all, ({ requests }) => requests)) },
     ],
     plots: plotsOf(standings, paced),
     tables: [

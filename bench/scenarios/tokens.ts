@@ -63,7 +63,7 @@ export const tokens: Scenario = {
     const answers = sumOf(http, (each) => sumOf(each.rounds, ({ requests }) => requests))
     return {
       figures: [...operationFigures(operations, allocations), ...http.flatMap(caseFigures)],
-      checks: [{ what: 'answers that were wrong', seen: noneOf(answers) }],
+      checks: [{ what: 'wrong responses', seen: noneOf(answers) }],
       plots: [
         {
           id: 'operations',

@@ -125,7 +125,7 @@ export function refuseWrong(
   const answers = latenciesMs.length
   if (wrong > 0)
     throw new Error(
-      `${step}: ${wrong} wrong answers, for example ${examples.slice(0, 3).join(', ')}`,
+      `${step}: ${wrong} wrong responses, for example ${examples.slice(0, 3).join(', ')}`,
     )
   if (answers === 0) throw new Error(`${step}: no correct answer`)
   if (isClosed && failed > answers)
@@ -133,7 +133,7 @@ export function refuseWrong(
   const most = step === 'verify' ? answers + failed : 0
   const least = step === 'verify' ? answers : 0
   if (atOrigin < least || atOrigin > most)
-    throw new Error(`${step}: ${atOrigin} requests at the origin for ${answers} answers`)
+    throw new Error(`${step}: ${atOrigin} requests at the origin for ${answers} responses`)
 }
 
 /** The offered share of the peak. Above it, latencies are mostly those of a queue. */

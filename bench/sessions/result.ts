@@ -21,7 +21,7 @@ export function resultOf(runs: readonly Run[]): ScenarioResult {
       ...offered.flatMap(offeredFigures),
     ],
     checks: [
-      { what: 'answers that were wrong', seen: noneOf(answers) },
+      { what: 'wrong responses', seen: noneOf(answers) },
       {
         what: 'tokens that were accepted after their logout',
         seen: noneOf(revoked),

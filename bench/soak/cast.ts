@@ -35,7 +35,7 @@ export async function prepareCallers({
 }) {
   const { issuers } = system
   const operator = createOperator(sender, system.operator)
-  if (!(await operator.login())) throw new Error('the operator gets no token')
+  if (!(await operator.login())) throw new Error('the operator received no token')
   // The peak is not measured yet, so this uses the maximum rate.
   const rate = options.rate ?? MAX_RATE
   let addresses = 0
@@ -77,5 +77,5 @@ async function patiently(make: () => Promise<string | undefined>): Promise<strin
     const made = await make()
     if (made !== undefined) return made
   }
-  throw new Error('the operator could not make a credential')
+  throw new Error('the operator could not create a credential')
 }

@@ -35,18 +35,27 @@ export function invariantsOf(evidence: Evidence): readonly Invariant[] {
   })
   return [
     {
-      ...{ what: 'requests answered', value: String(audit.answered), aim: '> 0', examples: [] },
+      ...{
+        what: 'requests with a response',
+        value: String(audit.answered),
+        aim: '> 0',
+        examples: [],
+      },
       holds: audit.answered > 0,
     },
     none('wrong accepts', counts.wrongAccepts, findings.wrongAccepts),
     none('limits exceeded at the origin', evidence.overruns.length, evidence.overruns),
-    none('unexplained 5xx, cut or missing answers', counts.unexplained, findings.unexplained),
+    none(
+      'unexplained 5xx, incomplete or missing responses',
+      counts.unexplained,
+      findings.unexplained,
+    ),
     none('good requests refused', counts.wrongRefusals, findings.wrongRefusals),
     none('POSTs executed twice', counts.repeats, findings.repeats),
-    none('requests without an end', evidence.unsettled),
-    none('gateways that ended by themselves', evidence.surprises, [SURPRISE]),
+    none('requests in progress at the end', evidence.unsettled),
+    none('gateways that ended unexpectedly', evidence.surprises, [SURPRISE]),
     none('lost audit events', audit.lost, audit.lostExamples),
-    none('audit events doubled or different', audit.doubled + audit.different),
+    none('duplicate or different audit events', audit.doubled + audit.different),
     ...slopes.map((slope, gateway) => memoryInvariant(slope, gateway)),
   ]
 }

@@ -88,7 +88,7 @@ export function report(result: SoakResult): string {
       invariants.map(({ what, value, aim, holds }) => [what, value, aim, verdict[`${holds}`]]),
     ),
     table(
-      ['request', 'answers'],
+      ['request', 'responses'],
       Object.entries(answers).map(([kind, byAnswer]) => [
         kind,
         Object.entries(byAnswer)
@@ -98,8 +98,8 @@ export function report(result: SoakResult): string {
       ]),
       2,
     ),
-    `Audit: ${audit.answered} answers, ${audit.matched} with exactly one event; ${audit.diedWithGateway} died ` +
-      `with a gateway that was killed, ${audit.declaredLost} declared lost, ${audit.shed} of shed load.`,
+    `Audit: ${audit.answered} responses, ${audit.matched} with exactly one event; ${audit.diedWithGateway} events lost ` +
+      `with a killed gateway, ${audit.declaredLost} declared lost, ${audit.shed} of shed load.`,
     memoryTable(result),
     ...invariants
       .filter(({ holds }) => holds === false)

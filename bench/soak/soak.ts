@@ -87,7 +87,7 @@ export async function soak(
   await load.offer(rate, startMs + seconds * MS_PER_SECOND, signal)
   await rotation.done
   signal.throwIfAborted()
-  progress('waiting for the last answers')
+  progress('waiting for the last responses')
   await until(() => ledger.inFlight() === 0, SETTLE_MS)
   monitor.stop()
   progress('waiting for the last audit events')

@@ -65,7 +65,7 @@ export async function openInspectorSession(
       const id = ++sent
       const answer = await new Promise<Answer>((resolve) => {
         const timer = setTimeout(
-          () => resolve({ error: { message: 'the inspector does not answer' } }),
+          () => resolve({ error: { message: 'the inspector does not respond' } }),
           ANSWER_TIMEOUT_MS,
         )
         waiting.set(id, (value) => {
@@ -88,7 +88,7 @@ const POKE_MS = 20
 /** Mean distance of V8's random samples. Small enough for thousands of samples in a batch. */
 const SAMPLING_INTERVAL_BYTES = 512
 
-/** Makes the isolate run: V8 collects garbage only while the isolate runs. */
+/** Runs code in the isolate, because V8 collects garbage only while the isolate runs. */
 export type Poke = () => Promise<unknown>
 
 export interface Heap {

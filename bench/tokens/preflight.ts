@@ -69,7 +69,7 @@ async function preflightOperations({ originOf }: RunningGateway): Promise<void> 
       })
       await response.text()
       if (response.status !== (opens ? 200 : 401))
-        throw new Error(`${id}: the gateway answers its token with ${response.status}`)
+        throw new Error(`${id}: the gateway responds to its token with ${response.status}`)
     } else if (last !== SUBJECT) throw new Error(`${id}: wrong subject`)
   }
 }

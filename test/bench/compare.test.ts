@@ -60,7 +60,7 @@ describe('options', () => {
 })
 
 describe('a measurement that failed on a starved machine', () => {
-  const starved = 'wrong answers from http://x: 3 with status 503'
+  const starved = 'wrong responses from http://x: 3 with status 503'
   const patience = () =>
     createPatience(
       () => {},
@@ -69,7 +69,7 @@ describe('a measurement that failed on a starved machine', () => {
 
   test('is repeated, and the repeats are counted', async () => {
     const patiently = patience()
-    const outcomes = [starved, 'wrong answers from http://x: none right', undefined]
+    const outcomes = [starved, 'wrong responses from http://x: no correct response', undefined]
     const measured = await patiently(async () => {
       const problem = outcomes.shift()
       if (problem !== undefined) throw new Error(problem)
@@ -90,9 +90,9 @@ describe('a measurement that failed on a starved machine', () => {
   })
 
   test.each([
-    'wrong answers from http://x: 3 wrong, the first: 200 {}',
-    'wrong answers from http://x: 3 with status 503; 1 wrong, the first: 401 {}',
-    'full: 3 calls to Redis for 2 answers',
+    'wrong responses from http://x: 3 wrong, the first: 200 {}',
+    'wrong responses from http://x: 3 with status 503; 1 wrong, the first: 401 {}',
+    'full: 3 calls to Redis for 2 responses',
   ])('%s: is not starvation', async (problem) => {
     const patiently = patience()
     await expect(patiently(() => Promise.reject(new Error(problem)))).rejects.toThrow(problem)

@@ -62,7 +62,7 @@ describe('a measurement fails', () => {
   const { identifies: identified, redisCalls: redis } = handwritten
   const counted = (others: Partial<typeof counts>) => () =>
     checkCounts(
-      'by hand',
+      'handwritten',
       { answers: 100, aborted: 20, counts: { ...counts, ...others } },
       { origin: 1, redis, identified, asserted: false, late: 20 },
     )
@@ -132,7 +132,7 @@ describe('gateways', () => {
     const url = `http://127.0.0.1:${(careless.address() as AddressInfo).port}`
     const missing = probes.filter(({ id }) => id === 'missing')
     await expect(tryOut(handwritten, { url }, missing, backends)).rejects.toThrow(
-      'by hand answers no token with 200',
+      'handwritten responds to no token with 200',
     )
   })
 

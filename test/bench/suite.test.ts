@@ -140,11 +140,11 @@ async function run(scenarios: readonly Scenario[]) {
 describe('a run', () => {
   test('a failed scenario is reported in one line and does not stop the others', async () => {
     const broken = scenarioOf('broken', async () => {
-      throw new Error('3 wrong answers\ndetails')
+      throw new Error('3 wrong responses\ndetails')
     })
     const { result, saved } = await run([scenarioOf('a'), broken, scenarioOf('b')])
     expect(result.failed).toEqual([
-      { scenario: 'broken', runtime: 'workerd', why: '3 wrong answers' },
+      { scenario: 'broken', runtime: 'workerd', why: '3 wrong responses' },
     ])
     expect(result.measured.map(({ scenario, title }) => [scenario, title])).toEqual([
       ['a', 'Of a'],
@@ -154,7 +154,7 @@ describe('a run', () => {
   })
 
   test('a scenario that failed on a busy machine runs once more, with a note; other failures do not', async () => {
-    const STARVED = 'wrong answers from http://a/: 2 with status 503'
+    const STARVED = 'wrong responses from http://a/: 2 with status 503'
     const failing = (message: string, times: number) => {
       let attempts = 0
       return scenarioOf('a', async () => {
@@ -162,15 +162,15 @@ describe('a run', () => {
         return RESULT
       })
     }
-    for (const message of [STARVED, 'wrong answers from http://a/: none right']) {
+    for (const message of [STARVED, 'wrong responses from http://a/: no correct response']) {
       const { measured } = (await run([failing(message, 1)])).result
       expect(measured[0]?.notes?.join()).toContain(message)
     }
     for (const [message, times] of [
       [STARVED, 2],
-      ['wrong answers from http://a/: 3 wrong, the first: 200 {}', 1],
-      ['wrong answers: 1 with status 503 from http://a/, 1 with status 401 from http://a/', 1],
-      ['wrong answers from http://a/: 2 with status 503; 1 wrong, the first: 401 {}', 1],
+      ['wrong responses from http://a/: 3 wrong, the first: 200 {}', 1],
+      ['wrong responses: 1 with status 503 from http://a/, 1 with status 401 from http://a/', 1],
+      ['wrong responses from http://a/: 2 with status 503; 1 wrong, the first: 401 {}', 1],
     ] as const) {
       const { failed } = (await run([failing(message, times)])).result
       expect(failed).toEqual([{ scenario: 'a', runtime: 'workerd', why: message }])
@@ -232,14 +232,14 @@ describe('printed results', () => {
     const text = measuredText({
       ...{ scenario: 'a', title: 'Of a', runtime: 'workerd', tookSeconds: 1 },
       figures: [figure, { ...figure, title: 'cached', value: 2.4 }],
-      checks: [{ what: 'answers that were wrong', seen: '0 of 12' }],
+      checks: [{ what: 'wrong responses', seen: '0 of 12' }],
       notes: ['It was quiet.'],
     })
     expect(text).toMatch(/^full pipeline +2\.45 +at most 2\.4: missed$/m)
     expect(text).toMatch(/^cached +2\.4 +at most 2\.4: met$/m)
     expect(text).toContain('+2.2 ms on a baseline of 2.5 ms (+88 %)')
     expect(text).toContain('for orientation only')
-    expect(text).toContain('Checked: answers that were wrong: 0 of 12.')
+    expect(text).toContain('Checked: wrong responses: 0 of 12.')
     expect(text).toContain('It was quiet.')
   })
 

@@ -32,7 +32,7 @@ const COMMON = {
 export const handwritten: Peer = {
   ...COMMON,
   id: 'handwritten',
-  title: 'by hand',
+  title: 'handwritten',
   inQuick: true,
   redisCalls: [2, 2],
   start: (grounds) => start('in-turn', grounds),
@@ -42,7 +42,7 @@ export const handwritten: Peer = {
 export const handwrittenAtOnce: Peer = {
   ...COMMON,
   id: 'handwritten-at-once',
-  title: 'by hand, Redis asked at once',
+  title: 'handwritten, concurrent calls to Redis',
   inQuick: false,
   redisCalls: [1, 2],
   start: (grounds) => start('at-once', grounds),

@@ -112,7 +112,7 @@ describe('the check of revocations', () => {
     const { revocations } = verdictOf(revoked, use(600, 1))
     expect(revocations.total).toMatchObject({ judged: 1, late: 1, latestMs: 500 })
     expect(revocations.violations).toHaveLength(1)
-    expect(revocations.violations[0]).toContain('at process 1 got in 500.0 ms after')
+    expect(revocations.violations[0]).toContain('at process 1 was admitted 500.0 ms after')
   })
 
   test('finds one without a 200 that reached the origin', () => {
