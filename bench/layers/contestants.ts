@@ -1,4 +1,4 @@
-/** Layers as contestants, and the check that each does what its name says. */
+/** Layers as contestants, and the check of their stages. */
 import { expectAnswer, ORDERS_PATH, orders, read } from '../load/questions.ts'
 import type { Contestant } from '../measure/rounds.ts'
 import type { RequestKind } from '../options.ts'

@@ -23,7 +23,7 @@ export function isRight({ status, answer }: Question, got: number, body: string)
 export const isShed = (status: number, body: string): boolean =>
   status === 503 && /"code":"(?:overloaded|dependency_unavailable)"/.test(body)
 
-/** Path of a list of orders that every gateway answers. */
+/** Path of a list of orders, which every gateway has. */
 export const ORDERS_PATH = '/orders?limit=20'
 const ORDER = '{"item":"lamp","quantity":2,"position":[120.5,-40,3.25]}'
 

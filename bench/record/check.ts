@@ -1,4 +1,4 @@
-/** Checks a history: takes the events of a run and returns a verdict. Pure. */
+/** Checks the events of a run and returns a verdict. Pure. */
 import {
   type FaultsByTime,
   faultsByTime,
@@ -46,7 +46,7 @@ export type Availability = ReturnType<typeof newAvailability>
 
 export interface Answers {
   readonly byFault: Readonly<Record<string, Availability>>
-  /** Responses that a correct system never gives. One sentence each. */
+  /** Responses that are always wrong. One sentence each. */
   readonly wrong: readonly string[]
   /** 503 or no response without a fault: the machine may be the cause. One sentence each. */
   readonly unexplained: readonly string[]

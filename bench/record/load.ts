@@ -5,7 +5,7 @@ import type { Recorder, Token } from './recorder.ts'
 import { PROCESSES, type RouteName } from './terms.ts'
 
 const TICK_MS = 5
-/** Period of callers with periodic load: long enough to get leases again after a refusal. */
+/** Period of callers with periodic load: long enough for new leases after a refusal. */
 const TIDE_MS = 6_500
 
 export interface Caller {

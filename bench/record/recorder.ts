@@ -101,7 +101,7 @@ export async function createRecorder({ gateways, events, sign, now }: System) {
 
 /** Time between two checks. */
 const PAUSE_MS = 200
-/** On an idle machine an empty call takes a tenth of this. The gateways' timeout is 250 ms. */
+/** On an idle machine an empty call needs a tenth of this. The gateways' timeout is 250 ms. */
 const STARVED_MS = 75
 
 /**

@@ -64,7 +64,7 @@ const WIDE = 10_000
 const DENSE = 200
 /** Number of other checked subjects. Each is in a group that is connected to nothing else. */
 const STRANGERS = 10
-/** Number of subjects in so many such groups that a search from the subject also takes long. */
+/** Number of subjects in so many of these groups that a search from the subject is also slow. */
 const JOINERS = 3
 const JOINED = 3_000
 

@@ -93,7 +93,7 @@ export const layers: Scenario = {
     await offer(PACED_WARM_UP_SECONDS)
     for (let round = 1; round <= rounds; round++) {
       onProgress(`round ${round} of ${rounds} at ${ratePerSecond}/s: all layers in turn`)
-      // Each layer gets as many requests as if it were alone.
+      // Each layer receives as many requests as in a load of its own.
       const samples = await offer(seconds * chosen.length)
       for (const [index, layer] of paced.entries())
         (layer.rounds as PacedSample[]).push(samples[index] as PacedSample)

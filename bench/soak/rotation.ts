@@ -44,7 +44,7 @@ export function rotateFaults(options: RotationOptions) {
     }
     current = 'none'
   })
-  // A later await gets the error. Without this handler, Node would end the process before.
+  // A later await receives the error. Without this handler, Node would end the process before.
   done.catch(() => {})
   return { now: () => current, deaths, done }
 }

@@ -75,7 +75,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
       { issuer: remote.issuer, audience: AUDIENCE, jwksUri: `${urlOf('keySet')}/jwks.json` },
     ]),
   }
-  // Occupies the default instance, so that each gateway here gets its own database.
+  // Occupies the default instance, so that each of these gateways has its own database.
   const place = await openInstance(ROOT, await freePort())
   shutdown.defer(place.close)
   const logFile = (index: number) => join(ROOT, '.wrangler', `soak-gateway-${index + 1}.log`)

@@ -26,7 +26,7 @@ export interface WorkerdOptions {
   /** `host:port` of the receiver of audit queue batches. */
   readonly queueAddress: string
   readonly directory: string
-  /** Opens the inspector, which takes CPU time itself. Default false. */
+  /** Opens the inspector, which uses CPU time itself. Default false. */
   readonly inspect?: boolean
 }
 

@@ -82,7 +82,7 @@ async function preflightCase(
   const { url, questions } = caseContestant(each, gateway)
   const [good] = questions
   if (good === undefined) throw new Error(`${each.title}: no requests`)
-  // Each token must be cached before its response can say so.
+  // The response reports whether the token was cached, so each token is sent once before.
   if (each.cached) {
     const anyAnswer = questions.map((question) => ({ ...question, answer: { holds: '' } }))
     await ask({ url, questions: anyAnswer, connections: CONNECTIONS, until: 'once' })
