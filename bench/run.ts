@@ -12,12 +12,12 @@ import { type Job, jobsOf, runSuite } from './suite.ts'
 import { surroundings } from './surroundings.ts'
 import { listOf, measuredText } from './text.ts'
 
-interface Asked {
+interface Parsed {
   readonly options: Options
   readonly jobs: readonly Job[]
 }
 
-await runProgram<Asked>({
+await runProgram<Parsed>({
   name: 'bench',
   command: 'npm run bench',
   usage: USAGE,
@@ -30,7 +30,7 @@ await runProgram<Asked>({
   run: bench,
 })
 
-async function bench({ options, jobs }: Asked, context: RunContext): Promise<number> {
+async function bench({ options, jobs }: Parsed, context: RunContext): Promise<number> {
   if (options.list) {
     console.log(listOf(new Set(jobs.map(({ scenario }) => scenario))))
     return 0

@@ -64,13 +64,13 @@ export async function startDependencies(
     TARGETS: JSON.stringify(targets),
   })
   shutdown.defer(child.close)
-  const ask = (question: Question) => child.ask<void>(question)
+  const call = (question: Question) => child.call<void>(question)
   return {
     ...child.ready,
     restToken,
-    setFault: (proxy, fault) => ask({ kind: 'fault', proxy, fault }),
-    killRedis: () => ask({ kind: 'kill-redis' }),
-    startRedis: (keepsData) => ask({ kind: 'start-redis', keepsData }),
+    setFault: (proxy, fault) => call({ kind: 'fault', proxy, fault }),
+    killRedis: () => call({ kind: 'kill-redis' }),
+    startRedis: (keepsData) => call({ kind: 'start-redis', keepsData }),
   }
 }
 

@@ -2,10 +2,7 @@
 import type { Answer } from '../load/client.ts'
 import type { Arrival } from './dependencies.ts'
 
-/**
- * An unexpected outcome: `<status> <code>` as in a problem document or an OAuth error, `cut` for an
- * incomplete body, `none` for no response.
- */
+/** `<status> <code>`; `cut` for an incomplete body, `none` for no response. */
 export type Trouble = string
 
 export interface Explained {

@@ -14,14 +14,14 @@ import { type Comparison, compared, comparisonText, type Verdict } from './verdi
 
 const COMMAND = 'npm run bench:compare'
 
-interface Asked {
+interface Parsed {
   readonly options: CompareOptions
   readonly revisions: Readonly<Record<SideName, Revision>>
 }
 
 const EXIT_CODES: Readonly<Record<Verdict, number>> = { ok: 0, regression: 1, noisy: 3 }
 
-await runProgram<Asked>({
+await runProgram<Parsed>({
   name: 'compare',
   command: COMMAND,
   usage: USAGE,
@@ -32,11 +32,11 @@ await runProgram<Asked>({
     const head = await findRevision(options.head, process.cwd())
     return { options, revisions: { base, head } }
   },
-  run: async (asked, context) => EXIT_CODES[await compare(asked, context)],
+  run: async (parsed, context) => EXIT_CODES[await compare(parsed, context)],
 })
 
 async function compare(
-  { options, revisions }: Asked,
+  { options, revisions }: Parsed,
   { argv, shutdown, progress }: RunContext,
 ): Promise<Verdict> {
   if (process.platform !== 'linux') throw new Error('CPU times come from /proc: needs Linux')

@@ -101,8 +101,8 @@ export async function findRevision(name: string, cwd: string): Promise<Revision>
     throw new Error(`${name} is not a checkout: it has no src/index.ts`)
   }
   try {
-    const asked = `${name}^{commit}`
-    const { stdout } = await git('rev-parse', '--verify', '--quiet', '--end-of-options', asked)
+    const spec = `${name}^{commit}`
+    const { stdout } = await git('rev-parse', '--verify', '--quiet', '--end-of-options', spec)
     return { name, commit: stdout.trim().slice(0, COMMIT_DIGITS), directory: undefined }
   } catch {
     throw new Error(`unknown revision ${name}`)

@@ -119,8 +119,8 @@ const SENTENCES: Readonly<Record<Verdict, (thresholdPercent: number) => string>>
     `noisy: the measurement cannot decide whether HEAD takes more than ${percent} % more CPU than BASE. Use more --pairs, or a quieter machine.`,
 }
 
-function titleOf(name: SideName, { name: asked, commit }: Revision): string {
-  return `${name.toUpperCase()} ${asked}${commit === undefined ? '' : ` (${commit})`}`
+function titleOf(name: SideName, { name: given, commit }: Revision): string {
+  return `${name.toUpperCase()} ${given}${commit === undefined ? '' : ` (${commit})`}`
 }
 
 function intervalText({ median: middle, low, high, coverage }: MedianInterval): string {

@@ -38,10 +38,7 @@ export interface ClientOptions {
   readonly maxSockets?: number
   /** Default 40,000. */
   readonly timeoutMs?: number
-  /**
-   * Repeats a GET once if a kept connection was closed without a response (RFC 9112 section 9.3.1),
-   * as proxies and libraries do. Default true.
-   */
+  /** Repeats a GET once on a dropped kept connection (RFC 9112 section 9.3.1). Default true. */
   readonly repeats?: boolean
 }
 

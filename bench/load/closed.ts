@@ -10,7 +10,7 @@ const MICROS_PER_SECOND = 1_000_000
 /** Characters of a wrong response in the error message. */
 const SHOWN_CHARACTERS = 200
 
-export interface Asking {
+export interface ClosedLoad {
   /** Scheme, authority and path prefix. */
   readonly url: string
   /** Distributed over the connections. Each connection repeats its share. */
@@ -34,8 +34,8 @@ export interface Answers {
 }
 
 /** Sends the requests. Throws an `Error` of one line if a response is wrong or missing. */
-export async function ask(asking: Asking): Promise<Answers> {
-  const { url, questions, connections, until } = asking
+export async function sendClosed(load: ClosedLoad): Promise<Answers> {
+  const { url, questions, connections, until } = load
   const { origin, pathname } = new URL(url)
   const prefix = pathname === '/' ? '' : pathname
   const size = Math.max(1, Math.floor(questions.length / connections))
@@ -48,7 +48,7 @@ export async function ask(asking: Asking): Promise<Answers> {
   function judge(question: Question, status: number, body: string): void {
     if (isRight(question, status, body)) return
     const isUnavailable = isShed(status, body)
-    if (isUnavailable && asking.mayShed) shed++
+    if (isUnavailable && load.mayShed) shed++
     else if (isUnavailable) starved++
     else {
       firstWrong ||= `${status} ${body.slice(0, SHOWN_CHARACTERS)}`

@@ -37,10 +37,7 @@ export interface Offered {
   readonly seconds: number
   /** Latencies of correct responses, from the time when the request was due. */
   readonly latencies: Latencies
-  /**
-   * Time from when a request was due until it was sent. It is the part of a latency that the load
-   * itself causes. It includes waiting for a free connection.
-   */
+  /** Time from the due time of a request until it was sent, the part that the load causes. */
   readonly lateness: Latencies
   /** Cores used by this process. Close to 1: it was the bottleneck. */
   readonly loadCores: number

@@ -18,9 +18,9 @@ export async function startLoadProcesses(count: number) {
     /** Like `offer`, with the load divided over the processes. Answers cannot be functions. */
     async offer(load: OpenLoad): Promise<Offered> {
       // Waits for all, even if one failed: no process may be busy when the next load begins.
-      const asked = await Promise.allSettled(
+      const outcomes = await Promise.allSettled(
         children.map((child, index) =>
-          child.ask<OfferedByProcess>({
+          child.call<OfferedByProcess>({
             ...load,
             ratePerSecond: load.ratePerSecond / count,
             ...(load.maxOutstanding !== undefined && {
@@ -30,7 +30,7 @@ export async function startLoadProcesses(count: number) {
         ),
       )
       return together(
-        asked.map((outcome) => {
+        outcomes.map((outcome) => {
           if (outcome.status === 'rejected') throw outcome.reason
           return outcome.value
         }),

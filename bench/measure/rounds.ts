@@ -3,7 +3,7 @@
  * Reads CPU, latencies, and the counts at origin and Redis. A scenario only describes its contestants
  * and what to expect of them.
  */
-import { ask } from '../load/closed.ts'
+import { sendClosed } from '../load/closed.ts'
 import { type OpenTarget, offer, offerInTurn } from '../load/open.ts'
 import type { Question } from '../load/questions.ts'
 import { totalMicros } from '../processes/proc.ts'
@@ -218,7 +218,7 @@ async function send(
   { pace, seconds }: Pick<RoundsOptions, 'pace' | 'seconds'>,
 ): Promise<Sent> {
   if ('connections' in pace) {
-    const answers = await ask({ url, questions, ...pace, until: { seconds } })
+    const answers = await sendClosed({ url, questions, ...pace, until: { seconds } })
     const aborted = pace.connections + answers.shed
     return { ...answers, answers: answers.right, givenUp: 0, aborted }
   }
@@ -313,10 +313,7 @@ export interface PacedSample {
   readonly lateP50Ms: number
 }
 
-/**
- * Offers one load to all targets in turn, request by request. Returns a sample of each target, with
- * the counts at origin and Redis of all together.
- */
+/** Offers one load to all targets in turn. Returns a sample of each, and all counts. */
 export async function measurePaced(
   targets: readonly OpenTarget[],
   load: { readonly ratePerSecond: number; readonly seconds: number; readonly mayShed?: boolean },

@@ -9,7 +9,7 @@ export interface Child<Ready> {
   readonly ready: Ready
   readonly pid: number
   /** Sends a question and returns the answer. Throws an `Error` of one line for a failed question. */
-  ask<Answer>(question: object): Promise<Answer>
+  call<Answer>(question: object): Promise<Answer>
   close(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export async function startChild<Ready>(
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const waiting = new Map<number, (message: Message) => void>()
-  let asked = 0
+  let calls = 0
   const ended = once(child, 'exit').then(() => {
     throw new Error(`${file.split('/').at(-1)} ended unexpectedly`)
   })
@@ -42,8 +42,8 @@ export async function startChild<Ready>(
   return {
     ready,
     pid: child.pid as number,
-    async ask<Answer>(question: object) {
-      const id = asked++
+    async call<Answer>(question: object) {
+      const id = calls++
       const answered = new Promise<Message>((resolve) => {
         waiting.set(id, resolve)
         child.send({ id, question })
@@ -78,14 +78,14 @@ export function serveParent(
   process.send?.(ready)
 }
 
-/** Asks a process to end with `ask`, and kills it if it does not end in time. */
+/** Ends a process with `end`, and kills it if it does not end in time. */
 export async function stop(
   child: ChildProcess,
-  ask: () => unknown = () => child.kill('SIGTERM'),
+  end: () => unknown = () => child.kill('SIGTERM'),
 ): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
-  ask()
+  end()
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
   await exited
   clearTimeout(timer)

@@ -1,7 +1,7 @@
 /** `--profile`: shows where an isolate spends its time. Default: the full pipeline. */
 import { readFileSync } from 'node:fs'
 import { layerContestant, preflight } from '../layers/contestants.ts'
-import { ask } from '../load/closed.ts'
+import { sendClosed } from '../load/closed.ts'
 import type { Contestant } from '../measure/rounds.ts'
 import { rounded } from '../measure/statistics.ts'
 import type { Detail } from '../options.ts'
@@ -98,12 +98,12 @@ async function sample(
   const { seconds, warmUpSeconds, connections } = options
   const load = { url, questions, connections }
   onProgress('profile: warming up')
-  await ask({ ...load, until: { seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) } })
+  await sendClosed({ ...load, until: { seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) } })
   onProgress('profile: sampling')
   let requests = 0
   const before = cpuTimesOf(pid)
   const cpuProfile = await profileWhile(of.inspector, of.service, async () => {
-    requests = (await ask({ ...load, until: { seconds } })).right
+    requests = (await sendClosed({ ...load, until: { seconds } })).right
   })
   const cpuMicros = rounded(totalMicros(cpuBetween(before, cpuTimesOf(pid))) / requests, 1)
   const moduleOf = moduleFinder(readFileSync(of.bundle.file, 'utf8'))

@@ -63,9 +63,9 @@ export async function condemn(
 
   async function watch(number: number): Promise<void> {
     const { token, route, kind } = await choose(number)
-    const askAll = () => processes.map((process) => recorder.request(process, route, token))
+    const sendToAll = () => processes.map((process) => recorder.request(process, route, token))
     // The first requests cache the token as valid.
-    await Promise.all(askAll())
+    await Promise.all(sendToAll())
     let [returnedMs, isOver]: [number | undefined, boolean] = [undefined, false]
     const ending = sleep(random() * BEFORE_MS).then(async () => {
       returnedMs = await revoke(token, kind)
@@ -73,9 +73,9 @@ export async function condemn(
         const boundMs = returnedMs + BOUND_MS
         // Just before the end of the bound, and just after it.
         await sleep(Math.max(0, boundMs - 30 * random() - performance.now()))
-        void askAll()
+        void sendToAll()
         while (performance.now() < boundMs) await sleep(1)
-        void askAll()
+        void sendToAll()
         await sleep(AFTER_MS)
       }
       isOver = true
@@ -86,7 +86,7 @@ export async function condemn(
       await sleep(GAP_MS + random() * GAP_JITTER_MS)
     }
     await ending
-    await Promise.all(askAll())
+    await Promise.all(sendToAll())
   }
 
   const watched = new Set<Promise<void>>()

@@ -115,10 +115,10 @@ export async function witness(
 ): Promise<void> {
   const client = createClient(ONCE)
 
-  async function look(processes: readonly number[], ask: () => Promise<unknown>): Promise<void> {
+  async function look(processes: readonly number[], call: () => Promise<unknown>): Promise<void> {
     while (!signal.aborted) {
       const fromMs = now()
-      await ask()
+      await call()
       const untilMs = now()
       if (untilMs - fromMs > STARVED_MS)
         events.push({ kind: 'fault', name: STARVED, processes, fromMs, untilMs })

@@ -114,7 +114,7 @@ export async function measureSlow(
   { id, questions }: SlowGraph,
   times: number,
 ) {
-  const asked = questions.map(({ subject, isViewer }) => ({
+  const queries = questions.map(({ subject, isViewer }) => ({
     truth: isViewer ? 'allowed' : 'denied',
     query: {
       ...{ tenant: id, object: SLOW_OBJECT, relation: SLOW_RELATION, subject },
@@ -123,7 +123,7 @@ export async function measureSlow(
   }))
   // A check with a trace does additional work, so it is used only to count.
   let mostWork = 0
-  for (const { query } of asked) {
+  for (const { query } of queries) {
     const command = await check.command(query, { trace: true })
     const [reply] = await redis.send([command])
     mostWork = Math.max(mostWork, (await check.explanationOf(redis, reply, command)).trace.work)
@@ -131,7 +131,7 @@ export async function measureSlow(
   await redis.watchSlow(0)
   const unknown = new Set<string>()
   let [checks, answered, micros, cpuMicros] = [0, 0, 0, 0]
-  for (const { query, truth } of asked) {
+  for (const { query, truth } of queries) {
     const before = await redis.usage()
     for (let time = 0; time < times; time++) {
       const [decision] = await decide(redis, check, [query])

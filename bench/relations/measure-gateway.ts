@@ -1,5 +1,5 @@
 /** Measures requests for orders through the whole gateway, with and without a required relation. */
-import { ask } from '../load/closed.ts'
+import { sendClosed } from '../load/closed.ts'
 import { bearing, problem, type Question } from '../load/questions.ts'
 import { type Contestant, measurePaced } from '../measure/rounds.ts'
 import { rounded, sumOf } from '../measure/statistics.ts'
@@ -89,12 +89,12 @@ export async function mintCallers(
  */
 export function questionsOf(
   callers: Callers,
-  { path, answer, pairs, callers: asking }: Way,
+  { path, answer, pairs, callers: count }: Way,
   { size, round = 0 }: { readonly size: number; readonly round?: number },
 ): readonly Question[] {
   const tokens = callers.get(tenantOf(size)) ?? []
   const from = pairs === MANY ? round * pairs : 0
-  const chosen = pairsOf(size, answer, pairs, from).filter(({ caller }) => caller < asking)
+  const chosen = pairsOf(size, answer, pairs, from).filter(({ caller }) => caller < count)
   return chosen.map(({ caller, order }) => {
     const of = { path: `${path}/${order}`, headers: bearing(tokens[caller] ?? '') }
     return answer === 'denied'
@@ -132,7 +132,7 @@ export function wayContestant(
       const questions = questionsIn(round)
       // Under the same load, leases are granted before the measurement.
       const heat = { connections: CONNECTIONS, until: { seconds: HEAT_SECONDS }, mayShed: true }
-      await ask({ url, questions, ...heat })
+      await sendClosed({ url, questions, ...heat })
       await untilQuiet(backends)
       before = (await redis.usage()).calls
       return questions
@@ -160,10 +160,7 @@ export interface Course {
   readonly size: number
 }
 
-/**
- * Offers one load at a fixed rate to all courses in turn, request by request. Throws an `Error` of
- * one line for a wrong response, and for one that is not from the origin.
- */
+/** Offers one load to all courses in turn. Throws for a wrong or missing response. */
 export async function measureCourses(
   { urlOf, backends }: VariantGateway,
   callers: Callers,

@@ -163,15 +163,15 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>) {
     shutdown.defer(child.close)
     children.push(child)
   }
-  const askAll = <Answer>(question: (index: number) => Question) =>
-    Promise.all(children.map((child, index) => child.ask<Answer>(question(index))))
+  const callAll = <Answer>(question: (index: number) => Question) =>
+    Promise.all(children.map((child, index) => child.call<Answer>(question(index))))
   return {
     /** Distributes users and connections over the processes. */
     async prepare(setup: Omit<Setup, 'first' | 'users'>, users: number): Promise<void> {
       const share = Math.ceil(users / PROCESSES)
       const connections = Math.ceil(setup.connections / PROCESSES)
       const width = Math.ceil(setup.width / PROCESSES)
-      await askAll((index) => ({
+      await callAll((index) => ({
         kind: 'prepare',
         setup: {
           ...{ ...setup, connections, width, first: index * share },
@@ -182,7 +182,7 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>) {
     /** Performs a step of all users, at `perSecond` in total. */
     async take(step: Step, perSecond: number | undefined): Promise<StepOutcome> {
       const share = perSecond === undefined ? undefined : perSecond / PROCESSES
-      return together(await askAll(() => ({ kind: 'step', step, perSecond: share })))
+      return together(await callAll(() => ({ kind: 'step', step, perSecond: share })))
     },
   }
 }

@@ -18,15 +18,15 @@ const stateOf = (port: number): string =>
   join(ROOT, '.wrangler', `state-${port}`, 'v3', 'd1', 'miniflare-D1DatabaseObject')
 
 export function auditRows(port: number): readonly AuditRow[] {
-  return ask(port, 'SELECT request_id, status, reason, lost FROM audit_events') as AuditRow[]
+  return query(port, 'SELECT request_id, status, reason, lost FROM audit_events') as AuditRow[]
 }
 
 export function auditCount(port: number): number {
-  const rows = ask(port, 'SELECT count(*) AS count FROM audit_events') as { count: number }[]
+  const rows = query(port, 'SELECT count(*) AS count FROM audit_events') as { count: number }[]
   return rows.reduce((sum, { count }) => sum + count, 0)
 }
 
-function ask(port: number, sql: string): unknown[] {
+function query(port: number, sql: string): unknown[] {
   return filesOf(port).flatMap((file) => {
     const database = new DatabaseSync(file, { readOnly: true })
     try {

@@ -41,12 +41,12 @@ export function createCondemned({ sender, operator, issuer, random }: CondemnedO
       }
       const credential = await signToken(issuer, claims)
       for (const gateway of [0, 1]) {
-        const asked = goodShot(
+        const request = goodShot(
           'before its end',
           { credential, address },
           { path: '/orders', subject: name },
         )
-        await sender.send(asked, { gateway })
+        await sender.send(request, { gateway })
       }
       const values = {
         token: claims.jti,
@@ -66,13 +66,13 @@ export function createCondemned({ sender, operator, issuer, random }: CondemnedO
     shot(): Shot | undefined {
       const one = ended[Math.floor(random() * ended.length)]
       if (one === undefined) return undefined
-      const asker = {
+      const caller = {
         credential: one.credential,
         address: addressOf(FIRST_ADDRESS + 0x10_0000 + tries++),
       }
       return one.end === 'ban'
-        ? badShot('banned', [403], asker)
-        : badShot(`revoked by ${one.end}`, [401], asker)
+        ? badShot('banned', [403], caller)
+        : badShot(`revoked by ${one.end}`, [401], caller)
     },
     size: () => ended.length,
   }

@@ -31,10 +31,7 @@ export interface Slope {
   readonly isWarm: boolean
 }
 
-/**
- * Fits a line with least squares to the samples after the warm-up. Returns undefined for too few
- * samples. All `samples` must be from one process.
- */
+/** Fits a line to the samples of one process after its warm-up; undefined: too few samples. */
 export function slopeOf(samples: readonly MemorySample[]): Slope | undefined {
   const [first] = samples
   const last = samples.at(-1)

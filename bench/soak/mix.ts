@@ -74,11 +74,11 @@ export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot
 
   async function by(pool: Pool) {
     const { subject, address, credential } = pool.next()
-    return { subject, asker: { address, credential: await credential() } }
+    return { subject, caller: { address, credential: await credential() } }
   }
   async function read(kind: string, pool: Pool, path: string): Promise<Shot> {
-    const { subject, asker } = await by(pool)
-    return goodShot(kind, asker, { path, subject })
+    const { subject, caller } = await by(pool)
+    return goodShot(kind, caller, { path, subject })
   }
   async function bad(kind: string, credential: string | Promise<string>, right = [401]) {
     return badShot(kind, right, { ...stranger(), credential: await credential })
@@ -90,8 +90,8 @@ export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot
     opaque: () => read('read, opaque token', opaque, '/orders'),
     apiKey: () => read('read, API key', apiKeys, `/orders/${ORDER}`),
     async create() {
-      const { subject, asker } = await by(inline)
-      return goodShot('create', asker, {
+      const { subject, caller } = await by(inline)
+      return goodShot('create', caller, {
         method: 'POST',
         path: '/orders',
         body: NEW_ORDER,
@@ -145,34 +145,36 @@ export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot
       )
     },
     async forbidden() {
-      const { asker } = await by(inline)
-      return badShot('forbidden', [403], asker, { method: 'DELETE', path: `/orders/${ORDER}` })
+      const { caller } = await by(inline)
+      return badShot('forbidden', [403], caller, { method: 'DELETE', path: `/orders/${ORDER}` })
     },
     async badQuery() {
-      const { asker } = await by(inline)
-      return badShot('bad query', [422], asker, { path: one(['/orders?limit=0', '/orders/no-id']) })
+      const { caller } = await by(inline)
+      return badShot('bad query', [422], caller, {
+        path: one(['/orders?limit=0', '/orders/no-id']),
+      })
     },
     async badBody() {
-      const { asker } = await by(inline)
+      const { caller } = await by(inline)
       const body = one([
         { item: 'lamp' },
         { ...NEW_ORDER, quantity: -1 },
         { ...NEW_ORDER, admin: true },
       ])
-      return badShot('bad body', [422], asker, { method: 'POST', body })
+      return badShot('bad body', [422], caller, { method: 'POST', body })
     },
     async badType() {
-      const { asker } = await by(inline)
-      return badShot('bad type', [415], asker, {
+      const { caller } = await by(inline)
+      return badShot('bad type', [415], caller, {
         method: 'POST',
         body: 'item=lamp',
         type: 'text/plain',
       })
     },
     async tooLarge() {
-      const { asker } = await by(inline)
+      const { caller } = await by(inline)
       const body = { ...NEW_ORDER, item: 'x'.repeat(MAX_BODY_BYTES) }
-      return badShot('too large', [413], asker, { method: 'POST', body })
+      return badShot('too large', [413], caller, { method: 'POST', body })
     },
     ambiguous: () => badShot('ambiguous path', [400], stranger(), { path: one(AMBIGUOUS) }),
     unknownRoute: () => badShot('unknown route', [404], stranger(), { path: '/nowhere' }),

@@ -10,7 +10,7 @@ export interface Shot {
   readonly outgoing: Omit<Outgoing, 'url'> & { readonly path: string }
 }
 
-export interface Asker {
+export interface Requester {
   readonly credential?: string
   readonly address: string
 }
@@ -20,7 +20,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 /** Creates a request that must be admitted as `subject` (empty: anonymous), with this status. */
 export function goodShot(
   kind: string,
-  { credential, address }: Asker,
+  { credential, address }: Requester,
   request: { method?: string; path: string; body?: object; subject: string; right?: number[] },
 ): Shot {
   const { method = 'GET', path, body, subject, right = [200] } = request
@@ -34,7 +34,7 @@ export function goodShot(
 export function badShot(
   kind: string,
   right: readonly number[],
-  { credential, address }: Asker,
+  { credential, address }: Requester,
   request: { method?: string; path?: string; body?: object | string; type?: string } = {},
 ): Shot {
   const { method = 'GET', path = '/orders', body, type } = request

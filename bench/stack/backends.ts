@@ -55,8 +55,8 @@ export async function startBackends(): Promise<Backends> {
     redis: { ...rest.ready, token, pid: rest.pid },
     async counts() {
       const [atOrigin, atRedis] = await Promise.all([
-        origin.ask<OriginCounts>({}),
-        rest.ask<RedisCounts>({}),
+        origin.call<OriginCounts>({}),
+        rest.call<RedisCounts>({}),
       ])
       return { ...atOrigin, ...atRedis }
     },

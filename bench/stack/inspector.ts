@@ -31,10 +31,7 @@ export async function targetsOf(authority: string): Promise<readonly InspectorTa
   return (await response.json()) as readonly InspectorTarget[]
 }
 
-/**
- * Opens a session with the isolate of `service` under workerd. Throws an `Error` of one line if the
- * inspector at `authority` has no such isolate.
- */
+/** Opens a session with the isolate of `service`. Throws if the inspector has none. */
 export async function openInspectorSession(
   authority: string,
   service: string,

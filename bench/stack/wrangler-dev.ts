@@ -47,10 +47,7 @@ export async function startWranglerDev(
   }
 }
 
-/**
- * Writes a configuration that serves the bundle unchanged. wrangler restarts workerd when a source
- * changes; the bundle does not change during a measurement.
- */
+/** Writes a configuration that serves the bundle, which does not change, as it is. */
 function configFor(bundle: Bundle, directory: string): string {
   const file = join(directory, 'wrangler.toml')
   const config = readFileSync(join(ROOT, LAYERS_CONFIG), 'utf8')

@@ -1,7 +1,7 @@
 /** Starts the services of the scenario `tokens`, and checks that they work and refuse. */
 import { randomUUID } from 'node:crypto'
 import { newApiKey } from '../../src/tokens/api-key.ts'
-import { ask } from '../load/closed.ts'
+import { sendClosed } from '../load/closed.ts'
 import { bearing, expectAnswer, ORDERS_PATH, problem } from '../load/questions.ts'
 import { bundleWorker, TOKENS_CONFIG } from '../stack/bundle.ts'
 import type { Holder } from '../stack/credentials.ts'
@@ -85,7 +85,7 @@ async function preflightCase(
   // The response reports whether the token was cached, so each token is sent once before.
   if (each.cached) {
     const anyAnswer = questions.map((question) => ({ ...question, answer: { holds: '' } }))
-    await ask({ url, questions: anyAnswer, connections: CONNECTIONS, until: 'once' })
+    await sendClosed({ url, questions: anyAnswer, connections: CONNECTIONS, until: 'once' })
   }
   await expectAnswer(url, good, each.title)
   each.issued?.clear()

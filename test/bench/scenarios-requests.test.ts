@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ask } from '../../bench/load/closed.ts'
+import { sendClosed } from '../../bench/load/closed.ts'
 import { isRight, isShed, problem, type Question } from '../../bench/load/questions.ts'
 import { checkCounts, type Expected, inTurn } from '../../bench/measure/rounds.ts'
 import { ratioOf } from '../../bench/measure/statistics.ts'
@@ -38,7 +38,7 @@ describe('a load with expected answers', () => {
       response.end('yes')
     })
     const questions = ['/a', '/b', '/c', '/d'].map((path) => ({ ...good, path }))
-    const { right } = await ask({ url, questions, connections: 2, until: 'once' })
+    const { right } = await sendClosed({ url, questions, connections: 2, until: 'once' })
     expect(right).toBe(4)
     expect(seen.toSorted()).toEqual(['/some/a', '/some/b', '/some/c', '/some/d'])
   })
@@ -49,17 +49,19 @@ describe('a load with expected answers', () => {
     })
     const expected = problem('missing_token', 401, {})
     const load = { url, connections: 1, until: 'once' } as const
-    expect((await ask({ ...load, questions: [expected] })).right).toBe(1)
+    expect((await sendClosed({ ...load, questions: [expected] })).right).toBe(1)
     const other = problem('invalid_token', 401, {})
-    await expect(ask({ ...load, questions: [other] })).rejects.toThrow('1 wrong, the first: 401')
-    await expect(ask({ ...load, questions: [good] })).rejects.toThrow('1 wrong')
+    await expect(sendClosed({ ...load, questions: [other] })).rejects.toThrow(
+      '1 wrong, the first: 401',
+    )
+    await expect(sendClosed({ ...load, questions: [good] })).rejects.toThrow('1 wrong')
   })
 
   test('one wrong body among many is found', async () => {
     let count = 0
     const url = await serve((_request, response) => response.end(++count === 17 ? 'no' : 'yes'))
     const questions = Array.from({ length: 40 }, () => good)
-    await expect(ask({ url, questions, connections: 4, until: 'once' })).rejects.toThrow(
+    await expect(sendClosed({ url, questions, connections: 4, until: 'once' })).rejects.toThrow(
       '1 wrong, the first: 200 no',
     )
   })
@@ -72,9 +74,9 @@ describe('a load with expected answers', () => {
     })
     const load = { url, connections: 1, until: 'once' } as const
     const questions = Array.from({ length: 8 }, () => good)
-    const answers = await ask({ ...load, questions, mayShed: true })
+    const answers = await sendClosed({ ...load, questions, mayShed: true })
     expect([answers.right, answers.shed, answers.latencies.count]).toEqual([6, 2, 6])
-    await expect(ask({ ...load, questions })).rejects.toThrow('2 with status 503')
+    await expect(sendClosed({ ...load, questions })).rejects.toThrow('2 with status 503')
   })
 
   test('503 without a refusal of the gateway is wrong', () => {
