@@ -44,6 +44,7 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
   let firstWrong = ''
   let started = performance.now()
   let cpu = process.cpuUsage()
+  let timer: NodeJS.Timeout | undefined
 
   function judge(question: Question, status: number, body: string): void {
     if (isRight(question, status, body)) return
@@ -63,7 +64,9 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
         connections,
         timeout: REQUEST_TIMEOUT_SECONDS,
         sampleInt: SAMPLE_MS,
-        ...(until === 'once' ? { amount: questions.length } : { duration: until.seconds }),
+        ...(until === 'once'
+          ? { amount: questions.length }
+          : { duration: until.seconds + REQUEST_TIMEOUT_SECONDS }),
         setupClient(client) {
           const at = (connection++ * size) % questions.length
           client.setRequests(
@@ -79,19 +82,30 @@ export async function sendClosed(load: ClosedLoad): Promise<Answers> {
       },
       (error: Error | null, outcome) => (error ? reject(error) : resolve(outcome)),
     )
+    // On a busy machine, a short load would end before its first response. It waits for one.
+    let [isDue, hasResponse] = [false, false]
+    const stopIfComplete = () => isDue && hasResponse && instance.stop()
     instance.on('start', () => {
       started = performance.now()
       cpu = process.cpuUsage()
+      if (until === 'once') return
+      timer = setTimeout(() => {
+        isDue = true
+        stopIfComplete()
+      }, until.seconds * 1000)
     })
     // Called directly after `onResponse`.
     let judgedShed = 0
     instance.on('response', (_client, _status, _bytes, ms) => {
+      hasResponse = true
+      stopIfComplete()
       const isOne = shed > judgedShed
       judgedShed = shed
       if (isOne) return
       latencies.record(ms)
     })
   })
+  clearTimeout(timer)
   const seconds = (performance.now() - started) / 1000
   const { user, system } = process.cpuUsage(cpu)
   const right = latencies.count

@@ -57,6 +57,12 @@ describe('a load with expected answers', () => {
     await expect(sendClosed({ ...load, questions: [good] })).rejects.toThrow('1 wrong')
   })
 
+  test('a load that is shorter than its first response waits for it', async () => {
+    const url = await serve((_request, response) => setTimeout(() => response.end('yes'), 300))
+    const load = { url, questions: [good], connections: 1, until: { seconds: 0.1 } }
+    expect((await sendClosed(load)).right).toBe(1)
+  })
+
   test('one wrong body among many is found', async () => {
     let count = 0
     const url = await serve((_request, response) => response.end(++count === 17 ? 'no' : 'yes'))

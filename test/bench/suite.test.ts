@@ -162,10 +162,8 @@ describe('a run', () => {
         return RESULT
       })
     }
-    for (const message of [STARVED, 'wrong responses from http://a/: no correct response']) {
-      const { measured } = (await run([failing(message, 1)])).result
-      expect(measured[0]?.notes?.join()).toContain(message)
-    }
+    const { measured } = (await run([failing(STARVED, 1)])).result
+    expect(measured[0]?.notes?.join()).toContain(STARVED)
     for (const [message, times] of [
       [STARVED, 2],
       ['wrong responses from http://a/: 3 wrong, the first: 200 {}', 1],
