@@ -2,11 +2,8 @@
 
 export {
   type AuthenticationFailures,
-  type AuthenticationFailuresOptions,
   createAuthenticationFailures,
-  type FailureCount,
   type FailureCounter,
-  type RunningCheck,
 } from './abuse/authentication-failures.ts'
 export {
   type Abuse,
@@ -15,70 +12,27 @@ export {
   DEFAULT_BANS,
   DEFAULT_EXEMPT,
   DEFAULT_FAILURES,
-  type FailureLimit,
 } from './abuse/definition.ts'
 export { createFailureCounter } from './abuse/redis/authentication-failures.ts'
 export { createViolationCounter } from './abuse/redis/violations.ts'
-export {
-  createViolations,
-  type Offender,
-  type Violation,
-  type ViolationCount,
-  type ViolationCounter,
-  type Violations,
-  type ViolationsOptions,
-} from './abuse/violations.ts'
-export {
-  type Admission,
-  type AdmissionOptions,
-  type AdmissionRequest,
-  type AdmissionVerdict,
-  createAdmission,
-  type ReferenceVerdict,
-} from './admission/admission.ts'
-export type { LeaseGrant, LeaseRequest, LeaseTerms } from './admission/lease.ts'
-export type {
-  LimitEngine,
-  LimitRule,
-  OnUnavailable,
-  RateLimit,
-  UpstashEngine,
-} from './admission/limit.ts'
+export { createViolations, type ViolationCounter, type Violations } from './abuse/violations.ts'
+export { type Admission, createAdmission } from './admission/admission.ts'
+export type { LeaseTerms } from './admission/lease.ts'
+export type { LimitEngine, LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
-export type { LimitControls, LimitOverride, LimitReset } from './admission/limit-override.ts'
+export type { LimitControls } from './admission/limit-override.ts'
 export { createLimitControls } from './admission/redis/limit-overrides.ts'
 export { createUpstashAdmissionStore } from './admission/redis/store.ts'
-export type {
-  DeferredLimit,
-  ReferenceRequest,
-} from './admission/reference-resolver.ts'
-export type {
-  AdmissionFacts,
-  AdmissionQuery,
-  AdmissionStore,
-  ProofUse,
-  ReferenceFacts,
-  ReferenceLimit,
-  ReferenceQuery,
-} from './admission/store.ts'
-export {
-  type AuditTransport,
-  type BatchingSinkOptions,
-  batchingAuditSink,
-} from './audit/batching-sink.ts'
-export {
-  type AuditEvent,
-  type AuditSink,
-  auditEventSchema,
-} from './audit/event.ts'
-export { type AuditQueueOptions, createAuditQueue } from './audit/queue/audit-queue.ts'
-export { type AuditOverflowOptions, createAuditOverflow } from './audit/redis/overflow.ts'
+export type { AdmissionStore } from './admission/store.ts'
+export { batchingAuditSink } from './audit/batching-sink.ts'
+export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
+export { createAuditQueue } from './audit/queue/audit-queue.ts'
+export { createAuditOverflow } from './audit/redis/overflow.ts'
 export { consoleAuditSink } from './audit/truncate.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
 export { Denied, Misconfigured, Unavailable } from './errors.ts'
 export { composeServices, type GatewayEnv, type Services } from './gateway/compose-services.ts'
 export { createGateway, type Gateway } from './gateway/create-gateway.ts'
-export type { AuthorizationServerRoutes, FeatureServices } from './gateway/features.ts'
 export { refuseAll } from './gateway/refuse-all.ts'
 export { createAddressList } from './http/address-list.ts'
 export type { Principal, TokenVerifier } from './identity/principal.ts'
@@ -91,18 +45,9 @@ export type {
 } from './inspection/definition.ts'
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
 export type { SignatureJudge } from './inspection/signatures/judge.ts'
+export { type Breakers, createBreakers } from './isolate/breakers.ts'
 export {
-  type Breakers,
-  type BreakersOptions,
-  type BreakerTransition,
-  createBreakers,
-} from './isolate/breakers.ts'
-export {
-  type Breaker,
-  type BreakerState,
-  type BreakerWatch,
   type CircuitBreaker,
-  type CircuitBreakerOptions,
   createCircuitBreaker,
   passiveBreakerOf,
 } from './isolate/circuit-breaker.ts'
@@ -133,16 +78,10 @@ export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
 export { type TraceRequestsOptions, traceRequests } from './middleware/trace-requests.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
-export {
-  createSpanExporter,
-  type SpanExporter,
-  type SpanExporterOptions,
-  type SpanTally,
-} from './observability/tracing/exporter.ts'
-export type { Span } from './observability/tracing/span.ts'
-export { type CoalescedOriginOptions, coalescedOrigin } from './origin/coalesced-origin.ts'
-export { type GuardedOriginOptions, guardedOrigin } from './origin/guarded-origin.ts'
-export { createOrigin, type Origin, type OriginOptions } from './origin/origin.ts'
+export { createSpanExporter, type SpanExporter } from './observability/tracing/exporter.ts'
+export { coalescedOrigin } from './origin/coalesced-origin.ts'
+export { guardedOrigin } from './origin/guarded-origin.ts'
+export { createOrigin, type Origin } from './origin/origin.ts'
 export type {
   LimitBy,
   LimitDefinition,
@@ -154,37 +93,13 @@ export type {
 export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy/policy.ts'
 export type { PolicyRelations, RelationsFeature } from './policy/relations.ts'
 export type { Problem, ProblemCode } from './problems/problem.ts'
-export type {
-  Denial,
-  Dependency,
-  Fault,
-  InputError,
-  RevokedBy,
-  SignatureCategory,
-  SignatureId,
-} from './problems/reasons.ts'
-export { createRedisRest, type RedisRest, type RedisRestOptions } from './redis/rest.ts'
-export {
-  createRelationCache,
-  type RelationCache,
-  type RelationCacheOptions,
-} from './relations/cache.ts'
-export {
-  createRelationChecker,
-  type RelationChecker,
-  type RelationCheckerOptions,
-  type RelationRequest,
-  type RelationVerdict,
-} from './relations/checker.ts'
+export type { Denial } from './problems/reasons.ts'
+export { createRedisRest, type RedisRest } from './redis/rest.ts'
+export { createRelationCache, type RelationCache } from './relations/cache.ts'
+export { createRelationChecker, type RelationChecker } from './relations/checker.ts'
 export { compileModel } from './relations/compile-model.ts'
 export { decodeConsistency, encodeConsistency } from './relations/consistency.ts'
-export type {
-  PolicyDecisionPoint,
-  RelationAnswer,
-  RelationDecision,
-  RelationQuery,
-  Undecided,
-} from './relations/decision-point.ts'
+export type { PolicyDecisionPoint } from './relations/decision-point.ts'
 export { createAuthzenDecisionPoint } from './relations/decision-points/authzen.ts'
 export { createOpenfgaDecisionPoint } from './relations/decision-points/openfga.ts'
 export type {
@@ -198,59 +113,32 @@ export {
   createRedisDecisionPoint,
   createRelationCheck,
   type RelationCheck,
-  type RelationLimits,
 } from './relations/redis/check.ts'
 export { createRelationTuples } from './relations/redis/tuples.ts'
-export {
-  createRelationRule,
-  type RelationRule,
-  type RelationRuleOptions,
-} from './relations/rule.ts'
+export { createRelationRule, type RelationRule } from './relations/rule.ts'
 export type { RelationTuples } from './relations/store.ts'
 export { escapeId, formatTuple, parseTuple, type RelationTuple } from './relations/tuple.ts'
 export { createRevocations } from './revocation/redis/revocations.ts'
-export type {
-  Revocations,
-  RevokedBefore,
-  RevokedBeforeKind,
-  RevokedToken,
-} from './revocation/revocation.ts'
-export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
+export type { Revocations } from './revocation/revocation.ts'
+export { healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
-export type {
-  AccessGrant,
-  IssuedToken,
-  IssueOptions,
-  TokenIssuer,
-} from './tokens/access-grant.ts'
+export type { AccessGrant, IssueOptions, TokenIssuer } from './tokens/access-grant.ts'
 export { newApiKey } from './tokens/api-key.ts'
-export {
-  type AssertionSigner,
-  type AssertionSignerOptions,
-  createAssertionSigner,
-} from './tokens/assertion.ts'
+export { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 export { bearerToken } from './tokens/credential.ts'
-export {
-  createDpopVerifier,
-  type DpopProof,
-  type DpopRequest,
-  type DpopVerifier,
-  type DpopVerifierOptions,
-  nonceSecretOf,
-} from './tokens/dpop.ts'
+export { createDpopVerifier, type DpopVerifier, nonceSecretOf } from './tokens/dpop.ts'
 export { createReferenceStore } from './tokens/redis/references.ts'
 export {
   credentialHash,
   type Reference,
-  type ReferenceKind,
   type ReferenceRecord,
   type ReferenceStore,
 } from './tokens/reference.ts'
-export { createReferences, type References, type ReferencesOptions } from './tokens/references.ts'
+export { createReferences, type References } from './tokens/references.ts'
 export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
-export { createTokenIssuer, type TokenIssuerOptions } from './tokens/token-issuer.ts'
-export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'
+export { createTokenIssuer } from './tokens/token-issuer.ts'
+export { createTokenVerifier } from './tokens/verifier.ts'
 export { type Config, parseConfig } from './validators/environment.ts'
 export type { IssuerConfig } from './validators/issuer.ts'
 export type { Mode } from './validators/mode.ts'
