@@ -22,8 +22,7 @@ import { relationsSchema } from '../validators/relations.ts'
 const DEFAULT_RELATION_CACHE_ENTRIES = 10_000
 
 /**
- * Returns the relations of a policy, for its field `relations`. `definePolicy` reports the mistakes
- * of the settings and of the model.
+ * Returns the relations of a policy, for its field `relations`.
  *
  * @example
  * ```ts
@@ -101,8 +100,7 @@ function decisionPointOf(
 /**
  * Returns the issuers of callers that can have relations. Two issuers may use the same subject and
  * the same tenant name, so the policy must name the issuers that share a namespace. The gateway's
- * own issuer is always included: its operators decide about its subjects. An issuer that is not
- * trusted is excluded, because tokens that the gateway exchanged may outlive the trust.
+ * own issuer is always included.
  */
 function issuersOf({ issuers, subject }: PolicyRelations, config: Config): ReadonlySet<string> {
   const { publicUrl } = config

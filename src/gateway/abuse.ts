@@ -12,9 +12,7 @@ import { createAddressList } from '../http/address-list.ts'
 import type { RedisRest } from '../redis/rest.ts'
 
 export interface AbuseServices {
-  /** Undefined if the policy does not count failed authentications. */
   readonly failures: AuthenticationFailures | undefined
-  /** Undefined if the policy has no automatic bans. */
   readonly violations: Violations | undefined
 }
 

@@ -1,10 +1,16 @@
-/** The composition root: builds all services of an isolate. Only this folder imports adapters. */
+/** The composition root: builds all services of an isolate. */
 import type { JSONWebKeySet } from 'jose'
 import { type Admission, createAdmission } from '../admission/admission.ts'
 import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
 import type { AuditSink } from '../audit/event.ts'
+import {
+  type AuditQueue,
+  createAuditQueue,
+  OVERFLOW_TIMEOUT_MS,
+} from '../audit/queue/audit-queue.ts'
+import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { type Authorizer, createAuthorizer } from '../authorization/permissions.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
@@ -26,7 +32,6 @@ import { createTokenVerifier } from '../tokens/verifier.ts'
 import { type Config, parseConfig } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import { type AbuseServices, abuseServices } from './abuse.ts'
-import { auditQueueOf, queueTakesEvents } from './audit-queue.ts'
 import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 
@@ -66,9 +71,7 @@ export interface Services extends FeatureServices {
   /** Returns the public keys that the gateway publishes at this moment. */
   readonly publicKeys: () => JSONWebKeySet
   readonly verifier: TokenVerifier
-  /** Opaque tokens and API keys that this isolate has cached. */
   readonly references: References
-  /** Verifies proofs of possession (DPoP, RFC 9449). */
   readonly proofs: DpopVerifier
   readonly admission: Admission
   /** Undefined if the policy has no relations. */
@@ -79,9 +82,7 @@ export interface Services extends FeatureServices {
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
-  /** The circuit breakers of Redis, of each remote key set, and of each route of the origin. */
   readonly breakers: Breakers
-  /** The metrics of all isolates, and who may read them. */
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
@@ -147,9 +148,12 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     local: metrics.local,
     now,
   })
-  const queue = auditQueueOf(AUDIT_QUEUE, config, metrics.audit)
-  const recorder =
-    queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue })
+  const overflowRedis = createRedisRest({ ...config.redis, timeoutMs: OVERFLOW_TIMEOUT_MS })
+  const overflow = createAuditOverflow({ redis: overflowRedis })
+  // A Worker without a queue writes its events to the log.
+  const queue =
+    AUDIT_QUEUE && createAuditQueue({ queue: AUDIT_QUEUE, overflow, tally: metrics.audit })
+  const recorder = queue ? batchingAuditSink({ transport: queue }) : consoleAuditSink()
   const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
   const forFeatures = { ...parts, relations, spanTally: metrics.spans, now }
   const features: FeatureServices = Object.assign(
@@ -176,7 +180,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
-      ...(queue === undefined ? [] : [{ name: 'queue', check: () => queueTakesEvents(queue) }]),
+      ...(queue ? [{ name: 'queue', check: () => requireQueue(queue) }] : []),
     ],
     now,
   }
@@ -192,16 +196,13 @@ function refuseUnusedSettings({ clients, traces }: Config, { features }: Policy)
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }
 
-/** Returns the tally of the cache that the attack signatures of all routes share. */
+/** The attack signatures of all routes share a cache. */
 function verdictsOf({ routes }: Policy): Tally | undefined {
   for (const { inspect } of routes) if (inspect?.signatures) return inspect.signatures.tally
   return undefined
 }
 
-/**
- * Returns the origin's address. A URL overrides a binding, so that an operator can replace the
- * bound origin.
- */
+/** A URL overrides a binding, so that an operator can replace the bound origin. */
 function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }
@@ -214,6 +215,10 @@ function assertionsOf(config: Config, now: () => number): AssertionSigner | unde
   const audience =
     config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
   return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
+}
+
+async function requireQueue(queue: AuditQueue): Promise<void> {
+  if (!queue.takesEvents()) throw new Error('the queue refused the last batch')
 }
 
 async function ping(redis: RedisRest): Promise<void> {

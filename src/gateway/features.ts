@@ -24,18 +24,15 @@ export interface GatewayFeature extends ListedFeature {
   services(parts: FeatureParts): FeatureServices
 }
 
-/** What a feature creates its services from. */
 export interface FeatureParts {
   readonly config: Config
   readonly policy: Policy
   readonly redis: RedisRest
-  /** Undefined: the audit trail cannot be queried. */
   readonly auditDb: D1Database | undefined
   readonly verifier: TokenVerifier
   readonly proofs: DpopVerifier
   readonly admission: Admission
   readonly authorizer: Authorizer
-  /** Undefined if the policy has no relations. */
   readonly relations: RelationServices | undefined
   readonly spanTally: SpanTally
   /** Milliseconds since the epoch. */
@@ -68,7 +65,6 @@ export interface SpanServices {
   readonly trace: MiddlewareHandler
 }
 
-/** Returns the features of the policy's list `features`. */
 export function featuresOf({ features }: Pick<Policy, 'features'>): readonly GatewayFeature[] {
   // Only the function of a feature creates an object with its name.
   return features as readonly GatewayFeature[]
@@ -77,24 +73,20 @@ export function featuresOf({ features }: Pick<Policy, 'features'>): readonly Gat
 export interface RelationParts {
   readonly redis: RedisRest
   readonly watch: Breakers['watch']
-  /** Hits and misses of the cache of decisions. */
   readonly tally: Tally
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
 export interface RelationServices {
-  /**
-   * The check that runs inside the admission call. Undefined if Redis does not decide relations.
-   */
+  /** Runs inside the admission call. Undefined if Redis does not decide relations. */
   readonly check: RelationCheck | undefined
   /** Decides relations for `admit` and `authorize`. */
   readonly checker: RelationChecker
-  /** The operators' calls about relations. */
+  /** Of operators, about relations. */
   readonly calls: CallGroup
 }
 
-/** Compiled relations, as the gateway uses them. */
 export interface GatewayRelations extends PolicyRelations {
   /**
    * Throws `Misconfigured` if the policy names a policy decision point that the environment does not
@@ -103,7 +95,6 @@ export interface GatewayRelations extends PolicyRelations {
   services(config: Config, parts: RelationParts): RelationServices
 }
 
-/** Returns the relations of the policy, or undefined if it has none. */
 export function relationsOf({
   relations,
 }: Pick<Policy, 'relations'>): GatewayRelations | undefined {

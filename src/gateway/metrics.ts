@@ -15,10 +15,9 @@ import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 /** No request waits for a report, and a scrape may take long. */
 const METRICS_TIMEOUT_MS = 2_000
 
-export interface MetricsParts {
+interface MetricsParts {
   readonly redis: Pick<RedisRestOptions, 'url' | 'token'>
   readonly breakers: Breakers
-  /** Undefined: the time of the newest audit event is not available. */
   readonly auditDb: D1Database | undefined
   /** Cache of the verdicts on texts. Undefined: the policy has no attack signatures. */
   readonly verdicts: Tally | undefined
@@ -26,18 +25,11 @@ export interface MetricsParts {
   readonly now: () => number
 }
 
-/** Hits and misses of an isolate's caches. Each cache counts its own. */
-export interface MemoryTallies {
-  readonly tokens: Tally
-  readonly references: Tally
-  readonly revoked: Tally
-  readonly exhausted: Tally
-  readonly relations: Tally
-}
+type Cache = 'tokens' | 'references' | 'revoked' | 'exhausted' | 'relations'
 
 export interface MetricsServices {
-  readonly memories: MemoryTallies
-  /** Counts of local admissions and of leased units. */
+  /** Hits and misses of the caches of an isolate. */
+  readonly memories: Readonly<Record<Cache, Tally>>
   readonly local: LocalTally
   readonly audit: AuditTally
   readonly spans: SpanTally
@@ -67,7 +59,7 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
   breakers.onTransition(({ breaker: { name }, to }) => {
     counters.add(counters.counter('portcullis_breaker_transitions_total', [name, to]), 1)
   })
-  const memories: MemoryTallies = {
+  const memories: Record<Cache, Tally> = {
     tokens: newTally(),
     references: newTally(),
     revoked: newTally(),

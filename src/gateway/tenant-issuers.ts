@@ -4,9 +4,8 @@ import type { Policy } from '../policy/policy.ts'
 import type { Config } from '../validators/environment.ts'
 
 /**
- * Returns the tenant issuers: the gateway itself, and the issuers that the policy names. If it
- * names none, the only other trusted issuer counts. If there are several, none of them counts: each
- * may have a tenant of the same name, and those must stay separate.
+ * Returns the gateway itself, and the issuers that the policy names. If it names none, the only
+ * other trusted issuer counts. Of several, none counts: each may have a tenant of the same name.
  */
 export function tenantIssuersOf(
   { tenantIssuers }: Pick<Policy, 'tenantIssuers'>,

@@ -21,44 +21,32 @@ export interface LimitSubject {
   readonly address: string
 }
 
-/** What a limit counts by. A function may return any string: the gateway escapes or hashes it. */
+/** A function may return any string: the gateway escapes or hashes it. */
 export type LimitBy = 'subject' | 'client' | 'tenant' | 'address' | ((of: LimitSubject) => string)
 
-/** One limit of the policy. */
 export interface LimitDefinition {
   /** Requests per window, or units if a request costs more than one. */
   readonly limit: number
   readonly windowSeconds: number
   readonly by: LimitBy
   readonly onUnavailable: OnUnavailable
-  /**
-   * `observe`: counts without refusing, and audit events record what it would refuse. Default
-   * `enforce`.
-   */
+  /** `observe`: counts without refusing; audit events record what it would refuse. Default `enforce`. */
   readonly mode?: Mode
-  /**
-   * `exact` windows, or the approximation of `@upstash/ratelimit`: `upstash()` from
-   * `portcullis/upstash`. Default `exact`.
-   */
+  /** Default `exact`. `upstash()` from `portcullis/upstash` approximates. */
   readonly engine?: LimitEngine
   /** Units of an exact limit that one request costs, from 1 to the limit. Default 1. */
   readonly cost?: number
   /**
-   * Units of an exact limit that an isolate may lease in advance and spend without calling Redis,
-   * and how long the lease lasts. Requires `revocation.maxStalenessMs`. Default: no lease, so every
-   * request calls Redis.
+   * Units of an exact limit that an isolate may spend without calling Redis, and for how long.
+   * Requires `revocation.maxStalenessMs`. Default: none, so every request calls Redis.
    */
   readonly lease?: LeaseTerms
 }
 
-/** A permission that a route requires, enforced or only observed. */
 export interface PermissionDemand {
   /** `<thing>:<verb>`. */
   readonly name: string
-  /**
-   * `observe`: authenticated callers without it pass, and audit events record them. Default
-   * `enforce`.
-   */
+  /** `observe`: authenticated callers without it pass; audit events record them. Default `enforce`. */
   readonly mode?: Mode
 }
 
@@ -81,16 +69,14 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly path: string
   /**
    * How the origin compares the names in this path. Default `loose`: as any common server does.
-   * Requests of other routes that the origin could then read as requests of this route are refused,
+   * Requests of other routes that the origin could read as requests of this route are refused,
    * unless those routes have the same requirements. `distinct-extensions`: `report.pdf` is not
    * `report`. `exact`: byte for byte.
    */
   readonly originSpelling?: OriginSpelling
   /** Required permission `<thing>:<verb>`, checked in roles and scopes. */
   readonly permission?: string | PermissionDemand
-  /**
-   * Relation to an object that the caller must have in addition to the permission. Default none.
-   */
+  /** Relation to an object that the caller must have in addition to the permission. */
   readonly relation?: RelationDemand
   /** Allows anonymous callers. A token that is presented must still be valid. */
   readonly anonymous?: true
@@ -108,23 +94,16 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) with pages that may open a WebSocket here. Default none. */
   readonly webSocketOrigins?: readonly string[]
-  /**
-   * Requires a token that is bound to a key, with a DPoP proof (RFC 9449). Default false: plain
-   * bearer tokens are accepted too. A bound token needs its proof on every route.
-   */
+  /** Requires a token that is bound to a key, with a DPoP proof (RFC 9449). Default false. */
   readonly dpop?: boolean
-  /**
-   * Lets concurrent identical GET requests of one caller share one call to the origin. A response
-   * may then be as old as the first of these requests. Default false.
-   */
+  /** Lets concurrent identical GET requests of one caller share one call. Default false. */
   readonly coalesce?: boolean
 }
 
-/** How soon a revocation or ban takes effect. */
 export interface RevocationDefinition {
   /**
-   * How long after a revocation or ban a caller may still be admitted, because an earlier check of
-   * the caller passed. Milliseconds, 0 to 60,000. Default 0: every request calls Redis.
+   * Milliseconds, 0 to 60,000, for which a caller that was admitted before may still be admitted
+   * after a revocation or ban. Default 0: every request calls Redis.
    */
   readonly maxStalenessMs?: number
 }
@@ -143,9 +122,7 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly abuse?: AbuseDefinition
   /** How soon a revocation takes effect. Every field has a default. */
   readonly revocation?: RevocationDefinition
-  /**
-   * Relations between callers and objects: `relations()` from `portcullis/relations`. Default none.
-   */
+  /** Between callers and objects: `relations()` from `portcullis/relations`. Default none. */
   readonly relations?: RelationsFeature
   /**
    * Issuers that use the same tenants as the gateway, in addition to the gateway itself. A tenant
@@ -158,16 +135,9 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
    * strips: `X-Tenant-Id`, or `X-Tenant-*` for every name with this prefix. Default none.
    */
   readonly stripHeaders?: readonly string[]
-  /**
-   * Headers that a client can send to the origin although common servers trust them, such as
-   * `X-User-Id`. Default none.
-   */
+  /** Headers that a client can send to the origin although common servers trust them: `X-User-Id`. */
   readonly keepHeaders?: readonly string[]
-  /**
-   * Opt-in features without a field of their own: `operators()` from `portcullis/operators`,
-   * `authorizationServer()` from `portcullis/authorization-server`, `openapi()` from
-   * `portcullis/openapi` and `otlp()` from `portcullis/otlp`. Default none.
-   */
+  /** `operators()`, `authorizationServer()`, `openapi()`, `otlp()`, each from its own module. */
   readonly features?: readonly ListedFeature[]
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number

@@ -13,7 +13,6 @@ import type {
 import type { PolicyRelations } from './relations.ts'
 import { OPERATORS_LIMIT } from './route.ts'
 
-/** Yields a mistake for each limit with a lease that can never be spent. */
 export function* mistakesInLeases(
   limits: ReadonlyMap<string, LimitDefinition>,
   { maxStalenessMs }: Required<RevocationDefinition>,

@@ -29,13 +29,10 @@ export interface Policy {
   readonly tokens: Tokens
   readonly abuse: Abuse
   readonly revocation: Required<RevocationDefinition>
-  /** Undefined: the policy has no relations. */
   readonly relations: PolicyRelations | undefined
-  /** Undefined: not set. */
   readonly tenantIssuers: readonly string[] | undefined
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
-  /** Opt-in features without a field of their own. */
   readonly features: readonly ListedFeature[]
   readonly maxConcurrentRequests: number
 }
@@ -46,9 +43,8 @@ export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStaleness
 export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
 
 /**
- * Checks a policy and fills in its defaults. Throws one {@link Misconfigured}. It lists all
- * mistakes of the first check that fails: the shape, then the relation model, then the references
- * between parts. Does NOT check that the origin has the routes.
+ * Checks a policy and fills in its defaults. Throws one {@link Misconfigured} with all mistakes of
+ * the first check that fails. Does NOT check that the origin has the routes.
  *
  * @example
  * ```ts
@@ -107,10 +103,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   }
 }
 
-/**
- * Throws `Misconfigured` if the value is not a policy. A policy file may not have been
- * type-checked.
- */
+/** Throws `Misconfigured` if the value, of a file that was perhaps not type-checked, is no policy. */
 export function requirePolicy(policy: Partial<Policy> | undefined): void {
   if (policy?.roles instanceof Map && policy.tokens !== undefined) return
   throw new Misconfigured('The policy', [

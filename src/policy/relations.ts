@@ -4,12 +4,8 @@ import type { RelationModel } from '../relations/model.ts'
 import type { RelationRule } from '../relations/rule.ts'
 import type { Feature } from '../validators/feature.ts'
 
-/** The relations that a policy imports, as `relations()` creates them. */
 export interface RelationsFeature extends Feature<'relations'> {
-  /**
-   * Compiles the model and fills in the defaults. Returns the mistakes if a setting, the model or
-   * the subject template is invalid.
-   */
+  /** Compiles the model and fills in the defaults. */
   compile(): { readonly relations: PolicyRelations } | { readonly mistakes: readonly string[] }
 }
 
@@ -18,7 +14,6 @@ export interface PolicyRelations {
   readonly model: RelationModel
   /** Template of the caller's name in tuples. */
   readonly subject: string
-  /** Undefined: not specified. */
   readonly issuers: readonly string[] | undefined
   readonly maxStalenessMs: number
   readonly cacheEntries: number
