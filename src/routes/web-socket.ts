@@ -46,9 +46,7 @@ export function refuseBadUpgrade(
 
 /**
  * Returns the response to an upgrade that the origin accepted. The socket of an authenticated
- * caller is closed with 1008 when the caller's token expires; `nowMs` is in milliseconds since the
- * epoch. A revocation does NOT close an open socket. Throws `Unavailable` if the origin's response
- * has no socket.
+ * caller is closed with 1008 when the caller's token expires. A revocation does NOT close it.
  */
 export function acceptUpgrade(
   received: Response,

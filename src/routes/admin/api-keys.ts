@@ -28,7 +28,6 @@ const apiKey = z
   .string()
   .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), z.describe('returned only in this response'))
 
-/** Returns everything but the hash. */
 function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
   const { id, name, subject, roles, scopes, tenant, tokenId } = key
   return {
@@ -46,7 +45,6 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
   }
 }
 
-/** Creates the calls below `/-/admin/api-keys`. */
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients } = context
   const call = adminGroup('API keys', context)

@@ -35,7 +35,6 @@ function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban)
   } satisfies z.infer<ReturnType<typeof banView>>
 }
 
-/** Creates the calls below `/-/admin/bans`. */
 export function banCalls(context: AdminContext): AdminCall[] {
   const { bans, issuers } = context
   const call = adminGroup('Bans', context)

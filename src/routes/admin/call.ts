@@ -15,7 +15,6 @@ import type { TenantScope } from './tenant.ts'
 
 type CallContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
 
-/** The checked input of a call. */
 interface AdminRequest<Params, Query, Body> {
   readonly params: Params
   readonly query: Query
@@ -25,7 +24,6 @@ interface AdminRequest<Params, Query, Body> {
   readonly scope: TenantScope
   /** Records the change for the audit event. `target` is an id, never a secret. */
   changed(action: string, target: string): void
-  /** Sets a header of the response. */
   header(name: string, value: string): void
 }
 
@@ -46,11 +44,9 @@ interface CallDefinition<
   readonly bodyOptional?: boolean
   /** Whether the call changes something. Default: true for every method but GET. */
   readonly changes?: boolean
-  /** The example body in the documentation. */
   readonly example?: object
   /** Default: 200 with a `reply`, and 204 without. */
   readonly status?: 200 | 201 | 204
-  /** Describes the response. */
   readonly response: string
   /** Schema of the return value of `handle`, only for the API description. */
   readonly reply?: () => z.core.$ZodType
@@ -61,16 +57,13 @@ interface CallDefinition<
   ): Promise<unknown> | unknown
 }
 
-/** A call, ready to be registered after the guards of the pipeline. */
 export interface AdminCall {
-  /** The route that `createGateway` guards. Its path is from the root. */
   readonly route: PolicyRoute
   /** Run after the guards. */
   readonly handlers: readonly MiddlewareHandler[]
   readonly operation: Operation
 }
 
-/** Creates the calls of one group. */
 export type CallGroup = (context: AdminContext) => readonly AdminCall[]
 
 const ADMIN_PATH = '/-/admin'
@@ -157,7 +150,6 @@ const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
   await next()
 }
 
-/** Applies a guard only to requests that have a body. */
 function ifSent(guard: MiddlewareHandler): MiddlewareHandler {
   return function guardBody(c, next) {
     return bodyOf(c) === null ? next() : guard(c, next)
@@ -182,7 +174,6 @@ function validatedQuery(c: CallContext): Record<string, string> {
   return Object.fromEntries(new URL(c.req.url).searchParams)
 }
 
-/** Returns the value of a body that `validate` has read and accepted. */
 function validatedBody(c: CallContext): unknown {
   const body = bodyOf(c)
   return body instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(body)) : {}

@@ -51,7 +51,6 @@ const clientView = () =>
       .check(z.describe('null: defined in CLIENTS, which has no time of creation')),
   })
 
-/** Returns everything but the hashes of its secrets. */
 function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
   const { name, tokenFormat, dpopBound, disabled, configured } = client
   return {
@@ -73,7 +72,6 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
   }
 }
 
-/** Creates the calls below `/-/admin/clients`. */
 export function clientCalls(context: AdminContext): AdminCall[] {
   const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = context
   const call = adminGroup('Clients', context)
@@ -89,9 +87,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       throw inputRefused('params', '/clientId', 'is defined in CLIENTS; change it there')
   }
 
-  /**
-   * Refuses an algorithm without a signing key: every token request of such a client would fail.
-   */
+  /** Without a signing key, every token request of such a client would fail. */
   function refuseUnsigned(algorithm: Client['tokenAlgorithm']): void {
     if (algorithm !== undefined && !signingKeys.some(({ alg }) => alg === algorithm))
       throw inputRefused('body', '/tokenAlgorithm', 'must be the algorithm of a signing key')

@@ -20,7 +20,6 @@ export interface AdminContext {
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
   readonly bulkRevocation: Pick<Revocations, 'revokeBefore'>
-  /** Reads cutoffs before a credential is issued. */
   readonly revocationFacts: GrantStore
   readonly bans: BanList
   readonly overrides: OverrideList
@@ -33,17 +32,13 @@ export interface AdminContext {
   /** Undefined without signing keys. */
   readonly tokenIssuer: TokenIssuer | undefined
   readonly signingKeys: readonly SigningJwk[]
-  /** Decides what operators may do, and what the credentials that they create may do. */
   readonly authorizer: Authorizer
-  /** Admits the operator of a call again. */
   readonly admitAgain: Readmission
-  /** The gateway's own issuer identifier. */
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
   /** Issuers whose tenants are the gateway's tenants. */
   readonly tenantIssuers: ReadonlySet<string>
-  /** All limits of the policy. */
   readonly policyLimits: ReadonlyMap<string, PolicyLimit>
   /** The limits that count operators' requests. */
   readonly operatorLimits: readonly PolicyLimit[]

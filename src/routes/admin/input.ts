@@ -5,19 +5,15 @@ import * as z from '../../validators/zod.ts'
 /** RFC 3339, UTC. */
 export const time = z.iso.datetime()
 
-/** The cursor of the next page; absent on the last page. */
 export const cursor = z.optional(z.string()).check(z.describe('cursor of the next page'))
 
-/** The subject of the operator who created a record. */
 export const createdBy = z.string().check(z.describe('subject of the operator'))
 
 /** A path with an id of the gateway: a UUID, in either case. */
 export const idParams = z.strictObject({ id: z.uuid().check(z.toLowerCase()) })
 
-/** Names a write of a tenant's tuples that later checks must include. */
 export const consistencyToken = z.string().check(z.regex(/^v1\.[0-9a-z]+\.[\w-]*$/))
 
-/** Formats seconds since the epoch as RFC 3339. */
 export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString()
 export const timeOrNull = (seconds: number | null) => (seconds === null ? null : timeOf(seconds))
 

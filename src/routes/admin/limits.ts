@@ -22,13 +22,7 @@ import {
   timeOf,
   timeOrNull,
 } from './input.ts'
-import {
-  addressOf,
-  issuersOf,
-  ownersWithin,
-  refuseOtherTenant,
-  type TenantScope,
-} from './tenant.ts'
+import { addressOf, ownersOf, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const limitView = () =>
   z.strictObject({
@@ -86,7 +80,6 @@ function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof 
   }
 }
 
-/** Creates the calls below `/-/admin/limits`. */
 export function limitCalls(context: AdminContext): AdminCall[] {
   const { overrides, windows, issuers, policyLimits } = context
   const call = adminGroup('Limits', context)
@@ -96,22 +89,12 @@ export function limitCalls(context: AdminContext): AdminCall[] {
     value: firstLimit?.by === 'address' ? '203.0.113.7' : 'alice',
   }
 
-  /**
-   * Returns the issuers that own the windows of a call. Throws `Denied` for another tenant's
-   * windows.
-   */
-  function ownersOf(scope: TenantScope, { limit, value, issuer }: WindowReset): readonly string[] {
-    if (policyLimits.get(limit)?.by !== 'tenant') return issuersOf(issuer, issuers)
-    refuseOtherTenant(scope, value)
-    return ownersWithin(scope, issuersOf(issuer, issuers))
-  }
-
   /** Throws `Denied` if an override also covers windows of another tenant. */
   async function refuseOtherTenants(scope: TenantScope, record: LimitOverrideRecord) {
     const { limit, value, windows: overridden } = record
     const rule = policyLimits.get(limit)
     if (rule?.by !== 'tenant') return
-    const owners = ownersOf(scope, { limit, value })
+    const owners = ownersOf(scope, { issuer: undefined, tenant: value }, issuers)
     const own = await Promise.all(owners.map((issuer) => limitKeyOf(rule, { issuer, value })))
     if (!overridden.every((key) => own.includes(key))) refuseOtherTenant(scope, undefined)
   }
@@ -122,7 +105,8 @@ export function limitCalls(context: AdminContext): AdminCall[] {
     if (rule === undefined)
       throw inputRefused('body', '/limit', 'must be the name of a limit of the policy')
     if (rule.by !== 'address' && typeof rule.by === 'string') {
-      const owners = ownersOf(scope, { limit, value, issuer })
+      const tenant = rule.by === 'tenant' ? value : undefined
+      const owners = ownersOf(scope, { issuer, tenant }, issuers)
       const keys = owners.map((owner) => limitKeyOf(rule, { issuer: owner, value }))
       return { rule, value, keys: await Promise.all(keys) }
     }

@@ -57,7 +57,6 @@ const erasureViewOf = ({ orderedMs, ...erasure }: Erasure) =>
     ReturnType<typeof erasureView>
   >
 
-/** Creates the calls below `/-/admin/audit` and `/-/admin/keys`. */
 export function recordCalls(context: AdminContext): AdminCall[] {
   const { auditLog, chainLog, auditErasures, overflowRedaction, signingKeys, now } = context
   const call = adminGroup('Records', context)

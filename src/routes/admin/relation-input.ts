@@ -42,7 +42,6 @@ export const tupleSchema = z.strictObject({ object, relation, subject })
 
 const tuples = z.optional(z.array(tupleSchema).check(z.maxLength(MAX_TUPLES_PER_WRITE)))
 
-/** The body of `POST /-/admin/relations`. */
 export const tupleChangesSchema = z.strictObject({ tenant, writes: tuples, deletes: tuples }).check(
   z.superRefine(({ writes = [], deletes = [] }, context) => {
     const report = (path: (string | number)[], message: string) =>
@@ -64,7 +63,6 @@ export const tupleChangesSchema = z.strictObject({ tenant, writes: tuples, delet
   }),
 )
 
-/** The query of `GET /-/admin/relations`. */
 export const tupleQuerySchema = z.strictObject({
   tenant,
   object: z
@@ -78,7 +76,6 @@ export const tupleQuerySchema = z.strictObject({
     .check(z.describe('cursor from an earlier page')),
 })
 
-/** The body of `POST /-/admin/check`. */
 export const relationQuerySchema = z.strictObject({
   tenant,
   object,
@@ -93,14 +90,17 @@ export const relationQuerySchema = z.strictObject({
   trace: z.optional(z.boolean()).check(z.describe('default: false')),
 })
 
-/** The body of `POST /-/admin/expand`. */
 export const expansionSchema = z.strictObject({ tenant, object, relation })
 
 /** Tuples of a body, by the name of their list. */
-export type NamedTuples = readonly (readonly [list: string, tuples: readonly RelationTuple[]])[]
+type NamedTuples = Readonly<Record<string, readonly RelationTuple[]>>
 
 /** Throws `Denied` (`invalid_input`) with the mistake of each bad tuple: 100 findings at most. */
-export function refuseBadTuples(model: RelationModel, written: NamedTuples, deleted: NamedTuples) {
+export function refuseBadTuples(
+  model: RelationModel,
+  written: NamedTuples,
+  deleted: NamedTuples = {},
+): void {
   const errors = [
     ...errorsIn(written, (tuple) => mistakeOfTuple(model, tuple)),
     // A tuple that the model does not permit may still exist. It can be deleted.
@@ -113,7 +113,7 @@ function errorsIn(
   named: NamedTuples,
   mistakeOf: (tuple: RelationTuple) => TupleMistake | undefined,
 ): readonly InputError[] {
-  return named.flatMap(([list, tuples]) =>
+  return Object.entries(named).flatMap(([list, tuples]) =>
     tuples.flatMap((tuple, index): InputError[] => {
       const mistake = mistakeOf(tuple)
       if (mistake === undefined) return []
@@ -123,7 +123,6 @@ function errorsIn(
   )
 }
 
-/** Throws `Denied` (`invalid_input`) for a mistake in a part of a body. */
 export function refuseMistake(mistake: TupleMistake | undefined): void {
   if (mistake !== undefined) throw inputRefused('body', `/${mistake.part}`, mistake.message)
 }

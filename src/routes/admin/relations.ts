@@ -69,7 +69,6 @@ function checkViewOf(
   }
 }
 
-/** What the calls about relations use. */
 export interface AdminRelations {
   readonly model: RelationModel
   /** Undefined if an external policy decision point stores the tuples. */
@@ -78,7 +77,6 @@ export interface AdminRelations {
   readonly decisionPoint: PolicyDecisionPoint & Partial<ExplainingDecisionPoint>
 }
 
-/** Creates the calls `/-/admin/relations`, `/-/admin/check` and `/-/admin/expand`. */
 export function relationCalls(relations: AdminRelations): CallGroup {
   return (context) => callsOf(relations, context)
 }
@@ -117,7 +115,7 @@ function callsOf(relations: AdminRelations, context: AdminContext): readonly Adm
         const tenant = tenantOf(scope, body.tenant) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { writes = [], deletes = [] } = body
-        refuseBadTuples(model, [['writes', writes]], [['deletes', deletes]])
+        refuseBadTuples(model, { writes }, { deletes })
         const changes: TupleChanges = { writes, deletes }
         const change = tupleChange(tenant, changes)
         if (utf8Length(JSON.stringify(change)) > MAX_TUPLE_CHANGE_BYTES)
@@ -176,7 +174,7 @@ function callsOf(relations: AdminRelations, context: AdminContext): readonly Adm
         const tenant = tenantOf(scope, body.tenant) ?? null
         const { object, relation, subject, contextualTuples = [], trace = false } = body
         refuseMistake(mistakeOfRelation(model, body) ?? mistakeOfSubject(model, subject))
-        refuseBadTuples(model, [['contextualTuples', contextualTuples]], [])
+        refuseBadTuples(model, { contextualTuples })
         const atLeast = versionOf(body.consistencyToken, tenant, context.now())
         const query = { tenant, object, relation, subject, contextualTuples, atLeast }
         if (!trace) return checkViewOf(await decisionPoint.check(query), tenant)
@@ -227,10 +225,6 @@ function callsOf(relations: AdminRelations, context: AdminContext): readonly Adm
   ]
 }
 
-/**
- * Returns the tuple store. Throws `Denied` (`invalid_input`) if an external policy decision point
- * stores the tuples.
- */
 function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body'): RelationTuples {
   if (tuples === undefined)
     throw inputRefused(
@@ -241,10 +235,7 @@ function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body'): Relation
   return tuples
 }
 
-/**
- * Returns the version that a check must include. Throws `Denied` (`invalid_input`) for a token that
- * does not belong to the tenant.
- */
+/** Returns the version that a check must include. */
 function versionOf(
   token: string | undefined,
   tenant: string | null,
@@ -266,10 +257,6 @@ function mayHaveWritten(error: unknown): boolean {
   return error.fault !== 'refused' || error.cause !== undefined
 }
 
-/**
- * Parses the query. Throws `Denied` (`invalid_input`) for malformed values, and for values that
- * cannot be combined.
- */
 function queryOf({
   object,
   relation,

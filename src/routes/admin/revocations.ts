@@ -1,16 +1,11 @@
 /** Operators' calls that create, list and delete revocations. */
-import {
-  type NewRevocation,
-  newRevocationSchema,
-  REVOCATION_KINDS,
-  type Revocation,
-} from '../../revocation/record.ts'
+import { newRevocationSchema, REVOCATION_KINDS, type Revocation } from '../../revocation/record.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
 import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { createdBy, cursor, existing, idParams, time, timeOf } from './input.ts'
-import { issuersOf, ownersWithin, refuseOtherTenant, type TenantScope } from './tenant.ts'
+import { ownersOf, ownersWithin, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const revocationView = () =>
   z.strictObject({
@@ -43,17 +38,9 @@ function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationVie
   }
 }
 
-/** Creates the calls below `/-/admin/revocations`. */
 export function revocationCalls(context: AdminContext): AdminCall[] {
   const { revocations, issuers, revokedBeforeSeconds, revokedTokenSeconds } = context
   const call = adminGroup('Revocations', context)
-
-  /** Returns the issuers that a revocation covers. Throws `Denied` for another tenant. */
-  function ownersOf(scope: TenantScope, body: NewRevocation): readonly string[] {
-    if (body.kind !== 'tenant') return issuersOf(body.issuer, issuers)
-    refuseOtherTenant(scope, body.value)
-    return ownersWithin(scope, issuersOf(body.issuer, issuers))
-  }
 
   /** Throws `Denied` if a revocation also covers another tenant. */
   function refuseOtherTenants(scope: TenantScope, { kind, value, issuers }: Revocation): void {
@@ -79,12 +66,14 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       response: 'The revocation is in force.',
       reply: revocationView,
       async handle({ body, operator, scope, changed }) {
+        const { kind, value, issuer } = body
+        const tenant = kind === 'tenant' ? value : undefined
         const revocation = await revocations.create({
           ...body,
-          issuer: body.issuer,
-          issuers: ownersOf(scope, body),
+          issuer,
+          issuers: ownersOf(scope, { issuer, tenant }, issuers),
           createdBy: operator.subject,
-          ttlSeconds: body.kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
+          ttlSeconds: kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
         changed('revocation.create', revocation.id)
         return viewOf(revocation)

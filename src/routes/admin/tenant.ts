@@ -6,7 +6,6 @@ import type { ClientRegistry } from '../../oauth/client.ts'
 import { inputRefused } from './input.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 
-/** An operator with a tenant is confined to that tenant. */
 export interface TenantScope {
   readonly operator: Principal
   /** The call whose permission a refusal names. */
@@ -14,10 +13,7 @@ export interface TenantScope {
   readonly tenantIssuers: ReadonlySet<string>
 }
 
-/**
- * Returns the tenant of a call: the tenant that it names, or the operator's own. Throws as
- * {@link refuseOtherTenant}.
- */
+/** Returns the tenant that a call names, or the operator's own. Throws for any other tenant. */
 export function tenantOf(scope: TenantScope, named: string | undefined): string | undefined {
   const own = scope.operator.tenant
   if (own === undefined) return named
@@ -39,10 +35,7 @@ export function refuseOtherTenant(
   throw new Denied({ code: 'permission_missing', permission: permissionOf(call) })
 }
 
-/**
- * Returns the `owners` that a call about a tenant covers: for an operator with a tenant, only tenant
- * issuers. Throws `Denied` (`permission_missing`) if none is left.
- */
+/** Returns the `owners` that a call about a tenant covers. Throws as {@link refuseOtherTenant}. */
 export function ownersWithin(scope: TenantScope, owners: readonly string[]): readonly string[] {
   if (scope.operator.tenant === undefined) return owners
   const own = owners.filter((owner) => scope.tenantIssuers.has(owner))
@@ -67,10 +60,7 @@ export async function refuseForeignClientIds(
   }
 }
 
-/**
- * Returns the issuers that a call covers: the one that it names, or all trusted issuers. Throws
- * `Denied` (`invalid_input`) for an issuer that is not trusted.
- */
+/** Returns the issuer that a call names, or all trusted issuers. Throws for an unknown issuer. */
 export function issuersOf(
   issuer: string | undefined,
   trusted: readonly string[],
@@ -81,13 +71,24 @@ export function issuersOf(
   return [issuer]
 }
 
+/**
+ * Returns the issuers that own what a call covers: of one tenant, or of the subjects of an issuer.
+ * Throws `Denied` if the operator has another tenant.
+ */
+export function ownersOf(
+  scope: TenantScope,
+  { issuer, tenant }: { readonly issuer: string | undefined; readonly tenant: string | undefined },
+  trusted: readonly string[],
+): readonly string[] {
+  if (tenant === undefined) return issuersOf(issuer, trusted)
+  refuseOtherTenant(scope, tenant)
+  return ownersWithin(scope, issuersOf(issuer, trusted))
+}
+
 /** The written form of an IPv6 group, which is not an address itself. */
 const GROUP_END = /::\/64$/
 
-/**
- * Returns the `value` of a body as `admit` normalizes addresses: IPv6 as its /64. Throws `Denied`
- * (`invalid_input`) if it is not an address.
- */
+/** Returns the `value` of a body as `admit` normalizes addresses: IPv6 as its /64. */
 export function addressOf(value: string): string {
   const group = addressGroup(value.replace(GROUP_END, '::'))
   if (group === undefined) throw inputRefused('body', '/value', 'must be an IP address')

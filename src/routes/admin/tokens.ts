@@ -18,7 +18,6 @@ const newTokenSchema = z.strictObject({
   format: z.optional(z.enum(['jwt', 'opaque'])).check(z.describe('default: jwt')),
 })
 
-/** Creates the call `/-/admin/tokens`. */
 export function tokenCalls(context: AdminContext): AdminCall[] {
   const { tokenIssuer, publicUrl, clients } = context
   const call = adminGroup('Tokens', context)

@@ -52,8 +52,7 @@ export function toOAuthError(error: Error, c: Context): Response {
 function oauthProblemOf(error: Error): OAuthProblem {
   if (error instanceof Denied) return ofDenial(error.denial)
   if (error instanceof Unavailable) {
-    // RFC 7009 section 2.2.1 defines 503 with Retry-After; RFC 6749 section 4.1.2.1 defines the
-    // code.
+    // RFC 7009 section 2.2.1, and RFC 6749 section 4.1.2.1 for the code.
     return {
       status: 503,
       error: 'temporarily_unavailable',
@@ -79,9 +78,7 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'banned':
       return { status: 403, error: 'access_denied', headers: retryAfter(denial.retryAfterSeconds) }
     case 'rate_limited':
-      // RFC 6749 has no code for a rate limit here. `invalid_request` means: do not repeat the
-      // request. `slow_down` (RFC 8628) is for device grants. This code means that a later request
-      // may succeed.
+      // RFC 6749 has no code for a rate limit here. This one means that a later request may succeed.
       return {
         status: 429,
         error: 'temporarily_unavailable',

@@ -1,5 +1,5 @@
 /** The authorization server over HTTP: `/oauth/token`, `/oauth/revoke`, `/oauth/introspect`. */
-import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { type Context, Hono } from 'hono'
 import { Denied } from '../../errors.ts'
 import {
   bodyOf,
@@ -41,7 +41,6 @@ const FORM_TIMEOUT_MS = 3_000
 
 type Environment = { Variables: GatewayVariables }
 type OAuthContext = Context<Environment>
-type Endpoint = (c: OAuthContext) => Promise<Response>
 
 /**
  * Creates the endpoints of RFC 6749, RFC 7009 and RFC 7662. They accept only POST with a form. Must
@@ -51,40 +50,31 @@ export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<
   const app = new Hono<Environment>()
   app.onError(toOAuthError)
 
-  async function respond(c: OAuthContext, body: object | null): Promise<Response> {
+  async function respond(c: OAuthContext, body: object | undefined): Promise<Response> {
     const headers: Record<string, string> = { ...OAUTH_HEADERS }
     if (sendNonces && c.req.header('DPoP') !== undefined)
       headers['DPoP-Nonce'] = await proofs.nonce()
-    return body === null ? c.body(null, 200, headers) : c.json(body, 200, headers)
+    return body === undefined ? c.body(null, 200, headers) : c.json(body, 200, headers)
   }
 
-  const endpoints: readonly (readonly [string, Endpoint])[] = [
-    [TOKEN_PATH, async (c) => respond(c, await server.token(await oauthRequestOf(c)))],
-    [
-      REVOCATION_PATH,
-      async (c) => {
-        await server.revoke(await oauthRequestOf(c))
-        return respond(c, null)
-      },
-    ],
-    [INTROSPECTION_PATH, async (c) => respond(c, await server.introspect(await oauthRequestOf(c)))],
-  ]
-  for (const [path, endpoint] of endpoints) {
-    app.all(path, matched(path))
-    app.post(path, stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })), (c) => endpoint(c))
+  for (const [path, endpoint] of [
+    [TOKEN_PATH, server.token],
+    [REVOCATION_PATH, server.revoke],
+    [INTROSPECTION_PATH, server.introspect],
+  ] as const) {
+    const route = routeOf({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
+    app.all(path, (c, next) => {
+      c.set('route', route)
+      return next()
+    })
+    app.post(path, stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })), async (c) =>
+      respond(c, (await endpoint(await oauthRequestOf(c))) ?? undefined),
+    )
     app.all(path, async function refuseMethod() {
       throw new Denied({ code: 'method_not_allowed', allow: ['POST'] })
     })
   }
   return app
-}
-
-function matched(path: string): MiddlewareHandler<Environment> {
-  const route = routeOf({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
-  return async function matchedEndpoint(c, next) {
-    c.set('route', route)
-    await next()
-  }
 }
 
 async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {

@@ -51,16 +51,12 @@ const oauthErrorSchema = () =>
     error_description: z.string(),
   })
 
-interface ProblemStatus {
-  readonly description: string
-  /** Headers with details, by name. */
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 const RETRY_AFTER = { 'Retry-After': 'seconds to wait before a retry' }
 
-/** Statuses of refusals, and their meaning at the gateway. */
-const PROBLEM_STATUSES: Readonly<Record<number, ProblemStatus>> = {
+/** The meaning of statuses at the gateway, and their headers with details. */
+const PROBLEM_STATUSES: Readonly<
+  Record<number, { description: string; headers?: Readonly<Record<string, string>> }>
+> = {
   400: { description: 'The request is malformed or ambiguous.' },
   401: {
     description: 'Credentials are missing or invalid.',

@@ -17,9 +17,7 @@ export interface Operation {
   readonly path: string
   /** Camel case, unique. */
   readonly id: string
-  /** Heading of a group. */
   readonly tag: string
-  /** One line. */
   readonly summary: string
   /** One or more paragraphs. */
   readonly description?: string
@@ -32,7 +30,6 @@ export interface Operation {
     readonly optional?: boolean
     readonly example: object
   }
-  /** Responses by status. */
   readonly responses: Readonly<Record<number, OperationResponse>>
   /** Statuses of the problems that the call can return. */
   readonly problems: readonly number[]

@@ -36,7 +36,6 @@ interface Entry {
   readonly operation: DocumentedOperation
 }
 
-/** Renders the whole document. */
 export function docsPage(document: OpenApiDocument): string {
   const { info, paths, tags } = document
   const entries: Entry[] = Object.entries(paths).flatMap(([path, methods]) =>
@@ -72,7 +71,6 @@ function linkOf({ operation: { operationId, summary } }: Entry): string {
   return `<li><a href="#${escaped(operationId)}">${escaped(summary)}</a></li>`
 }
 
-/** Renders the section of a call. */
 function operationSection(
   document: OpenApiDocument,
   path: string,
@@ -183,9 +181,6 @@ interface Shown {
 /** The bounds that zod adds to every integer; they are not shown. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 
-/**
- * Renders the members of an object as a table, with nested members below. Empty if there are none.
- */
 function membersTable(schema: JsonSchema): string {
   const rows = [...membersOf(schema as Shown, '')]
   return rows.length === 0 ? '' : table(['member', 'type', ''], rows)
