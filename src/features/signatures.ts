@@ -4,15 +4,7 @@ import { Misconfigured } from '../errors.ts'
 import { type SignaturesDefinition, signaturesSchema } from '../inspection/signatures/definition.ts'
 import { createSignatureJudge, type SignatureJudge } from '../inspection/signatures/judge.ts'
 
-/**
- * Creates the attack signatures of a route, for its `inspect.signatures`. Throws `Misconfigured` for
- * invalid settings.
- *
- * @example
- * ```ts
- * { method: 'POST', path: '/notes', permission: 'notes:write', inspect: { signatures: signatures() } }
- * ```
- */
+/** Creates the attack signatures of a route, for its field `inspect.signatures`. */
 export function signatures(settings: SignaturesDefinition = {}): SignatureJudge {
   const parsed = signaturesSchema.safeParse(settings)
   if (parsed.success) return createSignatureJudge(settings)

@@ -98,26 +98,19 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     const lookAlikes = policy.routes.includes(route) ? lookAlikesOf(route, policy.routes) : []
     return [
       matched(route),
-      ...(lookAlikes.length === 0 ? [] : [refuseLookAlikes({ lookAlikes })]),
+      lookAlikes.length > 0 && refuseLookAlikes({ lookAlikes }),
       stage('limitBody', limitBody({ maxBytes })),
-      ...(violations === undefined
-        ? []
-        : [stage('banOffenders', banOffenders({ violations, limits }))]),
-      ...(failures === undefined
-        ? []
-        : [stage('throttle', throttle({ failures, verifier, references }))]),
+      violations && stage('banOffenders', banOffenders({ violations, limits })),
+      failures && stage('throttle', throttle({ failures, verifier, references })),
       stage('authenticate', authenticate(credentials)),
       stage('admit', admit({ admission, limits, strict, relation })),
       serverTiming({ authorizer }),
-      ...(permission === undefined
-        ? []
-        : [stage('authorize', authorize({ authorizer, permission, mode, relation }))]),
-      ...(route.inspect === undefined
-        ? []
-        : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),
+      permission !== undefined &&
+        stage('authorize', authorize({ authorizer, permission, mode, relation })),
+      route.inspect && stage('inspect', inspect({ ...route.inspect, authorizer })),
       stage('validate', validate(route.input)),
-      ...(strict ? [] : [stage('readmit', readmit(readmissionOptions(route)))]),
-    ]
+      !strict && stage('readmit', readmit(readmissionOptions(route))),
+    ].filter((guard) => typeof guard === 'function')
   }
 
   for (const { route, handlers } of calls) {
