@@ -29,36 +29,15 @@ import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/
 import { createReferences, type References } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
-import { type Config, parseConfig } from '../validators/environment.ts'
+import { type Config, type environmentSchema, parseConfig } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
+import type * as z from '../validators/zod.ts'
 import { type AbuseServices, abuseServices } from './abuse.ts'
 import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 
-/** The environment of a Worker. `parseConfig` checks it. */
-export interface GatewayEnv {
-  readonly UPSTASH_REDIS_REST_URL: string
-  readonly UPSTASH_REDIS_REST_TOKEN: string
-  readonly REDIS_TIMEOUT_MS?: string
-  readonly PUBLIC_URL: string
-  readonly ORIGIN_URL?: string
-  readonly ORIGIN?: Fetcher
-  readonly ISSUERS?: string
-  readonly SIGNING_KEYS?: string
-  readonly CLIENTS?: string
-  readonly METRICS_ACCESS?: string
-  readonly OTLP_ENDPOINT?: string
-  readonly OTLP_HEADERS?: string
-  readonly OTLP_SAMPLE_RATIO?: string
-  readonly AUDIT_ADDRESSES?: string
-  readonly AUDIT_ADDRESS_KEY?: string
-  readonly OPENFGA_URL?: string
-  readonly OPENFGA_STORES?: string
-  readonly OPENFGA_TOKEN?: string
-  readonly AUTHZEN_URLS?: string
-  readonly AUTHZEN_TOKEN?: string
-  readonly AUTHZEN_CONTEXT?: string
-  readonly AUTHORITY_TIMEOUT_MS?: string
+/** The environment of a Worker: variables and bindings. `parseConfig` checks it. */
+export type GatewayEnv = Readonly<z.input<typeof environmentSchema>> & {
   readonly AUDIT_QUEUE?: Queue
   readonly AUDIT_DB?: D1Database
 }

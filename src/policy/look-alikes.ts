@@ -16,6 +16,7 @@ interface Candidate extends LookAlike {
 }
 
 const PLAIN = /^[\w-]+$/
+const INPUTS = ['params', 'query', 'headers', 'body'] as const
 
 /**
  * Returns the routes that an origin could select for requests of `route`, and that have a
@@ -65,7 +66,7 @@ const namesOf = (pattern: string) => pattern.toLowerCase().split('/')
 
 /** Reports whether `other` would admit every request that `route` admits. */
 function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
-  const isSame = (key: 'params' | 'query' | 'headers' | 'body') =>
+  const isSame = (key: (typeof INPUTS)[number]) =>
     other.input[key] === undefined || other.input[key] === route.input[key]
   const readsParameters = other.relation !== undefined || other.input.params !== undefined
   return (
@@ -73,10 +74,7 @@ function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
     (other.relation === undefined || isEqual(other.relation, route.relation)) &&
     (!readsParameters || parametersIn(route.path) === parametersIn(other.path)) &&
     other.limits.every(({ name }) => route.limits.some((limit) => limit.name === name)) &&
-    isSame('params') &&
-    isSame('query') &&
-    isSame('headers') &&
-    isSame('body') &&
+    INPUTS.every(isSame) &&
     (other.inspect === undefined || other.inspect === route.inspect) &&
     route.maxBodyBytes <= other.maxBodyBytes &&
     (route.dpop || !other.dpop) &&

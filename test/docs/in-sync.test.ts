@@ -59,9 +59,6 @@ describe('docs/configuration.md lists exactly what exists:', () => {
     expect(gateway).toContain('ORIGIN')
     const declared = found(read('wrangler.toml'), /^binding = "(\w+)"$/gm)
     expect(declared).toEqual(bindings)
-    expect(membersOf('src/gateway/compose-services.ts', 'GatewayEnv')).toEqual(
-      [...gateway, 'AUDIT_DB', 'AUDIT_QUEUE'].sort(),
-    )
     const named = [
       ...tabled(configuration, '## Environment of the gateway'),
       ...tabled(configuration, '### Bindings'),

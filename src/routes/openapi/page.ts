@@ -67,9 +67,8 @@ export function docsPage(document: OpenApiDocument): string {
   ].join('\n')
 }
 
-function linkOf({ operation: { operationId, summary } }: Entry): string {
-  return `<li><a href="#${escaped(operationId)}">${escaped(summary)}</a></li>`
-}
+const linkOf = ({ operation: { operationId, summary } }: Entry) =>
+  `<li><a href="#${escaped(operationId)}">${escaped(summary)}</a></li>`
 
 function operationSection(
   document: OpenApiDocument,
@@ -86,18 +85,7 @@ function operationSection(
       .split('\n\n')
       .filter((paragraph) => paragraph !== '')
       .map((paragraph) => `<p>${prose(paragraph)}</p>`),
-    parameters.length === 0 ? '' : '<h4>Parameters</h4>',
-    parameters.length === 0
-      ? ''
-      : table(
-          ['parameter', 'in', 'type', ''],
-          parameters.map((parameter) => [
-            `<code>${escaped(parameter.name)}</code>${parameter.required ? '' : ' <small>optional</small>'}`,
-            parameter.in,
-            typeOf(parameter.schema),
-            prose(parameter.description ?? ''),
-          ]),
-        ),
+    parameters.length === 0 ? '\n' : parametersPart(parameters),
     requestBody ? bodyPart(requestBody) : '',
     '<h4>Responses</h4>',
     responsesPart(document, operation),
@@ -106,6 +94,19 @@ function operationSection(
     '</section>',
   ].join('\n')
 }
+
+function parametersPart(parameters: NonNullable<DocumentedOperation['parameters']>): string {
+  const rows = parameters.map((parameter) => [
+    nameCell(parameter.name, parameter.required),
+    parameter.in,
+    escaped(wordsOf(parameter.schema)),
+    prose(parameter.description ?? ''),
+  ])
+  return `<h4>Parameters</h4>\n${table(['parameter', 'in', 'type', ''], rows)}`
+}
+
+const nameCell = (name: string, required: boolean) =>
+  `<code>${escaped(name)}</code>${required ? '' : ' <small>optional</small>'}`
 
 function bodyPart({ required, content }: NonNullable<DocumentedOperation['requestBody']>): string {
   const parts = Object.entries(content).map(
@@ -186,16 +187,10 @@ function membersTable(schema: JsonSchema): string {
   return rows.length === 0 ? '' : table(['member', 'type', ''], rows)
 }
 
-/** Renders a schema's type in a few words, as HTML. */
-function typeOf(schema: JsonSchema): string {
-  return escaped(wordsOf(schema as Shown))
-}
-
 function* membersOf(schema: Shown, prefix: string): Generator<readonly string[]> {
   for (const [name, member] of Object.entries(schema.properties ?? {})) {
-    const required = schema.required?.includes(name) === true
     yield [
-      `<code>${escaped(prefix + name)}</code>${required ? '' : ' <small>optional</small>'}`,
+      nameCell(prefix + name, schema.required?.includes(name) === true),
       escaped(wordsOf(member)),
       prose(member.description ?? ''),
     ]
