@@ -1,6 +1,5 @@
 /** Relations between callers and objects: `import { relations } from 'portcullis/relations'`. */
 
-import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
 import type { GatewayRelations, RelationParts, RelationServices } from '../gateway/features.ts'
 import type { PolicyRelations, RelationsFeature } from '../policy/relations.ts'
@@ -15,6 +14,7 @@ import { DEFAULT_SUBJECT, ruleOf } from '../relations/rule.ts'
 import { mistakesInRule, mistakesInSubject } from '../relations/rule-mistakes.ts'
 import { parseTemplate } from '../relations/template.ts'
 import { type AdminRelations, relationCalls } from '../routes/admin/relations.ts'
+import { configured } from '../validators/configuration.ts'
 import type { Config } from '../validators/environment.ts'
 import { relationsSchema } from '../validators/relations.ts'
 
@@ -33,26 +33,12 @@ export function relations(definition: RelationsDefinition): RelationsFeature {
   return { feature: 'relations', compile: () => compiled(definition) }
 }
 
-function compiled(definition: RelationsDefinition): ReturnType<RelationsFeature['compile']> {
-  const parsed = relationsSchema.safeParse(definition)
-  if (!parsed.success)
-    return {
-      mistakes: parsed.error.issues.map(
-        ({ path, message }) => `${toDotPath(['relations', ...path])}: ${message}`,
-      ),
-    }
+function compiled(definition: RelationsDefinition): GatewayRelations {
+  configured('The policy', relationsSchema, definition, ['relations'])
   const { subject = DEFAULT_SUBJECT } = definition
-  let model: RelationModel
-  try {
-    model = compileModel(definition.model)
-  } catch (error) {
-    if (!(error instanceof ModelInvalid)) throw error
-    return { mistakes: error.mistakes.map((mistake) => `relations.model: ${mistake}`) }
-  }
-  const mistakes = [...mistakesInSubject(subject, model)]
-  if (mistakes.length > 0)
-    return { mistakes: mistakes.map((mistake) => `relations.subject: ${mistake}`) }
-  const compiledRelations: GatewayRelations = {
+  const model = modelOf(definition)
+  refuse('subject', [...mistakesInSubject(subject, model)])
+  const relations: GatewayRelations = {
     model,
     subject,
     issuers: definition.issuers,
@@ -61,9 +47,26 @@ function compiled(definition: RelationsDefinition): ReturnType<RelationsFeature[
     authority: definition.authority ?? 'redis',
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
     ruleOf: (demand) => ruleOf(demand, subject),
-    services: (config, parts) => relationServices(compiledRelations, config, parts),
+    services: (config, parts) => relationServices(relations, config, parts),
   }
-  return { relations: compiledRelations }
+  return relations
+}
+
+function modelOf({ model }: RelationsDefinition): RelationModel {
+  try {
+    return compileModel(model)
+  } catch (error) {
+    if (error instanceof ModelInvalid) refuse('model', error.mistakes)
+    throw error
+  }
+}
+
+function refuse(field: string, mistakes: readonly string[]): void {
+  if (mistakes.length === 0) return
+  throw new Misconfigured(
+    'The policy',
+    mistakes.map((mistake) => `relations.${field}: ${mistake}`),
+  )
 }
 
 function relationServices(

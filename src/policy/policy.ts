@@ -1,8 +1,8 @@
 /** Checks the policy that a user writes (`portcullis.config.ts`) and fills in its defaults. */
-import { toDotPath } from 'zod/v4/core'
 import { type Abuse, abuseOf } from '../abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
+import { configured } from '../validators/configuration.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import { type Method, policySchema } from '../validators/policy.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
@@ -62,18 +62,10 @@ export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
 export function definePolicy<const RoleName extends string, const LimitName extends string>(
   definition: PolicyDefinition<RoleName, LimitName>,
 ): Policy {
-  const parsed = policySchema.safeParse(definition)
-  if (!parsed.success) {
-    throw new Misconfigured(
-      'The policy',
-      parsed.error.issues.map((issue) => `${toDotPath(issue.path)}: ${issue.message}`),
-    )
-  }
+  configured('The policy', policySchema, definition)
   const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))
   const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
-  const compiled = definition.relations?.compile() ?? { relations: undefined }
-  if ('mistakes' in compiled) throw new Misconfigured('The policy', compiled.mistakes)
-  const { relations } = compiled
+  const relations = definition.relations?.compile()
   const mistakes = [
     ...mistakesInTable(definition.routes, limits, relations),
     ...mistakesInLeases(limits, revocation),

@@ -5,8 +5,8 @@ import type { RelationRule } from '../relations/rule.ts'
 import type { Feature } from '../validators/feature.ts'
 
 export interface RelationsFeature extends Feature<'relations'> {
-  /** Compiles the model and fills in the defaults. */
-  compile(): { readonly relations: PolicyRelations } | { readonly mistakes: readonly string[] }
+  /** Compiles the model and fills in the defaults. Throws `Misconfigured`. */
+  compile(): PolicyRelations
 }
 
 /** Checked relations, with defaults filled in. */

@@ -1,7 +1,6 @@
 /** The gateway's environment, parsed once per isolate. */
-import { toDotPath } from 'zod/v4/core'
-import { Misconfigured } from '../errors.ts'
 import { configuredClients } from './client.ts'
+import { configured } from './configuration.ts'
 import { decisionPointsOf, decisionPointVariables } from './decision-points.ts'
 import { issuers, ownIssuer } from './issuer.ts'
 import { converted } from './schema-parts.ts'
@@ -102,16 +101,9 @@ export const environmentSchema = z
     }),
   )
 
-/** Throws a {@link Misconfigured} that names every invalid variable, and no value (secrets). */
+/** Throws one `Misconfigured` that names every invalid variable. */
 export function parseConfig(env: unknown) {
-  const parsed = environmentSchema.safeParse(env)
-  if (!parsed.success) {
-    throw new Misconfigured(
-      'The environment',
-      parsed.error.issues.map((issue) => `${toDotPath(issue.path)}: ${issue.message}`),
-    )
-  }
-  const { data } = parsed
+  const data = configured('The environment', environmentSchema, env)
   const keys = data.SIGNING_KEYS?.keys
   const named = data.ISSUERS ?? []
   const isNamed = named.some(({ issuer }) => issuer === data.PUBLIC_URL)
