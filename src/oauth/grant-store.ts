@@ -1,8 +1,8 @@
 /** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
 
-import { Denied, Unavailable } from '../errors.ts'
+import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import { secondsOf } from '../redis/reply.ts'
+import { malformed, secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
@@ -66,7 +66,7 @@ export function issuableAtSeconds(
  * "no cutoff".
  */
 export function consultedSeconds(value: string | null | undefined): number | undefined {
-  if (value === undefined) throw new Unavailable('redis', 'malformed')
+  if (value === undefined) throw malformed()
   return value === null ? undefined : secondsOf(value)
 }
 

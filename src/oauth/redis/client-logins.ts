@@ -1,9 +1,8 @@
 /** Reads clients and counts their failed authentications in Redis. */
 import { addressBanKey } from '../../abuse/ban.ts'
-import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { clientAddressKey, clientFailuresKey } from '../../redis/keys.ts'
-import { resultOf, sendCommand } from '../../redis/reply.ts'
+import { listOf, malformed, resultOf, sendCommand } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import { COUNT_FAILURES_SCRIPT } from '../../redis/scripts.generated.ts'
@@ -80,9 +79,8 @@ export function createClientLogins({
 
     async failed(login) {
       const keys = await failureKeys(login)
-      const counts = await runText(rest, COUNT_FAILURES_SCRIPT, keys, [FAILURE_WINDOW_SECONDS])
-      if (!Array.isArray(counts) || counts.length !== 2 * keys.length)
-        throw new Unavailable('redis', 'malformed')
+      const reply = await runText(rest, COUNT_FAILURES_SCRIPT, keys, [FAILURE_WINDOW_SECONDS])
+      const counts = listOf(reply, 2 * keys.length)
       return {
         byAddress: failures(counts[0], counts[1]),
         byClient: failures(counts[2], counts[3]),
@@ -93,7 +91,7 @@ export function createClientLogins({
       if (use !== undefined) {
         const result = await sendCommand(once, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
         if (result === null) return false
-        if (result !== 'OK') throw new Unavailable('redis', 'malformed')
+        if (result !== 'OK') throw malformed()
       }
       if (remember) {
         const key = await clientAddressKey(clientId, address)
@@ -124,12 +122,12 @@ function failures(count: unknown, ttlSeconds: unknown): Failures {
 /** Throws `Unavailable` if the value is not an integer: an unreadable count must not count as 0. */
 function whole(value: unknown): number {
   const number = typeof value === 'string' && WHOLE.test(value) ? Number(value) : value
-  if (!Number.isSafeInteger(number)) throw new Unavailable('redis', 'malformed')
+  if (!Number.isSafeInteger(number)) throw malformed()
   return number as number
 }
 
 /** Throws `Unavailable` if the value is not a second: it must not count as no cutoff. */
 function secondOrNull(value: unknown): string | null {
   if (value === null || (typeof value === 'string' && WHOLE.test(value))) return value
-  throw new Unavailable('redis', 'malformed')
+  throw malformed()
 }

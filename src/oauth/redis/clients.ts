@@ -2,7 +2,7 @@
 import { v7 } from 'uuid'
 import { Denied, Unavailable } from '../../errors.ts'
 import { CLIENTS_INDEX } from '../../redis/keys.ts'
-import { sendCommand } from '../../redis/reply.ts'
+import { listOf, malformed, sendCommand, textOf } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
@@ -40,20 +40,17 @@ export function createClientRegistry({
 
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []
-    const texts = await sendCommand(rest, ['MGET', ...ids.map(clientKey)])
-    if (!Array.isArray(texts) || texts.length !== ids.length)
-      throw new Unavailable('redis', 'malformed')
-    return texts.filter((text) => text !== null).map(parseClient)
+    const reply = await sendCommand(rest, ['MGET', ...ids.map(clientKey)])
+    return listOf(reply, ids.length)
+      .filter((text) => text !== null)
+      .map(parseClient)
   }
 
   /** Returns at most `count` ids, newest first, older than `cursor`. */
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
     const range = ['ZREVRANGEBYLEX', CLIENTS_INDEX, start, '-', 'LIMIT', 0, count]
-    const ids = await sendCommand(rest, range)
-    if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
-      throw new Unavailable('redis', 'malformed')
-    return ids
+    return listOf(await sendCommand(rest, range)).map(textOf)
   }
 
   /** Returns false if the client does not exist, or if the change does not apply. */
@@ -67,7 +64,7 @@ export function createClientRegistry({
       const args = [String(text), JSON.stringify(changed)]
       const done = await runText(rest, REPLACE_CLIENT_SCRIPT, [clientKey(id)], args)
       if (done === 1) return true
-      if (done !== 0) throw new Unavailable('redis', 'malformed')
+      if (done !== 0) throw malformed()
     }
     throw new Unavailable('redis', 'refused')
   }
@@ -103,7 +100,7 @@ export function createClientRegistry({
       const { id } = client
       const keys = [clientKey(id), CLIENTS_INDEX]
       const done = await runText(rest, CREATE_CLIENT_SCRIPT, keys, [JSON.stringify(client), id])
-      if (done !== 1) throw new Unavailable('redis', 'malformed')
+      if (done !== 1) throw malformed()
       return { client, secret }
     },
 

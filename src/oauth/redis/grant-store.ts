@@ -1,6 +1,5 @@
 /** Reads the stored state for a grant from Redis in one pipeline. */
-import { Unavailable } from '../../errors.ts'
-import { resultOf } from '../../redis/reply.ts'
+import { malformed, resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { evalCommand } from '../../redis/script.ts'
 import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
@@ -36,11 +35,10 @@ export function createGrantStore(rest: RedisRest): GrantStore {
 function stringsOf(values: unknown, existing: unknown, length: number): (string | null)[] {
   const isReadable = (value: unknown) => value === null || typeof value === 'string'
   if (!Array.isArray(values) || values.length !== length || !values.every(isReadable))
-    throw new Unavailable('redis', 'malformed')
+    throw malformed()
   // More keys than values: `MGET` could not read one of them. Fewer: a key expired in between.
   const found = values.filter((value) => value !== null).length
-  if (!Number.isSafeInteger(existing) || Number(existing) > found)
-    throw new Unavailable('redis', 'malformed')
+  if (!Number.isSafeInteger(existing) || Number(existing) > found) throw malformed()
   return values
 }
 
@@ -54,12 +52,11 @@ function exhaustedOf(reply: unknown, counters: readonly GrantCounter[]): GrantFa
   const [index, leftMs] = Array.isArray(reply) && reply.length === 2 ? reply : []
   if (index === 0) return undefined
   const counter = counters[index - 1]
-  if (counter === undefined || !Number.isSafeInteger(leftMs))
-    throw new Unavailable('redis', 'malformed')
+  if (counter === undefined || !Number.isSafeInteger(leftMs)) throw malformed()
   return { limit: counter.name, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
 }
 
 function isFirstUse(result: unknown): boolean {
-  if (result !== 'OK' && result !== null) throw new Unavailable('redis', 'malformed')
+  if (result !== 'OK' && result !== null) throw malformed()
   return result === 'OK'
 }

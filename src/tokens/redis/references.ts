@@ -2,8 +2,7 @@
  * Records of references in Upstash Redis: one JSON text each, as the script of `admit` reads it.
  */
 
-import { Unavailable } from '../../errors.ts'
-import { sendCommand } from '../../redis/reply.ts'
+import { malformed, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import {
   parseStoredReference,
@@ -29,7 +28,7 @@ export function createReferenceStore(
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
       const text = await storedReference(record)
       const reply = await sendCommand(rest, ['SET', referenceKey(hash), text, ...expiry])
-      if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
+      if (reply !== 'OK') throw malformed()
     },
     async find(hash) {
       const text = await sendCommand(rest, ['GET', referenceKey(hash)])
@@ -37,7 +36,7 @@ export function createReferenceStore(
     },
     async remove(hash) {
       const reply = await sendCommand(rest, ['DEL', referenceKey(hash)])
-      if (reply !== 0 && reply !== 1) throw new Unavailable('redis', 'malformed')
+      if (reply !== 0 && reply !== 1) throw malformed()
     },
   }
 }

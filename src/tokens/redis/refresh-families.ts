@@ -1,7 +1,6 @@
 /** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
-import { Unavailable } from '../../errors.ts'
 import { FEED_KEY } from '../../redis/keys.ts'
-import { recordIn, sendCommand } from '../../redis/reply.ts'
+import { malformed, recordIn, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import * as z from '../../validators/zod.ts'
@@ -37,7 +36,7 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<void> {
-    if ((await runText(rest, script, keys, args)) !== 1) throw new Unavailable('redis', 'malformed')
+    if ((await runText(rest, script, keys, args)) !== 1) throw malformed()
   }
 
   return {
@@ -97,5 +96,5 @@ function rotationOf(reply: unknown): RotationReply {
 function parsed<Schema extends z.core.$ZodType>(reply: unknown, schema: Schema): z.output<Schema> {
   const result = z.safeParse(schema, reply)
   if (result.success) return result.data
-  throw new Unavailable('redis', 'malformed')
+  throw malformed()
 }
