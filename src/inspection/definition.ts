@@ -3,7 +3,6 @@ import type { $ZodType } from 'zod/v4/core'
 import type { Mode } from '../validators/mode.ts'
 import type { SignatureJudge } from './signatures/judge.ts'
 
-/** A JSON-RPC method that may be called. */
 export interface JsonRpcMethod {
   /** The caller needs it in addition to the route's permission. */
   readonly permission?: string
@@ -11,7 +10,6 @@ export interface JsonRpcMethod {
   readonly params?: $ZodType
 }
 
-/** An MCP tool that may be called. */
 export interface McpTool {
   /** The caller needs it in addition to the permissions of the route and of `tools/call`. */
   readonly permission?: string

@@ -1,7 +1,7 @@
 /** Refuses text with control characters, invalid Unicode or names of an object's prototype. */
 import { Denied } from '../errors.ts'
 
-/** Where something was found. The first word of a check's name in the audit trail. */
+/** The first word of a check's name in the audit trail. */
 export type Where = 'query' | 'body'
 
 /** Unicode category Cc without tab, line feed and carriage return, which are common in text. */

@@ -1,5 +1,6 @@
 /** Detects what an injection puts after a value in an SQL statement, and prose rarely does. */
 import {
+  afterPrefixes,
   closes,
   isAttackCall,
   isCondition,
@@ -7,16 +8,8 @@ import {
   isSelected,
   isTautology,
   operandEnd,
-  PREFIXES,
 } from './sql-expression.ts'
 import type { SqlTokens } from './sql-tokens.ts'
-
-/**
- * Where the tokens start. `quoted`: after the quote of a value. `prose`: after a quote that follows
- * several words; there `"-"` is a character and not a subtraction. `bare`: at a value without
- * quotes.
- */
-type SqlPlace = 'quoted' | 'prose' | 'bare'
 
 /** Words that start a statement, each with the words of which one must follow. */
 const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -36,14 +29,10 @@ const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 )
 
 /**
- * Reports whether the tokens continue a statement after the end of a value. `bare` tokens start with
- * the value itself, which an attack may omit.
+ * Reports whether the tokens after the quote of a value continue a statement. In prose, `"-"` is a
+ * character and not a subtraction.
  */
-export function breakOutOf(at: SqlTokens, place: SqlPlace): boolean {
-  return place === 'bare' ? followsValue(at) : followsQuote(at, place)
-}
-
-function followsQuote(at: SqlTokens, place: SqlPlace): boolean {
+export function breaksOutOfQuote(at: SqlTokens, isProse: boolean): boolean {
   switch (at(0).kind) {
     case 'cut':
       return true
@@ -52,9 +41,9 @@ function followsQuote(at: SqlTokens, place: SqlPlace): boolean {
     case 'logic':
       return isCondition(at, 1)
     case 'comparison':
-      return place === 'quoted' && closes(at, operandEnd(at, 1))
+      return !isProse && closes(at, operandEnd(at, 1))
     case 'arithmetic':
-      return isQuery(at, 1) || (place === 'quoted' && isComputed(at, 1))
+      return isQuery(at, 1) || (!isProse && isComputed(at, 1))
     case 'comma':
       return isListed(at, 1)
     case 'word':
@@ -65,9 +54,9 @@ function followsQuote(at: SqlTokens, place: SqlPlace): boolean {
   }
 }
 
-function followsValue(at: SqlTokens): boolean {
-  let start = 0
-  while (PREFIXES.has(at(start).text)) start += 1
+/** Reports whether tokens that start with a value, or without one, continue a statement. */
+export function breaksOutOfValue(at: SqlTokens): boolean {
+  let start = afterPrefixes(at, 0)
   const value = at(start)
   if (value.kind === 'semicolon') return isStatement(at, start + 1)
   if (value.kind === 'logic') return isTautology(at, start + 1)

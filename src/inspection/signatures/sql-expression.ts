@@ -6,7 +6,7 @@ import type { SqlToken, SqlTokens } from './sql-tokens.ts'
 const LEFT_OPEN = /^[\w%]{0,16}$/
 
 /** Unary operators, and words that do not change the result. */
-export const PREFIXES = wordsOf('not binary - + ~ ! @')
+const PREFIXES = wordsOf('not binary - + ~ ! @')
 const LITERALS = wordsOf('null true false')
 /** Functions with which attacks query, delay or read. */
 const ATTACK_FUNCTIONS = wordsOf(
@@ -23,24 +23,27 @@ export function isAttackCall({ kind, text }: SqlToken): boolean {
   return kind === 'call' && ATTACK_FUNCTIONS.has(text)
 }
 
-/**
- * Reports whether a query can select the expression. The words after "select" in a sentence do not
- * match.
- */
+/** Returns the index after unary operators and words that do not change the result. */
+export function afterPrefixes(at: SqlTokens, index: number): number {
+  let end = index
+  while (PREFIXES.has(at(end).text)) end += 1
+  return end
+}
+
+/** Reports whether a query can select the expression. The words after "select" in prose differ. */
 export function isSelected(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   if (kind === 'word' && !LITERALS.has(text)) {
     const next = at(index + 1)
     return text.startsWith('@') || next.kind === 'comma' || next.text === 'from'
   }
-  return kind === 'call' || kind === 'number' || kind === 'text' || text === '*' || kind === 'word'
+  return text === '*' || isOperand(at(index))
 }
 
 /** Reports whether a subquery, or a call of a function that attacks use, starts at an index. */
 export function isQuery(at: SqlTokens, index: number): boolean {
-  const { text } = at(index)
-  if (PREFIXES.has(text)) return isQuery(at, index + 1)
-  return text === 'select' ? isSelected(at, index + 1) : isAttackCall(at(index))
+  const start = afterPrefixes(at, index)
+  return at(start).text === 'select' ? isSelected(at, start + 1) : isAttackCall(at(start))
 }
 
 function isOperand({ kind }: SqlToken): boolean {
@@ -51,13 +54,9 @@ function isLiteral({ kind, text }: SqlToken): boolean {
   return kind === 'number' || kind === 'text' || kind === 'open_text' || LITERALS.has(text)
 }
 
-/**
- * Returns the index after an operand and its arithmetic. If there is no operand, returns the index
- * after its prefixes.
- */
+/** Returns the index after an operand and its arithmetic; without one, after its prefixes. */
 export function operandEnd(at: SqlTokens, index: number): number {
-  let end = index
-  while (PREFIXES.has(at(end).text)) end += 1
+  let end = afterPrefixes(at, index)
   if (!isOperand(at(end))) return end
   end += 1
   while (at(end).kind === 'arithmetic' && isOperand(at(end + 1))) end += 2
@@ -76,8 +75,7 @@ export function closes(at: SqlTokens, index: number): boolean {
  */
 export function isCondition(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
-  let first = index
-  while (PREFIXES.has(at(first).text)) first += 1
+  const first = afterPrefixes(at, index)
   const operand = at(first)
   if (operand.kind === 'open_text') return LEFT_OPEN.test(operand.text)
   const end = operandEnd(at, index)
@@ -91,10 +89,7 @@ export function isCondition(at: SqlTokens, index: number): boolean {
   return closes(at, end) || (next.kind === 'arithmetic' && closes(at, end + 1))
 }
 
-/**
- * Reports whether a comparison of two literals starts at an index, as in `1=1` and `'a'='a`. Its
- * result is the same for every row. A subquery also matches.
- */
+/** Reports whether a comparison of literals (`1=1`, `'a'='a`) or a subquery starts at an index. */
 export function isTautology(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
   const end = operandEnd(at, index)

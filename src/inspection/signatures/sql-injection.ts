@@ -7,7 +7,7 @@ import {
   oneOf,
   type SignatureSet,
 } from './signature-set.ts'
-import { breakOutOf } from './sql-break-out.ts'
+import { breaksOutOfQuote, breaksOutOfValue } from './sql-break-out.ts'
 import { sqlTokensOf } from './sql-tokens.ts'
 
 const SCORES = {
@@ -79,7 +79,7 @@ export const sqlInjection: SignatureSet = {
  * first quote can end a value. Text after a later quote is a string again, or is not SQL.
  */
 function breaksOut(text: string): boolean {
-  if (breakOutOf(sqlTokensOf(text, 0), 'bare')) return true
+  if (breaksOutOfValue(sqlTokensOf(text, 0))) return true
   for (const quote of QUOTES) {
     const plain = endOfValue(text, quote, false)
     if (breaksOutAt(text, plain)) return true
@@ -95,7 +95,7 @@ const SEVERAL_WORDS = /\S\s{1,8}\S/
 function breaksOutAt(text: string, end: number): boolean {
   if (end === -1) return false
   const isProse = SEVERAL_WORDS.test(text.slice(0, Math.min(end, MAX_VALUE_CHARS)))
-  return breakOutOf(sqlTokensOf(text, end), isProse ? 'prose' : 'quoted')
+  return breaksOutOfQuote(sqlTokensOf(text, end), isProse)
 }
 
 /**
