@@ -1,10 +1,11 @@
 /** Compiles OpenFGA's JSON into an authorization model, or reports every mistake in it. */
-import type {
-  DirectTypeJson,
-  TypeDefinitionJson,
-  UsersetJson,
+import {
+  type DirectTypeJson,
+  relationModelSchema,
+  type TypeDefinitionJson,
+  type UsersetJson,
+  unboundedness,
 } from '../validators/relation-model.ts'
-import { relationModelSchema, type Unbounded, unboundedness } from '../validators/relation-model.ts'
 import {
   type DirectType,
   ModelInvalid,
@@ -16,13 +17,6 @@ import {
 import { mistakesInModel } from './model-mistakes.ts'
 
 const SCHEMA_VERSION = '1.1'
-
-const UNBOUNDED: Readonly<Record<Unbounded, string>> = {
-  nesting: 'is nested too deeply',
-  size: 'is too large',
-  name: '__proto__ cannot be a name',
-  kind: 'is not JSON',
-}
 
 /**
  * Compiles a model in the JSON form of OpenFGA's API, which is also what OpenFGA's language is
@@ -37,14 +31,11 @@ const UNBOUNDED: Readonly<Record<Unbounded, string>> = {
  */
 export function compileModel(json: unknown): RelationModel {
   const unbounded = unboundedness(json)
-  if (unbounded !== undefined) throw new ModelInvalid([{ at: 'model', why: UNBOUNDED[unbounded] }])
-  const parsed = relationModelSchema.safeParse(json)
-  if (!parsed.success) {
-    throw new ModelInvalid(
-      parsed.error.issues.map(({ path, message }) => mistakeAt(json, path, message)),
-    )
-  }
-  const { schema_version, type_definitions, conditions } = parsed.data
+  if (unbounded !== undefined) throw new ModelInvalid([{ at: 'model', why: unbounded }])
+  const { data, error } = relationModelSchema.safeParse(json)
+  if (error !== undefined)
+    throw new ModelInvalid(error.issues.map(({ path, message }) => mistakeAt(json, path, message)))
+  const { schema_version, type_definitions, conditions } = data
   const types = new Map<string, ReadonlyMap<string, RelationDefinition>>()
   const mistakes: ModelMistake[] = []
   if (schema_version !== SCHEMA_VERSION)

@@ -16,8 +16,6 @@ interface RelationNameJson {
   readonly relation: string
 }
 
-export type Unbounded = 'nesting' | 'size' | 'name' | 'kind'
-
 /** Enough for a userset of ten levels. */
 const MAX_DEPTH = 64
 /** Far more than a model of the permitted size has. */
@@ -108,17 +106,17 @@ export const relationModelSchema = z.strictObject({
  * than 50,000 values; a member name `__proto__`, which parsers silently drop; or objects that are
  * not plain, because they could inherit members. Safe for every `value`.
  */
-export function unboundedness(value: unknown): Unbounded | undefined {
+export function unboundedness(value: unknown): string | undefined {
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }]
   let seen = 0
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next.value !== 'object' || next.value === null) continue
-    if (next.depth >= MAX_DEPTH) return 'nesting'
-    if (!isPlain(next.value)) return 'kind'
-    if (Object.hasOwn(next.value, '__proto__')) return 'name'
+    if (next.depth >= MAX_DEPTH) return 'is nested too deeply'
+    if (!isPlain(next.value)) return 'is not JSON'
+    if (Object.hasOwn(next.value, '__proto__')) return '__proto__ cannot be a name'
     const values = Object.values(next.value)
     seen += values.length
-    if (seen > MAX_VALUES) return 'size'
+    if (seen > MAX_VALUES) return 'is too large'
     for (const part of values) left.push({ value: part, depth: next.depth + 1 })
   }
   return undefined

@@ -16,10 +16,10 @@ describe('counters of other features', () => {
     tally.misses = 2
     const hits = seriesName('portcullis_cache_requests_total', ['tokens', 'hit'])
     const misses = seriesName('portcullis_cache_requests_total', ['tokens', 'miss'])
-    expect(counters.take()).toEqual({ series: [hits, misses], values: [5, 2] })
+    expect(counters.take()).toEqual(new Map(Object.entries({ [hits]: 5, [misses]: 2 })))
     tally.hits = 6
-    expect(counters.take()).toEqual({ series: [hits], values: [1] })
-    expect(counters.take()).toEqual({ series: [], values: [] })
+    expect(counters.take()).toEqual(new Map(Object.entries({ [hits]: 1 })))
+    expect(counters.take()).toEqual(new Map())
   })
 })
 

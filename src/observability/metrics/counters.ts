@@ -2,29 +2,19 @@
 import type { Tally } from '../../isolate/tally.ts'
 import { BUCKETS_MS, type MetricName } from './catalogue.ts'
 
-/** A report: the amount to add to each series. */
-export interface Deltas {
-  /** Names of series, in the form of {@link seriesName}. */
-  readonly series: readonly string[]
-  /** Integers above 0, one for each series. */
-  readonly values: readonly number[]
-}
-
 export interface Counters {
   /** Returns the place of a series. Store the place, because each lookup builds a string. */
   counter(metric: MetricName, labels: readonly string[]): number
   /** Returns the place of a histogram's first bucket. */
   histogram(metric: MetricName, labels: readonly string[]): number
-  /** Adds to a counter. */
   add(place: number, amount: number): void
   /** Adds a duration in whole milliseconds to a histogram. */
   observe(place: number, ms: number): void
   /** Registers a sum of another feature that only increases. Each `take` counts its increase. */
   addSource(metric: MetricName, labels: readonly string[], read: () => number): void
-  /** Registers the hits and misses of a cache. */
   addCache(name: string, tally: Tally): void
-  /** Returns all counts since the last call, and resets them. */
-  take(): Deltas
+  /** Returns the counts since the last call by {@link seriesName}, all above 0. Resets them. */
+  take(): ReadonlyMap<string, number>
 }
 
 /** Number of places of a histogram: its buckets, the bucket without a bound, and the sum. */
@@ -97,17 +87,13 @@ export function createCounters(): Counters {
         counters.add(source.place, sum - source.counted)
         source.counted = sum
       }
-      const series: string[] = []
-      const amounts: number[] = []
+      const counts = new Map<string, number>()
       for (const [place, value] of values.entries()) {
-        if (value === 0) continue
         values[place] = 0
         const name = names[place] as string
-        if (name === '') continue
-        series.push(name)
-        amounts.push(value)
+        if (value !== 0 && name !== '') counts.set(name, value)
       }
-      return { series, values: amounts }
+      return counts
     },
   }
   return counters

@@ -2,8 +2,8 @@
 import type { WaitUntil } from '../../identity/principal.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import { randomHex } from '../../isolate/random-ids.ts'
-import type { Counters, Deltas } from './counters.ts'
-import type { MetricsStore } from './store.ts'
+import type { Counters } from './counters.ts'
+import type { IsolateReport, MetricsStore } from './store.ts'
 
 export interface ReporterOptions {
   readonly counters: Counters
@@ -27,8 +27,7 @@ const MAX_REPORT_AGE_MS = 3_000_000
 
 const ID_BYTES = 8
 
-interface Report extends Deltas {
-  readonly number: number
+interface Report extends Pick<IsolateReport, 'counts' | 'number'> {
   readonly madeMs: number
 }
 
@@ -57,12 +56,12 @@ export function createReporter({
   async function report(): Promise<void> {
     if (unanswered !== undefined && now() - unanswered.madeMs > MAX_REPORT_AGE_MS) {
       const dropped = counters.counter('portcullis_metrics_dropped_total', [])
-      counters.add(dropped, unanswered.series.length)
+      counters.add(dropped, unanswered.counts.size)
       unanswered = undefined
     }
     isolate ??= randomHex(ID_BYTES)
     if (unanswered === undefined) number += 1
-    const sent = unanswered ?? { ...counters.take(), number, madeMs: now() }
+    const sent = unanswered ?? { counts: counters.take(), number, madeMs: now() }
     unanswered = sent
     try {
       await store.add({ isolate, ...sent, open: open(), nowMs: now() })

@@ -1,7 +1,7 @@
 /** The port for the metric totals of all isolates. */
-import type { Deltas } from './counters.ts'
-
-export interface IsolateReport extends Deltas {
+export interface IsolateReport {
+  /** The amount to add to each series, above 0, by `seriesName`. */
+  readonly counts: ReadonlyMap<string, number>
   readonly isolate: string
   /** Number of the report, from 1. Each number is applied once. */
   readonly number: number
@@ -12,9 +12,9 @@ export interface IsolateReport extends Deltas {
 
 /** The totals of all isolates, and values that the store reads directly. */
 export interface MetricsTotals {
-  /** By name of the series, in the form of `seriesName`. */
+  /** By `seriesName`. */
   readonly counts: ReadonlyMap<string, number>
-  /** Number of isolates with a recent report. */
+  /** Isolates with a recent report. */
   readonly isolates: number
   /** Number of these isolates with a circuit breaker that was not closed, by dependency. */
   readonly open: ReadonlyMap<string, number>

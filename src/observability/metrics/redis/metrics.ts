@@ -33,13 +33,13 @@ const DROPPED_SERIES = '["portcullis_metrics_dropped_total"]'
 export function createMetricsStore(rest: RedisRest): MetricsStore {
   const script = createScript(ADD_TOTALS_SCRIPT)
   return {
-    async add({ isolate, number, series, values, open, nowMs }) {
+    async add({ isolate, number, counts, open, nowMs }) {
       const members = [isolate, ...new Set(open.map((name) => `${name} ${isolate}`))]
       const keys = [METRICS_KEY, METRICS_REPORT_PREFIX + isolate, METRICS_ISOLATES_KEY]
       await runScript(rest, script, keys, [
         ...[number, MAX_TOTAL_SERIES, DROPPED_SERIES, METRICS_TTL_SECONDS, REPORT_TTL_SECONDS],
         ...[nowMs, nowMs - LATELY_MS, members.length, ...members],
-        ...series.flatMap((name, at) => [name, values[at] ?? 0]),
+        ...[...counts].flat(),
       ])
     },
     async read(nowMs) {
