@@ -1,4 +1,3 @@
-/** Checks JSON-RPC calls: the allowed methods and tools, their permissions and their arguments. */
 import { Denied } from '../errors.ts'
 import type { InputError } from '../problems/reasons.ts'
 import { findingsOf } from '../validators/findings.ts'

@@ -1,4 +1,3 @@
-/** The part of a policy that defines what is inspected in the requests of a route. */
 import type { $ZodType } from 'zod/v4/core'
 import type { Mode } from '../validators/mode.ts'
 import type { SignatureJudge } from './signatures/judge.ts'

@@ -1,4 +1,3 @@
-/** Inspects JSON bodies. */
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import type { InspectionLimits } from './definition.ts'
 import type { RequestScan } from './signatures/judge.ts'

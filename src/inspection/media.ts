@@ -1,5 +1,3 @@
-/** Media types of bodies that can be inspected. */
-
 export type InspectedMedia = 'json' | 'form' | 'text'
 
 /** A media type, without parameters other than `charset=utf-8`. `+json`: RFC 6839 section 3.1. */

@@ -1,4 +1,3 @@
-/** Inspects queries and forms (`application/x-www-form-urlencoded`). */
 import type { InspectionLimits } from './definition.ts'
 import type { RequestScan } from './signatures/judge.ts'
 import { malformed, refuseLine, refusePrototypeStep, refuseText, type Where } from './text.ts'

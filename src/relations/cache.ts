@@ -1,4 +1,3 @@
-/** Cache of relation decisions in one isolate. */
 import { LRUCache } from 'lru-cache'
 import { newTally, type Tally } from '../isolate/tally.ts'
 import type { RelationAnswer, RelationDecision, RelationQuery } from './decision-point.ts'

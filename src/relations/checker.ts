@@ -1,4 +1,3 @@
-/** Checks the relations that routes demand: in the cache, then at the policy decision point. */
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { Denial } from '../problems/reasons.ts'

@@ -1,4 +1,3 @@
-/** Identical queries share one call to the policy decision point. */
 import { Unavailable } from '../errors.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from './decision-point.ts'
@@ -22,7 +21,7 @@ const MAX_POLL_MS = 50
 type Outcome = RelationAnswer | Unavailable
 
 /**
- * Wraps a policy decision point. A call serves only the requests that arrived before it started. A
+ * Lets identical queries share a call to the policy decision point. A call serves only the requests that arrived before it started. A
  * request that arrives during a call waits for its end, and shares the next call with all requests
  * that arrived meanwhile. So no answer is older than its query, and identical queries run one at a
  * time. The cost is a wait of up to one extra call.

@@ -1,4 +1,3 @@
-/** Compiles OpenFGA's JSON into an authorization model, or reports every mistake in it. */
 import {
   type DirectTypeJson,
   relationModelSchema,

@@ -11,7 +11,6 @@ const RADIX = 36
 /** The clocks of Redis and of an isolate differ by less. No later version was ever issued. */
 const MAX_AHEAD_MS = 60_000
 const MICROSECONDS_PER_MS = 1_000
-const encoder = new TextEncoder()
 
 /**
  * Returns the token for a version (microseconds since the epoch) of a tenant's tuples, in
@@ -19,7 +18,7 @@ const encoder = new TextEncoder()
  * signed: with a forged version, a caller can only require fresher decisions or get no decision.
  */
 export const encodeConsistency = (version: number, tenant: string | null): string =>
-  `${FORMAT}.${version.toString(RADIX)}.${base64url.encode(encoder.encode(tenant ?? ''))}`
+  `${FORMAT}.${version.toString(RADIX)}.${base64url.encode(tenant ?? '')}`
 
 /**
  * Returns the version in a token, in microseconds since the epoch. Returns undefined if

@@ -1,4 +1,3 @@
-/** The port for relation checks: the query, the decision and the answer. */
 import type { RelationTuple } from './tuple.ts'
 
 /** A query: does `subject` (`user:anne`) have `relation` to `object` (`order:7`)? */

@@ -1,4 +1,3 @@
-/** The relation settings of a policy, and the relations that routes demand. */
 import type { Breakers } from '../isolate/breakers.ts'
 import type { DecisionPointsConfig } from '../validators/decision-points.ts'
 import type { Feature } from '../validators/feature.ts'

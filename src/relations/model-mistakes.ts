@@ -1,4 +1,3 @@
-/** Finds the mistakes in a model that has the right shape. */
 import {
   type DirectType,
   kindOf,

@@ -1,4 +1,3 @@
-/** Checks whether a model permits a tuple, and reports which part is wrong and why. */
 import { kindOf, type RelationModel } from './model.ts'
 import {
   parseObject,

@@ -1,4 +1,3 @@
-/** Relation rules: build the query for the relation that a route demands. */
 import type { Principal } from '../identity/principal.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { RelationQuery } from './decision-point.ts'

@@ -1,9 +1,8 @@
-/** The port for storing, listing and expanding relation tuples. */
 import type { RelationTuple } from './tuple.ts'
 
-/** Maximum number of tuples that one call writes and deletes together. */
+/** Written and deleted together. */
 export const MAX_TUPLES_PER_WRITE = 100
-/** Maximum number of subjects that one call returns for one relation to one object. */
+/** For one relation to one object. */
 export const MAX_LISTED_SUBJECTS = 1_000
 
 /** Tuples that are written and deleted together. No tuple is in it twice. */

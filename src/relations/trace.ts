@@ -7,9 +7,8 @@ import type {
 } from './decision-point.ts'
 
 /**
- * What a step evaluated: a whole `relation` of an object, or a part of its definition. `direct` is
- * a lookup of the subject and its wildcard. `userset` is an evaluation of the usersets that tuples
- * name.
+ * What a step evaluated: a whole `relation` of an object, or a part of its definition. `direct`: the
+ * subject and its wildcard. `userset`: the usersets that tuples name.
  */
 export const TRACED_RULES = [
   'relation',
@@ -38,15 +37,12 @@ export type RelationStep = RelationDecision & {
   readonly rule: (typeof TRACED_RULES)[number]
   /** The `type:id#relation` that was evaluated. */
   readonly node: string
-  /**
-   * The tuple that led to this step, or for `direct` the tuple that was found:
-   * `object#relation@subject`.
-   */
+  /** The tuple that led to this step; for `direct` the tuple that was found. */
   readonly tuple?: string
   readonly note?: (typeof TRACE_NOTES)[number]
   /**
-   * The child steps in the order of evaluation. Evaluation ends with the first step that decides.
-   * For an allowed relation, the allowed steps from the root down are the proof.
+   * In the order of evaluation, which ends with the first step that decides. The allowed steps from
+   * the root down are the proof of an allowed relation.
    */
   readonly steps: readonly RelationStep[]
 }
@@ -59,14 +55,12 @@ export interface RelationTrace {
   readonly work: number
 }
 
-/** Maximum number of steps in a trace. */
 export const MAX_TRACE_STEPS = 500
 
 export interface ExplainedAnswer extends RelationAnswer {
   readonly trace: RelationTrace
 }
 
-/** Port: a policy decision point that can explain its decisions. */
 export interface ExplainingDecisionPoint extends PolicyDecisionPoint {
   /** Decides as `check` does, and throws the same errors. */
   explain(query: RelationQuery): Promise<ExplainedAnswer>

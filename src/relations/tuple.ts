@@ -106,12 +106,10 @@ export const isTuple = ({ object, relation, subject }: RelationTuple): boolean =
   RELATION_NAME.test(relation) &&
   parseSubject(subject) !== undefined
 
-const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Returns the cursor of a tuple list for the last tuple of a page. */
-export const cursorOf = (tuple: RelationTuple): string =>
-  base64url.encode(encoder.encode(formatTuple(tuple)))
+export const cursorOf = (tuple: RelationTuple): string => base64url.encode(formatTuple(tuple))
 
 /** Returns the tuple in a cursor; undefined if {@link cursorOf} would spell it differently. */
 export function tupleOfCursor(cursor: string): RelationTuple | undefined {

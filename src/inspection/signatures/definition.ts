@@ -1,4 +1,3 @@
-/** The attack signature settings of a route. */
 import type { SignatureCategory } from '../../problems/reasons.ts'
 import { type Mode, modeSchema } from '../../validators/mode.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'

@@ -1,4 +1,3 @@
-/** Decides from the matched signatures whether a request is denied. */
 import { pathOf } from '../../http/path.ts'
 import type { Tally } from '../../isolate/tally.ts'
 import type { Denial } from '../../problems/reasons.ts'
@@ -11,7 +10,6 @@ import { createVerdictCache, type Verdict } from './verdict-cache.ts'
 /** One cache for all routes of an isolate: a verdict does not depend on the route. */
 const verdicts = createVerdictCache()
 
-/** Scans the texts of a request, one at a time. */
 export interface RequestScan {
   add(text: string): void
   /** The rules that any of the texts matched. */
@@ -23,13 +21,13 @@ export interface SignatureJudge extends Feature<'signatures'> {
   readonly mode: Mode
   /** Hits and misses of the verdict cache, which all routes share. */
   readonly tally: Tally
-  /** Starts the scan of a request with the path of its URL. */
+  /** Starts with the path of the URL. */
   begin(url: string): RequestScan
   /** Returns the denials (403) for a verdict: one for each category that reaches the threshold. */
   denialsOf(verdict: Verdict): readonly Denial[]
 }
 
-/** Creates the judge of a route, with defaults for missing settings. */
+/** Creates the judge of a route. */
 export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {
   const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
   const signaturesIn = createVerdictReader(scoring)

@@ -1,4 +1,3 @@
-/** Scans a text for all attack signatures, and adds up the scores of a request. */
 import type { SignatureId } from '../../problems/reasons.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'

@@ -1,4 +1,3 @@
-/** A cache of the verdicts of scanned texts. */
 import { LRUCache } from 'lru-cache'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 

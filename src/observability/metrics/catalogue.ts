@@ -1,5 +1,3 @@
-/** The catalogue of all metrics: name, kind, labels and help text. */
-
 export interface Metric {
   readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
@@ -14,7 +12,7 @@ const gauge = metricOf('gauge')
 const histogram = metricOf('histogram')
 
 /**
- * Metrics by name. Label values come from bounded lists: routes of the policy, codes of reasons,
+ * All metrics by name. Label values come from bounded lists: routes of the policy, codes of reasons,
  * names of limits. They never contain text from a caller. Counters and histograms are the sum over
  * all isolates of all gateways on one Redis.
  */

@@ -1,4 +1,3 @@
-/** The counts of an isolate since its last report, in arrays of numbers. */
 import type { Tally } from '../../isolate/tally.ts'
 import { BUCKETS_MS, type MetricName } from './catalogue.ts'
 
@@ -27,7 +26,7 @@ export const seriesName = (metric: MetricName, labels: readonly string[], part?:
   JSON.stringify(part === undefined ? [metric, ...labels] : [metric, ...labels, part])
 
 /**
- * Creates the counters of an isolate. An addition is two reads and a write of an array, without a
+ * Creates the counters of an isolate since its last report. An addition is two reads and a write of an array, without a
  * string or an object. Beyond 5,000 series, counters share the series of dropped counts, and
  * histograms are dropped. So neither a mistake nor a caller can fill the memory of the isolate.
  */

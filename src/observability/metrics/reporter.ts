@@ -1,4 +1,3 @@
-/** Schedules the metric reports of an isolate, and repeats reports that got no response. */
 import type { WaitUntil } from '../../identity/principal.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import { randomHex } from '../../isolate/random-ids.ts'

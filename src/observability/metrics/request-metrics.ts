@@ -1,4 +1,3 @@
-/** Counts each decision in the metrics. */
 import type { AuditEvent } from '../../audit/event.ts'
 import type { MetricName } from './catalogue.ts'
 import type { Counters } from './counters.ts'
@@ -6,13 +5,11 @@ import type { Counters } from './counters.ts'
 /** Methods with their own label. Others share one, because a caller can send any method. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const OTHER_METHOD = 'other'
-/** Label of requests that match no route. */
 const NO_ROUTE = 'none'
 
 /**
- * Creates the request counter of an isolate. An ordinary request costs two lookups for its route,
- * three for its decision, and one with one addition for each stage. The names of series are built
- * only once.
+ * Creates the function that counts the decisions of an isolate. The names of series are built only
+ * once: a request costs a few lookups, and an addition for each stage.
  */
 export function createRequestCounter(counters: Counters): (event: AuditEvent) => void {
   const placesOf = memoized((route: string | null) =>

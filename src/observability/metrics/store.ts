@@ -1,4 +1,3 @@
-/** The port for the metric totals of all isolates. */
 export interface IsolateReport {
   /** The amount to add to each series, above 0, by `seriesName`. */
   readonly counts: ReadonlyMap<string, number>

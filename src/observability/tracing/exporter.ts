@@ -1,4 +1,3 @@
-/** Exports the spans of an isolate to a collector, in batches of a few seconds. */
 import type { WaitUntil } from '../../identity/principal.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
 import { exportRequest, type Span } from './span.ts'
@@ -7,14 +6,13 @@ export interface SpanExporterOptions {
   /** The OTLP/HTTP endpoint for traces, which accepts JSON. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Counts exported and dropped spans. */
   readonly tally?: SpanTally
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
 }
 
-/** Numbers of exported and dropped spans. They only increase. */
+/** Numbers of spans. They only increase. */
 export interface SpanTally {
   exported: number
   dropped: number
@@ -100,7 +98,7 @@ export function createSpanExporter({
   }
 }
 
-/** Returns how many spans the collector rejected (`ExportTracePartialSuccess`). */
+/** Reads an `ExportTracePartialSuccess`. */
 function rejectedIn(text: string): number {
   try {
     const answer = JSON.parse(text) as { partialSuccess?: { rejectedSpans?: string | number } }

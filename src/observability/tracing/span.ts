@@ -1,6 +1,5 @@
 /** Spans and their OTLP/HTTP JSON encoding (OpenTelemetry Protocol 1.x). */
 
-/** A span that has ended. */
 export interface Span {
   /** 32 and 16 lower-case hex digits. */
   readonly traceId: string
@@ -13,14 +12,12 @@ export interface Span {
   readonly startMs: number
   readonly endMs: number
   readonly attributes: Readonly<Record<string, string | number | undefined>>
-  /** Whether the operation of the span failed. */
   readonly isError: boolean
 }
 
 /** `SpanKind` of the protocol. */
 const KINDS = { internal: 1, server: 2 } as const
-/** `STATUS_CODE_ERROR` of the protocol. */
-const STATUS_ERROR = 2
+const STATUS_CODE_ERROR = 2
 const SERVICE_NAME = 'portcullis'
 
 /** Creates an `ExportTraceServiceRequest` for `JSON.stringify`, which omits undefined members. */
@@ -46,7 +43,7 @@ function spanOf(span: Span): object {
     startTimeUnixNano: nanosecondsOf(span.startMs),
     endTimeUnixNano: nanosecondsOf(span.endMs),
     attributes: attributesOf(span.attributes),
-    status: span.isError ? { code: STATUS_ERROR } : {},
+    status: span.isError ? { code: STATUS_CODE_ERROR } : {},
   }
 }
 

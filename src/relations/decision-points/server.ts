@@ -17,7 +17,7 @@ export interface DecisionPointServerOptions extends DecisionPointOptions {
   readonly token?: string | undefined
   /** Timeout of a call in milliseconds, including the retry and the response body. Default 250. */
   readonly timeoutMs?: number
-  /** Returns a random number in [0, 1). Default `Math.random`. */
+  /** Default `Math.random`. */
   readonly random?: () => number
 }
 
@@ -39,7 +39,7 @@ export interface DecisionPointServer {
   ): Promise<DecisionPointReply<Answer>>
 }
 
-/** Maximum size of a response in bytes. A decision needs few; reasons and advice may add some. */
+/** A decision needs few; reasons and advice may add some. */
 const MAX_ANSWER_BYTES = 65_536
 const MAX_JSON_DEPTH = 16
 /** The 4xx statuses that do not depend on the query: credentials, timeouts and rate limits. */

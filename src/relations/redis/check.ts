@@ -1,13 +1,19 @@
-/** Checks relations in Upstash Redis with one script, alone or with other commands. */
 import { Unavailable } from '../../errors.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import { createScript, scriptName, scriptResult } from '../../redis/script.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
-import type { RelationAnswer, RelationQuery } from '../decision-point.ts'
+import type { RelationAnswer, RelationDecision, RelationQuery } from '../decision-point.ts'
 import type { RelationModel } from '../model.ts'
-import { type ExplainedAnswer, type ExplainingDecisionPoint, MAX_TRACE_STEPS } from '../trace.ts'
+import {
+  type ExplainedAnswer,
+  type ExplainingDecisionPoint,
+  MAX_TRACE_STEPS,
+  type RelationStep,
+  type RelationTrace,
+  TRACE_NOTES,
+  TRACED_RULES,
+} from '../trace.ts'
 import { isTuple } from '../tuple.ts'
-import { decisionOf, malformed, traceOf } from './check-trace.ts'
 import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
 import { relationScript } from './script.ts'
 
@@ -22,7 +28,6 @@ export interface RelationLimits {
 /** See docs/decisions/0042. */
 export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
 
-/** The check of one model: builds the Redis command and reads its reply. */
 export interface RelationCheck {
   /**
    * Returns an `EVALSHA` command. Returns a promise on the first call, and for a tenant with a long
@@ -152,3 +157,60 @@ export function createRedisDecisionPoint(
     },
   }
 }
+
+/** The outcomes of the script, by their numbers in `walk.lua`. */
+const DECISIONS: readonly RelationDecision[] = [
+  { outcome: 'denied' },
+  { outcome: 'allowed' },
+  { outcome: 'unknown', why: 'negated_cycle' },
+  { outcome: 'unknown', why: 'max_depth_exceeded' },
+  { outcome: 'unknown', why: 'max_work_exceeded' },
+]
+
+function decisionOf(outcome: unknown): RelationDecision {
+  const decision = typeof outcome === 'number' ? DECISIONS[outcome] : undefined
+  if (decision === undefined) throw malformed()
+  return decision
+}
+
+type Growing = RelationStep & { readonly steps: RelationStep[] }
+
+function traceOf(result: unknown): RelationTrace {
+  const [, , work, truncated, rows] = listOf(result)
+  if (typeof work !== 'number') throw malformed()
+  const steps: Growing[] = []
+  for (const row of listOf(rows)) {
+    const [parent, ...rest] = listOf(row)
+    const step = stepOf(rest)
+    const above = typeof parent === 'number' ? steps[parent - 1] : undefined
+    // The first step has no parent. Each other step has a parent that precedes it.
+    if (steps.length > 0 && above === undefined) throw malformed()
+    above?.steps.push(step)
+    steps.push(step)
+  }
+  const [root] = steps
+  if (root === undefined) throw malformed()
+  return { root, truncated: truncated === 1, work }
+}
+
+function stepOf([rule, node, tuple, note, outcome]: readonly unknown[]): Growing {
+  const knownRule = TRACED_RULES.find((each) => each === rule)
+  const knownNote = TRACE_NOTES.find((each) => each === note)
+  if (knownRule === undefined || typeof node !== 'string' || typeof tuple !== 'string')
+    throw malformed()
+  return {
+    rule: knownRule,
+    node,
+    ...(tuple !== '' && { tuple }),
+    ...(knownNote !== undefined && { note: knownNote }),
+    ...decisionOf(outcome),
+    steps: [],
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  throw malformed()
+}
+
+const malformed = () => new Unavailable('redis', 'malformed')

@@ -1,4 +1,3 @@
-/** Redis keys of relation tuples, separate for each tenant, and the version at one of them. */
 import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import {
@@ -10,8 +9,8 @@ import {
 } from '../../redis/keys.ts'
 
 /**
- * Key prefixes of a tenant. The rest of a key is in the written form of tuples. No other keys have
- * these prefixes.
+ * Key prefixes of a tenant's relation tuples. The rest of a key is in the written form of tuples. No
+ * other keys have these prefixes.
  *
  * - `tuples` + `<object>#<relation>`: sorted set (all scores 0) of the objects and wildcards that
  *   tuples name: `user:anne`, `user:*`.

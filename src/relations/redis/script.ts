@@ -5,7 +5,7 @@ import { reachOf } from '../reach.ts'
 import { RELATION_NAME } from '../tuple.ts'
 import { CHECK_SCRIPT } from './scripts.generated.ts'
 
-/** Returns the text of the script for a model. `check.lua` describes its arguments and its result. */
+/** `check.lua` describes the arguments and the result. */
 export const relationScript = (model: RelationModel): string => modelInLua(model) + CHECK_SCRIPT
 
 /**
@@ -143,10 +143,7 @@ function quoted(name: string): string {
   return `'${name}'`
 }
 
-/**
- * Returns a kind of subjects in the form of `kindOf`. Throws `TypeError` if it contains
- * an invalid name.
- */
+/** Throws `TypeError` if a kind of subjects, in the form of `kindOf`, contains an invalid name. */
 function checked(kind: string): string {
   const names = kind.endsWith(':*') ? [kind.slice(0, -2)] : kind.split('#')
   if (names.length <= 2) for (const name of names) quoted(name)

@@ -1,4 +1,3 @@
-/** The store of relation tuples in Upstash Redis. */
 import { Unavailable } from '../../errors.ts'
 import { resultOf, sendCommand } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'

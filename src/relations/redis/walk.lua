@@ -18,7 +18,7 @@
 -- together then take about as long as all calls.
 local STEPS = 4 --@inline
 
--- The outcomes, as in `check-trace.ts`. Of several unknown outcomes, the highest is returned.
+-- The outcomes, as in `check.ts`. Of several unknown outcomes, the highest is returned.
 local DENIED, ALLOWED, NEGATED, DEPTH, WORK = 0, 1, 2, 3, 4
 local call, find, sub, unpack = redis.call, string.find, string.sub, unpack
 local tuples, usersets, subject = ARGV[1], ARGV[2], ARGV[6]

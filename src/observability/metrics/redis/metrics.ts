@@ -1,4 +1,3 @@
-/** Totals of the metrics of all isolates, in one hash in Upstash Redis. */
 import { Unavailable } from '../../../errors.ts'
 import {
   BAN_RECORDS,
