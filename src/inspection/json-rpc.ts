@@ -16,11 +16,8 @@ const RESPONSE_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result'
 const ERROR_MEMBERS: ReadonlySet<string> = new Set(['code', 'message', 'data'])
 const MAX_ID_CHARS = 256
 
-/** Ids of the client's requests, and of the server's, that a body has used so far. */
-interface SeenIds {
-  readonly requests: Set<string | number>
-  readonly responses: Set<string | number>
-}
+/** The ids that the requests, or the responses, of a body have used so far. */
+type SeenIds = Set<string | number>
 
 /**
  * Returns the calls (requests and notifications) in a parsed body, a single message or a batch of 1
@@ -42,34 +39,34 @@ interface SeenIds {
  * Does NOT check that a method exists, or that the server made the request of a response.
  */
 export function callsOf(body: unknown, maxBatch: number): readonly JsonRpcCall[] {
-  const seen: SeenIds = { requests: new Set(), responses: new Set() }
+  const requestIds: SeenIds = new Set()
+  const responseIds: SeenIds = new Set()
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body]
   if (messages.length === 0 || messages.length > maxBatch) throw malformedCall('batch')
-  return messages.flatMap((message, index) =>
-    callIn(message, Array.isArray(body) ? `/${index}` : '', seen),
-  )
+  return messages.flatMap((message, index) => {
+    if (!isRecord(message)) throw malformedCall('message')
+    const kinds = ['method', 'result', 'error'].filter((name) => Object.hasOwn(message, name))
+    if (kinds.length > 1) throw malformedCall('ambiguous')
+    const isResponse = kinds.length > 0 && kinds[0] !== 'method'
+    refuseOthers(message, isResponse ? RESPONSE_MEMBERS : REQUEST_MEMBERS, 'member')
+    if (message.jsonrpc !== '2.0') throw malformedCall('version')
+    if (!isResponse)
+      return [requestCall(message, Array.isArray(body) ? `/${index}` : '', requestIds)]
+    checkResponse(message, responseIds)
+    return []
+  })
 }
 
-function callIn(message: unknown, pointer: string, seen: SeenIds): readonly JsonRpcCall[] {
-  if (!isRecord(message)) throw malformedCall('message')
-  const kinds = ['method', 'result', 'error'].filter((name) => Object.hasOwn(message, name))
-  if (kinds.length > 1) throw malformedCall('ambiguous')
-  const isResponse = kinds.length > 0 && kinds[0] !== 'method'
-  refuseOthers(message, isResponse ? RESPONSE_MEMBERS : REQUEST_MEMBERS, 'member')
-  if (message.jsonrpc !== '2.0') throw malformedCall('version')
-  if (isResponse) {
-    checkResponse(message, seen.responses)
-    return []
-  }
+function requestCall(message: JsonObject, pointer: string, ids: SeenIds): JsonRpcCall {
   const { method, params } = message
   if (typeof method !== 'string') throw malformedCall('method')
   if (params !== undefined && (typeof params !== 'object' || params === null))
     throw malformedCall('params')
-  if ('id' in message) refuseSeenId(message.id, seen.requests)
-  return [{ method, params, pointer }]
+  if ('id' in message) refuseSeenId(message.id, ids)
+  return { method, params, pointer }
 }
 
-function checkResponse(message: JsonObject, ids: SeenIds['responses']): void {
+function checkResponse(message: JsonObject, ids: SeenIds): void {
   const { id, error } = message
   const isError = 'error' in message
   if (!(isError && id === null)) refuseSeenId(id, ids)

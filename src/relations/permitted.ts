@@ -26,7 +26,7 @@ const NOT_A_SUBJECT =
  * Returns the first syntax error. Does NOT check the model, because a tuple that the model no
  * longer permits can still be deleted.
  */
-export function mistakeOfGrammar(tuple: RelationTuple): TupleMistake | undefined {
+export function mistakeOfSyntax(tuple: RelationTuple): TupleMistake | undefined {
   if (parseObject(tuple.object) === undefined) return { part: 'object', message: NOT_AN_OBJECT }
   if (!RELATION_NAME.test(tuple.relation)) return { part: 'relation', message: NOT_A_RELATION }
   if (parseSubject(tuple.subject) === undefined) return { part: 'subject', message: NOT_A_SUBJECT }

@@ -87,7 +87,10 @@ export interface RelationTuples {
 }
 
 /** Reports whether a filter selects a tuple. */
-export function isAmong(tuple: RelationTuple, { object, relation, subject }: TupleFilter): boolean {
+export function matchesFilter(
+  tuple: RelationTuple,
+  { object, relation, subject }: TupleFilter,
+): boolean {
   const isOfObject =
     object === undefined ||
     (object.endsWith(':') ? tuple.object.startsWith(object) : tuple.object === object)

@@ -17,12 +17,15 @@ const SETS: readonly SignatureSet[] = [
 ]
 
 /** Text that is suspicious in any context, including prose. */
-const TELLING = oneOf(
+const SUSPICIOUS_IN_PROSE = oneOf(
   String.raw`\.\. -- @@ xp_ 169\.254 metadata\.google`,
   String.raw`\b${oneOf('union select order having procedure exec execute waitfor')}\b`,
 )
 /** Texts that need no scan: none of these characters can start an attack. */
-const PLAIN = anyOf('i', String.raw`^(?![^]{0,200}${TELLING})[\w .,!?+@\u00a1-\uffff-]{0,200}$`)
+const PLAIN = anyOf(
+  'i',
+  String.raw`^(?![^]{0,200}${SUSPICIOUS_IN_PROSE})[\w .,!?+@\u00a1-\uffff-]{0,200}$`,
+)
 
 /**
  * Each rule has one bit of a verdict. A verdict has room for 30 rules, which V8 stores without an

@@ -25,7 +25,7 @@ const MAX_VALUE_CHARS = 200
 const SUSPICIOUS =
   /['"(;=<>*#@`|&]|--|\b(?:union|select|order|group|having|procedure|like|is|in|between|waitfor|exec|xp_cmdshell)\b/i
 /** The last three rules match no text without one of these. This pattern needs only one pass. */
-const TELLING =
+const EFFECT_HINT =
   /sleep|benchm|_file|outfile|dumpfile|xp_|dbms|utl_|delay|xml|tvalue|blob|schema|@@|sys[ocdu]|pg_|sqlite|all_[tu]|v\$|mysql\.|dual|\/\*/i
 /** Functions and statements that have a side effect or cause a delay. */
 const SLOW_OR_ACTING = anyOf(
@@ -66,7 +66,7 @@ export const sqlInjection: SignatureSet = {
     if (!SUSPICIOUS.test(text)) return 0
     let found = breaksOut(text) ? BIT.break_out : 0
     if (BEGINNING.test(text)) found |= BIT.opening
-    if (!TELLING.test(text)) return found
+    if (!EFFECT_HINT.test(text)) return found
     if (SLOW_OR_ACTING.test(text)) found |= BIT.effect
     if (CATALOGUE.test(text)) found |= BIT.probe
     if (text.includes('/*') && COMMENTED_KEYWORDS.test(text)) found |= BIT.disguise

@@ -45,7 +45,7 @@ export function createCounters(): Counters {
   }
   const dropped = reserve(seriesName('portcullis_metrics_dropped_total', []))
   // Reserves places for a whole histogram, so that `observe` works the same for a dropped one.
-  const nowhere = reserve('', Array<string>(HISTOGRAM_PLACES - 1).fill(''))
+  const discarded = reserve('', Array<string>(HISTOGRAM_PLACES - 1).fill(''))
 
   const counters: Counters = {
     counter(metric, labels) {
@@ -57,7 +57,7 @@ export function createCounters(): Counters {
     histogram(metric, labels) {
       const known = places.get(seriesName(metric, labels, '0'))
       if (known !== undefined) return known
-      if (names.length + HISTOGRAM_PLACES > MAX_SERIES) return nowhere
+      if (names.length + HISTOGRAM_PLACES > MAX_SERIES) return discarded
       const buckets = Array.from({ length: BUCKETS_MS.length + 1 }, (_, at) =>
         seriesName(metric, labels, String(at)),
       )

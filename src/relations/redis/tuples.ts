@@ -3,8 +3,8 @@ import { resultOf, sendCommand } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import {
-  isAmong,
   MAX_LISTED_SUBJECTS,
+  matchesFilter,
   type NamedSubjects,
   type RelationTuples,
   type TupleQuery,
@@ -68,7 +68,7 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
 
     async read(tenant, query) {
       const { after, limit, subject } = query
-      if (after !== undefined && !isAmong(after, query))
+      if (after !== undefined && !matchesFilter(after, query))
         throw new TypeError('RelationTuples.read: `after` is of another query')
       const keys = await relationKeysOf(tenant)
       const found = await (subject === undefined
@@ -77,7 +77,7 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
       const tuples = found.flatMap((node, at) =>
         at % 2 === 0 ? [tupleOf(node, found[at + 1])] : [],
       )
-      if (tuples.length > limit + 1 || tuples.some((tuple) => !isAmong(tuple, query)))
+      if (tuples.length > limit + 1 || tuples.some((tuple) => !matchesFilter(tuple, query)))
         throw new Unavailable('redis', 'malformed')
       return { tuples: tuples.slice(0, limit), hasMore: tuples.length > limit }
     },

@@ -2,7 +2,7 @@
 import { Denied } from '../../errors.ts'
 import type { InputError } from '../../problems/reasons.ts'
 import type { RelationModel } from '../../relations/model.ts'
-import { mistakeOfGrammar, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
+import { mistakeOfSyntax, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
 import { MAX_TUPLES_PER_WRITE } from '../../relations/store.ts'
 import { formatTuple, type RelationTuple, WILDCARD } from '../../relations/tuple.ts'
 import { name } from '../../validators/names.ts'
@@ -104,7 +104,7 @@ export function refuseBadTuples(
   const errors = [
     ...errorsIn(written, (tuple) => mistakeOfTuple(model, tuple)),
     // A tuple that the model does not permit may still exist. It can be deleted.
-    ...errorsIn(deleted, mistakeOfGrammar),
+    ...errorsIn(deleted, mistakeOfSyntax),
   ]
   if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }

@@ -11,7 +11,7 @@ import { expanded, relationsIn } from '../../relations/expand.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfRelation, mistakeOfSubject } from '../../relations/permitted.ts'
 import {
-  isAmong,
+  matchesFilter,
   type RelationTuples,
   type TupleChanges,
   type TupleQuery,
@@ -280,7 +280,7 @@ function queryOf({
     throw refuse('subject', 'must be a subject: type:id, type:id#relation or type:*')
   const filter = { object, relation, subject }
   const after = cursor === undefined ? undefined : tupleOfCursor(cursor)
-  if (cursor !== undefined && (after === undefined || !isAmong(after, filter)))
+  if (cursor !== undefined && (after === undefined || !matchesFilter(after, filter)))
     throw refuse('cursor', 'must be a cursor from an earlier page')
   return { ...filter, limit, after }
 }

@@ -3,9 +3,9 @@ import { compileModel } from '../../../src/relations/compile-model.ts'
 import { expanded, relationsIn } from '../../../src/relations/expand.ts'
 import type { Userset } from '../../../src/relations/model.ts'
 import {
-  mistakeOfGrammar,
   mistakeOfRelation,
   mistakeOfSubject,
+  mistakeOfSyntax,
   mistakeOfTuple,
 } from '../../../src/relations/permitted.ts'
 import {
@@ -46,7 +46,7 @@ describe('a tuple may be written', () => {
   ])('and is refused otherwise: %s', (text, part) => {
     expect(mistakeOfTuple(model, tuple(text))?.part).toBe(part)
     // It may have been permitted before, so it must be possible to delete it.
-    expect(mistakeOfGrammar(tuple(text))).toBeUndefined()
+    expect(mistakeOfSyntax(tuple(text))).toBeUndefined()
   })
 
   test('if every part has a valid form', () => {
@@ -57,7 +57,7 @@ describe('a tuple may be written', () => {
       ['subject', 'user'],
     ] as const) {
       const wrong = { ...good, [part]: text }
-      expect(mistakeOfGrammar(wrong)?.part).toBe(part)
+      expect(mistakeOfSyntax(wrong)?.part).toBe(part)
       expect(mistakeOfTuple(model, wrong)?.part).toBe(part)
     }
   })

@@ -4,7 +4,11 @@ import { Unavailable } from '../../../src/errors.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
 import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import { createRelationTuples } from '../../../src/relations/redis/tuples.ts'
-import { isAmong, type RelationTuples, type TupleFilter } from '../../../src/relations/store.ts'
+import {
+  matchesFilter,
+  type RelationTuples,
+  type TupleFilter,
+} from '../../../src/relations/store.ts'
 import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { byOctets, expectedKeys, keysIn, sorted } from './tuple-model.ts'
@@ -113,7 +117,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
           for (const [tenant, set] of sets) {
             const keys = await relationKeysOf(tenant)
             for (const [key, members] of expectedKeys(set, keys)) expected.set(key, members)
-            const matching = [...set].filter((text) => isAmong(tuple(text), filter))
+            const matching = [...set].filter((text) => matchesFilter(tuple(text), filter))
             const inOrder =
               filter.subject === undefined ? sorted(matching) : matching.sort(byOctets)
             expect(await allPages(store, tenant, filter, limit)).toEqual(inOrder)

@@ -20,7 +20,7 @@ const REPORT_TTL_SECONDS = 3_600
 /** Maximum number of series of all gateways together: about 1.5 MB. */
 export const MAX_TOTAL_SERIES = 10_000
 /** Three report intervals and some seconds. */
-const LATELY_MS = 35_000
+const RECENT_MS = 35_000
 
 const DROPPED_SERIES = '["portcullis_metrics_dropped_total"]'
 
@@ -37,14 +37,14 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
       const keys = [METRICS_KEY, METRICS_REPORT_PREFIX + isolate, METRICS_ISOLATES_KEY]
       await runScript(rest, script, keys, [
         ...[number, MAX_TOTAL_SERIES, DROPPED_SERIES, METRICS_TTL_SECONDS, REPORT_TTL_SECONDS],
-        ...[nowMs, nowMs - LATELY_MS, members.length, ...members],
+        ...[nowMs, nowMs - RECENT_MS, members.length, ...members],
         ...[...counts].flat(),
       ])
     },
     async read(nowMs) {
       const replies = await rest.send([
         ['HGETALL', METRICS_KEY],
-        ['ZRANGEBYSCORE', METRICS_ISOLATES_KEY, nowMs - LATELY_MS, '+inf'],
+        ['ZRANGEBYSCORE', METRICS_ISOLATES_KEY, nowMs - RECENT_MS, '+inf'],
         ['ZREVRANGE', METRICS_ISOLATES_KEY, 0, 0, 'WITHSCORES'],
         ['ZCOUNT', endsKey(BAN_RECORDS.index), `(${Math.floor(nowMs / 1000)}`, '+inf'],
         ['ZCARD', OVERFLOW_KEY],
