@@ -121,16 +121,15 @@ export const commandInjection: SignatureSet = {
 
 /** Returns the rules that match the text after the separator from `start` to `end`. */
 function foundAt(text: string, start: number, end: number): number {
-  const startsWith = (pattern: RegExp) => endOfMatch(pattern, text, end) > end
-  const isNamed = startsWith(NAMED) || startsWith(DISGUISED)
-  const isAlone = startsWith(ALONE)
-  if (!isNamed && !isAlone && !startsWith(WORDED)) return 0
-  if (startsWith(TABLE_CELL) || TITLE.test(text.slice(end, end + 2))) return 0
+  const isNamed = matchesAt(NAMED, text, end) || matchesAt(DISGUISED, text, end)
+  const isAlone = matchesAt(ALONE, text, end)
+  if (!isNamed && !isAlone && !matchesAt(WORDED, text, end)) return 0
+  if (matchesAt(TABLE_CELL, text, end) || TITLE.test(text.slice(end, end + 2))) return 0
   const before = text.slice(0, start)
   if (text[start] === '$' || text[start] === '`')
     return isWholeValue(text, before, start) ? BIT.substituted : 0
   const isAt = /[/\\]/.test(text.slice(start, end))
-  if (isNamed || isAt || startsWith(WORDED)) return BIT.chained
+  if (isNamed || isAt || matchesAt(WORDED, text, end)) return BIT.chained
   const value = before.trim()
   return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? BIT.chained : BIT.bare
 }
@@ -151,3 +150,6 @@ function isLeading(text: string, start: number): boolean {
   const before = text.slice(0, start).trim()
   return !before.includes('\n') && before.split(/\s{1,20}/).length <= MAX_LEADING_WORDS
 }
+
+const matchesAt = (pattern: RegExp, text: string, at: number): boolean =>
+  endOfMatch(pattern, text, at) > at
