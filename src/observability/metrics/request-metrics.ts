@@ -15,20 +15,15 @@ export function createRequestCounter(counters: Counters): (event: AuditEvent) =>
   const placesOf = memoized((route: string | null) =>
     memoized((method: string) => {
       const labels = [method, route ?? NO_ROUTE]
+      const placeOfStatus = (...decided: readonly [AuditEvent['decision'], code: string]) =>
+        memoized((status: number) =>
+          counters.counter('portcullis_requests_total', [...labels, ...decided, String(status)]),
+        )
       return {
         duration: counters.histogram('portcullis_request_duration_seconds', labels),
-        decision: memoized((decision: AuditEvent['decision']) =>
-          memoized((code: string) =>
-            memoized((status: number) =>
-              counters.counter('portcullis_requests_total', [
-                ...labels,
-                decision,
-                code,
-                String(status),
-              ]),
-            ),
-          ),
-        ),
+        allow: placeOfStatus('allow', 'ok'),
+        deny: memoized((code: string) => placeOfStatus('deny', code)),
+        error: memoized((code: string) => placeOfStatus('error', code)),
       }
     }),
   )
@@ -43,7 +38,8 @@ export function createRequestCounter(counters: Counters): (event: AuditEvent) =>
     const { method, decision, reason } = event
     const places = placesOf(event.route)(METHODS.has(method) ? method : OTHER_METHOD)
     const code = codeOf(decision, reason)
-    counters.add(places.decision(decision)(code)(event.status), 1)
+    const placeOfStatus = decision === 'allow' ? places.allow : places[decision](code)
+    counters.add(placeOfStatus(event.status), 1)
     if (code === 'rate_limited')
       counters.add(placeOf('portcullis_rate_limited_total')(reason.slice(code.length + 1)), 1)
     let totalMs = 0
