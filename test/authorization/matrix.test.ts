@@ -1,6 +1,8 @@
 /** Every set of roles of the shipped policy against every path and method, with signed tokens. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '#policy'
+import model from '../../portcullis.model.json' with { type: 'json' }
+import { relations } from '../../src/features/relations.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import type { RelationTuples } from '../../src/relations/store.ts'
@@ -41,8 +43,10 @@ const newAddress = () => `10.1.${++addresses >> 8}.${addresses & 255}`
 
 beforeAll(async () => {
   // Tuples name the subjects of this issuer.
-  const relations = policy.relations && { ...policy.relations, issuers: [ISSUER] }
-  gateway = await startGateway({ ...policy, relations })
+  gateway = await startGateway({
+    ...policy,
+    relations: relations({ model, issuers: [ISSUER] }).compile(),
+  })
   const { url, token } = gateway.redis
   tuples = createRelationTuples(createRedisRest({ url, token, timeoutMs: 5_000 }), ['order'])
 })
