@@ -35,7 +35,8 @@ const ROUTE: PolicyRoute = {
   coalesce: false,
 }
 
-function build(env: Env) {
+/** Builds the app of the Worker. */
+export function build(env: Env) {
   const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()
   app.onError((error, c) => {
     if (error instanceof Denied) {
