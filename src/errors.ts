@@ -76,9 +76,7 @@ export class Unavailable extends ProblemError {
   }
 }
 
-/**
- * The gateway's configuration is invalid. The message lists every mistake, and is only for logs.
- */
+/** The gateway's configuration is invalid. The message lists all mistakes and is only for logs. */
 export class Misconfigured extends Error {
   override readonly name = 'Misconfigured'
   readonly mistakes: readonly string[]

@@ -18,9 +18,7 @@ export interface BanDefinition {
   readonly windowSeconds?: number
   /** The first ban, 1 to 31,536,000. Each further ban is twice as long. Default 3,600. */
   readonly seconds?: number
-  /**
-   * The longest ban, and how long after its end a ban still lengthens the next one. Default 86,400.
-   */
+  /** The longest ban, and how long after its end a ban lengthens the next one. Default 86,400. */
   readonly maxSeconds?: number
   /** Default `enforce`. Bans that operators create are in force in both modes. */
   readonly mode?: Mode

@@ -1,6 +1,4 @@
-/**
- * The units that an isolate holds of all windows. Pure: no I/O, no clock. See docs/decisions/0037.
- */
+/** The units that an isolate holds of all windows. No I/O, no clock. See docs/decisions/0037. */
 import { LRUCache } from 'lru-cache'
 import { Unavailable } from '../errors.ts'
 import { LeaseAccount, type LeasedRule } from './lease-account.ts'

@@ -15,9 +15,7 @@ import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } f
 /** A limit. Its window may depend on the principal of the reference. */
 export interface DeferredLimit {
   readonly rule: LimitRule
-  /**
-   * Undefined if only a function can name the window from the principal. This costs a second call.
-   */
+  /** Undefined if only a function can name the window from the principal. Costs a second call. */
   readonly window: ReferenceLimit['window'] | undefined
   /** Returns the key, as in `LimitRequest.key`. */
   keyOf(principal: Principal): string | Promise<string>
@@ -132,9 +130,7 @@ export function withKey({ rule, window }: Pick<DeferredLimit, 'rule' | 'window'>
   return window !== undefined && 'key' in window ? [{ rule, key: window.key }] : []
 }
 
-/**
- * Returns the values in the order of the keys. Throws `Unavailable` for a key that was not read.
- */
+/** Returns the values in the order of `keys`. Throws `Unavailable` for a key that was not read. */
 function factsFor(
   { revocation, bans }: DecidingKeys,
   { read, proofUsed }: ReferenceFacts,

@@ -1,10 +1,7 @@
 /** SHA-256 and HMAC-SHA-256 of texts. */
 import { base64url } from 'jose'
 
-/**
- * Returns the base64url SHA-256 of a text's UTF-8: 43 characters, none of them special in Redis
- * keys.
- */
+/** Returns the base64url SHA-256 of a text's UTF-8: 43 characters, none special in Redis keys. */
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return base64url.encode(new Uint8Array(digest))

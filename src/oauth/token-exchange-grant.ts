@@ -1,6 +1,4 @@
-/**
- * `token-exchange`: exchanges a subject token for a token or a session of the gateway (RFC 8693).
- */
+/** `token-exchange`: exchanges a subject token for a token or a session (RFC 8693). */
 import { banOf, subjectBanKey } from '../abuse/ban.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'

@@ -31,9 +31,7 @@ export interface TokensDefinition {
    * Default 10.
    */
   readonly refreshGraceSeconds?: number
-  /**
-   * Refuses DPoP proofs without a nonce of the gateway (RFC 9449 sections 8 and 9). Default false.
-   */
+  /** Refuses DPoP proofs without the gateway's nonce (RFC 9449 sections 8 and 9). Default false. */
   readonly dpopNonceRequired?: boolean
 }
 

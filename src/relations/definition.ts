@@ -69,9 +69,6 @@ export interface RelationDemand {
   readonly relation: string
   /** At most 20. Default none. */
   readonly contextualTuples?: readonly ContextualTupleDefinition[]
-  /**
-   * `observe` admits callers without the relation and records them in audit events. Default
-   * `enforce`.
-   */
+  /** `observe` admits callers without the relation, and audits them. Default `enforce`. */
   readonly mode?: Mode
 }

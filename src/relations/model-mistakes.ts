@@ -102,9 +102,7 @@ function* mistakesInUserset(
   }
 }
 
-/**
- * Applies OpenFGA's rule: the tuples of a tupleset name objects only, and it is a direct relation.
- */
+/** Applies OpenFGA's rule: a tupleset is a direct relation, and its tuples name objects only. */
 function* mistakesInTupleset(
   { types }: RelationModel,
   { userset, directTypes }: RelationDefinition,

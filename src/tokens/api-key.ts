@@ -1,6 +1,4 @@
-/**
- * The format of API keys: easy to recognize, verifiable without a lookup, and impossible to guess.
- */
+/** The format of API keys: recognizable, verifiable without a lookup, and impossible to guess. */
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import { name, roleNames, scopeNames } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
@@ -35,9 +33,7 @@ export function newApiKey(random: RandomBytes = randomBytes): string {
   return text + checksum(text)
 }
 
-/**
- * Reports whether a text has the format of an API key with a correct checksum. Does NOT look it up.
- */
+/** Reports whether a text is an API key with a correct checksum. Does NOT look it up. */
 export function isApiKey(text: string): boolean {
   return looksLikeApiKey(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
 }
@@ -115,8 +111,6 @@ export interface ApiKeys {
   list(page: PageQuery): Promise<Page<ApiKey>>
   /** Replaces the secret. Returns undefined if the key does not exist. */
   rotate(id: string, issuedAtSeconds?: number): Promise<IssuedApiKey | undefined>
-  /**
-   * Ends a key in every isolate from the next request on. Returns false if the key does not exist.
-   */
+  /** Ends a key in every isolate from the next request on. False: the key does not exist. */
   end(id: string): Promise<boolean>
 }

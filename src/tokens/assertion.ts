@@ -3,9 +3,7 @@ import { SignJWT } from 'jose'
 import type { Principal } from '../identity/principal.ts'
 import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
 
-/**
- * Not `at+jwt`: the gateway refuses an assertion that leaks from an origin (RFC 8725 section 3.11).
- */
+/** Not `at+jwt`: the gateway refuses a leaked assertion (RFC 8725 section 3.11). */
 const ASSERTION_TYPE = 'origin-assertion+jwt'
 /** Long enough for a slow origin to start, and too short to be useful to a thief. */
 const TTL_SECONDS = 60

@@ -38,9 +38,7 @@ export interface KeySetSourceOptions {
 
 /** How long the last good set is used while the provider fails. */
 export const MAX_STALE_SECONDS = 86_400
-/**
- * A refresh that takes longer counts as dead: its request was cancelled, or its isolate was frozen.
- */
+/** A longer refresh counts as dead: its request was cancelled, or its isolate was frozen. */
 export const LEASE_MS = 3_000
 export const DEFAULT_KEY_SET_TIMEOUT_MS = 2_000
 /** A set of 128 RSA keys with certificates fits several times. */
@@ -117,9 +115,7 @@ export function createKeySetSource({
  * `Cache-Control` may shorten it, but never lengthens it.
  */
 const MAX_AGE_SECONDS = 300
-/**
- * The shortest accepted max-age. It bounds the downloads from a provider that sends `max-age=0`.
- */
+/** The shortest accepted max-age. It bounds the downloads if a provider sends `max-age=0`. */
 const MIN_MAX_AGE_SECONDS = 60
 /** The fraction of the max-age without a refresh. The rest is for refreshing in time. */
 const FRESH_SHARE = 0.7

@@ -72,9 +72,7 @@ export interface RotationRequest {
   readonly end: FamilyEnd
 }
 
-/**
- * `rotated`: the first use. `replayed`: a retry of it, with the nonce and `iat` of the first use.
- */
+/** `rotated`: the first use. `replayed`: a retry, with the nonce and `iat` of the first use. */
 export type RotationReply =
   | {
       readonly outcome: 'rotated' | 'replayed'

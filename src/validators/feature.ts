@@ -31,9 +31,7 @@ export const listedFeature = z.custom<ListedFeature>(
     .join(' or ')}`,
 )
 
-/**
- * Yields a mistake if a setting has a value, but the policy has none of the features that use it.
- */
+/** Yields a mistake for a setting with a value, if no feature of the policy uses it. */
 export function* unusedSetting(
   setting: string,
   value: unknown,

@@ -82,10 +82,7 @@ export function factsOf(result: unknown, query: AdmissionQuery, nowMs: number): 
   }
 }
 
-/**
- * Returns the states in the order of the query. Undefined: the limit is not exact, or nothing was
- * counted.
- */
+/** Returns the states in the order of the query. Undefined: not exact, or nothing was counted. */
 function statesOf(
   reply: readonly unknown[],
   from: number,

@@ -98,10 +98,7 @@ function breaksOutAt(text: string, end: number): boolean {
   return breaksOutOfQuote(sqlTokensOf(text, end), isProse)
 }
 
-/**
- * Returns the place after the quote that ends a value, or -1. A doubled quote is a character of the
- * value.
- */
+/** Returns the place after the quote that ends a value, or -1. A doubled quote is one character. */
 function endOfValue(text: string, quote: string, escapes: boolean): number {
   let at = text.indexOf(quote)
   while (at !== -1) {

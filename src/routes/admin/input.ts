@@ -22,10 +22,7 @@ export function inputRefused(where: 'params' | 'query' | 'body', path: string, m
   return new Denied({ code: 'invalid_input', errors: [{ in: where, path, message }] })
 }
 
-/**
- * Returns what a store returned for an id. Throws `Denied` (`not_found`) if that is undefined or
- * false.
- */
+/** Returns the result of a store. Throws `Denied` (`not_found`) if it is undefined or false. */
 export async function existing<Value>(
   stored: Value | Promise<Value>,
 ): Promise<Exclude<Value, undefined | false>> {

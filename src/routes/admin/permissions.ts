@@ -1,7 +1,4 @@
-/**
- * All permissions of the operators' API, the metrics and the timings, without the prefix
- * `portcullis:`.
- */
+/** All permissions of the operators' API, metrics and timings, without the prefix `portcullis:`. */
 // biome-ignore format: a table
 const CALLS = [
   'clients:create', 'clients:list', 'clients:rotate', 'clients:disable',

@@ -29,10 +29,7 @@ const REMEMBERED_SECONDS = 310
 /** If other requests change the same key at the same time. */
 const MAX_ATTEMPTS = 5
 
-/**
- * Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none of
- * these.
- */
+/** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
 export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys {
   const list = createRecordList({ rest, ...API_KEY_RECORDS, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
