@@ -1,7 +1,4 @@
-/**
- * Throttles addresses that have sent too many bad credentials: their next credentials are refused
- * without verification.
- */
+/** Throttles addresses that sent too many bad credentials: no further ones are verified. */
 import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'

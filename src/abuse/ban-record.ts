@@ -55,10 +55,7 @@ interface BanOrder extends z.infer<typeof newBanSchema> {
 
 /** Port: the bans in force. Throws `Unavailable` if the store cannot read or write. */
 export interface BanList {
-  /**
-   * Stores a ban: it is in force in every isolate from the next request on, and listed. Both
-   * happen, or neither.
-   */
+  /** Stores a ban atomically: in force in every isolate from the next request on, and listed. */
   create(order: BanOrder): Promise<Ban>
   list(page: PageQuery): Promise<Page<Ban>>
   /** Lifts one ban; other bans of the same value stay in force. False: it does not exist. */

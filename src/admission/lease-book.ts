@@ -5,10 +5,7 @@ import { LeaseAccount, type LeasedRule } from './lease-account.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionFacts } from './store.ts'
 
-/**
- * Accounts in the isolate: 7 MB at 1.7 KB each. Units of an evicted account are lost until they
- * leave the window.
- */
+/** About 7 MB at 1.7 KB each. Units of an evicted account are lost until they leave the window. */
 const MAX_ACCOUNTS = 4_096
 
 /** Units that were granted and returned; for metrics. */

@@ -78,10 +78,7 @@ export function createLocalAdmission({
     endCall(call, facts)
   }
 
-  /**
-   * Applies the answer of a call; undefined: it failed. Returns the mark for parties that the call
-   * found clean.
-   */
+  /** Applies a reply; undefined: the call failed. Returns the mark for parties that are clean. */
   function endCall(
     { limits, cursor, since, sentMs }: LocalCall,
     facts: AdmissionFacts | undefined,

@@ -49,10 +49,7 @@ const SALT_BYTES = 32
 export const newSalt = (): string =>
   base64url.encode(crypto.getRandomValues(new Uint8Array(SALT_BYTES)))
 
-/**
- * Returns the base64url SHA-256 of the salt, a line feed, and the canonical JSON of the columns
- * that are not null.
- */
+/** Returns the SHA-256 of the salt, a line feed, and the canonical JSON of the non-null columns. */
 const commitmentOf = (salt: string, { erased }: PersonalGroup, row: ChainRow): Promise<string> =>
   sha256(`${salt}\n${canonicalJson(membersOf(row, (name) => Object.hasOwn(erased, name)))}`)
 

@@ -9,10 +9,7 @@ export const MAX_EVENT_BYTES = 8_192
 /** An operator's change names up to a hundred relation tuples, and none may be truncated. */
 export const MAX_CHANGE_EVENT_BYTES = 32_768
 
-/**
- * Limits on the characters of a field, tried in order until the event fits. A list keeps a sixteenth
- * as many entries.
- */
+/** Maximum characters of a field, tried in order. A list keeps a sixteenth as many entries. */
 const CAPS = [512, 128, 32] as const
 const CHARACTERS_PER_ENTRY = 16
 

@@ -151,10 +151,7 @@ function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
   }
 }
 
-/**
- * Returns the relation that a route requires. Throws if no stage would check it: an unchecked rule
- * would admit every caller.
- */
+/** Returns the relation that a route requires. Throws if no stage would check it. */
 function requiredRelation(
   { relation: rule, permission }: PolicyRoute,
   checker: RelationChecker | undefined,

@@ -26,10 +26,7 @@ export interface TokensDefinition {
   readonly sessionSeconds?: number
   /** How often tokens may be exchanged. */
   readonly exchangeLimits?: Partial<ExchangeLimits>
-  /**
-   * How long a refresh may be retried with the refresh token that it has used, in seconds: 0 to 60.
-   * Default 10.
-   */
+  /** Seconds in which a used refresh token may be sent again as a retry, 0 to 60. Default 10. */
   readonly refreshGraceSeconds?: number
   /** Refuses DPoP proofs without the gateway's nonce (RFC 9449 sections 8 and 9). Default false. */
   readonly dpopNonceRequired?: boolean

@@ -100,10 +100,7 @@ export function createRedisRest({
   }
 }
 
-/**
- * Returns the same client without the retry, for commands with another result the second time, such
- * as `SET NX`.
- */
+/** Returns the client without the retry, for commands that must not run twice, such as `SET NX`. */
 export const sentOnce = (rest: RedisRest): RedisRest => ({
   ...rest,
   send: (commands) => rest.send(commands, ONCE),

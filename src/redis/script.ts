@@ -66,10 +66,7 @@ export async function runScript(
   return scriptResult(rest, { script, command, reply })
 }
 
-/**
- * Returns the command that runs a script by its full text. For rare calls: Redis then never lacks
- * the script.
- */
+/** Returns the command that runs a script by its full text, for rare calls. */
 export function evalCommand(
   text: string,
   keys: readonly string[],

@@ -43,10 +43,7 @@ export interface RelationsDefinition {
    * otherwise this setting is required.
    */
   readonly issuers?: readonly string[]
-  /**
-   * Maximum age of a cached decision that an isolate uses, in milliseconds, 0 to 60,000. Default 0:
-   * no cache.
-   */
+  /** Maximum age of a cached decision in milliseconds, 0 to 60,000. Default 0: no cache. */
   readonly maxStalenessMs?: number
   /** Maximum number of decisions in the cache of an isolate, 1 to 1,000,000. Default 10,000. */
   readonly cacheEntries?: number

@@ -11,10 +11,7 @@ const TTL_SECONDS = 60
 const REUSABLE_SECONDS = 30
 
 export interface AssertionSigner {
-  /**
-   * Returns a compact JWS that is valid for at least 30 s more. Rejects with `Misconfigured` if no
-   * key can sign.
-   */
+  /** Returns a compact JWS, valid for 30 s or more. Rejects with `Misconfigured` without a key. */
   sign(principal: Principal): Promise<string>
 }
 

@@ -74,10 +74,7 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
   return { scheme, kind: kindOf(token, forms), text: token }
 }
 
-/**
- * Returns the kind of a credential by its form alone. Throws `Denied` (`token_rejected`) if it has
- * no accepted form.
- */
+/** Returns the kind of a credential by its form. Throws `Denied` (`token_rejected`) otherwise. */
 export function kindOf(
   text: string,
   { references }: Pick<CredentialForms, 'references'>,

@@ -81,10 +81,7 @@ export type RotationReply =
     }
   | { readonly outcome: 'unknown' | 'ended' | 'reused' | 'cut_off' }
 
-/**
- * Port: the refresh families. Each step is atomic. All methods throw `Unavailable` if the store
- * cannot read or write.
- */
+/** Port: the refresh families. Each step is atomic. Throws `Unavailable` if the store fails. */
 export interface RefreshFamilies {
   /** Nothing extends the life of a family. */
   open(familyHash: string, family: RefreshFamily, ttlSeconds: number): Promise<void>

@@ -27,10 +27,7 @@ export function firstRefreshToken(random: RandomBytes): Promise<RefreshToken> {
   return tokenOf(base64url.encode(random(FAMILY_BYTES)), random(SECRET_BYTES))
 }
 
-/**
- * Parses a refresh token. Returns undefined if the text does not have the format of one. Does NOT
- * look it up.
- */
+/** Parses a refresh token. Returns undefined for another format. Does NOT look it up. */
 export async function parseRefreshToken(text: string): Promise<RefreshToken | undefined> {
   const family = REFRESH_TOKEN.exec(text)?.[1]
   return family === undefined ? undefined : hashed(family, text)

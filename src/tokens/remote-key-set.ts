@@ -216,10 +216,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   }
 }
 
-/**
- * Returns the pause after the nth failure in a row, in milliseconds. It doubles up to 30 s, and
- * half of it is random.
- */
+/** Returns the pause after n failures, in milliseconds. Doubles up to 30 s; half is random. */
 function retryDelayMs(failures: number, random: number): number {
   const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
   return delayMs * (0.5 + random / 2)

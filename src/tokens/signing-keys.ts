@@ -17,10 +17,7 @@ export interface SigningKey {
   readonly privateKey: CryptoKey
 }
 
-/**
- * Parses a private JWK Set in the format of `SIGNING_KEYS`. Throws `Misconfigured`, which contains
- * no member of a key.
- */
+/** Parses a private JWK Set. Throws `Misconfigured`, which contains no member of a key. */
 export function parseSigningKeys(jwks: unknown): SigningJwk[] {
   const parsed = signingKeys.safeParse(jwks)
   if (parsed.success) return parsed.data.keys

@@ -6,10 +6,7 @@ import { createOwnerList } from '../../revocation/redis/shared-keys.ts'
 import { addressBanKey, subjectBanKey } from '../ban.ts'
 import { type Ban, type BanList, banSchema } from '../ban-record.ts'
 
-/**
- * Creates the list. If several bans cover the same address or subject, responses report the one
- * that ends last.
- */
+/** Creates the list. Of several bans of one value, responses report the one that ends last. */
 export function createBanList(rest: RedisRest, now: () => number): BanList {
   const list = createOwnerList({
     rest,

@@ -8,10 +8,7 @@ import { passesUncounted } from '../verdict.ts'
 /** Reports whether a limit uses an exact window, not that of `@upstash/ratelimit`. */
 export const isExact = ({ engine }: LimitRule): boolean => typeof engine !== 'object'
 
-/**
- * Values in the reply for one limit: the limit in force, the units left, and milliseconds until
- * more are free.
- */
+/** Values for one limit: the limit in force, units left, milliseconds until more are free. */
 export const STATE_VALUES = 3
 
 /** Refuses if the window has no room. */

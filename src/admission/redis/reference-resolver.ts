@@ -74,10 +74,7 @@ function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
   return 'key' in window ? [...numbers, '', window.key] : [...numbers, window.by, rule.name]
 }
 
-/**
- * Parses key and value pairs. Of a revocation only the presence counts; other values are seconds
- * since the epoch.
- */
+/** Parses key and value pairs. Values are seconds since the epoch, except for revocations. */
 function readingsOf(pairs: unknown): ReferenceFacts['read'] {
   const list = listOf(pairs)
   const read = new Map<string, number | undefined>()

@@ -27,10 +27,7 @@ const PLAIN = anyOf(
   String.raw`^(?![^]{0,200}${SUSPICIOUS_IN_PROSE})[\w .,!?+@\u00a1-\uffff-]{0,200}$`,
 )
 
-/**
- * Each rule has one bit of a verdict. A verdict has room for 30 rules, which V8 stores without an
- * allocation.
- */
+/** Each rule has one bit of a verdict: 30 at most, which V8 stores without an allocation. */
 export const SIGNATURES = SETS.flatMap(({ category, scores }) =>
   Object.entries(scores).map(([rule, score]) => {
     return { id: `${category}.${rule}` as const, category, score }

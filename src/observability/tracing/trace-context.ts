@@ -38,10 +38,7 @@ export function parseTraceparent(header: string | undefined): ParentTrace | unde
   return { traceId, spanId, flags: `0${known}`, isSampled: (known & SAMPLED_FLAG) !== 0 }
 }
 
-/**
- * Reports whether a `tracestate` header may be passed on unmodified. Does NOT check the grammar of
- * keys and values.
- */
+/** Reports whether a `tracestate` may be passed on. Does NOT check the grammar of its members. */
 export function isPassableTracestate(header: string): boolean {
   if (header.length > MAX_TRACESTATE_LENGTH || !PRINTABLE.test(header)) return false
   const members = header.split(',', MAX_TRACESTATE_MEMBERS + 1)

@@ -34,10 +34,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
   const list = createRecordList({ rest, ...API_KEY_RECORDS, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
 
-  /**
-   * Stores `key` with a new secret and replaces `old`. Returns undefined if `old` has changed in
-   * the meantime.
-   */
+  /** Replaces `old` with `key` and a new secret. Returns undefined if `old` has changed. */
   async function write(key: Omit<ApiKey, 'hash' | 'tokenId'>, old?: ApiKey) {
     const secret = newApiKey()
     const issued: ApiKey = { ...key, tokenId: v4(), hash: await credentialHash(secret) }
