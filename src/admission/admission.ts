@@ -1,5 +1,4 @@
 /** The admission decision: revoked, banned or over a limit. One call to the store answers all. */
-
 import { banOf, observedBan } from '../abuse/ban.ts'
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'

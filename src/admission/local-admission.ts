@@ -1,5 +1,4 @@
 /** Admission without a call: from the isolate's view of revocations and its leased units. */
-
 import { createRevocationFeed, type FeedCursor, type FeedMark } from '../revocation/feed.ts'
 import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import type { Party } from './keys.ts'

@@ -1,5 +1,4 @@
 /** The store port of the admission decision: one round trip for each request. */
-
 import type { BanKey } from '../abuse/ban.ts'
 import type { Unavailable } from '../errors.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'

@@ -1,5 +1,4 @@
 /** Turns the store's answer into a decision, and caches refusals in the isolate. */
-
 import { LRUCache } from 'lru-cache'
 import { banOf } from '../abuse/ban.ts'
 import { Unavailable } from '../errors.ts'

@@ -1,5 +1,4 @@
 /** The audit event of one decision (OWASP ASVS 16.2). */
-
 import type { WaitUntil } from '../identity/principal.ts'
 import * as z from '../validators/zod.ts'
 

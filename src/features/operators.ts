@@ -1,5 +1,4 @@
 /** The operators' API: `import { operators } from 'portcullis/operators'`. */
-
 import { createBanList } from '../abuse/redis/bans.ts'
 import { createLimitControls, createOverrideList } from '../admission/redis/limit-overrides.ts'
 import { createAuditLog } from '../audit/d1/audit-events.ts'

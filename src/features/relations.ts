@@ -1,5 +1,4 @@
 /** Relations between callers and objects: `import { relations } from 'portcullis/relations'`. */
-
 import { Misconfigured } from '../errors.ts'
 import type { GatewayRelations, RelationParts, RelationServices } from '../gateway/features.ts'
 import type { PolicyRelations, RelationsFeature } from '../policy/relations.ts'

@@ -1,5 +1,13 @@
 /** The composition root: builds all services of an isolate. */
 import type { JSONWebKeySet } from 'jose'
+import {
+  type AuthenticationFailures,
+  createAuthenticationFailures,
+} from '../abuse/authentication-failures.ts'
+import type { Abuse } from '../abuse/definition.ts'
+import { createFailureCounter } from '../abuse/redis/authentication-failures.ts'
+import { createViolationCounter } from '../abuse/redis/violations.ts'
+import { createViolations, type Violations } from '../abuse/violations.ts'
 import { type Admission, createAdmission } from '../admission/admission.ts'
 import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
 import { addressSink } from '../audit/address.ts'
@@ -14,6 +22,7 @@ import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { type Authorizer, createAuthorizer } from '../authorization/permissions.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
+import { createAddressList } from '../http/address-list.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
@@ -32,7 +41,6 @@ import { createTokenVerifier } from '../tokens/verifier.ts'
 import { type Config, type environmentSchema, parseConfig } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import type * as z from '../validators/zod.ts'
-import { type AbuseServices, abuseServices } from './abuse.ts'
 import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 
@@ -56,7 +64,8 @@ export interface Services extends FeatureServices {
   /** Undefined if the policy has no relations. */
   readonly relations: RelationChecker | undefined
   readonly authorizer: Authorizer
-  readonly abuse: AbuseServices
+  readonly failures: AuthenticationFailures | undefined
+  readonly violations: Violations | undefined
   readonly auditSink: AuditSink
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
@@ -150,7 +159,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     admission,
     relations: relations?.checker,
     authorizer,
-    abuse: abuseServices(policy.abuse, redisBehindResponses, now),
+    ...abuseServices(policy.abuse, redisBehindResponses, now),
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     origin: guardedOrigin({ origin: createOrigin(originOf(environment, config)), watch, now }),
     assertions: assertionsOf(config, now),
@@ -182,6 +191,28 @@ function verdictsOf({ routes }: Policy): Tally | undefined {
 }
 
 /** A URL overrides a binding, so that an operator can replace the bound origin. */
+/** Creates the counters that the policy configures. `now` is in milliseconds since the epoch. */
+function abuseServices(
+  { authenticationFailures, bans: rule, exempt }: Abuse,
+  redis: RedisRest,
+  now: () => number,
+): Pick<Services, 'failures' | 'violations'> {
+  const isExempt = createAddressList(exempt)
+  return {
+    failures:
+      authenticationFailures &&
+      createAuthenticationFailures({
+        ...authenticationFailures,
+        counter: createFailureCounter(redis),
+        now,
+        isExempt,
+      }),
+    violations:
+      rule &&
+      createViolations({ rule, counter: createViolationCounter(redis, now), now, isExempt }),
+  }
+}
+
 function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }

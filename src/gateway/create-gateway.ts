@@ -44,9 +44,8 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
   const { verifier, references, proofs, admission, authorizer, auditSink, origin } = services
-  const { assertions, relations: checker, publicUrl } = services
+  const { assertions, failures, violations, relations: checker, publicUrl } = services
   const { operatorCalls = [], authorizationServer, description, spans } = services
-  const { failures, violations } = services.abuse
   const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
   const onError = problemHandler({ publicUrl })

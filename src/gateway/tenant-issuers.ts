@@ -1,5 +1,4 @@
 /** The tenant issuers: their tenants are the gateway's tenants. */
-
 import type { Policy } from '../policy/policy.ts'
 import type { Config } from '../validators/environment.ts'
 

@@ -3,7 +3,6 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { $ZodType } from 'zod/v4/core'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { Denied } from '../errors.ts'
-import { isJsonMediaType } from '../http/media-type.ts'
 import { queryParameters } from '../http/query.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
@@ -117,9 +116,13 @@ export function isEncoded(c: Context): boolean {
   return (c.req.header('Content-Encoding') ?? 'identity') !== 'identity'
 }
 
+/** Without another charset or a list of two types, because origins differ in how they read these. */
+const JSON_TYPE =
+  /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+
 /** As {@link bodyTextOf}, for a body that is JSON by its headers. */
 export function jsonTextOf(c: Context<Environment>): Promise<string> {
-  if (!isJsonMediaType(c.req.header('Content-Type')) || isEncoded(c))
+  if (!JSON_TYPE.test(c.req.header('Content-Type') ?? '') || isEncoded(c))
     throw new Denied({ code: 'unsupported_media_type', expected: 'application/json' })
   return bodyTextOf(c)
 }

@@ -1,5 +1,4 @@
 /** `private_key_jwt`: authenticates a client by a signed assertion (RFC 7523 section 2.2). */
-
 import { base64url, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'

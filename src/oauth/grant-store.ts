@@ -1,5 +1,4 @@
 /** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
-
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { malformed, secondsOf } from '../redis/reply.ts'

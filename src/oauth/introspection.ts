@@ -1,5 +1,4 @@
 /** Token introspection for clients and resource servers (RFC 7662). */
-
 import type { Principal } from '../identity/principal.ts'
 import { principalOfGrant } from '../tokens/access-grant.ts'
 import type { Session } from '../tokens/refresh-family.ts'

@@ -1,5 +1,4 @@
 /** The metadata of the authorization server (RFC 8414 section 2). */
-
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { ASSERTION_ALGORITHMS } from '../validators/client.ts'
 import { GRANT_TYPES } from './client.ts'

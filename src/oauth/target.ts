@@ -1,5 +1,4 @@
 /** Computes the audiences of a token (RFC 8707 section 2, RFC 8693 section 2.1). */
-
 import { oauthRefused } from '../tokens/rejection.ts'
 import type { OAuthForm } from './form.ts'
 

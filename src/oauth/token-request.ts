@@ -1,5 +1,4 @@
 /** Requests to the token endpoint and their responses: the types that all grants share. */
-
 import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { AccessGrant, IssuedToken } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'

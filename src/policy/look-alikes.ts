@@ -1,5 +1,4 @@
 /** Finds routes of a policy that an origin could confuse, although the router does not. */
-
 import { type Reading, readingsOf } from '../http/path-reading.ts'
 import type { PolicyRoute } from './route.ts'
 

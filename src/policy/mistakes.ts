@@ -1,5 +1,4 @@
 /** Finds contradictions between the parts of a policy. */
-
 import { parametersOf, shadows } from '../http/path-pattern.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import { requiresPermission } from '../validators/inspect.ts'

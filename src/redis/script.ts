@@ -1,5 +1,4 @@
 /** Runs Lua scripts by their digest (`EVALSHA`) if Redis has cached them, else by their text. */
-
 import { resultOf, sendCommand } from './reply.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 

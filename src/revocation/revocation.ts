@@ -1,5 +1,4 @@
 /** Decides whether a verified token is revoked: by its own revocation or by a revocation cutoff. */
-
 import type { Principal } from '../identity/principal.ts'
 import type { RevokedBy } from '../problems/reasons.ts'
 import { keyPart } from '../redis/key-part.ts'

@@ -1,5 +1,4 @@
 /** Converts the claims of a verified token to a principal. */
-
 import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { type Claims, claimsSchema } from '../validators/claims.ts'

@@ -4,7 +4,6 @@ import { sha256 } from '../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../errors.ts'
 import { PROOF_PREFIX } from '../redis/keys.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../validators/dpop.ts'
-
 import { createDpopNonces } from './dpop-nonce.ts'
 import {
   headerOf,

@@ -1,5 +1,4 @@
 /** Refresh families: the stored data of a session, its states, and the port of the store. */
-
 import { REFRESH_FAMILY_PREFIX } from '../redis/keys.ts'
 import * as z from '../validators/zod.ts'
 import { accessGrantSchema } from './access-grant.ts'

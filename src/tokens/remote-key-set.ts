@@ -1,5 +1,4 @@
 /** The key set of an issuer that is downloaded, cached in the isolate and refreshed. */
-
 import { Unavailable } from '../errors.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'

@@ -1,5 +1,4 @@
 /** Counts failed authentications of addresses in Upstash Redis. */
-
 import { authenticationFailuresKey } from '../../redis/keys.ts'
 import { countOf, integerOf, listOf, malformed } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'

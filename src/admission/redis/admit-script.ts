@@ -1,5 +1,4 @@
 /** The command of `admit.lua`, and its reply. */
-
 import { Unavailable } from '../../errors.ts'
 import { countOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
 import type { RedisCommand } from '../../redis/rest.ts'

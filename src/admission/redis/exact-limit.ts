@@ -1,5 +1,4 @@
 /** Arguments and reply of one exact window in a script call. */
-
 import { Unavailable } from '../../errors.ts'
 import { countOf, integerOf, malformed } from '../../redis/reply.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'

@@ -1,5 +1,4 @@
 /** Resolves a reference with one script call. */
-
 import { Unavailable } from '../../errors.ts'
 import { REVOKED_TOKEN_PREFIX } from '../../redis/keys.ts'
 import { countOf, integerOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'

@@ -1,5 +1,4 @@
 /** Answers an admission query in one call to Redis, which usually contains one script. */
-
 import { Unavailable } from '../../errors.ts'
 import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'

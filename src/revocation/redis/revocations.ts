@@ -1,5 +1,4 @@
 /** Writes the revoked tokens and revocation cutoffs that `admit` reads. */
-
 import { FEED_KEY } from '../../redis/keys.ts'
 import { malformed } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'

@@ -25,17 +25,12 @@ const revocationView = () =>
     expiresAt: time.check(z.describe('when every credential that it covers has expired')),
   })
 
-function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationView>> {
+function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...revocation }: Revocation) {
   return {
-    id: revocation.id,
-    kind: revocation.kind,
-    value: revocation.value,
-    issuer: revocation.issuer,
-    reason: revocation.reason,
-    createdAt: timeOf(revocation.createdAtSeconds),
-    createdBy: revocation.createdBy,
-    expiresAt: timeOf(revocation.expiresAtSeconds),
-  }
+    ...revocation,
+    createdAt: timeOf(createdAtSeconds),
+    expiresAt: timeOf(expiresAtSeconds),
+  } satisfies z.infer<ReturnType<typeof revocationView>>
 }
 
 export function revocationCalls(context: AdminContext): AdminCall[] {

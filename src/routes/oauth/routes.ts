@@ -1,6 +1,8 @@
 /** The authorization server over HTTP: `/oauth/token`, `/oauth/revoke`, `/oauth/introspect`. */
 import { type Context, Hono } from 'hono'
+import { etag } from 'hono/etag'
 import { Denied } from '../../errors.ts'
+import { CACHEABLE } from '../../http/response-headers.ts'
 import {
   bodyOf,
   clientAddressOf,
@@ -12,7 +14,12 @@ import { limitBody } from '../../middleware/limit-body.ts'
 import { wholeOf } from '../../middleware/validate.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
-import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
+import {
+  authorizationServerMetadata,
+  INTROSPECTION_PATH,
+  REVOCATION_PATH,
+  TOKEN_PATH,
+} from '../../oauth/metadata.ts'
 import type { OAuthRequest } from '../../oauth/token-request.ts'
 import { routeOf } from '../../policy/route.ts'
 import type { DpopVerifier } from '../../tokens/dpop.ts'
@@ -103,4 +110,12 @@ async function formOf(c: OAuthContext): Promise<OAuthForm> {
     if (error instanceof Denied) throw error
     throw oauthRefused('invalid_request', 'form_encoding', { cause: error })
   }
+}
+
+/** Creates `GET /oauth-authorization-server` (RFC 8414), which is cacheable and has an ETag. */
+export function metadataRoutes(publicUrl: string): Hono {
+  const metadata = authorizationServerMetadata(publicUrl)
+  return new Hono().get('/oauth-authorization-server', etag(), (c) =>
+    c.json(metadata, 200, CACHEABLE),
+  )
 }

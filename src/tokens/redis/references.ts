@@ -1,5 +1,4 @@
 /** Records of references in Upstash Redis: one JSON text each, as the script `admit` reads it. */
-
 import { malformed, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import {
