@@ -1,7 +1,4 @@
-/**
- * The account of one window in an isolate: units to spend, and units to give back. Pure. See
- * docs/decisions/0037.
- */
+/** The account of one window in an isolate: units to spend and to give back. See decision 0037. */
 import type { LeaseGrant, LeaseRequest, LeaseTerms } from './lease.ts'
 import type { LimitRule } from './limit.ts'
 

@@ -9,10 +9,7 @@ import type { LeaseGrant, LeaseRequest, LeaseTerms } from './lease.ts'
  */
 export type OnUnavailable = 'deny' | 'allow'
 
-/**
- * The approximation of `@upstash/ratelimit`: `upstash()` from `portcullis/upstash`. A caller that
- * exploits it gets twice the limit.
- */
+/** The approximation of `@upstash/ratelimit`. A caller that exploits it gets twice the limit. */
 export type UpstashEngine = Feature<'upstash'>
 
 /**

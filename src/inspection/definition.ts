@@ -28,10 +28,7 @@ export interface JsonRpcDefinition {
 
 /** Inspection of a route's query and body. `{}` enables the bounds with their defaults. */
 export interface InspectDefinition {
-  /**
-   * `observe` records in the audit event what it would have refused. `inspect` lists what it still
-   * refuses. Default `enforce`.
-   */
+  /** `observe` audits what `enforce` refuses; `inspect` lists the exceptions. Default `enforce`. */
   readonly mode?: Mode
   /** Nested containers in a JSON body, 1 to 100. Default 32. */
   readonly maxDepth?: number

@@ -30,10 +30,7 @@ export function randomHex(count: number): string {
 
 const UUID_BYTES = 16
 
-/**
- * Returns a lower-case UUIDv7 for `nowMs` (RFC 9562 section 5.7) with 74 random bits. Ids of the
- * same millisecond are not ordered.
- */
+/** Returns a UUIDv7 for `nowMs` (RFC 9562 section 5.7). Ids of one millisecond are not ordered. */
 export function uuidV7(nowMs: number): string {
   const start = draw(UUID_BYTES)
   return v7({

@@ -68,10 +68,7 @@ export interface ClientRegistry {
    * client does not exist, is configured, or has `jwks`.
    */
   rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
-  /**
-   * Disables a client: it gets no more tokens, refresh tokens included. Returns false if the client
-   * does not exist, or is configured.
-   */
+  /** Disables a client: it gets no more tokens. False: it does not exist, or is configured. */
   disable(id: string): Promise<boolean>
 }
 

@@ -30,10 +30,7 @@ export interface AuthorizationServerOptions {
   readonly scopeOfRoles: ScopeOfRoles
   /** Issuers that share their tenants with the gateway. */
   readonly tenantIssuers: ReadonlySet<string>
-  /**
-   * Life of a session that starts with a login at another issuer. Undefined: the session ends with
-   * the login's token.
-   */
+  /** Life of a session after a login elsewhere. Undefined: it ends with the login's token. */
   readonly sessionSeconds: number | undefined
   readonly exchangeLimits: ExchangeLimits
   /** Milliseconds since the epoch. */

@@ -22,10 +22,7 @@ const NOT_A_SUBJECT =
   'must be a subject: type:id, type:id#relation or type:*, with reserved characters of an id ' +
   'percent-encoded'
 
-/**
- * Returns the first syntax error. Does NOT check the model, because a tuple that the model no
- * longer permits can still be deleted.
- */
+/** Returns the first syntax error. Does NOT check the model: obsolete tuples can be deleted. */
 export function mistakeOfSyntax(tuple: RelationTuple): TupleMistake | undefined {
   if (parseObject(tuple.object) === undefined) return { part: 'object', message: NOT_AN_OBJECT }
   if (!RELATION_NAME.test(tuple.relation)) return { part: 'relation', message: NOT_A_RELATION }

@@ -42,19 +42,13 @@ export type Revocation = z.infer<typeof revocationSchema>
 interface RevocationOrder extends NewRevocation {
   readonly issuers: readonly string[]
   readonly createdBy: string
-  /**
-   * The longest life of anything that the revocation covers, in seconds. It does not include API
-   * keys: the log adds those itself.
-   */
+  /** The longest life of what the revocation covers, in seconds, except API keys. */
   readonly ttlSeconds: number
 }
 
 /** Port: the revocations that are in force. Throws `Unavailable` if it cannot read or write them. */
 export interface RevocationLog {
-  /**
-   * Stores a revocation: it is in force in every isolate from the next request on, and listed. Both
-   * happen, or neither.
-   */
+  /** Stores a revocation atomically: in force for the next request in every isolate, and listed. */
   create(order: RevocationOrder): Promise<Revocation>
   /** Returns undefined if the revocation does not exist. */
   find(id: string): Promise<Revocation | undefined>

@@ -8,10 +8,7 @@ import {
   MAX_CLOCK_TOLERANCE_SECONDS,
 } from '../validators/issuer.ts'
 
-/**
- * How long a revocation is kept after the token's expiry, in seconds. No gateway accepts a token
- * later than this after its expiry.
- */
+/** Seconds for which a revocation outlives its token. No gateway accepts the token after that. */
 export const REVOCATION_MARGIN_SECONDS = MAX_CLOCK_TOLERANCE_SECONDS
 
 /** A token is accepted up to this many seconds before its `iat`. */

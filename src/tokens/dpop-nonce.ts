@@ -56,10 +56,7 @@ export function createDpopNonces(secret: string, now: () => number) {
       last = { step, nonce }
       return nonce
     },
-    /**
-     * Reports whether `nonce` was created with the same secret in the last 5 minutes. The
-     * comparison takes constant time.
-     */
+    /** Reports in constant time whether `nonce` has this secret and is at most 5 minutes old. */
     async accepts(nonce: string): Promise<boolean> {
       const [, counter, mac] = NONCE.exec(nonce) ?? []
       if (counter === undefined || mac === undefined) return false

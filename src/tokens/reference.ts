@@ -55,10 +55,7 @@ export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
 export interface ReferenceStore {
   put(hash: string, record: ReferenceRecord): Promise<void>
   find(hash: string): Promise<ReferenceRecord | undefined>
-  /**
-   * Removes a record. Isolates that have cached it accept the reference for up to 5 minutes, unless
-   * it is also revoked.
-   */
+  /** Removes a record. Isolates may use a cached copy for 5 minutes, unless it is also revoked. */
   remove(hash: string): Promise<void>
 }
 

@@ -145,5 +145,3 @@ function tracesOf({ OTLP_ENDPOINT: endpoint, ...env }: z.output<typeof environme
     sampleRatio: env.OTLP_SAMPLE_RATIO ?? 1,
   }
 }
-
-export type TracesConfig = Readonly<NonNullable<ReturnType<typeof tracesOf>>>

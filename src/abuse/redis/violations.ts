@@ -17,10 +17,7 @@ const AUTOMATIC_BANS_CREATOR = 'portcullis'
 /** The kinds as the script names them. Only a violation of a limit has a length. */
 const KINDS = { limit: 'limit', credential: 'event', inspection: 'event' } as const
 
-/**
- * Creates the adapter over Upstash: one call for each violation, including its ban. `now` returns
- * milliseconds since the epoch.
- */
+/** Creates the adapter over Upstash: one call for each violation, including its ban. */
 export function createViolationCounter(rest: RedisRest, now: () => number): ViolationCounter {
   const script = createScript(COUNT_VIOLATION_SCRIPT)
   return {

@@ -58,10 +58,7 @@ async function apply(db: D1Database, { name, sql }: Migration): Promise<void> {
 /** D1 itself ends a statement after 30 s, so a later response is not expected. */
 const D1_TIMEOUT_MS = 35_000
 
-/**
- * Settles as `work` of the audit Worker does, or rejects with `DeadlineExceeded`. After that, D1 may
- * still apply the statements.
- */
+/** Settles as `work`, or rejects with `DeadlineExceeded`; D1 may still apply the statements. */
 export const within = <Value>(work: Promise<Value>): Promise<Value> =>
   withDeadline(work, D1_TIMEOUT_MS)
 

@@ -18,10 +18,7 @@ export interface ReporterOptions {
 export const REPORT_INTERVAL_MS = 10_000
 /** If this time passes, the platform has ended the request that was going to report. */
 const LEASE_MS = REPORT_INTERVAL_MS + 5_000
-/**
- * Maximum age of a report in milliseconds. Redis may have dropped the number of an older report, so
- * the report could count twice.
- */
+/** Maximum age of a report in milliseconds. Redis could count an older one twice. */
 const MAX_REPORT_AGE_MS = 3_000_000
 
 const ID_BYTES = 8

@@ -29,10 +29,7 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
     now,
   })
 
-  /**
-   * Returns the latest expiry of all API keys, in seconds since the epoch: infinite if a key has no
-   * expiry, 0 if there are no keys.
-   */
+  /** Returns the latest expiry of all API keys in epoch seconds: infinite if a key has none. */
   async function lastApiKeyEnd(): Promise<number> {
     const ends = endsKey(API_KEY_RECORDS.index)
     const latest = listOf(await sendCommand(rest, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))

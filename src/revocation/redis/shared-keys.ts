@@ -31,10 +31,7 @@ interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'find'> {
    * integer. A key with a value from `value` up to `value + raiseBelow - 1` gets a larger value.
    */
   add(record: Record, value: number, raiseBelow?: number): Promise<void>
-  /**
-   * Removes a record, its index entries and its values in one atomic step. Returns false if the
-   * record does not exist.
-   */
+  /** Removes a record with its index entries and values. Returns false if it does not exist. */
   remove(id: string): Promise<boolean>
 }
 
