@@ -24,7 +24,7 @@ const codeOf = (path: string) =>
 const CALL_OF_FETCH = /^(?!\s*(?:async )?fetch\().*(?<![.\w])fetch\(/gm
 /** Bindings by the names of their types. */
 const BINDING = /\b(D1Database|R2Bucket|QueueBinding)\b/
-const BOUNDED = /\b(withDeadline|within)[(<]/
+const BOUNDED = /\b(withDeadline|within|withinQuery)[(<]/
 /** Methods of bindings that send a call. */
 const CALLS = /\.(run|first|all|batch|sendBatch|head|put)[(<]/
 
@@ -50,5 +50,8 @@ describe('every call to a dependency has a deadline', () => {
     })
     expect(users).toContain('src/audit/d1/audit-events.ts')
     expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([])
+    expect(codeOf('src/audit/d1/schema.ts')).toMatch(
+      /function withinQuery\b[^}]*\bwithDeadline\(work\(\)/,
+    )
   })
 })
