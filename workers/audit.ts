@@ -7,6 +7,7 @@
 import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain.ts'
 import { insertAuditEvents } from '../src/audit/d1/audit-chain.ts'
 import { keepDeadLetters } from '../src/audit/d1/dead-letters.ts'
+import { DEFAULT_RETENTION_DAYS } from '../src/audit/d1/retention.ts'
 import { type Migration, withSchema } from '../src/audit/d1/schema.ts'
 import { type AuditEvent, auditEventSchema } from '../src/audit/event.ts'
 import { Misconfigured } from '../src/errors.ts'
@@ -46,7 +47,6 @@ const DEAD_LETTERS_SUFFIX = '-dead-letters'
 const FIRST_RETRY_SECONDS = 5
 const RETRY_FACTOR = 3
 const MAX_RETRY_SECONDS = 3_600
-const DEFAULT_RETENTION_DAYS = 90
 const DAY_MS = 86_400_000
 /**
  * Minimum time between two upkeep runs after a batch, so that upkeep does not depend on the cron

@@ -25,7 +25,7 @@
 -- `@upstash/ratelimit` counts them, on the same keys. The script builds key names from the record, so
 -- it does not work on a Redis cluster.
 
---@include window.lua
+--@include exact-window.lua
 
 local REVOKED_TOKEN_PREFIX --@inline ../../redis/keys.ts
 local REVOKED_BEFORE_PREFIX --@inline ../../redis/keys.ts

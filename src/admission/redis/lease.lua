@@ -1,6 +1,6 @@
 --- Leases of exact windows, see docs/decisions/0037.
 
---@include window.lua
+--@include exact-window.lua
 
 -- A lease is at most this fraction (1/4) of what is left above the reserve.
 local PART = 4 --@inline

@@ -9,9 +9,9 @@ import {
   REFERENCE_TOLERANCE_SECONDS,
   referenceKey,
 } from '../../tokens/reference.ts'
+import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
-import { nextAdmissionMs } from '../window.ts'
 import { exactArguments, exactStateOf, isExact } from './exact-limit.ts'
 import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 

@@ -1,7 +1,7 @@
 /** Generated from the `.lua` files of this folder by `npm run lua`. Do not edit. */
 import { SET_WITH_LIFE } from '../../redis/scripts.generated.ts'
 
-export const WINDOW = `
+export const EXACT_WINDOW = `
 local call, sub, format, floor, max = redis.call, string.sub, string.format, math.floor, math.max
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -89,7 +89,7 @@ local function stored(key, found)
 end
 `
 
-export const ADMIT_REFERENCE_SCRIPT = /* @__PURE__ */ [WINDOW, `
+export const ADMIT_REFERENCE_SCRIPT = /* @__PURE__ */ [EXACT_WINDOW, `
 local wall, tolerance, audience, thumbprint = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local read, limits = {}, {}
 local holds, is_valid, used = true, false, 0
@@ -227,7 +227,7 @@ local function grant_lease(found)
 end
 `
 
-export const ADMIT_SCRIPT = /* @__PURE__ */ [WINDOW, LEASE, `
+export const ADMIT_SCRIPT = /* @__PURE__ */ [EXACT_WINDOW, LEASE, `
 local checked, limits = ARGV[1] + 0, ARGV[2] + 0
 local reply, holds = { 0, 0 }, true
 local any_exists = checked + limits > 0 and call('EXISTS', unpack(KEYS, 1, checked + limits)) > 0

@@ -11,8 +11,8 @@ import {
   scriptName,
   scriptReplies,
 } from '../../redis/script.ts'
+import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRequest, LimitRule, RateLimit, UpstashEngine } from '../limit.ts'
-import { nextAdmissionMs } from '../window.ts'
 import { counterName } from './limit-overrides.ts'
 
 type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>

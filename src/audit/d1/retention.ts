@@ -8,6 +8,8 @@ interface RetentionOptions extends AppendOptions {
   readonly onlyExported?: boolean
 }
 
+/** `RETENTION_DAYS` of the audit Worker replaces it. */
+export const DEFAULT_RETENTION_DAYS = 90
 /** A D1 statement may run 30 s, and it blocks other statements. */
 const ROWS_PER_STATEMENT = 5_000
 /** For each deletion: a million rows. The next run continues. */
