@@ -39,12 +39,20 @@ export interface Options extends Detail {
 /** The defaults. */
 export const USUAL: Readonly<Record<Effort, Detail>> = {
   quick: {
-    ...{ layers: LAYERS, request: 'read', connections: 20 },
-    ...{ seconds: 0.4, warmUpSeconds: 0.2, rounds: 1 },
+    layers: LAYERS,
+    request: 'read',
+    connections: 20,
+    seconds: 0.4,
+    warmUpSeconds: 0.2,
+    rounds: 1,
   },
   full: {
-    ...{ layers: LAYERS, request: 'read', connections: 20 },
-    ...{ seconds: 2, warmUpSeconds: 0.5, rounds: 3 },
+    layers: LAYERS,
+    request: 'read',
+    connections: 20,
+    seconds: 2,
+    warmUpSeconds: 0.5,
+    rounds: 3,
   },
 }
 

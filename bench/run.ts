@@ -48,7 +48,12 @@ async function bench({ options, jobs }: Parsed, context: RunContext): Promise<nu
   const about = surroundings(argv, await kindOfRedis())
   const file = fileOf(options, about.date, nameOf(options))
   const { failed } = await runSuite({
-    ...{ jobs, effort, directory, shutdown, detail: options, onProgress: progress },
+    jobs,
+    effort,
+    directory,
+    shutdown,
+    detail: options,
+    onProgress: progress,
     onResult(soFar, latest) {
       write(file, { benchmark: 'suite', effort, ...about, ...soFar } satisfies SuiteResult)
       if (latest !== undefined) console.log(measuredText(latest))

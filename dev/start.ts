@@ -80,7 +80,8 @@ async function start(requested: Settings, shutdown: Shutdown): Promise<Serving> 
   async function serve(): Promise<Wrangler> {
     const workers = run(serveArguments(settings, instance, vars))
     const ready = untilReady(url, workers, {
-      ...{ signal, progress },
+      signal,
+      progress,
       keySetComplaints: () => keySetComplaints(issuers, signal),
     })
     await Promise.race([ready, redisDied]).catch(async (error) => {

@@ -45,7 +45,8 @@ export async function startSide(
   const bundle = await bundling
   shutdown.signal.throwIfAborted()
   const workerd = await startWorkerd({
-    ...{ bundle, directory },
+    bundle,
+    directory,
     variables: gatewayVariables(backends, signingKeys),
     names: [name],
     queueAddress: queueAddressOf(backends),

@@ -49,7 +49,11 @@ export async function profileGateway(context: ProfileContext): Promise<Profile> 
   const layers = options.layers.slice(-1)
   const [layer] = layers
   const target = await startLayers({
-    ...{ bundle, backends, signingKeys, layers, directory },
+    bundle,
+    backends,
+    signingKeys,
+    layers,
+    directory,
     inspect: true,
   })
   shutdown.defer(target.close)

@@ -21,7 +21,9 @@ const burstSubject = (name: LimitName) => `boundary-${name}`
 
 const OVERLOADED = NAMES.flatMap((name) =>
   OVERLOADS.map((times) => ({
-    ...{ name, times, subject: overloadedSubject(name, times) },
+    name,
+    times,
+    subject: overloadedSubject(name, times),
     perSecond: (times * LIMITS[name].limit * 1_000) / LIMITS[name].windowMs,
   })),
 )
@@ -62,7 +64,9 @@ export async function burst(
 
   for (const name of NAMES) {
     const callers = OVERLOADED.filter((one) => one.name === name).map(({ subject, perSecond }) => ({
-      ...{ route: name, subject, perSecond },
+      route: name,
+      subject,
+      perSecond,
     }))
     const ending = AbortSignal.any([signal, AbortSignal.timeout(partMs)])
     await Promise.all([
@@ -85,7 +89,9 @@ export function overloadFigures(events: Iterable<HistoryEvent>) {
     const sum = shares.reduce((all, share) => all + share, 0)
     const figure = (share: number) => (shares.length === 0 ? null : rounded(share, 3))
     return {
-      ...{ limit: name, times, requests: own.length },
+      limit: name,
+      times,
+      requests: own.length,
       /** Number of 503 responses. If there are any, the shares mean little. */
       unavailable: own.filter(({ status }) => status === 503).length,
       /** Admitted requests as a share of the limit: of all windows but the first, and the worst. */

@@ -87,8 +87,14 @@ export function checkRevocations(
   }
   const unanswered = revocations.filter(({ status }) => status !== 201).length
   return {
-    ...{ calls: revocations.length, unanswered, revoked: done.size, forgotten, total },
-    ...{ byFault, byProcess, violations },
+    calls: revocations.length,
+    unanswered,
+    revoked: done.size,
+    forgotten,
+    total,
+    byFault,
+    byProcess,
+    violations,
   }
 }
 

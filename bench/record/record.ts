@@ -64,7 +64,10 @@ export async function record(
     about,
     loadAverageAfter: loadavg().map((load) => rounded(load, 2)),
     command: commandLine('npm run record', argv),
-    ...{ options, faults, verdict, violations: violationsOf(verdict) },
+    options,
+    faults,
+    verdict,
+    violations: violationsOf(verdict),
     overload: overloadFigures(system.events),
     faultSeconds: plan.reduce(
       (sum, { startSeconds, endSeconds }) => sum + endSeconds - startSeconds,

@@ -53,8 +53,16 @@ export async function createRecorder({ gateways, events, sign, now }: System) {
       },
     })
     events.push({
-      ...{ kind: 'request', id, process, route, subject: token.subject, token: token.id },
-      ...{ invokeMs, completeMs: now(), status: isCut ? 0 : status, code: isCut ? '' : code },
+      kind: 'request',
+      id,
+      process,
+      route,
+      subject: token.subject,
+      token: token.id,
+      invokeMs,
+      completeMs: now(),
+      status: isCut ? 0 : status,
+      code: isCut ? '' : code,
     })
     underWayAt[process] = (underWayAt[process] ?? 0) - 1
   }
@@ -74,7 +82,12 @@ export async function createRecorder({ gateways, events, sign, now }: System) {
     const completeMs = now()
     const complete = isCut ? 0 : status
     events.push({
-      ...{ kind: 'revoke', process, token: token.id, invokeMs, completeMs, status: complete },
+      kind: 'revoke',
+      process,
+      token: token.id,
+      invokeMs,
+      completeMs,
+      status: complete,
     })
     return complete === 201
   }

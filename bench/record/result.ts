@@ -47,7 +47,10 @@ export function resultOf(parts: ResultParts) {
     loadAverageAfter: parts.loadAverageAfter,
     command,
     options: { seconds, windowSeconds, burstSeconds, faults, revocations: perSecond, seed },
-    ...{ faultSeconds, terms: TERMS, requests: verdict.requests, admitted: verdict.admitted },
+    faultSeconds,
+    terms: TERMS,
+    requests: verdict.requests,
+    admitted: verdict.admitted,
     holds: violations.length === 0 && unexplained.length === 0,
     violations: violations.slice(0, MAX_EXAMPLES),
     unexplained: unexplained.length,
@@ -69,7 +72,9 @@ function limitFigures(findings: readonly WindowFinding[]) {
       return [
         name,
         {
-          ...{ limit, windowMs, subjects: own.length },
+          limit,
+          windowMs,
+          subjects: own.length,
           admitted: own.reduce((sum, { admitted }) => sum + admitted, 0),
           worstCertain: worst(({ certain }) => certain),
           worstPossible: worst(({ possible }) => possible),

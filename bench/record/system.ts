@@ -74,7 +74,10 @@ async function startGateway({
   let workerd: Workerd
   async function start(): Promise<void> {
     workerd = await startWorkerd({
-      ...{ bundle, directory, variables, names: [SERVICE] },
+      bundle,
+      directory,
+      variables,
+      names: [SERVICE],
       queueAddress: new URL(variables.ORIGIN_URL ?? '').host,
     })
   }

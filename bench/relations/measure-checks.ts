@@ -12,8 +12,11 @@ const BATCH = 500
 const KEPT_MICROS = 200
 
 const queryOf = (size: number, { caller, order }: Pair): RelationQuery => ({
-  ...{ tenant: tenantOf(size), object: `order:${order}`, relation: RELATION },
-  ...{ subject: `user:${callerName(caller)}`, contextualTuples: [] },
+  tenant: tenantOf(size),
+  object: `order:${order}`,
+  relation: RELATION,
+  subject: `user:${callerName(caller)}`,
+  contextualTuples: [],
 })
 
 /** Measures checks. Throws an `Error` of one line if a decision differs from the construction. */
@@ -117,7 +120,10 @@ export async function measureSlow(
   const queries = questions.map(({ subject, isViewer }) => ({
     truth: isViewer ? 'allowed' : 'denied',
     query: {
-      ...{ tenant: id, object: SLOW_OBJECT, relation: SLOW_RELATION, subject },
+      tenant: id,
+      object: SLOW_OBJECT,
+      relation: SLOW_RELATION,
+      subject,
       contextualTuples: [],
     } satisfies RelationQuery,
   }))
@@ -145,8 +151,12 @@ export async function measureSlow(
     cpuMicros = Math.max(cpuMicros, (after.cpuMicros - before.cpuMicros) / times)
   }
   return {
-    ...{ checks, answered, unknown: [...unknown], mostWork },
-    ...{ micros: rounded(micros, 1), cpuMicros: rounded(cpuMicros, 1) },
+    checks,
+    answered,
+    unknown: [...unknown],
+    mostWork,
+    micros: rounded(micros, 1),
+    cpuMicros: rounded(cpuMicros, 1),
     slowestMicros: (await redis.slowestMicros()) ?? 0,
   }
 }

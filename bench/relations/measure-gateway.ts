@@ -121,7 +121,11 @@ export function wayContestant(
   const url = urlOf(variant)
   let before = 0
   return {
-    ...{ id, title, pid, url, questions: questionsIn(0) },
+    id,
+    title,
+    pid,
+    url,
+    questions: questionsIn(0),
     expected: {
       origin: answer === 'allowed' ? 1 : 0,
       redis: isLeased ? 0 : 1,

@@ -176,6 +176,8 @@ const graphs = [
 ] as const
 
 export const SLOW_GRAPHS: readonly SlowGraph[] = graphs.map(({ id, title, tuples }) => ({
-  ...{ id, title, questions },
+  id,
+  title,
+  questions,
   tuples: () => both(tuples()),
 }))

@@ -39,7 +39,10 @@ export function headlinesOf(results: Results): readonly Headline[] {
     const verdict = isMet === true ? 'met' : 'missed'
     return [
       {
-        ...{ what, value: valueText(figure), isMet, anchor: anchorOf(of) },
+        what,
+        value: valueText(figure),
+        isMet,
+        anchor: anchorOf(of),
         aim: isMet === undefined ? '' : `${aimText(figure)}: ${verdict}`,
         path: source.path,
         command: source.result.command,

@@ -133,8 +133,13 @@ const soak = z.object({
   audit: z.object({ answered: number, matched: number, diedWithGateway: number, lost: number }),
   series: z
     .object({
-      ...{ ok: bySecond, refused: bySecond, failed: bySecond, none: bySecond },
-      ...{ p50Ms: bySecond, p95Ms: bySecond, p99Ms: bySecond },
+      ok: bySecond,
+      refused: bySecond,
+      failed: bySecond,
+      none: bySecond,
+      p50Ms: bySecond,
+      p95Ms: bySecond,
+      p99Ms: bySecond,
     })
     .exactOptional(),
   memory: z

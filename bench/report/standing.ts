@@ -68,7 +68,12 @@ export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly 
   )
   const invariants = (results.soak?.result.invariants ?? []).map(
     ({ what, aim, value, holds }): Standing => ({
-      ...{ what, aim, value, isMet: holds, anchor: 'soak', of: 'Soak' },
+      what,
+      aim,
+      value,
+      isMet: holds,
+      anchor: 'soak',
+      of: 'Soak',
     }),
   )
   const all = [...figures, ...invariants]
@@ -97,7 +102,10 @@ export function besides(results: Results): readonly Beside[] {
 }
 
 const oursOf = ({ figure, of }: Placed): Ours => ({
-  ...{ title: figure.title, value: valueText(figure), by: of.runtime, anchor: anchorOf(of) },
+  title: figure.title,
+  value: valueText(figure),
+  by: of.runtime,
+  anchor: anchorOf(of),
 })
 
 function soaked({ soak }: Results): readonly Ours[] {

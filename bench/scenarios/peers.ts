@@ -65,7 +65,8 @@ async function run(context: ScenarioContext): Promise<ScenarioResult> {
   await Promise.all(BUNDLED.map((config) => bundleOnce(config, directory)))
   const { entrants, skipped } = await startAll({
     ...context,
-    ...{ backends, tokens },
+    backends,
+    tokens,
     peers: PEERS.filter(({ inQuick }) => effort === 'full' || inQuick),
   })
   const probes = await makeProbes(tokens, backends)
@@ -79,7 +80,8 @@ async function run(context: ScenarioContext): Promise<ScenarioResult> {
   const common = { backends, onProgress }
   const standings = standing(
     await measureRounds(contestants, {
-      ...{ ...common, ...LOADS[effort] },
+      ...common,
+      ...LOADS[effort],
       pace: { connections: CONNECTIONS },
     }),
   )
@@ -119,9 +121,15 @@ async function run(context: ScenarioContext): Promise<ScenarioResult> {
 export function peerContestant({ peer, running }: Entrant, tokens: readonly string[]): Contestant {
   const { id, title, identifies, redisCalls } = peer
   return {
-    ...{ id, title, pid: running.pid, url: running.url, questions: orders('read', tokens) },
+    id,
+    title,
+    pid: running.pid,
+    url: running.url,
+    questions: orders('read', tokens),
     expected: {
-      ...{ origin: 1, redis: redisCalls, identified: identifies },
+      origin: 1,
+      redis: redisCalls,
+      identified: identifies,
       asserted: id === ours.id,
       late: CONNECTIONS,
     },

@@ -28,12 +28,20 @@ import { startVariants } from '../stack/gateway.ts'
 const EFFORTS = {
   quick: {
     sizes: SIZES.slice(0, 3),
-    ...{ checkRounds: 20, checksEach: 100, rounds: 1, seconds: 0.6, slowTimes: 5 },
+    checkRounds: 20,
+    checksEach: 100,
+    rounds: 1,
+    seconds: 0.6,
+    slowTimes: 5,
     offer: { ratePerSecond: 300, seconds: 4 },
   },
   full: {
     sizes: SIZES,
-    ...{ checkRounds: 100, checksEach: 200, rounds: 5, seconds: 3, slowTimes: 20 },
+    checkRounds: 100,
+    checksEach: 200,
+    rounds: 5,
+    seconds: 3,
+    slowTimes: 20,
     offer: { ratePerSecond: 420, seconds: 45 },
   },
 } as const
@@ -84,7 +92,10 @@ export const relations: Scenario = {
       }),
     )
     const summaries = await measureRounds(contestants, {
-      ...{ rounds, seconds, backends: gateway.backends, onProgress },
+      rounds,
+      seconds,
+      backends: gateway.backends,
+      onProgress,
       warmUpSeconds: WARM_UP_SECONDS,
       pace: { connections: CONNECTIONS, mayShed: true },
     })

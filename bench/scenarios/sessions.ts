@@ -24,12 +24,22 @@ interface Plan {
 
 const PLANS: Readonly<Record<Effort, Plan>> = {
   quick: {
-    ...{ users: [200], peakUsers: 200, warmUpUsers: 60, processes: [1, 2] },
-    ...{ verifies: 2, connections: 128, width: 16 },
+    users: [200],
+    peakUsers: 200,
+    warmUpUsers: 60,
+    processes: [1, 2],
+    verifies: 2,
+    connections: 128,
+    width: 16,
   },
   full: {
-    ...{ users: [1_000, 5_000, 10_000], peakUsers: 1_000, warmUpUsers: 300, processes: [1, 4] },
-    ...{ verifies: 2, connections: 256, width: 32 },
+    users: [1_000, 5_000, 10_000],
+    peakUsers: 1_000,
+    warmUpUsers: 300,
+    processes: [1, 4],
+    verifies: 2,
+    connections: 256,
+    width: 32,
   },
 }
 

@@ -55,8 +55,11 @@ export async function runSessions(options: RunOptions): Promise<Run> {
   const pids = gateways.map(({ pid }) => pid)
   const setup: Omit<Setup, 'first' | 'users'> = {
     ...fleet.cast,
-    ...{ urls: gateways.map(({ url }) => url), prefix: `run${++runs}` },
-    ...{ verifies, connections, width },
+    urls: gateways.map(({ url }) => url),
+    prefix: `run${++runs}`,
+    verifies,
+    connections,
+    width,
   }
   await senders.prepare(setup, users)
   const steps: StepFigures[] = []
@@ -89,10 +92,14 @@ function figuresOf(
   const of = (quantile: number) => percentile(latenciesMs, quantile) ?? 0
   const answers = latenciesMs.length
   return {
-    ...{ step, answers, failed },
+    step,
+    answers,
+    failed,
     seconds: rounded(seconds, 2),
     perSecond: rounded(answers / seconds, 0),
-    ...{ p50Ms: of(0.5), p95Ms: of(0.95), p99Ms: of(0.99) },
+    p50Ms: of(0.5),
+    p95Ms: of(0.95),
+    p99Ms: of(0.99),
   }
 }
 
@@ -174,7 +181,10 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>) {
       await callAll((index) => ({
         kind: 'prepare',
         setup: {
-          ...{ ...setup, connections, width, first: index * share },
+          ...setup,
+          connections,
+          width,
+          first: index * share,
           users: Math.min(share, users - index * share),
         },
       }))

@@ -29,7 +29,9 @@ async function prepare(setup: Setup): Promise<Prepared> {
   const users: User[] = []
   for (let number = setup.first; number < setup.first + setup.users; number++) {
     const subjectToken = await new SignJWT({
-      ...{ client_id: 'bench', roles: ['reader'], jti: crypto.randomUUID() },
+      client_id: 'bench',
+      roles: ['reader'],
+      jti: crypto.randomUUID(),
     })
       .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: jwk.kid ?? '' })
       .setIssuer(issuer)
@@ -44,7 +46,10 @@ async function prepare(setup: Setup): Promise<Prepared> {
     maxSockets: Math.ceil(setup.connections / setup.urls.length),
   })
   return {
-    ...{ setup, users, client, ended: new Set() },
+    setup,
+    users,
+    client,
+    ended: new Set(),
     steps: createSteps(client, setup.urls, setup.client),
   }
 }
@@ -84,7 +89,10 @@ async function run(step: Step, perSecond: number | undefined): Promise<StepOutco
   if (perSecond === undefined) await atOnce(turns, setup.width, take)
   else await paced(turns, perSecond, take)
   return {
-    ...{ latenciesMs, failed, wrong, examples },
+    latenciesMs,
+    failed,
+    wrong,
+    examples,
     seconds: (performance.now() - startedMs) / MS_PER_SECOND,
     sessions: users.filter(({ refresh }) => refresh !== undefined).length,
   }

@@ -120,7 +120,12 @@ export function accountFor(
   return {
     answered: answered.length,
     events: rows.length,
-    ...{ matched, doubled, different, shed, diedWithGateway, declaredLost },
+    matched,
+    doubled,
+    different,
+    shed,
+    diedWithGateway,
+    declaredLost,
     lost: missing.length - declaredLost,
     lostExamples: missing.slice(0, MAX_EXAMPLES),
   }

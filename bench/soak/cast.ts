@@ -66,7 +66,9 @@ export async function prepareCallers({
     remote: tokenPool(issuers.remote, SHARES.remote),
     opaque: await fixedPool('opaque', SHARES.opaque, operator.mintOpaque),
     apiKeys: await fixedPool('robot', SHARES.apiKey, operator.createApiKey),
-    ...{ condemned, issuers, random },
+    condemned,
+    issuers,
+    random,
   })
   const sessions = createSessions(sender, system.app, issuers.inline)
   return { load: createLoad({ sender, sessions, shotOf, random }), condemned, operator }

@@ -31,7 +31,11 @@ export function invariantsOf(evidence: Evidence): readonly Invariant[] {
   const { findings, audit, slopes } = evidence
   const { counts } = findings
   const none = (what: string, count: number, examples: readonly string[] = []): Invariant => ({
-    ...{ what, value: String(count), aim: '0', holds: count === 0, examples },
+    what,
+    value: String(count),
+    aim: '0',
+    holds: count === 0,
+    examples,
   })
   return [
     {

@@ -91,7 +91,10 @@ export function createSeries() {
     seconds: (last = buckets.length): readonly SecondFigures[] =>
       buckets.slice(-last).map(({ latencies, ok, refused, failed, none }) => ({
         answers: latencies.length,
-        ...{ ok, refused, failed, none },
+        ok,
+        refused,
+        failed,
+        none,
         p50Ms: percentile(latencies, 0.5),
         p95Ms: percentile(latencies, 0.95),
         p99Ms: percentile(latencies, 0.99),

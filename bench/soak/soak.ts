@@ -80,7 +80,13 @@ export async function soak(
   const clock = { startMs, now: Date.now, signal }
   const rotation = rotateFaults({ ...system, plan, clock, explanations })
   const monitor = createMonitor({
-    ...{ system, ledger, series, condemned, operator, startMs, progress },
+    system,
+    ledger,
+    series,
+    condemned,
+    operator,
+    startMs,
+    progress,
     fault: rotation.now,
   })
   shutdown.defer(async () => monitor.stop())

@@ -95,7 +95,11 @@ export function casesOf({ client, few, many, fewRsa, ...callers }: TokenCallers)
 export function caseContestant(each: Case, { pid, originOf }: RunningGateway): Contestant {
   const { id, title, issued, questions, expected } = each
   return {
-    ...{ id, title, pid, questions, expected },
+    id,
+    title,
+    pid,
+    questions,
+    expected,
     url: originOf(id.startsWith('validate') ? 'validation' : 'gateway'),
     async check() {
       for (const token of issued?.samples() ?? [])
@@ -128,7 +132,11 @@ export function tokenRequest(
 function issuing(id: CaseId, title: string, client: TokenClient, format: TokenFormat): Case {
   const issued = createIssuedTokens(format)
   return {
-    ...{ id, title, issued, cached: false, requiredPerSecond: REQUIRED_ISSUED },
+    id,
+    title,
+    issued,
+    cached: false,
+    requiredPerSecond: REQUIRED_ISSUED,
     questions: [tokenRequest(client, issued.take)],
     expected: { origin: 0, redis: format === 'jwt' ? 1 : 2 },
   }
@@ -136,7 +144,9 @@ function issuing(id: CaseId, title: string, client: TokenClient, format: TokenFo
 
 function validating(id: CaseId, kind: string, holders: readonly Holder[], cached: boolean): Case {
   return {
-    ...{ id, cached, requiredPerSecond: REQUIRED_VALIDATED },
+    id,
+    cached,
+    requiredPerSecond: REQUIRED_VALIDATED,
     title: `validate, ${holders.length.toLocaleString('en')} ${kind}`,
     questions: holders.map(({ credential, subject }) => ({
       method: 'GET',
@@ -151,7 +161,10 @@ function validating(id: CaseId, kind: string, holders: readonly Holder[], cached
 
 function pipeline(id: CaseId, title: string, holders: readonly Holder[]): Case {
   return {
-    ...{ id, title, cached: false, requiredPerSecond: undefined },
+    id,
+    title,
+    cached: false,
+    requiredPerSecond: undefined,
     questions: holders.map(({ credential }) => read(credential)),
     expected: { origin: 1, redis: 1 },
   }

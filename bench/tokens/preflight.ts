@@ -92,7 +92,7 @@ async function preflightCase(
   for (const bad of badQuestions(each, callers)) {
     const { method, body } = good
     const headers = { ...bad, 'cf-connecting-ip': newAddress() }
-    const question = { ...problem('', 401), ...{ method, path: good.path, headers } }
+    const question = { ...problem('', 401), method, path: good.path, headers }
     const wrong = { ...question, answer: { holds: '' }, ...(body !== undefined && { body }) }
     await expectAnswer(url, wrong, `${each.title}, a bad credential`)
   }

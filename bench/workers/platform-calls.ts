@@ -43,8 +43,12 @@ export function platformCalls() {
     const target = ORIGIN_URL + url.slice(pathStart(url))
     try {
       const answer = await fetch(target, {
-        ...{ method, headers, signal: abort.signal },
-        ...{ redirect: 'manual', cache: 'no-store', encodeResponseBody: 'manual' },
+        method,
+        headers,
+        signal: abort.signal,
+        redirect: 'manual',
+        cache: 'no-store',
+        encodeResponseBody: 'manual',
       })
       return ownAnswer(answer)
     } finally {

@@ -62,8 +62,13 @@ export function addCheck(parent: Command, prefix: string): void {
         return tuple
       })
       const answer = await gateway.post<CheckAnswer>('/check', {
-        ...{ tenant: options.tenant, object, relation, subject, contextualTuples },
-        ...{ consistencyToken: options.atLeast, trace: options.trace },
+        tenant: options.tenant,
+        object,
+        relation,
+        subject,
+        contextualTuples,
+        consistencyToken: options.atLeast,
+        trace: options.trace,
       })
       const { trace, allowed, ...decision } = answer
       const lines = trace === undefined ? [] : ['', ...traceLines(trace.root)]

@@ -33,14 +33,18 @@ describe.each([
   const operations = () =>
     Object.entries<Record<string, Json>>(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
-        ...{ path, method: method.toUpperCase() },
+        path,
+        method: method.toUpperCase(),
         operation,
       })),
     )
   const examples = () =>
     operations().flatMap(({ path, method, operation }) =>
       Object.entries<Json>(operation.requestBody?.content ?? {}).map(([type, { example }]) => ({
-        ...{ path, method, type, example },
+        path,
+        method,
+        type,
+        example,
       })),
     )
 

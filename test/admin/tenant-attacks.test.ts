@@ -11,6 +11,9 @@ import { principalOfGrant } from '../../src/tokens/access-grant.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
+/** Node requires it for a stream as the body. Types of Workers do not have it. */
+const HALF_DUPLEX = { duplex: 'half' }
+
 let gateway: TestGateway
 beforeAll(async () => {
   gateway = await startGateway()
@@ -110,8 +113,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
       method,
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
       body: stream,
-      // Node requires it for a stream as the body.
-      ...{ duplex: 'half' },
+      ...HALF_DUPLEX,
     })
     await pulled
     const revocation = { kind: 'tenant', value: tenant }
@@ -137,7 +139,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
       method: 'POST',
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
       body: stream,
-      ...{ duplex: 'half' },
+      ...HALF_DUPLEX,
     })
     await pulled
     await gateway.admin('POST', '/revocations', { kind: 'tenant', value: tenant })
@@ -156,7 +158,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
       method: 'POST',
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
       body: stream,
-      ...{ duplex: 'half' },
+      ...HALF_DUPLEX,
     })
     await pulled
     const ban = { kind: 'subject', issuer: ISSUER, value: 'bruce', seconds: 3_600 }

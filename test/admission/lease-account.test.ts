@@ -30,8 +30,11 @@ describe('R16: a lease account', () => {
     expect(one.request(START_MS)).toBeUndefined()
     use(one, 97)
     expect(one.request(START_MS)).toEqual({
-      ...{ units: 150, step: 1, holdMs: TTL_MS + LEASE_MARGIN_MS },
-      ...{ returned: 0, returnedEndMicros: 0 },
+      units: 150,
+      step: 1,
+      holdMs: TTL_MS + LEASE_MARGIN_MS,
+      returned: 0,
+      returnedEndMicros: 0,
     })
   })
 
@@ -311,7 +314,11 @@ describe('R19: a set of accounts', () => {
   const lease = { max: 1_000, ttlMs: TTL_MS }
   const leased = (more = {}) => limitOf({ limit: 1_000, lease, ...more })
   const stateOf = (limit: ReturnType<typeof leased>) => ({
-    ...{ rule: limit.rule, limit: 1_000, remaining: 900, resetMs: START_MS, admitted: true },
+    rule: limit.rule,
+    limit: 1_000,
+    remaining: 900,
+    resetMs: START_MS,
+    admitted: true,
     grant: { units: 50, endMicros: 1 },
   })
   function filled(

@@ -99,8 +99,13 @@ describe('R16: leases', () => {
     const [limit, windowMicros, windows] = [100, 2e6, 40]
     const gap = Math.floor(windowMicros / (limit * times))
     const happenings = Array.from({ length: Math.ceil(windows * limit * times) }, (_, index) => ({
-      ...{ gap, isolate: index, crashes: false, fate: 'answered' as const },
-      ...{ there: 0.005, back: 0.005, lag: 0 },
+      gap,
+      isolate: index,
+      crashes: false,
+      fate: 'answered' as const,
+      there: 0.005,
+      back: 0.005,
+      lag: 0,
     }))
     const world = { limit, windowMicros, cost: 1, max: limit, ttlMs, isolates: 4, happenings }
     const { outcomes } = live(world)

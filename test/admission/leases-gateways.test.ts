@@ -37,7 +37,10 @@ test('R15: a gateway admits a frequent caller without a call, with RateLimit hea
     roles: { reader: ['orders:read'] },
     limits: {
       standard: {
-        ...{ limit: 10_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+        limit: 10_000,
+        windowSeconds: 60,
+        by: 'subject',
+        onUnavailable: 'deny',
         lease: { max: 1_000, ttlMs: 10_000 },
       },
     },
@@ -73,7 +76,8 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
   )
   expect(recorded).toContain(RECORD)
   const limit = limitOf({
-    ...{ limit: LIMIT, windowSeconds: WINDOW_SECONDS },
+    limit: LIMIT,
+    windowSeconds: WINDOW_SECONDS,
     lease: { max: LIMIT, ttlMs: 500 },
   })
   const who = principal()

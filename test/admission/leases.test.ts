@@ -172,8 +172,11 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
         'token_revoked',
         ({ issuer, subject }) =>
           createRevocations(rest(), Date.now).revokeBefore({
-            ...{ kind: 'subject', issuer, value: subject },
-            ...{ atSeconds: nowSeconds(), ttlSeconds: 60 },
+            kind: 'subject',
+            issuer,
+            value: subject,
+            atSeconds: nowSeconds(),
+            ttlSeconds: 60,
           }),
       ],
     ]

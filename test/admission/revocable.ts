@@ -41,7 +41,10 @@ export async function revokeAt(
 }
 
 const OUTCOMES: Readonly<Record<number, Outcome>> = {
-  ...{ 200: 'admitted', 401: 'refused', 403: 'refused', 503: 'unavailable' },
+  200: 'admitted',
+  401: 'refused',
+  403: 'refused',
+  503: 'unavailable',
 }
 
 /** Returns the outcome of a gateway's response. Throws an `Error` for any other status. */

@@ -56,7 +56,10 @@ test(
   'after a revocation none of four processes admits the caller later than the bound',
   async () => {
     const counts = await countLate({
-      ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy },
+      boundMs: BOUND_MS,
+      revocations: REVOCATIONS,
+      atOnce: AT_ONCE,
+      proxy,
       newCaller: () => newCallerOf(key),
       revoke: (caller, index) => revokeAt(redis, caller, index),
       isolates: workers.map(({ port }) => async ({ token }: Caller) => {

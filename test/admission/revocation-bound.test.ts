@@ -107,7 +107,11 @@ test(
   async () => {
     const isolates = Array.from({ length: ISOLATES }, () => isolateOfParts(BOUND_MS))
     const counts = await countLate({
-      ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
+      boundMs: BOUND_MS,
+      revocations: REVOCATIONS,
+      proxy,
+      newCaller,
+      revoke,
       isolates: isolates.map(({ send }) => send),
     })
     expect(counts.late, NEVER).toBe(0)
@@ -125,7 +129,11 @@ test(
   'the count finds a view that exceeds its bound',
   async () => {
     const { late } = await countLate({
-      ...{ boundMs: BOUND_MS, revocations: 30, proxy, newCaller, revoke },
+      boundMs: BOUND_MS,
+      revocations: 30,
+      proxy,
+      newCaller,
+      revoke,
       isolates: [isolateOfParts(BOUND_MS * 3).send],
     })
     expect(late).toBeGreaterThan(0)
@@ -146,7 +154,11 @@ test(
       wholeGateway({ redis: { ...redis, url: proxy.url }, originUrl: origin.url, key, policy }),
     )
     const counts = await countLate({
-      ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
+      boundMs: BOUND_MS,
+      revocations: REVOCATIONS,
+      proxy,
+      newCaller,
+      revoke,
       isolates: gateways.map(({ send }) => async ({ token }: Caller) => {
         return outcomeOf((await send('/orders', ADDRESS, token)).status)
       }),

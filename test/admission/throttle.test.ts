@@ -458,10 +458,7 @@ describe('concurrent checks', () => {
   let nowMs = 0
   const counter = { count: async () => ({ count: 1, resetSeconds: windowSeconds }) }
   const failuresOf = (maxAddresses = 100) =>
-    createAuthenticationFailures({
-      ...{ limit, windowSeconds, counter, maxAddresses },
-      now: () => nowMs,
-    })
+    createAuthenticationFailures({ limit, windowSeconds, counter, maxAddresses, now: () => nowMs })
   const behind = () => undefined
   const roomOf = (failures: AuthenticationFailures) => {
     let room = 0
@@ -535,7 +532,9 @@ describe('concurrent checks', () => {
       const app = new Hono()
       app.onError(problemHandler())
       const failures = createAuthenticationFailures({
-        ...{ limit, windowSeconds, counter },
+        limit,
+        windowSeconds,
+        counter,
         now: Date.now,
       })
       app.use(clientAddress(), throttle({ failures, verifier }), authenticate({ verifier }))

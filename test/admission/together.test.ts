@@ -228,7 +228,8 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     for (let count = 0; count < 2; count++) {
       const reference = await stored(createReferenceStore(rest()), recordOf())
       const limits = [wide, narrow, other].map(({ rule, key }) => ({
-        ...{ rule, window: { key } },
+        rule,
+        window: { key },
         keyOf: () => key,
       }))
       // An isolate with an empty memory.

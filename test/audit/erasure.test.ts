@@ -67,7 +67,9 @@ async function append(events: readonly AuditEvent[], nowMs = T0) {
     await insertAuditEvents(harness.db, events.slice(from, from + 250), { seal, nowMs })
 }
 const upkeep = (nowMs: number, bucket: ExportBucket | undefined = harness.bucket) => ({
-  ...{ db: harness.db, seal, nowMs },
+  db: harness.db,
+  seal,
+  nowMs,
   bucket: bucket as R2Bucket | undefined,
 })
 const orders = (nowMs: number) => createErasureOrders(harness.db, () => nowMs)
@@ -159,7 +161,8 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
     const all = parts.flatMap((part) => part.rows)
     const to = Number(all.at(-1)?.seq)
     const whole = {
-      ...{ rows: all, head: null },
+      rows: all,
+      head: null,
       checkpoints: parts.flatMap(({ checkpoints }) => checkpoints),
     }
     const offline = await verifyChain(async () => whole, keys, { from: 1, to })

@@ -54,7 +54,9 @@ async function append(count: number, timeMs = T0) {
 }
 const sealAt = (nowMs: number) => insertAuditEvents(harness.db, [], { seal, nowMs })
 const upkeep = (nowMs: number, bucket: ExportBucket = harness.bucket) => ({
-  ...{ db: harness.db, seal, nowMs },
+  db: harness.db,
+  seal,
+  nowMs,
   bucket: bucket as R2Bucket,
 })
 const run = (nowMs: number, bucket?: ExportBucket) => exportDue(upkeep(nowMs, bucket), true)

@@ -17,8 +17,14 @@ const COMPARED = join(ROOT, '.wrangler', 'compare')
 describe('options', () => {
   test('BASE alone is compared with HEAD', () => {
     expect(readOptions(['main'])).toMatchObject({
-      ...{ base: 'main', head: 'HEAD', pairs: 12, seconds: 2, thresholdPercent: 10 },
-      ...{ slowDownPercent: 0, request: 'read', results: undefined },
+      base: 'main',
+      head: 'HEAD',
+      pairs: 12,
+      seconds: 2,
+      thresholdPercent: 10,
+      slowDownPercent: 0,
+      request: 'read',
+      results: undefined,
     })
   })
 

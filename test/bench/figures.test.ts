@@ -18,10 +18,24 @@ import type { Figure } from '../../bench/scenario.ts'
 import { table } from '../../bench/text.ts'
 
 const round = (cpuMicros: number, requestsPerSecond: number, otherCores = 0): Sample => ({
-  ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 1 },
-  ...{ p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
-  ...{ redisCpuMicros: 0, redisCalls: 0, auditEvents: 0, gatewayCores: 1, redisCores: 0 },
-  ...{ loadCores: 0.5, otherCores },
+  requests: 1_000,
+  shed: 0,
+  givenUp: 0,
+  requestsPerSecond,
+  meanMs: 1,
+  p50Ms: 1,
+  p95Ms: 2,
+  p99Ms: 3,
+  cpuMicros,
+  cpuUserMicros: cpuMicros,
+  cpuSystemMicros: 0,
+  redisCpuMicros: 0,
+  redisCalls: 0,
+  auditEvents: 0,
+  gatewayCores: 1,
+  redisCores: 0,
+  loadCores: 0.5,
+  otherCores,
 })
 
 /** Summaries of layers by their ids. */
@@ -31,7 +45,12 @@ const pacedLayers = (rounds: Readonly<Record<string, readonly PacedSample[]>>): 
   Object.entries(rounds).map(([id, each]) => ({ id, title: id, rounds: each }))
 
 const paced = (p50Ms: number, meanMs = p50Ms): PacedSample => ({
-  ...{ requests: 100, meanMs, p50Ms, p95Ms: p50Ms * 2, p99Ms: p50Ms * 2, lateP50Ms: 0.1 },
+  requests: 100,
+  meanMs,
+  p50Ms,
+  p95Ms: p50Ms * 2,
+  p99Ms: p50Ms * 2,
+  lateP50Ms: 0.1,
 })
 
 function valueIn(figures: readonly Figure[], id: string): number | undefined {

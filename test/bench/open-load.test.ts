@@ -39,10 +39,14 @@ describe('an open load', () => {
     const url = await serve((_, response) => response.end(BODY))
     const { offered, sent, right, givenUp, latencies, lateness } = await offer({
       ...targetOf(url),
-      ...{ ratePerSecond: 200, seconds: 0.5 },
+      ratePerSecond: 200,
+      seconds: 0.5,
     })
     expect({ offered, sent, right, givenUp }).toEqual({
-      ...{ offered: 100, sent: 100, right: 100, givenUp: 0 },
+      offered: 100,
+      sent: 100,
+      right: 100,
+      givenUp: 0,
     })
     expect(latencies.count).toBe(100)
     expect(lateness.percentile(0.5)).toBeLessThanOrEqual(latencies.percentile(0.5))
@@ -58,7 +62,10 @@ describe('an open load', () => {
     // A closed load of one connection would send one request in this time, and hide the others.
     const { right, latencies } = await offer({
       ...targetOf(url),
-      ...{ ratePerSecond: 100, seconds: 0.4, maxOutstanding: 1, patienceMs: 60_000 },
+      ratePerSecond: 100,
+      seconds: 0.4,
+      maxOutstanding: 1,
+      patienceMs: 60_000,
     })
     expect(right).toBe(40)
     expect(latencies.percentile(0.5)).toBeGreaterThan(STALL_MS / 4)
@@ -76,7 +83,10 @@ describe('an open load', () => {
     })
     const { offered, sent, right, givenUp } = await offer({
       ...targetOf(url),
-      ...{ ratePerSecond: 1_000, seconds: 0.5, maxOutstanding: 2, patienceMs: 20 },
+      ratePerSecond: 1_000,
+      seconds: 0.5,
+      maxOutstanding: 2,
+      patienceMs: 20,
     })
     expect(offered).toBe(500)
     expect(most).toBeLessThanOrEqual(2)
@@ -89,7 +99,10 @@ describe('an open load', () => {
     const url = await serve((_, response) => response.end(BODY))
     const { offered, right } = await offer({
       ...targetOf(url),
-      ...{ ratePerSecond: 1_000, seconds: 1, spacing: 'poisson', patienceMs: 60_000 },
+      ratePerSecond: 1_000,
+      seconds: 1,
+      spacing: 'poisson',
+      patienceMs: 60_000,
     })
     // Ten standard deviations.
     expect(Math.abs(offered - 1_000)).toBeLessThan(10 * Math.sqrt(1_000))

@@ -24,10 +24,24 @@ const LIMIT = 3
 
 describe('standings', () => {
   const sample = (cpuMicros: number, requestsPerSecond: number): Sample => ({
-    ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 1 },
-    ...{ p50Ms: 1, p95Ms: 2, p99Ms: 2, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
-    ...{ redisCpuMicros: 0, redisCalls: 1, auditEvents: 0, gatewayCores: 1, redisCores: 0 },
-    ...{ loadCores: 0.5, otherCores: 0 },
+    requests: 1_000,
+    shed: 0,
+    givenUp: 0,
+    requestsPerSecond,
+    meanMs: 1,
+    p50Ms: 1,
+    p95Ms: 2,
+    p99Ms: 2,
+    cpuMicros,
+    cpuUserMicros: cpuMicros,
+    cpuSystemMicros: 0,
+    redisCpuMicros: 0,
+    redisCalls: 1,
+    auditEvents: 0,
+    gatewayCores: 1,
+    redisCores: 0,
+    loadCores: 0.5,
+    otherCores: 0,
   })
   const contest = (id: string, rounds: readonly Sample[]) => summaryOf({ id, title: id }, rounds)
 
@@ -84,7 +98,11 @@ describe('gateways', () => {
   const directory = mkdtempSync(join(tmpdir(), 'peers-test-'))
   const closers: (() => Promise<void>)[] = []
   const entry = (peers: readonly Peer[], limit?: number): Entry => ({
-    ...{ peers, backends, tokens, directory, ...(limit !== undefined && { limit }) },
+    peers,
+    backends,
+    tokens,
+    directory,
+    ...(limit !== undefined && { limit }),
     shutdown: { signal: new AbortController().signal, defer: (close) => closers.push(close) },
     onProgress() {},
   })
@@ -157,7 +175,11 @@ describe('gateways', () => {
     for (const { peer, running } of entrants) await tryOut(peer, running, probes, backends)
     const contestants = entrants.map((entrant) => peerContestant(entrant, tokens.writers))
     const summaries = await measureRounds(contestants, {
-      ...{ rounds: 1, seconds: 0.5, pace: { connections: 2 }, backends, onProgress() {} },
+      rounds: 1,
+      seconds: 0.5,
+      pace: { connections: 2 },
+      backends,
+      onProgress() {},
     })
     for (const { id, title, requests, cpuMicros } of summaries) {
       expect(requests, title).toBeGreaterThan(0)

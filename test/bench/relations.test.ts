@@ -89,8 +89,11 @@ describe('the tuples of a size', () => {
     const tuples = allOf(LEAST)
     for (const { caller, order } of pairsOf(LEAST, answer, 60, 7)) {
       const { decision } = decide(model, tuples, {
-        ...{ tenant: null, object: `order:${order}`, relation: RELATION },
-        ...{ subject: `user:${callerName(caller)}`, contextualTuples: [] },
+        tenant: null,
+        object: `order:${order}`,
+        relation: RELATION,
+        subject: `user:${callerName(caller)}`,
+        contextualTuples: [],
       })
       expect(decision.outcome).toBe(answer)
     }
@@ -109,8 +112,12 @@ describe('the slow graphs', () => {
       return [id, all.filter(({ subject }) => subject.includes('#')).length]
     })
     expect(Object.fromEntries(counts)).toEqual({
-      ...{ 'slow-nested': 25, 'slow-deeper': 26, 'slow-tree': 10_000, 'slow-wide': 10_000 },
-      ...{ 'slow-folders': 0, 'slow-dense': 200 * 199 + 1 },
+      'slow-nested': 25,
+      'slow-deeper': 26,
+      'slow-tree': 10_000,
+      'slow-wide': 10_000,
+      'slow-folders': 0,
+      'slow-dense': 200 * 199 + 1,
     })
   })
 
@@ -238,7 +245,8 @@ describe('requests to the gateway', () => {
     expect(asked('cold', 0)[0]).toMatchObject({ status: 200, path: '/related/0-0' })
     expect(asked('unrelated', 0)[0]).toMatchObject({ status: 200, path: '/unrelated/0-0' })
     expect(asked('denied', 0)[0]).toMatchObject({
-      ...{ status: 403, answer: { holds: '"code":"insufficient_permission"' } },
+      status: 403,
+      answer: { holds: '"code":"insufficient_permission"' },
     })
   })
 
@@ -275,7 +283,8 @@ describe('requests to the gateway', () => {
     const { right } = await offer({
       url: `http://127.0.0.1:${port}/some`,
       questions: ['/a', '/b', ''].map((path) => ({ ...question, path })),
-      ...{ ratePerSecond: 100, seconds: 0.1 },
+      ratePerSecond: 100,
+      seconds: 0.1,
     })
     server.closeAllConnections()
     server.close()
@@ -286,17 +295,36 @@ describe('requests to the gateway', () => {
 
 describe('the result', () => {
   const sample = (cpuMicros: number): Sample => ({
-    ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond: 1_000, meanMs: 1 },
-    ...{ p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
-    ...{ redisCpuMicros: 0, redisCalls: 1, auditEvents: 0, gatewayCores: 1, redisCores: 0 },
-    ...{ loadCores: 0.5, otherCores: 0 },
+    requests: 1_000,
+    shed: 0,
+    givenUp: 0,
+    requestsPerSecond: 1_000,
+    meanMs: 1,
+    p50Ms: 1,
+    p95Ms: 2,
+    p99Ms: 3,
+    cpuMicros,
+    cpuUserMicros: cpuMicros,
+    cpuSystemMicros: 0,
+    redisCpuMicros: 0,
+    redisCalls: 1,
+    auditEvents: 0,
+    gatewayCores: 1,
+    redisCores: 0,
+    loadCores: 0.5,
+    otherCores: 0,
   })
   const wayOf = (id: string, cpuMicros = 500) => ({
     ...summaryOf({ id, title: id }, [sample(cpuMicros)]),
     scripts: 1,
   })
   const pacedOf = (ms: number): PacedSample => ({
-    ...{ requests: 100, meanMs: ms, p50Ms: ms, p95Ms: ms, p99Ms: ms, lateP50Ms: 0 },
+    requests: 100,
+    meanMs: ms,
+    p50Ms: ms,
+    p95Ms: ms,
+    p99Ms: ms,
+    lateP50Ms: 0,
   })
   const checkOf = (micros: number) => [{ checks: 100, micros, cpuMicros: micros, commands: 16 }]
   const [graph] = SLOW_GRAPHS
@@ -304,12 +332,17 @@ describe('the result', () => {
     filled: [1_000, 100_000].map((size) => ({ size, bytes: 300, perSecond: 50_000 })),
     usual: 100_000,
     checks: {
-      ...{ 'allowed-1000': checkOf(50), 'allowed-100000': checkOf(55) },
-      ...{ 'denied-1000': checkOf(40), 'denied-100000': checkOf(60) },
+      'allowed-1000': checkOf(50),
+      'allowed-100000': checkOf(55),
+      'denied-1000': checkOf(40),
+      'denied-100000': checkOf(60),
     },
     ways: {
-      ...{ unrelated: wayOf('unrelated'), cold: wayOf('cold', 600), denied: wayOf('denied') },
-      ...{ cached: wayOf('cached'), leased: wayOf('leased') },
+      unrelated: wayOf('unrelated'),
+      cold: wayOf('cold', 600),
+      denied: wayOf('denied'),
+      cached: wayOf('cached'),
+      leased: wayOf('leased'),
     },
     courses: [
       ...(['unrelated', 'cached', 'cold'] as const).map((way) => ({ way, size: 100_000 })),
@@ -324,8 +357,13 @@ describe('the result', () => {
             {
               graph,
               round: {
-                ...{ checks: 21, answered: 21, unknown: [], micros: 90, cpuMicros: 80 },
-                ...{ slowestMicros: 5_100, mostWork: 76 },
+                checks: 21,
+                answered: 21,
+                unknown: [],
+                micros: 90,
+                cpuMicros: 80,
+                slowestMicros: 5_100,
+                mostWork: 76,
               },
             },
           ],

@@ -284,8 +284,16 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
           one.closest('.wide') === null && one.getBoundingClientRect().right > innerWidth + 1).length,
       })`),
     ).toEqual({
-      ...{ overflow: 0, plots: Array(7).fill(true), pictures: [], unnamed: 0, scripts: 0 },
-      ...{ dangling: 0, doubled: 0, headings: 1, unscoped: 0, outside: 0 },
+      overflow: 0,
+      plots: Array(7).fill(true),
+      pictures: [],
+      unnamed: 0,
+      scripts: 0,
+      dangling: 0,
+      doubled: 0,
+      headings: 1,
+      unscoped: 0,
+      outside: 0,
     })
 
     const text = await page.evaluate<string>('document.body.innerText')

@@ -26,8 +26,12 @@ const folder = mkdtempSync(join(tmpdir(), 'scenarios-users-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const outcome = (more: Partial<StepOutcome> = {}): StepOutcome => ({
-  ...{ latenciesMs: [1, 2, 3], failed: 0, wrong: 0, examples: [] },
-  ...{ seconds: 2, sessions: 3 },
+  latenciesMs: [1, 2, 3],
+  failed: 0,
+  wrong: 0,
+  examples: [],
+  seconds: 2,
+  sessions: 3,
   ...more,
 })
 
@@ -95,11 +99,23 @@ describe('the steps of a user', () => {
 
 describe('a run of sessions', () => {
   const steps = (['login', 'verify', 'logout', 'again'] as const).map((step, index) => ({
-    ...{ step, answers: 100, failed: index, seconds: 1, perSecond: 100 * (index + 1) },
-    ...{ p50Ms: 5, p95Ms: 9, p99Ms: 12, cpuMicros: 900, redisCalls: 1 },
+    step,
+    answers: 100,
+    failed: index,
+    seconds: 1,
+    perSecond: 100 * (index + 1),
+    p50Ms: 5,
+    p95Ms: 9,
+    p99Ms: 12,
+    cpuMicros: 900,
+    redisCalls: 1,
   }))
   const run: Run = {
-    ...{ users: 1_000, processes: 1, pace: 'closed', sessions: 1_000, steps },
+    users: 1_000,
+    processes: 1,
+    pace: 'closed',
+    sessions: 1_000,
+    steps,
     all: { ...(steps[0] as (typeof steps)[0]), step: 'all', failed: 4, answers: 396 },
   }
 
@@ -157,8 +173,11 @@ describe('the heap of an isolate', { timeout: 60_000 }, () => {
     writeFileSync(file, WORKER)
     const workerd = await startWorkerd({
       bundle: { file, compatibilityDate: '2026-11-17', compatibilityFlags: [] },
-      ...{ variables: {}, names: ['holder'], queueAddress: '127.0.0.1:9' },
-      ...{ directory: folder, inspect: true },
+      variables: {},
+      names: ['holder'],
+      queueAddress: '127.0.0.1:9',
+      directory: folder,
+      inspect: true,
     })
     try {
       const ask = async (path: string) => (await fetch(workerd.originOf('holder') + path)).text()

@@ -31,7 +31,11 @@ const GOOD: Expectation = { kind: 'read', right: [200], mayReachOrigin: 'yes', s
 const BAD: Expectation = { kind: 'revoked', right: [401], mayReachOrigin: 'no', subject: '' }
 
 const answer = (status: number, code = '', more: object = {}) => ({
-  ...{ status, code, requestId: crypto.randomUUID(), body: '', isCut: false },
+  status,
+  code,
+  requestId: crypto.randomUUID(),
+  body: '',
+  isCut: false,
   ...more,
 })
 
@@ -219,7 +223,11 @@ describe('R33: the ledger finds', () => {
 
 describe('R33: the comparison with audit events', () => {
   const answered = (requestId: string, more: Partial<Answered> = {}): Answered => ({
-    ...{ requestId, gateway: 0, answeredMs: 50_000, status: 200, code: '' },
+    requestId,
+    gateway: 0,
+    answeredMs: 50_000,
+    status: 200,
+    code: '',
     ...more,
   })
   const row = (request_id: string, status = 200) => ({
@@ -379,11 +387,16 @@ describe('results', () => {
   series.begin(0)
   for (let ms = 0; ms < 90_000; ms += 100)
     series.record({
-      ...{ nowMs: ms, latencyMs: ms % 1_000, isTroubled: ms < 45_000, verdict: 'right' },
+      nowMs: ms,
+      latencyMs: ms % 1_000,
+      isTroubled: ms < 45_000,
+      verdict: 'right',
       status: ms % 500 === 0 ? 503 : 200,
     })
   const result: SoakResult = {
-    ...{ benchmark: 'soak', date: '2026-01-02T03:04:05Z', command: 'npm run soak' },
+    benchmark: 'soak',
+    date: '2026-01-02T03:04:05Z',
+    command: 'npm run soak',
     commit: { id: 'abc', changed: false },
     options: { ...(readOptions([]) as SoakResult['options']), minutes: 1.5 },
     load: { peakPerSecond: 20, offeredPerSecond: 10, requests: 900 },

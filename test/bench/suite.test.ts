@@ -125,7 +125,9 @@ async function run(scenarios: readonly Scenario[]) {
   const saved: string[][] = []
   const result = await runSuite({
     jobs: jobsOf(scenarios, { only: undefined, runtime: undefined, effort: 'quick' }),
-    ...{ effort: 'quick', detail: USUAL.quick, directory },
+    effort: 'quick',
+    detail: USUAL.quick,
+    directory,
     shutdown: {
       signal: controller.signal,
       defer: (close) => void deferred.push(close),
@@ -221,14 +223,20 @@ describe('a run', () => {
 
 describe('printed results', () => {
   const figure: Figure = {
-    ...{ id: 'full', title: 'full pipeline', value: 2.45, unit: 'ratio' },
+    id: 'full',
+    title: 'full pipeline',
+    value: 2.45,
+    unit: 'ratio',
     aim: { at: 'most', value: 2.4 },
     beside: ['spacetime-full-stack'],
   }
 
   test('figures are printed with their aim and with published figures', () => {
     const text = measuredText({
-      ...{ scenario: 'a', title: 'Of a', runtime: 'workerd', tookSeconds: 1 },
+      scenario: 'a',
+      title: 'Of a',
+      runtime: 'workerd',
+      tookSeconds: 1,
       figures: [figure, { ...figure, title: 'cached', value: 2.4 }],
       checks: [{ what: 'wrong responses', seen: '0 of 12' }],
       notes: ['It was quiet.'],

@@ -58,7 +58,11 @@ describe('the table of operations', () => {
     {
       id: 'issue-RS256',
       title: 'issue RS256 (2048)',
-      ...{ operations: 400, micros: 500, cpuMicros: 510, perSecond: 2_000, rounds: [] },
+      operations: 400,
+      micros: 500,
+      cpuMicros: 510,
+      perSecond: 2_000,
+      rounds: [],
     },
   ]
 
@@ -76,10 +80,24 @@ describe('the table of operations', () => {
 
 describe('the table of cases', () => {
   const round = (requestsPerSecond: number, cpuMicros: number, loadCores = 0.3): Sample => ({
-    ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 2 },
-    ...{ p50Ms: 2, p95Ms: 3, p99Ms: 4, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
-    ...{ redisCpuMicros: 0, redisCalls: 1, auditEvents: 0, gatewayCores: 0.9, redisCores: 0.4 },
-    ...{ loadCores, otherCores: 0 },
+    requests: 1_000,
+    shed: 0,
+    givenUp: 0,
+    requestsPerSecond,
+    meanMs: 2,
+    p50Ms: 2,
+    p95Ms: 3,
+    p99Ms: 4,
+    cpuMicros,
+    cpuUserMicros: cpuMicros,
+    cpuSystemMicros: 0,
+    redisCpuMicros: 0,
+    redisCalls: 1,
+    auditEvents: 0,
+    gatewayCores: 0.9,
+    redisCores: 0.4,
+    loadCores,
+    otherCores: 0,
   })
   const figuresOf = (each: typeof issuing, rounds: readonly Sample[]): CaseFigures => ({
     ...summaryOf(each, rounds),

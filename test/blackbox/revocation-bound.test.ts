@@ -64,7 +64,11 @@ async function revoke({ principal: { subject } }: Caller): Promise<void> {
 
 test('after a revocation no request is served later than the bound, with Redis healthy, slow or hung', async () => {
   const counts = await countLate({
-    ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy, revoke },
+    boundMs: BOUND_MS,
+    revocations: REVOCATIONS,
+    atOnce: AT_ONCE,
+    proxy,
+    revoke,
     newCaller: () => newCallerOf(stack.inlineKey),
     isolates: urls.map((url) => (caller: Caller) => outcomeAt(url, caller)),
   })

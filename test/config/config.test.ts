@@ -115,7 +115,9 @@ describe('the environment', () => {
       ...env,
       CLIENTS: JSON.stringify(
         algorithms.map((tokenAlgorithm) => ({
-          ...{ id: crypto.randomUUID(), grants: ['client_credentials'], tokenAlgorithm },
+          id: crypto.randomUUID(),
+          grants: ['client_credentials'],
+          tokenAlgorithm,
           secretSha256: 'A'.repeat(43),
         })),
       ),

@@ -43,11 +43,15 @@ describe('policy decision points', () => {
       ['acme', 'https://pdp.test/acme'],
     ])
     expect(parseConfig(env).decisionPoints.authzen).toEqual({
-      ...{ urls, token: undefined, context: 'refuse' },
+      urls,
+      token: undefined,
+      context: 'refuse',
     })
     const more = { AUTHZEN_TOKEN: 'hush', AUTHZEN_CONTEXT: 'ignore' }
     expect(parseConfig({ ...env, ...more }).decisionPoints.authzen).toEqual({
-      ...{ urls, token: 'hush', context: 'ignore' },
+      urls,
+      token: 'hush',
+      context: 'ignore',
     })
   })
 

@@ -17,7 +17,9 @@ const complaintsAt = (...uris: string[]) =>
   keySetComplaints(
     issuers.parse(
       uris.map((jwksUri, index) => ({
-        ...{ issuer: index === 0 ? ISSUER : `${ISSUER}/${index}`, audience: 'api', jwksUri },
+        issuer: index === 0 ? ISSUER : `${ISSUER}/${index}`,
+        audience: 'api',
+        jwksUri,
       })),
     ),
     never,

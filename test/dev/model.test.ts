@@ -225,11 +225,15 @@ describe('npm run -s model', () => {
   it('writes the JSON beside the model, only if the model has changed', async () => {
     const npm = () => checkout.run(['npm', 'run', '-s', 'model']).ended
     expect(await npm()).toEqual({
-      ...{ code: 0, stderr: '', stdout: 'portcullis.model.json is up to date\n' },
+      code: 0,
+      stderr: '',
+      stdout: 'portcullis.model.json is up to date\n',
     })
     await replaceInModel('define head: [user]', 'define head: [user, team#member]')
     expect(await npm()).toEqual({
-      ...{ code: 0, stderr: '', stdout: 'portcullis.model.json is written\n' },
+      code: 0,
+      stderr: '',
+      stdout: 'portcullis.model.json is written\n',
     })
     const json = JSON.parse(await checkout.file('portcullis.model.json'))
     expect(compileModel(json).types.get('department')?.get('head')?.directTypes).toHaveLength(2)
@@ -269,7 +273,8 @@ describe('npm run -s model', () => {
     expect(await model('--check')).toEqual({ code: 0, stdout: '', stderr: '' })
     const before = await checkout.file('portcullis.model.json')
     const old = {
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: 'portcullis.model.json does not match portcullis.fga; run: npm run -s model\n',
     }
     await write('portcullis.model.json', before.replace('"1.1"', '"1.1" '))
@@ -280,7 +285,8 @@ describe('npm run -s model', () => {
     expect(await checkout.file('portcullis.model.json')).toBe(before)
     await write('new.fga', documentsWith('viewer: [user]'))
     expect(await model('--check', 'new.fga')).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: 'new.model.json is missing; run: npm run -s model -- new.fga\n',
     })
   })
@@ -335,7 +341,9 @@ describe('npm run -s model', () => {
     const expectRefusals = async (stderr: RegExp) => {
       for (const command of commands)
         expect(await checkout.run([...command]).ended).toEqual({
-          ...{ code: 1, stdout: '', stderr: expect.stringMatching(stderr) },
+          code: 1,
+          stdout: '',
+          stderr: expect.stringMatching(stderr),
         })
     }
     await expectRefusals(wrong)

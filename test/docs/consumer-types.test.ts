@@ -14,8 +14,14 @@ test('a Worker in another package compiles with the types as the README describe
     config,
     JSON.stringify({
       compilerOptions: {
-        ...{ target: 'ES2024', lib: ['ES2024'], module: 'ESNext', moduleResolution: 'bundler' },
-        ...{ strict: true, skipLibCheck: true, noEmit: true, allowImportingTsExtensions: true },
+        target: 'ES2024',
+        lib: ['ES2024'],
+        module: 'ESNext',
+        moduleResolution: 'bundler',
+        strict: true,
+        skipLibCheck: true,
+        noEmit: true,
+        allowImportingTsExtensions: true,
         types: [join(ROOT, 'node_modules/@cloudflare/workers-types')],
       },
       files: [join(ROOT, 'src/index.ts'), join(ROOT, 'examples/middleware/worker.ts')],

@@ -37,7 +37,12 @@ function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
     throw new Error('the breaker let the call through')
   }
   return {
-    ...{ breaker, breakers, alarms, transitions, fail, refusal },
+    breaker,
+    breakers,
+    alarms,
+    transitions,
+    fail,
+    refusal,
     pass(ms: number) {
       nowMs += ms
     },

@@ -69,8 +69,10 @@ beforeAll(async () => {
   gateway = await startWorkerd({
     entry: join(WORKERS, 'bursts.ts'),
     vars: {
-      ...{ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token },
-      ...{ PUBLIC_URL, ORIGIN_URL: origin.url },
+      UPSTASH_REDIS_REST_URL: url,
+      UPSTASH_REDIS_REST_TOKEN: token,
+      PUBLIC_URL,
+      ORIGIN_URL: origin.url,
       SIGNING_KEYS: JSON.stringify({ keys: [signingKey] }),
       ISSUERS: JSON.stringify([
         { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },

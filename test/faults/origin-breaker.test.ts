@@ -71,7 +71,8 @@ describe('the breaker of a route', () => {
       }
       for (let count = 0; count < 50; count++)
         expect(problemOf((await failure()) as Error)).toMatchObject({
-          ...{ code, status },
+          code,
+          status,
           headers: { 'Retry-After': '1' },
         })
       expect(calls()).toBe(DEFAULT_FAILURES)

@@ -54,7 +54,10 @@ function isolate(timeoutMs = 150) {
   const patient = createRedisRest({ ...connection, breaker, timeoutMs: 20_000 })
   const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
   return {
-    ...{ breaker, rest, admission, outcomes },
+    breaker,
+    rest,
+    admission,
+    outcomes,
     passive: createRedisRest({ ...connection, breaker: passiveBreakerOf(breaker) }),
     /** A client without a deadline. */
     patientPing: () => patient.send([['PING']]),
@@ -88,7 +91,9 @@ describe('while the breaker is open', () => {
     const [sent, { accepted }] = [octets(), proxy.connections()]
     for (let count = 0; count < 100; count++)
       expect(await failed(ping())).toMatchObject({
-        ...{ dependency: 'redis', fault: name, shortCircuited: true },
+        dependency: 'redis',
+        fault: name,
+        shortCircuited: true,
         retryAfterSeconds: 1,
       })
     expect([octets(), proxy.connections().accepted]).toEqual([sent, accepted])
@@ -205,8 +210,11 @@ describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
       untilSeconds: nowSeconds() + 600,
     })
     await revocations.revokeBefore({
-      ...{ kind: 'subject', issuer: revokedBefore.issuer, value: revokedBefore.subject },
-      ...{ atSeconds: nowSeconds(), ttlSeconds: 600 },
+      kind: 'subject',
+      issuer: revokedBefore.issuer,
+      value: revokedBefore.subject,
+      atSeconds: nowSeconds(),
+      ttlSeconds: 600,
     })
     await redis.direct.set(await addressBanKey(BANNED_ADDRESS), nowSeconds() + 600, 'EX', 600)
     const limits = [limitOf({ limit: 1_000 })]

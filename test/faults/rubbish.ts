@@ -41,7 +41,9 @@ export const RUBBISH: readonly (readonly [name: string, fault: LastingFault])[] 
   [
     'a compressed page',
     {
-      ...{ kind: 'answer', status: 200, headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } },
+      kind: 'answer',
+      status: 200,
+      headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
       bodyBase64: gzipSync('<html>welcome</html>').toString('base64'),
     },
   ],

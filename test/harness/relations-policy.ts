@@ -13,21 +13,32 @@ export default definePolicy({
   limits: {
     standard: { limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
     leased: {
-      ...{ limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+      limit: 1_000_000,
+      windowSeconds: 60,
+      by: 'subject',
+      onUnavailable: 'deny',
       lease: { max: 1_000, ttlMs: 10_000 },
     },
   },
   routes: [
     {
-      ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read', limits: ['standard'] },
+      method: 'GET',
+      path: '/orders/:id',
+      permission: 'orders:read',
+      limits: ['standard'],
       relation: { object: 'order:{params.id}', relation: 'viewer' },
     },
     {
-      ...{ method: 'GET', path: '/leased/:id', permission: 'orders:read', limits: ['leased'] },
+      method: 'GET',
+      path: '/leased/:id',
+      permission: 'orders:read',
+      limits: ['leased'],
       relation: { object: 'order:{params.id}', relation: 'viewer' },
     },
     {
-      ...{ method: 'GET', path: '/watched/:id', permission: 'orders:read' },
+      method: 'GET',
+      path: '/watched/:id',
+      permission: 'orders:read',
       relation: { object: 'order:{params.id}', relation: 'viewer', mode: 'observe' },
     },
   ],

@@ -11,7 +11,9 @@ export default definePolicy({
   limits: {},
   routes: [
     {
-      ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read' },
+      method: 'GET',
+      path: '/orders/:id',
+      permission: 'orders:read',
       relation: { object: 'order:{params.id}', relation: 'viewer' },
     },
   ],

@@ -129,7 +129,10 @@ describe('valid input', () => {
 
   test('bounds can be set for each route', async () => {
     const { send, reached, reasons } = inspected({
-      ...{ maxDepth: 1, maxNames: 2, maxStringChars: 3, repeatable: ['tag'] },
+      maxDepth: 1,
+      maxNames: 2,
+      maxStringChars: 3,
+      repeatable: ['tag'],
     })
     const statuses = [
       await send('?tag=a&tag=b'),

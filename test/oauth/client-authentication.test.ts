@@ -164,7 +164,11 @@ describe('client authentication with private_key_jwt', () => {
       const now = Math.floor(Date.now() / 1000)
       const times = { iat: now, exp: now + 60 }
       return new SignJWT({
-        ...{ iss: id, sub: id, aud: PUBLIC_URL, jti: crypto.randomUUID(), ...times },
+        iss: id,
+        sub: id,
+        aud: PUBLIC_URL,
+        jti: crypto.randomUUID(),
+        ...times,
         ...claims,
       })
         .setProtectedHeader({ alg: 'ES256', kid: 'k1', ...header })

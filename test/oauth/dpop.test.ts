@@ -26,7 +26,10 @@ async function createProver(): Promise<Prover> {
     thumbprint,
     proof: (htu, { token, ...claims } = {}) =>
       proof({
-        ...{ htm: 'POST', htu, jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000) },
+        htm: 'POST',
+        htu,
+        jti: crypto.randomUUID(),
+        iat: Math.floor(Date.now() / 1000),
         ...claims,
         ath: token === undefined ? undefined : ath(token),
       }),

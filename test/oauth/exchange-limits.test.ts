@@ -35,8 +35,11 @@ function exchanges(client: TestClient, tokens: readonly string[]) {
           'CF-Connecting-IP': '192.0.2.1',
         },
         body: new URLSearchParams({
-          ...{ client_id: client.id, client_secret: client.secret, grant_type: EXCHANGE },
-          ...{ subject_token: token, subject_token_type: ACCESS_TOKEN },
+          client_id: client.id,
+          client_secret: client.secret,
+          grant_type: EXCHANGE,
+          subject_token: token,
+          subject_token_type: ACCESS_TOKEN,
         }).toString(),
       })
       if (reply === undefined) throw new Error('there is no isolate at this index')

@@ -95,7 +95,8 @@ export async function startGateway(options: GatewayOptions = {}) {
   ].filter(({ alg }) => options.algorithms?.includes(alg) ?? true)
   const policy = definePolicy({
     roles: {
-      ...{ reader: ['orders:read'], clerk: ['orders:read', 'orders:write', 'other:*'] },
+      reader: ['orders:read'],
+      clerk: ['orders:read', 'orders:write', 'other:*'],
       operator: ['portcullis:*'],
     },
     limits: {},
@@ -172,9 +173,16 @@ export async function startGateway(options: GatewayOptions = {}) {
     async keep(text: string, record: Partial<ReferenceRecord> = {}) {
       const issuedAtSeconds = Math.floor(Date.now() / 1000)
       const stored = await storedReference({
-        ...{ kind: 'opaque', tokenId: crypto.randomUUID(), tokenIssuer: PUBLIC_URL },
-        ...{ issuer: PUBLIC_URL, subject: 'erin', roles: ['reader'], scopes: [] },
-        ...{ audiences: [PUBLIC_URL], issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + 300 },
+        kind: 'opaque',
+        tokenId: crypto.randomUUID(),
+        tokenIssuer: PUBLIC_URL,
+        issuer: PUBLIC_URL,
+        subject: 'erin',
+        roles: ['reader'],
+        scopes: [],
+        audiences: [PUBLIC_URL],
+        issuedAtSeconds,
+        expiresAtSeconds: issuedAtSeconds + 300,
         ...record,
       })
       await redis.direct.set(referenceKey(await credentialHash(text)), stored, 'EX', 600)

@@ -29,8 +29,12 @@ describe('client_credentials', () => {
     })
     const claims = decodeJwt(body.access_token)
     expect(claims).toMatchObject({
-      ...{ iss: PUBLIC_URL, sub: client.id, client_id: client.id, aud: PUBLIC_URL },
-      ...{ roles: ['reader'], tenant: 'acme' },
+      iss: PUBLIC_URL,
+      sub: client.id,
+      client_id: client.id,
+      aud: PUBLIC_URL,
+      roles: ['reader'],
+      tenant: 'acme',
     })
     expect(claims).not.toHaveProperty('sub_iss')
     expect((await gateway.call(body.access_token)).status).toBe(200)
@@ -139,7 +143,9 @@ describe('client_credentials', () => {
       ['Ed25519', 'Ed25519'],
     ] as const) {
       const client = await gateway.createClient({
-        ...{ tokenAlgorithm, accessTokenSeconds: 300, roles: ['reader'] },
+        tokenAlgorithm,
+        accessTokenSeconds: 300,
+        roles: ['reader'],
       })
       const { body } = await gateway.token(client, GRANT)
       // A second may end between the claim `exp` and the response.
@@ -229,8 +235,13 @@ describe('token exchange', () => {
     })
     const claims = decodeJwt(body.access_token)
     expect(claims).toMatchObject({
-      ...{ iss: PUBLIC_URL, sub: 'alice', sub_iss: ISSUER, client_id: client.id },
-      ...{ tenant: 'acme', roles: ['reader'], aud: PUBLIC_URL },
+      iss: PUBLIC_URL,
+      sub: 'alice',
+      sub_iss: ISSUER,
+      client_id: client.id,
+      tenant: 'acme',
+      roles: ['reader'],
+      aud: PUBLIC_URL,
     })
     expect(claims.sid).toMatch(/^[\da-f]{8}-/)
     expect((await gateway.call(body.access_token)).status).toBe(200)
@@ -402,8 +413,12 @@ describe('token exchange', () => {
       expect(body).not.toHaveProperty('refresh_token')
       const [outer, inner] = [session.access_token, body.access_token].map((jwt) => decodeJwt(jwt))
       expect(inner).toMatchObject({
-        ...{ sub: outer?.sub, sub_iss: ISSUER, sid: outer?.sid },
-        ...{ client_id: back.id, scope: 'orders:read', exp: outer?.exp },
+        sub: outer?.sub,
+        sub_iss: ISSUER,
+        sid: outer?.sid,
+        client_id: back.id,
+        scope: 'orders:read',
+        exp: outer?.exp,
       })
       const wider = await gateway.exchange(back, body.access_token, { scope: 'orders:write' })
       expect(wider.body.error).toBe('invalid_scope')

@@ -137,7 +137,10 @@ describe('a granted scope', () => {
     const scopeFor = (requested?: string, roles: readonly string[] = []) =>
       checkOf(() =>
         grantedScope(requested, {
-          ...{ bound: ['a:r', 'openid'], held: undefined, roles, scopeOfRoles },
+          bound: ['a:r', 'openid'],
+          held: undefined,
+          roles,
+          scopeOfRoles,
         }).join(' '),
       )
     expect(scopeFor('a:r')).toBe('invalid_scope:scope_ungranted')

@@ -115,8 +115,10 @@ describe.each(['bounded', 'lasting'] as const)(
           'CF-Connecting-IP': '192.0.2.1',
         },
         body: new URLSearchParams({
-          ...{ client_id: client.id, client_secret: client.secret },
-          ...{ grant_type: 'refresh_token', refresh_token },
+          client_id: client.id,
+          client_secret: client.secret,
+          grant_type: 'refresh_token',
+          refresh_token,
         }).toString(),
       })
       expect(refreshed.status).toBe(400)

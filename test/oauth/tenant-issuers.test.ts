@@ -69,7 +69,9 @@ describe.each(POLICIES)(
     const exchange = (client: Record<string, string>, token: string) =>
       post({
         ...client,
-        ...{ grant_type: EXCHANGE, subject_token: token, subject_token_type: ACCESS_TOKEN },
+        grant_type: EXCHANGE,
+        subject_token: token,
+        subject_token_type: ACCESS_TOKEN,
       })
 
     async function expectRefused(client: Record<string, string>, token: string) {
@@ -80,7 +82,8 @@ describe.each(POLICIES)(
       expect(Object.keys(reply.body)).toEqual(['error', 'error_description'])
       expect(reply.body.error).toBe('invalid_request')
       expect(gateway.events.at(-1)).toMatchObject({
-        ...{ decision: 'deny', reason: 'invalid_request:subject_token_tenant' },
+        decision: 'deny',
+        reason: 'invalid_request:subject_token_tenant',
       })
       expect({ families: await families(), origin: gateway.originCalls() }).toEqual(before)
     }
@@ -129,7 +132,8 @@ describe.each(POLICIES)(
         },
         body: new URLSearchParams({
           ...client,
-          ...{ grant_type: EXCHANGE, subject_token_type: ACCESS_TOKEN },
+          grant_type: EXCHANGE,
+          subject_token_type: ACCESS_TOKEN,
           subject_token: await login(REMOTE_ISSUER),
         }).toString(),
       })
@@ -202,8 +206,10 @@ describe('S69: with one trusted issuer and no field that names it', () => {
       await gateway.admin('POST', '/clients', { name: 'x', grants: GRANTS, tenant: 'acme' })
     ).body
     const body = new URLSearchParams({
-      ...{ client_id: client.clientId, client_secret: client.clientSecret },
-      ...{ grant_type: EXCHANGE, subject_token_type: ACCESS_TOKEN },
+      client_id: client.clientId,
+      client_secret: client.clientSecret,
+      grant_type: EXCHANGE,
+      subject_token_type: ACCESS_TOKEN,
       subject_token: await gateway.token({ sub: 'alice', tenant: 'acme' }, ISSUER),
     }).toString()
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }

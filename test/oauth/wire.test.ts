@@ -226,23 +226,35 @@ describe('the audit trail of OAuth', () => {
     await gateway.revoke(client, body.refresh_token)
     await gateway.send('/oauth/token', { method: 'GET' })
     const recorded = gateway.events.map(({ route, decision, reason, status, actor }) => ({
-      ...{ route, decision, reason, status },
+      route,
+      decision,
+      reason,
+      status,
       subject: actor.subject,
     }))
     expect(recorded).toEqual([
       { route: '/oauth/token', decision: 'allow', reason: 'ok', status: 200, subject: 'audited' },
       {
-        ...{ route: '/oauth/token', decision: 'deny', reason: 'invalid_scope:scope_ungranted' },
-        ...{ status: 400, subject: client.id },
+        route: '/oauth/token',
+        decision: 'deny',
+        reason: 'invalid_scope:scope_ungranted',
+        status: 400,
+        subject: client.id,
       },
       {
-        ...{ route: '/oauth/token', decision: 'deny' },
-        ...{ reason: 'invalid_client:client_secret_post', status: 401, subject: null },
+        route: '/oauth/token',
+        decision: 'deny',
+        reason: 'invalid_client:client_secret_post',
+        status: 401,
+        subject: null,
       },
       { route: '/oauth/revoke', decision: 'allow', reason: 'ok', status: 200, subject: 'audited' },
       {
-        ...{ route: '/oauth/token', decision: 'deny', reason: 'method_not_allowed' },
-        ...{ status: 405, subject: null },
+        route: '/oauth/token',
+        decision: 'deny',
+        reason: 'method_not_allowed',
+        status: 405,
+        subject: null,
       },
     ])
     const { actor } = gateway.events[0] ?? {}

@@ -8,7 +8,10 @@ import type { LimitDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 const LIMIT: LimitDefinition = {
-  ...{ limit: 100, windowSeconds: 4, by: 'address', onUnavailable: 'deny' },
+  limit: 100,
+  windowSeconds: 4,
+  by: 'address',
+  onUnavailable: 'deny',
   lease: { max: 50, ttlMs: 1_000 },
 }
 

@@ -164,9 +164,16 @@ async function newKeyOf(subject: string): Promise<string> {
   )
   const nowSeconds = Math.floor(Date.now() / 1000)
   await references.put(await credentialHash(apiKey), {
-    ...{ kind: 'api_key', tokenId: crypto.randomUUID(), tokenIssuer: PUBLIC_URL },
-    ...{ issuer: PUBLIC_URL, subject, roles: ['reader'], scopes: [], audiences: [PUBLIC_URL] },
-    ...{ issuedAtSeconds: nowSeconds, expiresAtSeconds: nowSeconds + 600 },
+    kind: 'api_key',
+    tokenId: crypto.randomUUID(),
+    tokenIssuer: PUBLIC_URL,
+    issuer: PUBLIC_URL,
+    subject,
+    roles: ['reader'],
+    scopes: [],
+    audiences: [PUBLIC_URL],
+    issuedAtSeconds: nowSeconds,
+    expiresAtSeconds: nowSeconds + 600,
   })
   return apiKey
 }

@@ -14,7 +14,10 @@ const WAIT_MS = 1_100
 const ROUTES: readonly RouteDefinition<'standard'>[] = [
   { method: 'GET', path: '/shared/:id', permission: 'orders:read', coalesce: true },
   {
-    ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read', coalesce: true },
+    method: 'GET',
+    path: '/orders/:id',
+    permission: 'orders:read',
+    coalesce: true,
     relation: { object: 'order:{params.id}', relation: 'viewer' },
   },
 ]

@@ -12,8 +12,13 @@ import { type Running, startWorkerd } from './workerd.ts'
 
 const PATIENCE = { timeout: 20_000, interval: 10 }
 const ALICE = {
-  ...{ issuer: 'https://idp.test', subject: 'alice', client: 'web', tenant: 'acme' },
-  ...{ roles: ['reader'], scopes: ['orders:read'], expiresAtSeconds: 4_000_000_000 },
+  issuer: 'https://idp.test',
+  subject: 'alice',
+  client: 'web',
+  tenant: 'acme',
+  roles: ['reader'],
+  scopes: ['orders:read'],
+  expiresAtSeconds: 4_000_000_000,
 }
 
 let origin: Awaited<ReturnType<typeof startHttpOrigin>>

@@ -16,8 +16,11 @@ const policy = definePolicy({
   },
   routes: [
     {
-      ...{ method: 'GET', path: '/shared/:page', permission: 'pages:read' },
-      ...{ limits: ['generous'], coalesce: true },
+      method: 'GET',
+      path: '/shared/:page',
+      permission: 'pages:read',
+      limits: ['generous'],
+      coalesce: true,
     },
     { method: 'GET', path: '/single/:page', permission: 'pages:read', limits: ['generous'] },
   ],

@@ -4,7 +4,9 @@ import { readSettings } from '../../dev/start/settings.ts'
 
 const PUBLIC_URL = 'http://127.0.0.1:8787'
 const devVars = {
-  ...{ PUBLIC_URL, SIGNING_KEYS: undefined, UPSTASH_REDIS_REST_TOKEN: 'rest-token' },
+  PUBLIC_URL,
+  SIGNING_KEYS: undefined,
+  UPSTASH_REDIS_REST_TOKEN: 'rest-token',
   PORTCULLIS_CLIENT_ID: '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c',
   PORTCULLIS_CLIENT_SECRET: 'pcs_secret-of-this-checkout',
 }

@@ -39,8 +39,13 @@ describe('npm run -s token', () => {
     )
     const { iat = 0, exp = 0, iss, aud, ...claims } = payload
     expect(claims).toEqual({
-      ...{ sub: 'alice', roles: ['reader', 'writer'], scope: 'a b', client_id: 'shop' },
-      ...{ tenant: 'acme', sid: 's1', jti: 'j1' },
+      sub: 'alice',
+      roles: ['reader', 'writer'],
+      scope: 'a b',
+      client_id: 'shop',
+      tenant: 'acme',
+      sid: 's1',
+      jti: 'j1',
     })
     expect(exp - iat).toBe(900)
     expect(protectedHeader.kid).toEqual(expect.any(String))

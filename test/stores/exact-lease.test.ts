@@ -77,7 +77,9 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
         micros += gap
         const from = back && grants[back.grant % Math.max(1, grants.length)]
         const leaseRequest = {
-          ...{ units, step: cost, holdMs },
+          units,
+          step: cost,
+          holdMs,
           returned: from ? (back?.units ?? 0) : 0,
           returnedEndMicros: from?.endMicros ?? 0,
         }

@@ -55,7 +55,9 @@ describe.each(['auto', 'embedded'] as const)(
         const windowMs = windowSeconds * 1000
         const nowMs = Date.UTC(2030, 0, 1) + random(5 * windowMs)
         const rule = {
-          ...{ name: 'test', limit, windowSeconds },
+          name: 'test',
+          limit,
+          windowSeconds,
           ...({ onUnavailable: 'deny', engine: upstash() } as const),
         }
         vi.setSystemTime(nowMs)

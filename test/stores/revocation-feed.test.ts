@@ -62,7 +62,11 @@ const familyEnd = async () => ({
   revokedBeforeTtlSeconds: 600,
 })
 const revokeBefore = (kind: 'session' | 'client' | 'tenant') => ({
-  ...{ kind, issuer: ISSUER, value: 'it', atSeconds: NOW_MS / 1000, ttlSeconds: 60 },
+  kind,
+  issuer: ISSUER,
+  value: 'it',
+  atSeconds: NOW_MS / 1000,
+  ttlSeconds: 60,
 })
 
 /** Each way to change a key that admission reads: the preparation, and the change. */
@@ -118,9 +122,16 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
     await families.open('family', FAMILY, 600)
     const end = await familyEnd()
     const request = {
-      ...{ familyHash: 'family', presented: 'stolen', successor: 'next', nonce: 'nonce' },
-      ...{ nowMs: NOW_MS, graceMs: 0, issuedAtSeconds: NOW_MS / 1000 },
-      ...{ startedAtSeconds: NOW_MS / 1000, end, revokedBeforeKeys: [] },
+      familyHash: 'family',
+      presented: 'stolen',
+      successor: 'next',
+      nonce: 'nonce',
+      nowMs: NOW_MS,
+      graceMs: 0,
+      issuedAtSeconds: NOW_MS / 1000,
+      startedAtSeconds: NOW_MS / 1000,
+      end,
+      revokedBeforeKeys: [],
     }
     return () => families.rotate(request)
   },

@@ -56,7 +56,10 @@ afterAll(() => Promise.all(strangers.map((server) => server.close())))
 async function refusingServer(): Promise<string> {
   const redisUrl = { url: redis.redisUrl }
   const server = await startUpstashRest({
-    ...{ port: 0, token: TOKEN, redis: redisUrl, keepsScriptFlags: true },
+    port: 0,
+    token: TOKEN,
+    redis: redisUrl,
+    keepsScriptFlags: true,
   })
   strangers.push(server)
   return server.url

@@ -102,7 +102,10 @@ describe('the check of revocations', () => {
     const verdict = verdictOf(revoked, use(0), use(95), use(120), use(599.999, 1), refusal(600))
     expect(violationsOf(verdict)).toEqual([])
     expect(verdict.revocations.total).toEqual({
-      ...{ revoked: 1, judged: 1, late: 0, within: 2 },
+      revoked: 1,
+      judged: 1,
+      late: 0,
+      within: 2,
       latestMs: expect.closeTo(499.999),
     })
     expect(verdict.revocations.byProcess[1]).toMatchObject({ within: 1, judged: 0 })
@@ -123,7 +126,10 @@ describe('the check of revocations', () => {
   test('does not judge a revocation without a response, or another token', () => {
     const unanswered = [revocation(90, 100, { status: 503 })]
     expect(verdictOf(unanswered, use(900)).revocations).toMatchObject({
-      ...{ calls: 1, unanswered: 1, revoked: 0, violations: [] },
+      calls: 1,
+      unanswered: 1,
+      revoked: 0,
+      violations: [],
     })
     const other = request(900, { route: 'free', token: 'b' })
     expect(verdictOf(revoked, other).revocations.violations).toEqual([])

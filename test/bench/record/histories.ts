@@ -35,8 +35,17 @@ export function request(
   numbers += 1
   const id = numbers
   const sent: RequestEvent = {
-    ...{ kind: 'request', id, process: 0, route: 'strict', subject: 'alice', token: 'a' },
-    ...{ invokeMs, completeMs: invokeMs + ANSWERED_MS, status: 200, code: '', ...more },
+    kind: 'request',
+    id,
+    process: 0,
+    route: 'strict',
+    subject: 'alice',
+    token: 'a',
+    invokeMs,
+    completeMs: invokeMs + ANSWERED_MS,
+    status: 200,
+    code: '',
+    ...more,
   }
   return arriveMs === null ? [sent] : [sent, { kind: 'arrival', id, atMs: arriveMs }]
 }
@@ -48,7 +57,8 @@ export const refused = (
   more: Partial<RequestEvent> = {},
 ): readonly HistoryEvent[] =>
   request(invokeMs, {
-    ...{ status, arriveMs: null },
+    status,
+    arriveMs: null,
     code: status === 503 ? 'dependency_unavailable' : '',
     ...more,
   })
@@ -58,7 +68,12 @@ export const revocation = (
   completeMs: number,
   more: Partial<RevokeEvent> = {},
 ): RevokeEvent => ({
-  ...{ kind: 'revoke', process: 0, token: 'a', invokeMs, completeMs, status: 201 },
+  kind: 'revoke',
+  process: 0,
+  token: 'a',
+  invokeMs,
+  completeMs,
+  status: 201,
   ...more,
 })
 

@@ -106,8 +106,14 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
 describe('options', () => {
   test('defaults: a quarter of an hour, with every fault', () => {
     expect(readOptions([])).toEqual({
-      ...{ seconds: 900, windowSeconds: 26, burstSeconds: 40, faults: FAULT_NAMES },
-      ...{ revocations: 10, seed: 1, results: undefined, history: undefined },
+      seconds: 900,
+      windowSeconds: 26,
+      burstSeconds: 40,
+      faults: FAULT_NAMES,
+      revocations: 10,
+      seed: 1,
+      results: undefined,
+      history: undefined,
     })
     expect(readOptions(['-h'])).toBe('help')
   })

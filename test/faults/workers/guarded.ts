@@ -23,7 +23,11 @@ export default {
     const route = `${incoming.method} ${pathname}`
     try {
       const answer = await origin.send({
-        ...{ incoming, headers: new Map<string, string>(), body: incoming.body, timeoutMs, route },
+        incoming,
+        headers: new Map<string, string>(),
+        body: incoming.body,
+        timeoutMs,
+        route,
       })
       return new Response(answer.body, answer)
     } catch (error) {

@@ -29,7 +29,10 @@ const policyOf = (isInspected: boolean) =>
     limits: {},
     routes: [
       {
-        ...{ method: 'POST', path: '/mcp', permission: 'mcp:use', maxBodyBytes: 65_536 },
+        method: 'POST',
+        path: '/mcp',
+        permission: 'mcp:use',
+        maxBodyBytes: 65_536,
         ...(isInspected && { inspect }),
       },
       { method: 'GET', path: '/mcp', permission: 'mcp:use' },

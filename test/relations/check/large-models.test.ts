@@ -87,11 +87,15 @@ test('a chain of a hundred computed relations on each group of the subject', asy
     metadata: { relations: { viewer: direct({ type: 'group', relation: 'role0' }) } },
   }
   const memberships = many(GROUPS, (at) => ({
-    ...{ object: `group:${at}`, relation: `role${ROLES}`, subject: 'user:anne' },
+    object: `group:${at}`,
+    relation: `role${ROLES}`,
+    subject: 'user:anne',
   }))
   const viewers = (count: number) =>
     many(count, (at) => ({
-      ...{ object: 'doc:0', relation: 'viewer', subject: `group:other${at}#role0` },
+      object: 'doc:0',
+      relation: 'viewer',
+      subject: `group:other${at}#role0`,
     }))
   const few = await explained([group, doc], [...memberships, ...viewers(10)], 'viewer')
   expect(few.decision).toEqual({ outcome: 'denied' })
@@ -114,7 +118,9 @@ test('a relation that reads the same tuple many times on every level', async () 
   }
   const tuples = [
     ...many(LEVELS, (at) => ({
-      ...{ object: `doc:${at}`, relation: 'parent', subject: `doc:${at + 1}` },
+      object: `doc:${at}`,
+      relation: 'parent',
+      subject: `doc:${at + 1}`,
     })),
     { object: `doc:${LEVELS}`, relation: 'above', subject: 'user:anne' },
   ]

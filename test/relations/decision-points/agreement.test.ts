@@ -68,7 +68,9 @@ async function compared(server: OpenfgaServer, models: number) {
     const keys = tuples.map(({ subject, ...rest }) => ({ ...rest, user: subject }))
     const place = await server.store(json, keys)
     const openfga = createOpenfgaDecisionPoint({
-      ...{ url: server.url, token: TOKEN, timeoutMs: 5_000 },
+      url: server.url,
+      token: TOKEN,
+      timeoutMs: 5_000,
       stores: new Map([['', place]]),
     })
     for (const one of graph.queries) {

@@ -45,7 +45,9 @@ const MODEL = {
   ],
 }
 const tuple = (object: string, relation: string, subject: string) => ({
-  ...{ user: subject, relation, object },
+  user: subject,
+  relation,
+  object,
 })
 const UNUSUAL = ['a:b', 'a#viewer', '*', 'a b', 'a\u0000b', 'a%3Ab', 'é|x', '\u202ea', 'a\n', '語']
 const escaped = (text: string) => escapeId(text) ?? ''
@@ -76,7 +78,8 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
   const common = { token: TOKEN, timeoutMs: 5_000 }
   const openfga = () =>
     createOpenfgaDecisionPoint({
-      ...{ url: server.url, ...common },
+      url: server.url,
+      ...common,
       stores: new Map<string, OpenfgaStore>([
         ['', one],
         ['umbra', other],
@@ -157,7 +160,10 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     expect(await decide('lost')).toBe('authority:refused')
     expect(await decide('mixed')).toBe('authority:refused')
     const unauthorized = createOpenfgaDecisionPoint({
-      ...{ url: server.url, ...common, token: 'wrong', stores: new Map([['', one]]) },
+      url: server.url,
+      ...common,
+      token: 'wrong',
+      stores: new Map([['', one]]),
     })
     expect(await decisionOf(unauthorized, query('doc:1#viewer@user:anne'))).toBe(
       'authority:refused',

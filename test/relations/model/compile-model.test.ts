@@ -86,7 +86,9 @@ describe('a compiled model contains', () => {
       { viewer: [user], a: [user] },
     )
     const extended = {
-      ...{ id: '01HVMMBCMGZNT3SED4Z17ECXCA', schema_version: '1.1', conditions: {} },
+      id: '01HVMMBCMGZNT3SED4Z17ECXCA',
+      schema_version: '1.1',
+      conditions: {},
       type_definitions: [
         {
           type: 'user',

@@ -61,7 +61,10 @@ async function usersWith(object: string, relation: string): Promise<readonly str
   const people = ['ada', 'hugo', 'ines', 'lea', 'cy', 'paul', 'otto', 'stranger']
   const queries = people.map(
     (name): RelationQuery => ({
-      ...{ tenant: null, object, relation, contextualTuples: [] },
+      tenant: null,
+      object,
+      relation,
+      contextualTuples: [],
       subject: `user:${name}`,
     }),
   )

@@ -157,8 +157,10 @@ describe('a userset is refused', () => {
     const json = documents(
       { a: userset, b: direct, c: union(direct, computed('b')), everybody: direct, team: direct },
       {
-        ...{ b: [user], c: [{ type: 'document' }] },
-        ...{ everybody: [anyUser], team: [usersetOf('document', 'c')] },
+        b: [user],
+        c: [{ type: 'document' }],
+        everybody: [anyUser],
+        team: [usersetOf('document', 'c')],
       },
     )
     expect(mistakesOf(json)).toEqual(mistakes.map((why) => `document#a: ${why}`))

@@ -40,8 +40,12 @@ function isolate(maxStalenessMs: number): RelationChecker {
 }
 
 const queryOf = (id: string, atLeast?: number) => ({
-  ...{ tenant: null, object: `order:${id}`, relation: 'viewer', subject: 'user:anne' },
-  ...{ contextualTuples: [], ...(atLeast !== undefined && { atLeast }) },
+  tenant: null,
+  object: `order:${id}`,
+  relation: 'viewer',
+  subject: 'user:anne',
+  contextualTuples: [],
+  ...(atLeast !== undefined && { atLeast }),
 })
 const isAllowed = async (checker: RelationChecker, id: string, atLeast?: number) =>
   JSON.stringify(await checker.check(queryOf(id, atLeast))) === '{"outcome":"allowed"}'

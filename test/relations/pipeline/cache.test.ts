@@ -5,7 +5,10 @@ import type { RelationAnswer, RelationQuery } from '../../../src/relations/decis
 import { queryKey } from '../../../src/relations/rule.ts'
 
 const query: RelationQuery = {
-  ...{ tenant: 'acme', object: 'order:1', relation: 'viewer', subject: 'user:anne' },
+  tenant: 'acme',
+  object: 'order:1',
+  relation: 'viewer',
+  subject: 'user:anne',
   contextualTuples: [],
 }
 const allowed = (version = 1): RelationAnswer => ({ decision: { outcome: 'allowed' }, version })

@@ -22,15 +22,22 @@ const TYPES = [...compileModel(MODEL).types.keys()]
 
 export const ROUTES: readonly RouteDefinition<'standard'>[] = [
   {
-    ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read', limits: ['standard'] },
+    method: 'GET',
+    path: '/orders/:id',
+    permission: 'orders:read',
+    limits: ['standard'],
     relation: { object: 'order:{params.id}', relation: 'viewer' },
   },
   {
-    ...{ method: 'POST', path: '/orders/:id/payment', permission: 'orders:read' },
+    method: 'POST',
+    path: '/orders/:id/payment',
+    permission: 'orders:read',
     relation: { object: 'order:{params.id}', relation: 'payer' },
   },
   {
-    ...{ method: 'GET', path: '/watched/:id', permission: 'orders:read' },
+    method: 'GET',
+    path: '/watched/:id',
+    permission: 'orders:read',
     relation: { object: 'order:{params.id}', relation: 'viewer', mode: 'observe' },
   },
   { method: 'GET', path: '/plain', permission: 'orders:read', limits: ['standard'] },
@@ -65,7 +72,9 @@ export async function startWorld() {
   })
   const key = await createKey('idp')
   const issuerOf = (issuer: string) => ({
-    ...{ issuer, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+    issuer,
+    audience: PUBLIC_URL,
+    jwks: { keys: [key.publicJwk] },
   })
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const tuples = createRelationTuples(rest, TYPES)

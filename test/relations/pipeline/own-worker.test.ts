@@ -79,7 +79,8 @@ function appOf(
     now,
   })
   const optionsOf = (relation: string, of: string): RelationOptions => ({
-    ...{ rule: ruleOf(relation, of), checker },
+    rule: ruleOf(relation, of),
+    checker,
   })
   const app = new Hono<{ Variables: GatewayVariables }>()
   app.onError(problemHandler())
@@ -159,7 +160,10 @@ describe('a Worker that combines the middlewares itself', () => {
     const slow = { nowMs: Date.now(), tripMs: BOUND_MS / 2 }
     const { checker } = appOf('/notes/:id', undefined, 'viewer', { slow })
     const query = {
-      ...{ tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' },
+      tenant: null,
+      object: 'order:1',
+      relation: 'viewer',
+      subject: 'user:anne',
       contextualTuples: [],
     }
     const queriedMs = slow.nowMs

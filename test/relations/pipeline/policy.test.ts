@@ -28,12 +28,17 @@ function mistakesOf(settings: object | undefined, ...routes: readonly object[]) 
 describe('a policy with relations', () => {
   test('that has only a model gets the defaults', () => {
     const policy = definePolicy({
-      ...{ roles: {}, limits: {}, relations: relations({ model: MODEL }) },
+      roles: {},
+      limits: {},
+      relations: relations({ model: MODEL }),
       routes: [{ method: 'GET', path: '/orders/:id', permission: 'orders:read', relation }],
     })
     expect(policy.relations).toMatchObject({
-      ...{ subject: 'user:{subject}', issuers: undefined, authority: 'redis' },
-      ...{ maxStalenessMs: 0, cacheEntries: 10_000 },
+      subject: 'user:{subject}',
+      issuers: undefined,
+      authority: 'redis',
+      maxStalenessMs: 0,
+      cacheEntries: 10_000,
     })
     expect(policy.routes[0]?.relation).toMatchObject({ name: 'order#viewer', mode: 'enforce' })
   })

@@ -128,7 +128,8 @@ describe('a route that requires a relation', () => {
 
   test('uses contextual tuples for this request only', async () => {
     const relation = {
-      ...{ object: 'order:{params.id}', relation: 'viewer' },
+      object: 'order:{params.id}',
+      relation: 'viewer',
       contextualTuples: [
         { object: 'order:{params.id}', relation: 'parent', subject: 'folder:{params.folder}' },
         { object: 'folder:shared', relation: 'viewer', subject: 'group:{tenant}#member' },
@@ -172,7 +173,10 @@ describe('the cost of a relation', () => {
         limits: {
           standard: { limit: 9, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
           other: {
-            ...{ limit: 9, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+            limit: 9,
+            windowSeconds: 60,
+            by: 'subject',
+            onUnavailable: 'deny',
             engine: upstash(),
           },
         },
@@ -196,7 +200,11 @@ describe('the cost of a relation', () => {
     const policy = {
       limits: {
         standard: {
-          ...{ limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', lease },
+          limit: 1_000_000,
+          windowSeconds: 60,
+          by: 'subject',
+          onUnavailable: 'deny',
+          lease,
         },
       },
       revocation: { maxStalenessMs: 60_000 },
@@ -239,8 +247,13 @@ describe('the cost of a relation', () => {
     await world.write(null, 'order:1#owner@user:anne')
     const text = crypto.randomUUID()
     const record = recordOf({
-      ...{ tokenIssuer: PUBLIC_URL, issuer: ISSUER, audiences: [PUBLIC_URL] },
-      ...{ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] },
+      tokenIssuer: PUBLIC_URL,
+      issuer: ISSUER,
+      audiences: [PUBLIC_URL],
+      subject: 'anne',
+      tenant: undefined,
+      roles: ['reader'],
+      scopes: [],
     })
     const key = referenceKey(await credentialHash(text))
     await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
@@ -364,8 +377,13 @@ describe('the option `issuers` of relations', () => {
   async function issuedFor(issuer: string): Promise<string> {
     const text = crypto.randomUUID()
     const record = recordOf({
-      ...{ tokenIssuer: PUBLIC_URL, issuer, audiences: [PUBLIC_URL] },
-      ...{ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] },
+      tokenIssuer: PUBLIC_URL,
+      issuer,
+      audiences: [PUBLIC_URL],
+      subject: 'anne',
+      tenant: undefined,
+      roles: ['reader'],
+      scopes: [],
     })
     const key = referenceKey(await credentialHash(text))
     await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
