@@ -83,6 +83,9 @@ async function exported(): Promise<readonly number[]> {
 }
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
+/** Returns another character of base64url. */
+const otherThan = (character: string) => (character === '_' ? '-' : '_')
+
 describe('S66: the export of the chain', () => {
   test('has each sealed row once, in objects with ordered names, and verifies offline', async () => {
     await append(2_350)
@@ -203,7 +206,8 @@ describe('S66: the export of the chain', () => {
     const lines = text.split('\n')
     const verdicts: [string, string, number][] = [
       ['a value', text.replace('"subject":"alice"', '"subject":"mallory"'), 1],
-      ['a salt', text.replace(/"salt":"."/, '"salt":"B"').replace(/"salt":"./, '"salt":"_'), 1],
+      // A salt may begin with any character of base64url.
+      ['a salt', text.replace(/"salt":"./, (begin) => begin.replace(/.$/, otherThan)), 1],
       ['a line', lines.toSpliced(499, 1).join('\n'), 500],
       ['the beginning', lines.slice(10).join('\n'), 1],
       ['the end', lines.slice(0, 900).join('\n'), 901],
