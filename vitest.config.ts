@@ -35,6 +35,9 @@ const SLOW = [
   'test/stores/{exact-changes,revocation-feed}.test.ts',
 ]
 
+/** Tests that measure the heap, which must not contain garbage of other files. */
+const HEAP = ['test/tokens/token-cache.test.ts']
+
 export default defineConfig(({ mode }) => ({
   test: {
     // Many tests wait for processes. More workers would only compete for two cores.
@@ -49,9 +52,15 @@ export default defineConfig(({ mode }) => ({
           ...shared,
           name: 'parts',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/blackbox/**', 'node_modules/**', ...(mode === 'quick' ? SLOW : [])],
+          exclude: [
+            'test/blackbox/**',
+            'node_modules/**',
+            ...HEAP,
+            ...(mode === 'quick' ? SLOW : []),
+          ],
         },
       },
+      { test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
       {
         test: {
           ...shared,
