@@ -16,27 +16,10 @@ import { parseStat } from '../../bench/processes/proc.ts'
 import { aimMet } from '../../bench/report/format.ts'
 import type { Figure } from '../../bench/scenario.ts'
 import { table } from '../../bench/text.ts'
+import { sampleOf } from './sample.ts'
 
-const round = (cpuMicros: number, requestsPerSecond: number, otherCores = 0): Sample => ({
-  requests: 1_000,
-  shed: 0,
-  givenUp: 0,
-  requestsPerSecond,
-  meanMs: 1,
-  p50Ms: 1,
-  p95Ms: 2,
-  p99Ms: 3,
-  cpuMicros,
-  cpuUserMicros: cpuMicros,
-  cpuSystemMicros: 0,
-  redisCpuMicros: 0,
-  redisCalls: 0,
-  auditEvents: 0,
-  gatewayCores: 1,
-  redisCores: 0,
-  loadCores: 0.5,
-  otherCores,
-})
+const round = (cpuMicros: number, requestsPerSecond: number, otherCores = 0) =>
+  sampleOf({ cpuMicros, requestsPerSecond, otherCores, redisCalls: 0 })
 
 /** Summaries of layers by their ids. */
 const closed = (rounds: Readonly<Record<string, readonly Sample[]>>) =>

@@ -16,6 +16,7 @@ import { peerContestant } from '../../bench/scenarios/peers.ts'
 import { type Backends, ORIGIN_BODY, startBackends } from '../../bench/stack/backends.ts'
 import { type BenchTokens, createCredentials, mintTokens } from '../../bench/stack/credentials.ts'
 import { ROOT } from '../../dev/start/settings.ts'
+import { sampleOf } from './sample.ts'
 
 const peerById = (id: string) => PEERS.find((known) => known.id === id) as Peer
 const handwritten = peerById('handwritten')
@@ -23,26 +24,8 @@ const handwritten = peerById('handwritten')
 const LIMIT = 3
 
 describe('standings', () => {
-  const sample = (cpuMicros: number, requestsPerSecond: number): Sample => ({
-    requests: 1_000,
-    shed: 0,
-    givenUp: 0,
-    requestsPerSecond,
-    meanMs: 1,
-    p50Ms: 1,
-    p95Ms: 2,
-    p99Ms: 2,
-    cpuMicros,
-    cpuUserMicros: cpuMicros,
-    cpuSystemMicros: 0,
-    redisCpuMicros: 0,
-    redisCalls: 1,
-    auditEvents: 0,
-    gatewayCores: 1,
-    redisCores: 0,
-    loadCores: 0.5,
-    otherCores: 0,
-  })
+  const sample = (cpuMicros: number, requestsPerSecond: number) =>
+    sampleOf({ cpuMicros, requestsPerSecond, p99Ms: 2 })
   const contest = (id: string, rounds: readonly Sample[]) => summaryOf({ id, title: id }, rounds)
 
   test('each round is compared with our neighbouring round, so that noise cancels out', () => {

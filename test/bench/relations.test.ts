@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { offer } from '../../bench/load/open.ts'
-import { type PacedSample, type Sample, summaryOf } from '../../bench/measure/rounds.ts'
+import { type PacedSample, summaryOf } from '../../bench/measure/rounds.ts'
 import {
   connectDirectly,
   type DirectRedis,
@@ -45,6 +45,7 @@ import { createRelationCheck, RELATION_LIMITS } from '../../src/relations/redis/
 import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { formatTuple, type RelationTuple } from '../../src/relations/tuple.ts'
 import { decide } from '../relations/oracle.ts'
+import { sampleOf } from './sample.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const model = compileModel(JSON.parse(readFileSync(join(ROOT, 'portcullis.model.json'), 'utf8')))
@@ -294,26 +295,7 @@ describe('requests to the gateway', () => {
 })
 
 describe('the result', () => {
-  const sample = (cpuMicros: number): Sample => ({
-    requests: 1_000,
-    shed: 0,
-    givenUp: 0,
-    requestsPerSecond: 1_000,
-    meanMs: 1,
-    p50Ms: 1,
-    p95Ms: 2,
-    p99Ms: 3,
-    cpuMicros,
-    cpuUserMicros: cpuMicros,
-    cpuSystemMicros: 0,
-    redisCpuMicros: 0,
-    redisCalls: 1,
-    auditEvents: 0,
-    gatewayCores: 1,
-    redisCores: 0,
-    loadCores: 0.5,
-    otherCores: 0,
-  })
+  const sample = (cpuMicros: number) => sampleOf({ cpuMicros })
   const wayOf = (id: string, cpuMicros = 500) => ({
     ...summaryOf({ id, title: id }, [sample(cpuMicros)]),
     scripts: 1,
