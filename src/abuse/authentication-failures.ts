@@ -1,4 +1,4 @@
-/** Throttles addresses that sent too many bad credentials: no further ones are verified. */
+/** Throttles addresses that sent too many bad credentials: their next ones are not verified. */
 import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'

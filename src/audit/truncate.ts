@@ -53,7 +53,7 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
     text.length <= cap ? text : text.slice(0, cap).toWellFormed() + marker(text.length - cap)
   const shortOrNull = (text: string | null) => (text === null ? null : short(text))
 
-  /** Keeps the first entries. `marked` creates the entry that stands for the others. */
+  /** Keeps the first entries. `marked` creates the entry that replaces the others. */
   function shortList<Entry>(
     entries: readonly Entry[],
     shortEntry: (entry: Entry) => Entry,

@@ -59,7 +59,7 @@ export function recordIn<Schema extends z.core.$ZodType>(
   return parsed.data
 }
 
-/** Parses a stored second since the epoch. Throws for any other text: it may be a cutoff. */
+/** Parses a stored second since the epoch. Throws for any other text, never ignores a cutoff. */
 export function secondsOf(value: string): number {
   if (!WHOLE_SECONDS.test(value)) throw malformed()
   return Number(value)

@@ -28,7 +28,7 @@ const ORDER =
   'name_digest, exported_seq, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)'
 const FIND = 'SELECT * FROM audit_erasures WHERE id = ?'
 
-/** Creates the store of erasure orders. Throws `Unavailable` until an audit Worker has run. */
+/** Creates the store of erasure orders. Throws `Unavailable` if no audit Worker has run yet. */
 export function createErasureOrders(db: D1Database, now: () => number): AuditErasures {
   return {
     async order(person) {

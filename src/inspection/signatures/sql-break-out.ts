@@ -240,7 +240,7 @@ function closes(at: SqlTokens, index: number): boolean {
   return kind === 'cut' || (kind === 'open_text' && LEFT_OPEN.test(text))
 }
 
-/** Reports whether `and` or `or` and a condition follow: a comparison, a query, a last literal. */
+/** Reports whether `and` or `or` follows with a comparison, a query or a literal at the end. */
 function isCondition(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
   const first = afterPrefixes(at, index)

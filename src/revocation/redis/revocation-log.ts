@@ -29,7 +29,7 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
     now,
   })
 
-  /** Returns the latest expiry of all API keys in epoch seconds: infinite if a key has none. */
+  /** Returns the latest expiry of API keys in epoch seconds. Infinite: one has none. 0: no keys. */
   async function lastApiKeyEnd(): Promise<number> {
     const ends = endsKey(API_KEY_RECORDS.index)
     const latest = listOf(await sendCommand(rest, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
