@@ -16,12 +16,15 @@ const shared = {
   env: { NODE_COMPILE_CACHE: join(tmpdir(), 'portcullis-compile-cache') },
 }
 
+/** `portcullis` is the source of this checkout, not its last build. */
+const resolve = { tsconfigPaths: true }
+
 /**
  * Tests that start many processes, or repeat an experiment many times. `npm test` leaves them out, so that
  * it answers within minutes; `npm run test:all` runs them, and so does continuous integration.
  */
 const SLOW = [
-  'test/{bench,cli,interop,look-alikes,ops,start}/**',
+  'test/{bench,cli,package,create,deploy,interop,look-alikes,ops,start}/**',
   'test/admin/{permissions,schemathesis}.test.ts',
   'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
   'test/audit/{chain,delivery,erasure,export}.test.ts',
@@ -48,6 +51,7 @@ export default defineConfig(({ mode }) => ({
     }),
     projects: [
       {
+        resolve,
         test: {
           ...shared,
           name: 'parts',
@@ -60,8 +64,9 @@ export default defineConfig(({ mode }) => ({
           ],
         },
       },
-      { test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
+      { resolve, test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
       {
+        resolve,
         test: {
           ...shared,
           name: 'blackbox',

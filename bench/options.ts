@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util'
 import { number, oneOf, whole } from './command-line.ts'
 import { BASELINE, LAYERS, type Layer } from './layers/layers.ts'
 import { type Effort, RUNTIMES, type Runtime } from './runtimes.ts'
-import { CASE_IDS, type CaseId } from './tokens/cases.ts'
 
 const RELATIONS = 'relations'
 
@@ -30,8 +29,6 @@ export interface Options extends Detail {
   readonly runtime: Runtime | undefined
   readonly list: boolean
   readonly profile: boolean
-  /** The case of tokens to profile instead of the full pipeline. */
-  readonly case: CaseId | undefined
   /** Directory for results instead of `bench/results/`. */
   readonly results: string | undefined
 }
@@ -64,11 +61,8 @@ export const USAGE = `npm run bench [-- options]
   --quick              all scenarios within three minutes; rough
   --runtime <name>     workerd or wrangler (default: all of each scenario)
   --results <dir>      directory for the results (default: bench/results)
-  --profile            CPU profile of the full pipeline (or of the last of --layers), by stage and
-                       module, and its samples as a .cpuprofile; runs only the scenarios of --only
-  --case <id>          with --profile: profiles a case of \`tokens\` over HTTP, one of
-                       ${CASE_IDS.slice(0, 5).join(', ')},
-                       ${CASE_IDS.slice(5).join(', ')}
+  --profile            CPU profile of the full pipeline (or of the last of --layers), by stage, and
+                       its samples as a .cpuprofile; runs only the scenarios of --only
   --help
 
 For the scenarios \`layers\` and \`tokens\`, and for profiles:
@@ -95,7 +89,6 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
       runtime: { type: 'string' },
       results: { type: 'string' },
       profile: { type: 'boolean' },
-      case: { type: 'string' },
       layers: { type: 'string' },
       request: { type: 'string' },
       seconds: { type: 'string' },
@@ -108,8 +101,7 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
   if (values.help) return 'help'
   const effort = values.quick ? 'quick' : 'full'
   const usual = USUAL[effort]
-  const { case: named, runtime } = values
-  if (named !== undefined && !values.profile) throw new Error('--case needs --profile')
+  const { runtime } = values
   if (values.relations && values.only !== undefined)
     throw new Error('--relations cannot be combined with --only')
   if (values.results === '') throw new Error('--results must name a directory')
@@ -119,7 +111,6 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
     runtime: runtime === undefined ? undefined : oneOf('--runtime', runtime, RUNTIMES),
     list: values.list ?? false,
     profile: values.profile ?? false,
-    case: named === undefined ? undefined : oneOf('--case', named, CASE_IDS),
     results: values.results,
     layers: chosenLayers(values.layers),
     request: oneOf('--request', values.request ?? usual.request, REQUESTS),

@@ -5,7 +5,7 @@ import { startRedis } from '../dev/redis.ts'
 import { ROOT } from '../dev/start/settings.ts'
 import { type RunContext, runProgram } from './main.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
-import { profileCase, profileGateway } from './profile/profile.ts'
+import { profileGateway } from './profile/profile.ts'
 import type { SuiteResult } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { type Job, jobsOf, runSuite } from './suite.ts'
@@ -70,10 +70,7 @@ async function profile(
   directory: string,
 ): Promise<void> {
   const context = { options, directory, shutdown, onProgress: progress }
-  const { name, redis, result, cpuProfile } =
-    options.case === undefined
-      ? await profileGateway(context)
-      : await profileCase(context, options.case)
+  const { name, redis, result, cpuProfile } = await profileGateway(context)
   const about = surroundings(argv, redis)
   const file = fileOf(options, about.date, name)
   write(file, { benchmark: name, ...about, ...result })

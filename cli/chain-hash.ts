@@ -32,7 +32,7 @@ const GROUPS: readonly {
  * null.
  */
 const LATER = new Set([
-  ...['observed', 'v', 'erasure'],
+  ...['observed', 'rejected', 'v', 'erasure'],
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
 const HASHES = new Set(['hash', 'previous_hash'])

@@ -11,6 +11,8 @@ export interface CommonOptions extends ConnectionOptions {
 export interface Description {
   /** Name and arguments in the syntax of commander: `show <id>`. */
   readonly name: string
+  /** Whether the parent without a subcommand runs it. */
+  readonly isDefault?: boolean
   readonly does: string
   /** Shell command lines for the help. At least one. */
   readonly examples: readonly [string, ...string[]]
@@ -26,10 +28,13 @@ export function onlineCommand(parent: Command, description: Description): Comman
 }
 
 /** Adds a command that does not call the gateway. */
-export function offlineCommand(parent: Command, { name, does, examples }: Description): Command {
+export function offlineCommand(
+  parent: Command,
+  { name, isDefault = false, does, examples }: Description,
+): Command {
   const lines = examples.map((example) => `  ${example}`).join('\n')
   return parent
-    .command(name)
+    .command(name, { isDefault })
     .description(does)
     .option('--json', 'print JSON, errors too')
     .addHelpText('after', `\nExamples:\n${lines}`)

@@ -1,12 +1,12 @@
 /** The gateway and the client credentials that a command uses. */
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { usage } from './failure.ts'
+import { projectAround } from './project.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8787'
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
-const PACKAGE = 'portcullis'
 
 export interface Connection {
   /** Origin of the gateway, without a path or trailing slash. */
@@ -22,7 +22,7 @@ export interface ConnectionOptions {
 
 /**
  * Returns the connection settings. Options override environment variables. These override the
- * `.dev.vars` of the checkout around `cwd`, which is read only for a gateway on this machine. A
+ * `.dev.vars` of the project around `cwd`, which is read only for a gateway on this machine. A
  * secret from `.dev.vars` is used only with the client id from the same file. Throws a usage
  * {@link Failure} for missing settings, and for plain http to another machine, which would expose
  * the secret.
@@ -59,23 +59,12 @@ function originOf(text: string): URL {
 }
 
 /**
- * Reads the `.dev.vars` of the checkout that contains `folder`. Returns an empty object outside a
- * checkout.
+ * Reads the `.dev.vars` of the project that contains `folder`. Returns an empty object outside a
+ * project.
  */
 function devVarsAround(folder: string): NodeJS.Dict<string> {
-  const manifest = join(folder, 'package.json')
-  if (existsSync(manifest) && nameIn(manifest) === PACKAGE) {
-    const file = join(folder, '.dev.vars')
-    return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
-  }
-  const parent = dirname(folder)
-  return parent === folder ? {} : devVarsAround(parent)
-}
-
-function nameIn(manifest: string): unknown {
-  try {
-    return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly name?: unknown }).name
-  } catch {
-    return undefined
-  }
+  const root = projectAround(folder)
+  if (root === undefined) return {}
+  const file = join(root, '.dev.vars')
+  return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
 }

@@ -1,9 +1,12 @@
 /** Writes results, remarks and failures. */
 import type { Failure } from './failure.ts'
-import { duration, record, table, visible, visibleJson } from './text.ts'
+import { styleFor } from './terminal.ts'
+import { duration, record, type Style, table, visible, visibleJson } from './text.ts'
 
 /** Results go to stdout, everything else to stderr. */
 export interface Output {
+  /** The style of texts for {@link result}. */
+  readonly style: Style
   /** Writes `answer` with `--json`, and `text` otherwise. */
   result(answer: unknown, text: string): void
   /** Writes the members of one object. */
@@ -24,18 +27,21 @@ export interface Output {
 }
 
 export function createOutput(json: boolean): Output {
+  const style = styleFor(process.stdout)
+  const { dim } = styleFor(process.stderr).colors
   function result(answer: unknown, text: string): void {
     process.stdout.write(`${json ? visibleJson(answer) : text}\n`)
   }
   function remark(text: string): void {
-    if (!json) process.stderr.write(`${visible(text)}\n`)
+    if (!json) process.stderr.write(`${dim(visible(text))}\n`)
   }
   return {
+    style,
     result,
     remark,
-    thing: (answer) => result(answer, record(answer)),
+    thing: (answer) => result(answer, record(answer, style)),
     list(answer, rows, columns, what, orElse) {
-      if (json || rows.length > 0) result(answer, table(rows, columns))
+      if (json || rows.length > 0) result(answer, table(rows, columns, style))
       else remark([`No ${what}.`, orElse].filter(Boolean).join(' '))
       if (answer.cursor !== undefined) remark(`More entries: --cursor ${answer.cursor}`)
     },
@@ -74,6 +80,7 @@ export function printFailure(failure: Failure, json: boolean): void {
     process.stderr.write(`${visibleJson({ error: { code, detail, requestId, ...more } })}\n`)
     return
   }
+  const { red } = styleFor(process.stderr).colors
   const lines = [
     code === 'usage' ? detail : `${code}: ${detail}`,
     ...[HINTS.get(code)].flatMap((hint) => (hint === undefined ? [] : [`  ${hint}`])),
@@ -81,5 +88,5 @@ export function printFailure(failure: Failure, json: boolean): void {
     ...(retryAfterSeconds === null ? [] : [`  try again in ${duration(retryAfterSeconds)}`]),
     ...(requestId === null ? [] : [`  request ${requestId}`]),
   ]
-  process.stderr.write(`portcullis: ${lines.map(visible).join('\n')}\n`)
+  process.stderr.write(`${red('portcullis:')} ${lines.map(visible).join('\n')}\n`)
 }

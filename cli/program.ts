@@ -1,16 +1,24 @@
 /** Assembles the commands of `portcullis`. */
 import { Command, Help, type Option } from 'commander'
+import { createColors } from 'picocolors'
 import manifest from '../package.json' with { type: 'json' }
 import { addApiKeyCommands } from './commands/api-keys.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBanCommands } from './commands/bans.ts'
 import { addClientCommands } from './commands/clients.ts'
+import { addCompletionCommands } from './commands/completion.ts'
+import { addDeployCommands } from './commands/deploy.ts'
+import { addDevCommand } from './commands/dev.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
+import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
+import { addRedisCommand } from './commands/redis.ts'
 import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
 import { addRevocationCommands } from './commands/revocations.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { DEFAULT_URL } from './connection.ts'
+import { hasColors } from './terminal.ts'
 
 const HELP = `
 Environment:
@@ -18,16 +26,19 @@ Environment:
   PORTCULLIS_CLIENT_ID      an operator's client, for which an access token is requested
   PORTCULLIS_CLIENT_SECRET  its secret, which cannot be an option
 
-In a checkout, missing values are read from the .dev.vars that \`npm start\` writes, for gateways on
-this machine only.
+In a project, missing values are read from the .dev.vars that \`portcullis dev\` writes, for gateways
+on this machine only.
 
-Exit codes: 0 done, 1 refused by the gateway, 2 wrong usage,
+Exit codes: 0 done, 1 refused by the gateway or by Cloudflare, 2 wrong usage,
 3 no answer, or an answer that decides nothing (an outage; repeat the call later).
 
 Examples:
   portcullis revoke subject alice --reason "laptop stolen"
   portcullis audit tail --decision deny
   portcullis clients create --name billing --grant client_credentials --role reader`
+
+/** Commander removes colors that the output cannot show. */
+const { bold, cyan } = createColors(true)
 
 function optionDescription(option: Option): string {
   const description = new Help().optionDescription(option)
@@ -40,12 +51,25 @@ function optionDescription(option: Option): string {
  */
 export function createProgram(): Command {
   const program = new Command('portcullis')
-    .description('operates a Portcullis gateway')
+    .description('runs and operates a Portcullis gateway')
     .version(manifest.version)
+    // Options after a subcommand belong to it: `deploy rollback --yes`.
+    .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError() {} })
-    .configureHelp({ optionDescription })
+    .configureOutput({
+      outputError() {},
+      getOutHasColors: () => hasColors(process.stdout, process.env),
+      getErrHasColors: () => hasColors(process.stderr, process.env),
+    })
+    .configureHelp({
+      optionDescription,
+      styleTitle: bold,
+      styleSubcommandTerm: cyan,
+      styleOptionTerm: cyan,
+    })
     .addHelpText('after', HELP)
+  addDevCommand(program)
+  addRedisCommand(program)
   addTokenCommands(program)
   addRevocationCommands(program)
   addClientCommands(program)
@@ -56,5 +80,9 @@ export function createProgram(): Command {
   addQuestionCommands(program)
   addAuditCommands(program)
   addKeyCommands(program)
+  addIdpCommands(program)
+  addDeployCommands(program)
+  addDoctorCommand(program)
+  addCompletionCommands(program)
   return program
 }

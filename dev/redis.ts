@@ -138,8 +138,14 @@ function killGroup({ pid }: ChildProcess): void {
 }
 
 async function embedded(): Promise<RedisHandle> {
-  // Loaded only if it is used, because it needs Node 22.
-  const { startEmbeddedRedis } = await import('./embedded-redis.ts')
+  // Loaded only if it is used, because it needs Node 22 and a package that a project may not have.
+  const { startEmbeddedRedis } = await import('./embedded-redis.ts').catch((cause) => {
+    if (cause.code !== 'ERR_MODULE_NOT_FOUND') throw cause
+    throw new Error(
+      'there is no Redis: set REDIS_URL, or install redis-server, or js-redis-server from npm',
+      { cause },
+    )
+  })
   return { ...(await startEmbeddedRedis()), kind: 'embedded', died: NEVER }
 }
 

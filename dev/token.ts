@@ -1,9 +1,8 @@
 /** `npm run -s token`: prints one access token that the local gateway accepts, and nothing else. */
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { prepareDevVars } from './dev-vars.ts'
-import { type AccessTokenRequest, signAccessToken } from './start/access-token.ts'
-import { defaultPublicUrl, ROOT } from './start/settings.ts'
+import type { AccessTokenRequest } from './start/access-token.ts'
+import { localToken } from './start/local-token.ts'
+import { ROOT } from './start/settings.ts'
 
 const USAGE = `npm run -s token -- --sub <subject> [options]
 
@@ -77,16 +76,10 @@ const request = requestOrExit()
 if (request === 'help') {
   console.log(USAGE)
 } else {
-  const vars = await prepareDevVars(join(ROOT, '.dev.vars'), defaultPublicUrl())
-  const { PUBLIC_URL, SIGNING_KEYS } = process.env
-  const signer = {
-    PUBLIC_URL: PUBLIC_URL || vars.PUBLIC_URL,
-    SIGNING_KEYS: SIGNING_KEYS || vars.SIGNING_KEYS,
-  }
   try {
-    console.log(await signAccessToken(request, signer))
-  } catch {
-    console.error('token: SIGNING_KEYS is not a private JWK Set with an active key')
+    console.log(await localToken(request, ROOT, process.env))
+  } catch (error) {
+    console.error(`token: ${(error as Error).message}`)
     process.exit(1)
   }
 }

@@ -4,7 +4,7 @@
  * `HTTPException` does, so that an app without our error handler answers correctly too.
  */
 import { HTTPException } from 'hono/http-exception'
-import { type Problem, problemResponse } from './problems/problem.ts'
+import { type Problem, problem, problemResponse } from './problems/problem.ts'
 import { problemOfDenial, problemOfFailure } from './problems/problem-of.ts'
 import type { Denial, Dependency, Fault } from './problems/reasons.ts'
 
@@ -76,13 +76,35 @@ export class Unavailable extends ProblemError {
   }
 }
 
+/**
+ * A middleware did not run before another one that needs it. This is a defect of the app: the
+ * message names both, and is logged whatever the error handler of the app does.
+ */
+export class OutOfOrder extends ProblemError {
+  override readonly name = 'OutOfOrder'
+
+  constructor(message: string) {
+    super(problem('internal_error', 'The request could not be handled.'), message, {})
+    console.error(`wrong order of middlewares: ${message}`)
+  }
+}
+
+/**
+ * Reports whether an error that the app threw carries its own response: an `HTTPException` of Hono,
+ * also of another copy of Hono.
+ */
+export function carriesResponse(error: unknown): error is HTTPException {
+  return error instanceof Error && 'getResponse' in error && !(error instanceof ProblemError)
+}
+
 /** The gateway's configuration is invalid. The message lists all mistakes and is only for logs. */
 export class Misconfigured extends Error {
   override readonly name = 'Misconfigured'
   readonly mistakes: readonly string[]
 
   constructor(what: string, mistakes: readonly string[]) {
-    super(`${what} is not valid:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
+    const verb = what.startsWith('The options') ? 'are' : 'is'
+    super(`${what} ${verb} not valid:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
     this.mistakes = mistakes
   }
 }

@@ -11,10 +11,10 @@ import { startChild } from '../processes/child.ts'
 
 const SECRET_BYTES = 32
 /** Longer than any pause, so that no socket is closed when it is about to be used. */
-const KEEP_ALIVE_MS = 120_000
+export const KEEP_ALIVE_MS = 120_000
 /** Path to which workerd posts batches of queue messages, and its expected response. */
-const QUEUE_PATH = '/batch'
-const QUEUE_BODY = JSON.stringify({
+export const QUEUE_PATH = '/batch'
+export const QUEUE_BODY = JSON.stringify({
   metadata: { metrics: { backlogCount: 0, backlogBytes: 0, oldestMessageTimestamp: 0 } },
 })
 

@@ -34,10 +34,16 @@ export interface PlannedFault<Name extends string> {
   readonly endSeconds: number
 }
 
+/** The duration of a plan, and of one fault with the rest around it. */
 export interface PlanOptions<Name extends string> {
   readonly seconds: number
   readonly windowSeconds: number
   readonly faults: readonly Name[]
+  readonly seed: number
+}
+
+/** How one kind of run uses its windows. */
+export interface WindowUse<Name extends string> {
   /** Faults that occur three times in each round. */
   readonly often?: readonly Name[]
   /** The active part of a window, as shares of it. The rest shows that the system recovers. */
@@ -49,9 +55,9 @@ export interface PlanOptions<Name extends string> {
 
 /** Plans one fault for each window. Each fault occurs once before any occurs again. */
 export function planWindows<Name extends string>(
-  options: PlanOptions<Name>,
+  { seconds, windowSeconds, faults }: Omit<PlanOptions<Name>, 'seed'>,
+  { often = [], active, quietWindows = 0, random }: WindowUse<Name>,
 ): readonly PlannedFault<Name>[] {
-  const { seconds, windowSeconds, faults, often = [], active, quietWindows = 0, random } = options
   const planned: PlannedFault<Name>[] = []
   let round: Name[] = []
   for (let at = quietWindows * windowSeconds; at + windowSeconds <= seconds; at += windowSeconds) {

@@ -203,7 +203,7 @@ export function createLedger(explanations: Explanations) {
 }
 
 /** Describes an outcome: `503 dependency_unavailable`, `200`, `cut`, `none`. */
-export function troubleOf({ status, code, isCut }: Answer): Trouble {
+function troubleOf({ status, code, isCut }: Answer): Trouble {
   if (status === 0) return 'none'
   if (isCut) return 'cut'
   return code === '' ? String(status) : `${status} ${code}`

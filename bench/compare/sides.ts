@@ -12,7 +12,7 @@ import { gatewayVariables, queueAddressOf, type Target } from '../stack/gateway.
 import { startWorkerd } from '../stack/workerd.ts'
 import { BURN_PATH } from '../workers/compared.ts'
 
-export const SIDES = ['base', 'head'] as const
+const SIDES = ['base', 'head'] as const
 export type SideName = (typeof SIDES)[number]
 
 export interface Side {

@@ -17,7 +17,7 @@ export interface MedianInterval {
 /** `noisy`: the machine was too busy to decide. */
 export type Verdict = 'ok' | 'regression' | 'noisy'
 
-export const CONFIDENCE = 0.95
+const CONFIDENCE = 0.95
 /** Fewer pairs have no interval with that confidence: 1 - 2 / 2^5 is 0.94. */
 export const MIN_PAIRS = 6
 

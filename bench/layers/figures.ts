@@ -7,7 +7,7 @@ import { type Figure, figure, type Plot, type Table } from '../scenario.ts'
 import { BASELINE } from './layers.ts'
 
 /** Target for the CPU time of the full pipeline, as a multiple of passthrough. */
-export const MAX_CPU_RATIO = 2.4
+const MAX_CPU_RATIO = 2.4
 /** Target for refusals without a call: a refused flood must cost less than an admitted one. */
 const MAX_REFUSAL_RATIO = 0.6
 /** Maximum time that the full pipeline may add to a request, and the target for it. */

@@ -91,12 +91,17 @@ function readAnswer(incoming: IncomingMessage, resolve: (answer: Answer) => void
 }
 
 function codeOf(body: string): string {
+  const { code, error } = membersOf(body)
+  if (typeof code === 'string') return code
+  if (error === 'of the origin') return 'origin'
+  return typeof error === 'string' ? error : ''
+}
+
+/** Returns the members of a response body; none if it is not a JSON object. */
+export function membersOf(body: string): Record<string, unknown> {
   try {
-    const { code, error } = Object(JSON.parse(body)) as Record<string, unknown>
-    if (typeof code === 'string') return code
-    if (error === 'of the origin') return 'origin'
-    return typeof error === 'string' ? error : ''
+    return Object(JSON.parse(body)) as Record<string, unknown>
   } catch {
-    return ''
+    return {}
   }
 }

@@ -2,8 +2,7 @@
 import type { Summary } from '../measure/rounds.ts'
 import { ratioOf, rounded, sumOf } from '../measure/statistics.ts'
 import { type Figure, figure, type Plot, type Table } from '../scenario.ts'
-import { FEATURES, type Feature, type Peer, type ProbeId } from './peer.ts'
-import { PROBES } from './probes.ts'
+import { FEATURES, type Feature, type Peer, PROBES, type ProbeId } from './peer.ts'
 
 /** A gateway's figures, and the ratio of ours to them. */
 export type Standing = ReturnType<typeof standingsOf>[number]

@@ -30,15 +30,17 @@ export interface Running {
 }
 
 /** Kinds of requests that check a gateway before the measurement. */
-export type ProbeId =
-  | 'good'
-  | 'missing'
-  | 'forged'
-  | 'expired'
-  | 'revoked'
-  | 'powerless'
-  | 'bad-query'
-  | 'ambiguous'
+export const PROBES = {
+  good: 'a good request',
+  missing: 'no token',
+  forged: 'a forged token',
+  expired: 'an expired token',
+  revoked: 'a revoked token',
+  powerless: 'a caller without the role',
+  'bad-query': 'a bad query',
+  ambiguous: 'an ambiguous path',
+} as const
+export type ProbeId = keyof typeof PROBES
 
 export interface Peer {
   /** Kebab-case; part of the names of figures. */
@@ -70,3 +72,18 @@ export const FEATURES = {
   identity: 'sends the caller’s identity to the origin',
 } as const
 export type Feature = keyof typeof FEATURES
+
+/** A gateway that verifies tokens itself and counts in its memory. */
+export const IN_MEMORY = {
+  optional: true,
+  refuses: { missing: 401, forged: 401, expired: 401 },
+  identifies: true,
+  redisCalls: [0, 0],
+  does: {
+    cachesTokens: 'yes',
+    revokes: 'no',
+    limit: 'in its memory',
+    audit: 'no',
+    identity: 'subject',
+  },
+} as const satisfies Partial<Peer>

@@ -10,18 +10,7 @@ import { bearing, ORDERS_PATH } from '../load/questions.ts'
 import { type Backends, ORIGIN_BODY } from '../stack/backends.ts'
 import { type BenchTokens, PUBLIC_URL } from '../stack/credentials.ts'
 import { forged } from '../tokens/operations.ts'
-import type { Peer, ProbeId, Running } from './peer.ts'
-
-export const PROBES: Readonly<Record<ProbeId, string>> = {
-  good: 'a good request',
-  missing: 'no token',
-  forged: 'a forged token',
-  expired: 'an expired token',
-  revoked: 'a revoked token',
-  powerless: 'a caller without the role',
-  'bad-query': 'a bad query',
-  ambiguous: 'an ambiguous path',
-}
+import { type Peer, PROBES, type ProbeId, type Running } from './peer.ts'
 
 /** A server that decodes the path before it resolves `..` reads `/orders`. */
 const AMBIGUOUS_PATH = '/nothing/..%2forders?limit=20'

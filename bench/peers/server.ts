@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
-import { stop } from '../processes/child.ts'
+import { endWithParent } from '../processes/child.ts'
 
 const START_TIMEOUT_MS = 15_000
 const POLL_MS = 25
@@ -42,12 +42,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaints = (complaints + text).slice(-MAX_COMPLAINT * 10)
   })
-  const killWithParent = () => child.kill('SIGKILL')
-  process.once('exit', killWithParent)
-  const close = async () => {
-    await stop(child)
-    process.off('exit', killWithParent)
-  }
+  const close = endWithParent(child)
   try {
     await spawned(child)
     const end = Date.now() + START_TIMEOUT_MS

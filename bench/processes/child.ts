@@ -90,3 +90,13 @@ export async function stop(
   await exited
   clearTimeout(timer)
 }
+
+/** Kills a process if this one exits first. Returns a function that ends the process. */
+export function endWithParent(child: ChildProcess): () => Promise<void> {
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  return async () => {
+    await stop(child)
+    process.off('exit', kill)
+  }
+}

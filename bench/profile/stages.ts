@@ -26,7 +26,7 @@ export interface StageTime {
   readonly share: number
 }
 
-/** Stages in the order of `src/gateway/create-gateway.ts`, with the file of each. */
+/** Stages of `create-gateway.ts` and `guards.ts` in `src/gateway`, in their order, with their files. */
 export const STAGE_MODULES: Readonly<Record<string, string>> = {
   requestId: 'src/middleware/request-id.ts',
   drainOnRefusal: 'src/middleware/drain-on-refusal.ts',

@@ -1,4 +1,4 @@
-/** Reads a CPU profile: its stacks, and its time by module. No I/O. */
+/** Reads a CPU profile: its stacks, and the module of each function. No I/O. */
 import { rounded, sumOf } from '../measure/statistics.ts'
 import type { CpuProfile, ProfileNode } from '../stack/inspector.ts'
 
@@ -63,21 +63,9 @@ function frameOf({ callFrame }: ProfileNode, moduleOf: (line: number) => string)
   }
 }
 
-export interface ModuleTime {
-  /** A file of this project, the name of a package, or internal work of V8. */
-  readonly module: string
-  /** Microseconds per request, without called functions. */
-  readonly selfMicros: number
-  /** Time in platform functions that the module called itself. */
-  readonly platformMicros: number
-  /** Share of the time in which the isolate was busy. */
-  readonly share: number
-}
-
 /** Module name of lines before the bundle's first module. */
 const BUNDLE = 'bundle'
 const DIGITS = 2
-const SHARE_DIGITS = 4
 /** esbuild writes a header with the path before each module. */
 const MODULE_HEADER = /^\/\/ (?:\.\.\/)*([\w@./-]+\.[cm]?[jt]s)$/
 const PACKAGE = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//
@@ -97,28 +85,3 @@ export function moduleFinder(bundle: string): (line: number) => string {
 /** Returns the microseconds per request in which the isolate was busy. */
 export const busyMicrosOf = (stacks: readonly SampledStack[], requests: number): number =>
   rounded(sumOf(stacks, ({ micros }) => micros) / requests, DIGITS)
-
-/** Returns the time of each module per request, the longest first. */
-export function moduleTimes(
-  stacks: readonly SampledStack[],
-  requests: number,
-): readonly ModuleTime[] {
-  const busy = sumOf(stacks, ({ micros }) => micros)
-  const modules = new Map<string, { self: number; platform: number }>()
-  for (const { frames, micros } of stacks) {
-    const caller = frames.find(({ module }) => module !== undefined)
-    const name = caller?.module ?? 'V8 and workerd'
-    const times = modules.get(name) ?? { self: 0, platform: 0 }
-    times[frames[0] === caller ? 'self' : 'platform'] += micros
-    modules.set(name, times)
-  }
-  const each = (us: number) => rounded(us / requests, DIGITS)
-  return [...modules]
-    .toSorted(([, a], [, b]) => b.self + b.platform - a.self - a.platform)
-    .map(([module, { self, platform }]) => ({
-      module,
-      selfMicros: each(self),
-      platformMicros: each(platform),
-      share: rounded((self + platform) / busy, SHARE_DIGITS),
-    }))
-}

@@ -2,6 +2,7 @@
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import {
   type PlannedFault as PlannedWindow,
+  type PlanOptions,
   planWindows,
   RUBBISH,
   seededRandom,
@@ -57,18 +58,11 @@ export interface PlannedFault extends PlannedWindow<FaultName> {
   readonly processes: readonly number[]
 }
 
-export interface PlanOptions {
-  readonly seconds: number
-  readonly windowSeconds: number
-  readonly faults: readonly FaultName[]
-  readonly seed: number
-}
-
 /** Plans one fault for each window, after a rest, and chooses the affected processes. */
-export function planFaults({ seed, ...options }: PlanOptions): readonly PlannedFault[] {
-  const random = seededRandom(seed)
+export function planFaults(options: PlanOptions<FaultName>): readonly PlannedFault[] {
+  const random = seededRandom(options.seed)
   const often = options.faults.filter((name) => OFTEN.includes(name))
-  const windows = planWindows({ ...options, often, active: [1 - FAULT_SHARE, 1], random })
+  const windows = planWindows(options, { often, active: [1 - FAULT_SHARE, 1], random })
   return windows.map((planned, index) => {
     const isEverybody = isOfRedis(planned.name) || index % OF_ALL === OF_ALL - 1
     const count = isEverybody ? PROCESSES : 1 + Math.floor(random() * (PROCESSES - 1))

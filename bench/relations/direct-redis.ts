@@ -1,5 +1,6 @@
 /** Connects directly to the Redis behind the REST server: writes tuples, reads statistics. */
 import { Redis } from 'ioredis'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import type { RedisRest } from '../../src/redis/rest.ts'
 import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/relations/store.ts'
@@ -32,6 +33,7 @@ export async function connectDirectly(url: string) {
   }
 
   return {
+    keys: DEFAULT_KEYS,
     send,
     /** Returns the usage of Redis since its start. */
     usage: async () => parseUsage(await redis.info('commandstats', 'cpu')),

@@ -97,7 +97,7 @@ async function decide(
   const decisions: RelationDecision[] = []
   for (let at = 0; at < queries.length; at += BATCH) {
     const commands = await Promise.all(
-      queries.slice(at, at + BATCH).map((query) => check.command(query)),
+      queries.slice(at, at + BATCH).map((query) => check.command(redis.keys, query)),
     )
     const replies = await redis.send(commands)
     for (const [index, command] of commands.entries()) {
@@ -130,7 +130,7 @@ export async function measureSlow(
   // A check with a trace does additional work, so it is used only to count.
   let mostWork = 0
   for (const { query } of queries) {
-    const command = await check.command(query, { trace: true })
+    const command = await check.command(redis.keys, query, { trace: true })
     const [reply] = await redis.send([command])
     mostWork = Math.max(mostWork, (await check.explanationOf(redis, reply, command)).trace.work)
   }

@@ -12,6 +12,10 @@ export interface SlowGraph {
 const FROM_PARENT = {
   tupleToUserset: { tupleset: { relation: 'parent' }, computedUserset: { relation: 'viewer' } },
 }
+const WITH_PARENT = {
+  parent: { this: {} },
+  viewer: { union: { child: [{ this: {} }, FROM_PARENT] } },
+}
 export const SLOW_MODEL = {
   schema_version: '1.1',
   type_definitions: [
@@ -29,10 +33,7 @@ export const SLOW_MODEL = {
     },
     {
       type: 'folder',
-      relations: {
-        parent: { this: {} },
-        viewer: { union: { child: [{ this: {} }, FROM_PARENT] } },
-      },
+      relations: WITH_PARENT,
       metadata: {
         relations: {
           parent: { directly_related_user_types: [{ type: 'folder' }] },
@@ -42,10 +43,7 @@ export const SLOW_MODEL = {
     },
     {
       type: 'document',
-      relations: {
-        parent: { this: {} },
-        viewer: { union: { child: [{ this: {} }, FROM_PARENT] } },
-      },
+      relations: WITH_PARENT,
       metadata: {
         relations: {
           parent: { directly_related_user_types: [{ type: 'folder' }] },

@@ -61,7 +61,7 @@ export function legendOf({ series }: Plot): Html {
   )}</ul>`
 }
 
-export function altText({ title, kind, x, y, series }: Plot): string {
+function altText({ title, kind, x, y, series }: Plot): string {
   const against = kind === 'line' ? `${y.title} against ${x.title}` : y.title
   return `${title}: ${against}, for ${series.map(({ name }) => name).join(', ')}`
 }

@@ -6,9 +6,6 @@ import type { Results } from './results.ts'
 import type { Compared, MemorySamples, Soak } from './schema.ts'
 import { slowedBy } from './standing.ts'
 
-/** Number of modules in a profile's table. */
-const MODULES = 20
-
 /** Returns the soak's section: invariants, plots over time, figures per minute, and faults. */
 export function soak({ soak: saved }: Results): Section | undefined {
   if (saved === undefined) return undefined
@@ -119,7 +116,7 @@ const samplesOf = ({ samples }: { readonly samples: MemorySamples }) =>
 /** Returns the section about the CPU time of the full pipeline. */
 export function profile({ profile: saved }: Results): Section | undefined {
   if (saved === undefined) return undefined
-  const { stages = [], modules, requests, cpuMicros } = saved.result
+  const { stages = [], requests, cpuMicros } = saved.result
   const share = (of: number) => `${numberText(Math.round(of * 1000) / 10)} %`
   return {
     id: 'profile',
@@ -134,20 +131,6 @@ export function profile({ profile: saved }: Results): Section | undefined {
         title: 'Stages of the pipeline',
         headings: ['stage', 'us of a request', 'share'],
         rows: stages.map(({ stage, micros, share: of }) => [stage, numberText(micros), share(of)]),
-      },
-      {
-        kind: 'table',
-        title: `The ${Math.min(MODULES, modules.length)} modules with the most CPU; us per request`,
-        headings: ['module', 'own', 'platform functions', 'share'],
-        rows: modules
-          .slice(0, MODULES)
-          .map(({ module, selfMicros, platformMicros, share: of }) => [
-            module,
-            numberText(selfMicros),
-            numberText(platformMicros),
-            share(of),
-          ]),
-        onlyOnPage: true,
       },
     ],
   }

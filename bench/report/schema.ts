@@ -147,15 +147,12 @@ const soak = z.object({
     .exactOptional(),
 })
 
-const sampled = { selfMicros: number, share: number }
-
 const profile = z.object({
   ...about,
   benchmark: z.literal('profile'),
   requests: number,
   cpuMicros: number,
   stages: z.array(z.looseObject({ stage: text, micros: number, share: number })).exactOptional(),
-  modules: z.array(z.object({ module: text, platformMicros: number, ...sampled })),
 })
 
 const interval = z.object({ median: number, low: number, high: number, coverage: number })

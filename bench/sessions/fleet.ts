@@ -1,7 +1,7 @@
 /** Several gateways over one Redis, each in its own process, all with the same keys. */
 import { exportJWK, generateKeyPair } from 'jose'
 import { bundleOnce, TOKENS_CONFIG } from '../stack/bundle.ts'
-import { clientEntry, newClient } from '../stack/credentials.ts'
+import { clientEntry, EXCHANGE, newClient } from '../stack/credentials.ts'
 import {
   type RunningGateway,
   type StartContext,
@@ -11,7 +11,6 @@ import {
 import type { Cast } from './protocol.ts'
 
 const SERVICE = 'gateway'
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ISSUER = 'https://users.bench.test'
 const AUDIENCE = 'https://api.bench.test'
 const KEY_ID = 'users'

@@ -9,15 +9,7 @@ import type { Fleet } from './fleet.ts'
 import { type Question, type Setup, STEPS, type Step, type StepOutcome } from './protocol.ts'
 
 /** One step of one run. Latencies start when a request was due. */
-export interface StepFigures {
-  readonly step: Step | 'all'
-  readonly answers: number
-  readonly failed: number
-  readonly seconds: number
-  readonly perSecond: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
+export interface StepFigures extends ReturnType<typeof figuresOf> {
   /** CPU time of all gateways, and HTTP calls to Redis, per request. */
   readonly cpuMicros: number
   readonly redisCalls: number
@@ -86,9 +78,9 @@ export async function runSessions(options: RunOptions): Promise<Run> {
 }
 
 function figuresOf(
-  step: StepFigures['step'],
+  step: Step | 'all',
   { latenciesMs, failed, seconds }: Pick<StepOutcome, 'latenciesMs' | 'failed' | 'seconds'>,
-): Omit<StepFigures, 'cpuMicros' | 'redisCalls'> {
+) {
   const of = (quantile: number) => percentile(latenciesMs, quantile) ?? 0
   const answers = latenciesMs.length
   return {

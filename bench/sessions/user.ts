@@ -3,10 +3,9 @@ import { addressOf } from '../chaos/callers.ts'
 import type { Answer, Client } from '../load/client.ts'
 import { ORDERS_PATH } from '../load/questions.ts'
 import { ORIGIN_BODY } from '../stack/backends.ts'
+import { ACCESS_TOKEN, EXCHANGE } from '../stack/credentials.ts'
 import type { Cast, Step } from './protocol.ts'
 
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const APPLICATION_ADDRESS = '2001:db8:1::1'
 
 /** `failed`: no capacity, or no response. */

@@ -54,7 +54,7 @@ function filesOf(port: number): readonly string[] {
  * Events younger than this may be lost when their gateway is killed. They wait in a batch (50 ms),
  * then in the local queue, which is memory of the same process and delivers after a second.
  */
-export const IN_MEMORY_MS = 5_000
+const IN_MEMORY_MS = 5_000
 
 /** Responses that were in a socket at that moment are read a little later. */
 const ON_THE_WAY_MS = 500
@@ -65,24 +65,7 @@ export interface Death {
   readonly timeMs: number
 }
 
-export interface AuditAccount {
-  readonly answered: number
-  readonly events: number
-  /** Requests with exactly one event of the same status. */
-  readonly matched: number
-  /** Requests without an event and without an explanation. */
-  readonly lost: number
-  readonly lostExamples: readonly string[]
-  /** Requests without an event that a gateway answered in the last seconds before it was killed. */
-  readonly diedWithGateway: number
-  /** Requests without an event that `audit_lost` reported as lost. */
-  readonly declaredLost: number
-  /** Responses of a gateway that sheds load: these have no event each. */
-  readonly shed: number
-  readonly doubled: number
-  /** Events with a different status than the response. */
-  readonly different: number
-}
+export type AuditAccount = ReturnType<typeof accountFor>
 
 const SHED_CODE = 'overloaded'
 const MAX_EXAMPLES = 20
@@ -91,7 +74,7 @@ export function accountFor(
   answered: readonly Answered[],
   rows: readonly AuditRow[],
   deaths: readonly Death[],
-): AuditAccount {
+) {
   const byRequest = new Map<string, AuditRow[]>()
   let declared = 0
   for (const row of rows) {
@@ -120,12 +103,18 @@ export function accountFor(
   return {
     answered: answered.length,
     events: rows.length,
+    /** Requests with exactly one event of the same status. */
     matched,
     doubled,
+    /** Events with a different status than the response. */
     different,
+    /** Responses of a gateway that sheds load: these have no event each. */
     shed,
+    /** Requests without an event that a gateway answered in the last seconds before it was killed. */
     diedWithGateway,
+    /** Requests without an event that `audit_lost` reported as lost. */
     declaredLost,
+    /** Requests without an event and without an explanation. */
     lost: missing.length - declaredLost,
     lostExamples: missing.slice(0, MAX_EXAMPLES),
   }

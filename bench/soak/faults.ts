@@ -1,7 +1,14 @@
 /** The faults of the soak, and the failures that each can cause. */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
-import { type PlannedFault, planWindows, RUBBISH, said, seededRandom } from '../chaos/faults.ts'
+import {
+  type PlannedFault,
+  type PlanOptions,
+  planWindows,
+  RUBBISH,
+  said,
+  seededRandom,
+} from '../chaos/faults.ts'
 import type { Explained, Trouble } from '../chaos/ledger.ts'
 
 export const PROXIED = ['redis', 'keySet', 'origin'] as const
@@ -79,16 +86,6 @@ export const FULL_LOAD = 'full-load'
 export const explainedBy = (name: string): Explained =>
   name === FULL_LOAD ? { explains: [OVERLOADED], recoveryMs: () => 0 } : faultOf(name as FaultName)
 
-export interface ScheduleOptions {
-  readonly seconds: number
-  readonly windowSeconds: number
-  readonly faults: readonly FaultName[]
-  readonly seed: number
-}
-
 /** Plans a fault for the first half of each window, except the first window, for comparison. */
-export const planFaults = ({
-  seed,
-  ...options
-}: ScheduleOptions): readonly PlannedFault<FaultName>[] =>
-  planWindows({ ...options, active: [0, 0.5], quietWindows: 1, random: seededRandom(seed) })
+export const planFaults = (options: PlanOptions<FaultName>): readonly PlannedFault<FaultName>[] =>
+  planWindows(options, { active: [0, 0.5], quietWindows: 1, random: seededRandom(options.seed) })

@@ -7,7 +7,7 @@ const Z_95 = 1.96
 /** Share of the samples in which a new process fills caches, compiles and sizes its heaps. */
 const WARM_UP_SHARE = 0.3
 /** Under `wrangler dev`, complete collections start only after about 30,000 requests. */
-export const WARM_UP_REQUESTS = 40_000
+const WARM_UP_REQUESTS = 40_000
 const MIN_SAMPLES = 10
 /** A larger slope is a leak. A smaller slope may be an effect of garbage collection. */
 export const MAX_SLOPE_MB_PER_MINUTE = 2

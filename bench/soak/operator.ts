@@ -1,7 +1,8 @@
 /** The operator: creates credentials and revokes them while they are in use. */
 import type { Expectation } from '../chaos/ledger.ts'
+import { membersOf } from '../load/client.ts'
 import type { TokenClient } from '../stack/credentials.ts'
-import type { Outcome, Sender } from './sender.ts'
+import type { Sender } from './sender.ts'
 
 /** What can be revoked, and how it is named. */
 export type RevocationKind = 'token' | 'session' | 'subject' | 'tenant'
@@ -30,7 +31,7 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient) {
         body: JSON.stringify(body),
       },
     })
-    return answer.status === 201 ? parsed(answer) : undefined
+    return answer.status === 201 ? membersOf(answer.body) : undefined
   }
 
   return {
@@ -39,7 +40,7 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient) {
         expectation: own('operator login', [200]),
         outgoing: formOf('/oauth/token', { id, secret }, { grant_type: 'client_credentials' }),
       })
-      const granted = parsed(answer).access_token
+      const granted = membersOf(answer.body).access_token
       if (typeof granted !== 'string') return false
       token = granted
       return true
@@ -86,14 +87,5 @@ export function formOf(path: string, { id, secret }: TokenClient, fields: Record
       'cf-connecting-ip': ADDRESS,
     },
     body: new URLSearchParams(fields).toString(),
-  }
-}
-
-/** Returns the members of a response body; none if it is not a JSON object. */
-export function parsed({ body }: Outcome): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(body)) as Record<string, unknown>
-  } catch {
-    return {}
   }
 }

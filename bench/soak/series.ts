@@ -15,27 +15,7 @@ export interface Measured {
 }
 
 /** One second of the load. Latencies in milliseconds; null if there was no response. */
-export interface SecondFigures {
-  readonly answers: number
-  readonly ok: number
-  readonly refused: number
-  readonly failed: number
-  /** Requests without a response. */
-  readonly none: number
-  readonly p50Ms: number | null
-  readonly p95Ms: number | null
-  readonly p99Ms: number | null
-}
-
-export interface MinuteFigures {
-  readonly answers: number
-  readonly p50Ms: number | null
-  readonly p99Ms: number | null
-  readonly maxMs: number | null
-  /** Responses to requests that no fault affected. */
-  readonly quietAnswers: number
-  readonly quietP99Ms: number | null
-}
+export type SecondFigures = ReturnType<Series['seconds']>[number]
 
 export type Series = ReturnType<typeof createSeries>
 
@@ -88,36 +68,51 @@ export function createSeries() {
       else bucket.failed++
     },
     /** Returns all seconds, or the last `last` ones. */
-    seconds: (last = buckets.length): readonly SecondFigures[] =>
+    seconds: (last = buckets.length) =>
       buckets.slice(-last).map(({ latencies, ok, refused, failed, none }) => ({
         answers: latencies.length,
         ok,
         refused,
         failed,
+        /** Requests without a response. */
         none,
         p50Ms: percentile(latencies, 0.5),
         p95Ms: percentile(latencies, 0.95),
         p99Ms: percentile(latencies, 0.99),
       })),
-    minutes(): readonly MinuteFigures[] {
-      const minutes: MinuteFigures[] = []
+    minutes() {
       const whole = Math.max(1, Math.round(buckets.length / SECONDS_PER_MINUTE))
-      for (let minute = 1; minute <= whole; minute++) {
-        const at = (minute - 1) * SECONDS_PER_MINUTE
+      return Array.from({ length: whole }, (_, minute) => {
+        const at = minute * SECONDS_PER_MINUTE
         // The last responses arrive shortly after the last minute.
-        const part = buckets.slice(at, minute === whole ? undefined : at + SECONDS_PER_MINUTE)
+        const part = buckets.slice(at, minute + 1 === whole ? undefined : at + SECONDS_PER_MINUTE)
         const latencies = part.flatMap((bucket) => bucket.latencies)
         const quiet = part.flatMap((bucket) => bucket.quiet)
-        minutes.push({
+        return {
           answers: latencies.length,
           p50Ms: percentile(latencies, 0.5),
           p99Ms: percentile(latencies, 0.99),
           maxMs: percentile(latencies, 1),
+          /** Responses to requests that no fault affected. */
           quietAnswers: quiet.length,
           quietP99Ms: percentile(quiet, 0.99),
-        })
-      }
-      return minutes
+        }
+      })
     },
+  }
+}
+
+export function columnsOf(seconds: readonly SecondFigures[]) {
+  const column = <Name extends keyof SecondFigures>(name: Name) =>
+    seconds.map((figures) => figures[name])
+  return {
+    answers: column('answers'),
+    ok: column('ok'),
+    refused: column('refused'),
+    failed: column('failed'),
+    none: column('none'),
+    p50Ms: column('p50Ms'),
+    p95Ms: column('p95Ms'),
+    p99Ms: column('p99Ms'),
   }
 }

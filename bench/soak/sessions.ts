@@ -1,13 +1,12 @@
 /** Runs whole sessions: login, calls, refresh, logout, and attempts after that. */
 import { addressOf } from '../chaos/callers.ts'
 import { type Issuer, signToken } from '../chaos/issuers.ts'
-import type { TokenClient } from '../stack/credentials.ts'
-import { formOf, own, parsed } from './operator.ts'
+import { membersOf } from '../load/client.ts'
+import { ACCESS_TOKEN, EXCHANGE, type TokenClient } from '../stack/credentials.ts'
+import { formOf, own } from './operator.ts'
 import type { Outcome, Sender } from './sender.ts'
 import { badShot, goodShot } from './sender.ts'
 
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 /** Addresses of sessions, separate from other addresses. */
 const FIRST_ADDRESS = 0x4000_0000
 
@@ -70,6 +69,6 @@ export function createSessions(sender: Sender, app: TokenClient, issuer: Issuer)
 function tokensOf(
   answer: Outcome,
 ): { readonly access: string; readonly refresh: string } | undefined {
-  const { access_token: access, refresh_token: refresh } = parsed(answer)
+  const { access_token: access, refresh_token: refresh } = membersOf(answer.body)
   return typeof access === 'string' && typeof refresh === 'string' ? { access, refresh } : undefined
 }

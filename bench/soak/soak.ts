@@ -13,10 +13,9 @@ import { createLimitWatch, invariantsOf } from './invariants.ts'
 import { longestLife, type MemorySample, slopeOf } from './memory.ts'
 import { createMonitor, type Sampled } from './monitor.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
-import { columnsOf, type SoakResult } from './result.ts'
 import { rotateFaults } from './rotation.ts'
 import { createSender } from './sender.ts'
-import { createSeries } from './series.ts'
+import { columnsOf, createSeries } from './series.ts'
 import { type System, startSystem } from './system.ts'
 
 const MS_PER_SECOND = 1_000
@@ -33,10 +32,7 @@ const POLL_MS = 500
 const GREEDY = /^greedy-/
 
 /** Runs the soak and returns the result. Throws an `Error` if a process does not start. */
-export async function soak(
-  options: SoakOptions,
-  { argv, shutdown, progress }: RunContext,
-): Promise<SoakResult> {
+export async function soak(options: SoakOptions, { argv, shutdown, progress }: RunContext) {
   if (process.platform !== 'linux') throw new Error('memory comes from /proc: needs Linux')
   const { signal } = shutdown
   const random = seededRandom(options.seed)
@@ -102,12 +98,14 @@ export async function soak(
   const audit = await drain(system, account)
   const findings = ledger.findings()
   const memory = monitor.memory().map(({ heap, resident }) => ({
+    /** Heap of the gateway's own isolate after a garbage collection. This value is judged. */
     heap: { samples: heap, slope: slopeOf(longestLife(heap.map(memorySample))) },
+    /** Memory of the workerd process, with the audit Worker, the queue and D1. */
     resident: { samples: resident, slope: slopeOf(longestLife(resident.map(memorySample))) },
   }))
   const since = (ms: number) => rounded((ms - startMs) / MS_PER_SECOND, 1)
   return {
-    benchmark: 'soak',
+    benchmark: 'soak' as const,
     ...about,
     command: commandLine('npm run soak', argv),
     options,
@@ -130,6 +128,7 @@ export async function soak(
       name,
       startSeconds: since(from),
       endSeconds: since(endMs ?? Date.now()),
+      /** Number of failures that it explains, and the time from its end to the last of them. */
       troubles,
       recoverySeconds:
         lastTroubleMs === undefined || endMs === undefined

@@ -13,11 +13,10 @@ import {
 } from '../chaos/dependencies.ts'
 import { AUDIENCE, createIssuer, type Issuer } from '../chaos/issuers.ts'
 import { freePort } from '../processes/proc.ts'
-import { clientEntry, newClient, type TokenClient } from '../stack/credentials.ts'
+import { clientEntry, EXCHANGE, newClient, type TokenClient } from '../stack/credentials.ts'
 import { PROXIED, type Proxied } from './faults.ts'
 import { createGateway, type Gateway } from './gateway.ts'
 
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 /** Longer than the bytes after which a fault resets the connection. */
 const ORIGIN_BODY = JSON.stringify({ filler: 'x'.repeat(300) })
 

@@ -13,6 +13,10 @@ import type { Backends } from './backends.ts'
 /** Issuer and audience. It is never resolved. */
 export const PUBLIC_URL = 'https://gateway.bench.test'
 
+/** Grant and type of a token that is exchanged for another one (RFC 8693). */
+export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+
 /** Callers, each with its own limit window in Redis. */
 const SUBJECTS = 50
 const TTL_SECONDS = 3_600

@@ -83,7 +83,6 @@ export async function startGround(
 export interface RunningGateway extends Ground {
   /** The workerd process with all isolates. */
   readonly pid: number
-  readonly inspector: string | undefined
   readonly bundle: Bundle
   readonly variables: Readonly<Record<string, string>>
   /** Returns scheme and authority of an isolate. */
@@ -98,13 +97,12 @@ export interface GatewayOptions {
   readonly names: readonly string[]
   /** Variables of the Worker in addition to those of every gateway. */
   readonly variables?: Readonly<Record<string, string>>
-  readonly inspect?: boolean
 }
 
 /** Starts one process. Throws an `Error` of one line if it does not start. */
 export async function startGateway(
   { directory, shutdown }: Omit<StartContext, 'onProgress'>,
-  { ground, bundle, names, variables: more = {}, inspect = false }: GatewayOptions,
+  { ground, bundle, names, variables: more = {} }: GatewayOptions,
 ): Promise<RunningGateway> {
   const { backends, signingKeys } = ground
   const variables = { ...gatewayVariables(backends, signingKeys), ...more }
@@ -113,13 +111,12 @@ export async function startGateway(
     directory: mkdtempSync(join(directory, 'gateway-')),
     names,
     variables,
-    inspect,
     queueAddress: queueAddressOf(backends),
   })
   shutdown.defer(workerd.close)
   shutdown.signal.throwIfAborted()
-  const { pid, inspector, originOf, close } = workerd
-  return { ...ground, pid, inspector, bundle, variables, originOf, close }
+  const { pid, originOf, close } = workerd
+  return { ...ground, pid, bundle, variables, originOf, close }
 }
 
 export interface VariantGateway extends RunningGateway {

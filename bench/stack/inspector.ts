@@ -32,10 +32,7 @@ export async function targetsOf(authority: string): Promise<readonly InspectorTa
 }
 
 /** Opens a session with the isolate of `service`. Throws if the inspector has none. */
-export async function openInspectorSession(
-  authority: string,
-  service: string,
-): Promise<InspectorSession> {
+async function openInspectorSession(authority: string, service: string): Promise<InspectorSession> {
   const target = (await targetsOf(authority)).find(
     ({ id }) => id === service || id.endsWith(`/${service}`),
   )

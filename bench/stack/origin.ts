@@ -2,16 +2,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HOST } from '../../dev/start/settings.ts'
+import { KEEP_ALIVE_MS, QUEUE_BODY, QUEUE_PATH } from '../chaos/dependencies.ts'
 import { serveParent } from '../processes/child.ts'
 import { ORIGIN_BODY, type OriginCounts } from './backends.ts'
-
-/** Longer than any pause, so that no socket is closed when it is about to be used. */
-const KEEP_ALIVE_MS = 120_000
-/** Path to which workerd posts batches of queue messages, and its expected response. */
-const QUEUE_PATH = '/batch'
-const QUEUE_BODY = JSON.stringify({
-  metadata: { metrics: { backlogCount: 0, backlogBytes: 0, oldestMessageTimestamp: 0 } },
-})
 
 const counts = { requests: 0, identified: 0, asserted: 0, auditEvents: 0 } satisfies OriginCounts
 

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { HOST } from '../../dev/start/settings.ts'
 import { WRANGLER } from '../../dev/start/wrangler.ts'
-import { stop } from '../processes/child.ts'
+import { endWithParent } from '../processes/child.ts'
 import type { Bundle } from './bundle.ts'
 
 const START_TIMEOUT_MS = 20_000
@@ -58,12 +58,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
     ],
     { env: { ...variables }, stdio: ['ignore', 'inherit', 'inherit', 'pipe'] },
   )
-  const killWithParent = () => child.kill('SIGKILL')
-  process.once('exit', killWithParent)
-  const close = async () => {
-    await stop(child)
-    process.off('exit', killWithParent)
-  }
+  const close = endWithParent(child)
   try {
     const expected = names.length + (inspect ? 1 : 0)
     const listening = await listeningOf(child, expected)

@@ -1,5 +1,6 @@
 /** Token cases over HTTP: issuing, validating, and the whole pipeline. */
 import type { TokenFormat } from '../../src/tokens/access-grant.ts'
+import { membersOf } from '../load/client.ts'
 import { bearing, COMMON_HEADERS, expectAnswer, type Question, read } from '../load/questions.ts'
 import type { Contestant } from '../measure/rounds.ts'
 import type { PublishedId } from '../published.ts'
@@ -188,7 +189,7 @@ export function createIssuedTokens(format: TokenFormat): IssuedTokens {
   const tokens = new Set<string>()
   return {
     take(body) {
-      const { access_token: token, token_type: type, expires_in: life } = parsed(body)
+      const { access_token: token, token_type: type, expires_in: life } = membersOf(body)
       const isNew = typeof token === 'string' && FORMS[format].test(token) && !tokens.has(token)
       if (isNew) tokens.add(token)
       return isNew && type === 'Bearer' && typeof life === 'number' && life > 0
@@ -203,13 +204,5 @@ export function createIssuedTokens(format: TokenFormat): IssuedTokens {
       )
     },
     clear: () => tokens.clear(),
-  }
-}
-
-function parsed(body: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(body)) as Record<string, unknown>
-  } catch {
-    return {}
   }
 }

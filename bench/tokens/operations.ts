@@ -8,31 +8,8 @@ export const NOTHING = 'nothing'
 /** Not measured: returns the algorithms whose verifier refuses a forged token. */
 export const FORGERIES = 'forgeries'
 
-export const OPERATION_IDS = [
-  'uuid',
-  'issue-opaque',
-  'issue-opaque-redis',
-  'issue-ES256',
-  'issue-RS256',
-  'issue-EdDSA',
-  'verify-opaque',
-  'verify-opaque-redis',
-  'verify-ES256',
-  'verify-RS256',
-  'verify-EdDSA',
-  'recall-opaque',
-  'recall-jwt',
-] as const
-export type OperationId = (typeof OPERATION_IDS)[number]
-
-export interface Operation {
-  readonly id: OperationId
-  readonly title: string
-  /** Whether the gateway accepts the issued token. */
-  readonly opens: boolean
-}
-
-export const OPERATIONS: readonly Operation[] = [
+/** `opens`: whether the gateway accepts the issued token. */
+export const OPERATIONS = [
   { id: 'uuid', title: 'create two UUIDv4: id, token', opens: false },
   { id: 'issue-opaque', title: 'issue opaque, not stored', opens: false },
   { id: 'issue-opaque-redis', title: 'issue opaque, in Redis', opens: true },
@@ -46,7 +23,9 @@ export const OPERATIONS: readonly Operation[] = [
   { id: 'verify-EdDSA', title: 'verify EdDSA, cold', opens: false },
   { id: 'recall-opaque', title: 'verify opaque, cached', opens: false },
   { id: 'recall-jwt', title: 'verify JWT, cached', opens: false },
-]
+] as const
+export type Operation = (typeof OPERATIONS)[number]
+export type OperationId = Operation['id']
 
 export const SUBJECT = 'bench-caller'
 

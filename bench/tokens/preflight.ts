@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { sendClosed } from '../load/closed.ts'
 import { bearing, expectAnswer, ORDERS_PATH, problem } from '../load/questions.ts'
-import { bundleWorker, TOKENS_CONFIG } from '../stack/bundle.ts'
+import { bundleOnce, TOKENS_CONFIG } from '../stack/bundle.ts'
 import type { Holder } from '../stack/credentials.ts'
 import {
   type RunningGateway,
@@ -32,19 +32,18 @@ import {
 const NAMES = ['operations', 'validation', 'gateway']
 const CONNECTIONS = 20
 
-/** Starts an isolate for each service. With `inspect`, the bundle keeps names for a profile. */
+/** Starts an isolate for each service. */
 export async function startTokens(
   context: StartContext,
-  inspect = false,
 ): Promise<{ readonly gateway: RunningGateway; readonly cases: readonly Case[] }> {
   const { directory, onProgress } = context
   onProgress('bundling')
-  const bundle = await bundleWorker(TOKENS_CONFIG, directory, inspect)
+  const bundle = await bundleOnce(TOKENS_CONFIG, directory)
   const ground = await startGround(context, ALGORITHMS)
   onProgress('signing tokens')
   const callers = await prepareCallers(ground)
   const variables = { CLIENTS: callers.clients }
-  const gateway = await startGateway(context, { ground, bundle, names: NAMES, variables, inspect })
+  const gateway = await startGateway(context, { ground, bundle, names: NAMES, variables })
   const cases = casesOf(callers)
   await preflightOperations(gateway)
   for (const each of cases) await preflightCase(gateway, each, callers)

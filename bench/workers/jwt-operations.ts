@@ -1,5 +1,5 @@
 /** Issues and verifies JWTs, with each algorithm. */
-import type { Config } from '../../src/index.ts'
+import type { Config } from '../../src/parts.ts'
 import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { ALGORITHMS, FORGERIES, forged } from '../tokens/operations.ts'

@@ -3,12 +3,11 @@ import policy from '#policy'
 import {
   composeServices,
   createGateway,
-  createTokenVerifier,
   type GatewayEnv,
   type Policy,
-  parseConfig,
   type Services,
 } from '../../src/index.ts'
+import { createTokenVerifier, parseConfig } from '../../src/parts.ts'
 import { STAGES, type Stage } from '../layers/layers.ts'
 import { roomy } from './policy.ts'
 import { bySegment, type Handler, passthrough } from './routing.ts'

@@ -1,5 +1,6 @@
 /** Issues and verifies opaque tokens, with records in memory and with records in Redis. */
-import { type Config, createRedisRest, type Principal } from '../../src/index.ts'
+import type { Principal } from '../../src/index.ts'
+import { type Config, createRedisRest } from '../../src/parts.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
   credentialHash,

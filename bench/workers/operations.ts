@@ -1,5 +1,6 @@
 /** Repeats one operation of the product's token modules, so often that HTTP costs little. */
-import { type GatewayEnv, parseConfig } from '../../src/index.ts'
+import type { GatewayEnv } from '../../src/index.ts'
+import { parseConfig } from '../../src/parts.ts'
 import { type BatchAnswer, NOTHING } from '../tokens/operations.ts'
 import { jwtOperations } from './jwt-operations.ts'
 import { opaqueOperations } from './opaque-operations.ts'

@@ -1,4 +1,5 @@
 /** A proxy that makes the pipeline's calls to the platform, without its decisions. */
+import type { QueueBinding } from '../../src/cloudflare.ts'
 import { pathStart } from './routing.ts'
 
 const TIMEOUT_MS = 15_000
@@ -21,7 +22,7 @@ const EVENT = 'e'.repeat(820)
 
 interface PlatformEnv {
   readonly ORIGIN_URL: string
-  readonly AUDIT_QUEUE?: Queue
+  readonly AUDIT_QUEUE?: QueueBinding
 }
 
 /**

@@ -1,13 +1,13 @@
 /** Worker of the scenarios `leases` and `relations`. The first segment of the path is the variant. */
 import shipped from '#policy'
 import {
-  type Admission,
   composeServices,
   createGateway,
   type GatewayEnv,
   type Policy,
   type Services,
 } from '../../src/index.ts'
+import type { Admission } from '../../src/parts.ts'
 import { platformCalls } from './platform-calls.ts'
 import { leased, roomy } from './policy.ts'
 import { cachingPolicy, relatedPolicy } from './relations-policy.ts'

@@ -1,5 +1,6 @@
 /** The pipeline of `src/gateway/create-gateway.ts` up to a stage: the same middlewares in the same order. */
 import { Hono, type MiddlewareHandler } from 'hono'
+import type { Gateway, Policy, PolicyRoute, Services } from '../../src/index.ts'
 import {
   admit,
   audit,
@@ -7,18 +8,14 @@ import {
   authorize,
   canonicalPath,
   clientAddress,
-  type Gateway,
   type GatewayVariables,
   limitBody,
-  type Policy,
-  type PolicyRoute,
   problemHandler,
   proxy,
   requestId,
-  type Services,
   sanitizeHeaders,
   validate,
-} from '../../src/index.ts'
+} from '../../src/parts.ts'
 import { includes, type Stage } from '../layers/layers.ts'
 
 type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
@@ -51,13 +48,13 @@ export function createStages(stage: Stage, services: Services, policy: Policy): 
 
 function matched(route: PolicyRoute): Middleware {
   return async function matchedRoute(c, next) {
-    c.set('route', route)
+    c.set('portcullis.route', route)
     await next()
   }
 }
 
 /** Sets no principal, for layers without authentication. */
 const anonymous: Middleware = async function anonymous(c, next) {
-  c.set('principal', null)
+  c.set('portcullis.principal', null)
   await next()
 }

@@ -1,15 +1,14 @@
 /** Validation alone: `authenticate`, and a response with the subject. No Redis, no origin. */
 import { Hono } from 'hono'
+import type { GatewayEnv, Principal } from '../../src/index.ts'
 import {
   authenticate,
   callerOf,
   createTokenVerifier,
-  type GatewayEnv,
-  type Principal,
   type PrincipalVariables,
   parseConfig,
   problemHandler,
-} from '../../src/index.ts'
+} from '../../src/parts.ts'
 import { COLD_VALIDATION_PATH, VALIDATION_PATH, validationAnswer } from '../tokens/operations.ts'
 
 /** A run may be longer than the life of a cache entry, so the clock is slower by this factor. */

@@ -19,6 +19,10 @@ interface CreateOptions extends CommonOptions {
   readonly expiresIn?: number
 }
 
+interface RotateOptions extends CommonOptions {
+  readonly grace?: number
+}
+
 interface ApiKeyPage {
   readonly apiKeys: readonly object[]
   readonly cursor?: string
@@ -47,13 +51,22 @@ export function addApiKeyCommands(program: Command): void {
   })
   onlineCommand(keys, {
     name: 'rotate',
-    does: 'replace a key with a new one; the old key is revoked at once',
-    examples: [`portcullis apikeys rotate ${EXAMPLE_ID}`],
+    does: 'replace a key with a new one; it is printed and not stored',
+    examples: [
+      `portcullis apikeys rotate ${EXAMPLE_ID} --grace 1h`,
+      `portcullis apikeys rotate ${EXAMPLE_ID}`,
+    ],
   })
     .argument(...WHICH)
-    .action(async (key: string, options: CommonOptions) => {
+    .option(
+      '--grace <time>',
+      'time for which old keys stay valid, 5m to 1d (default: 0, they end at once)',
+      seconds,
+    )
+    .action(async (key: string, options: RotateOptions) => {
       const { gateway, output } = workWith(options)
-      output.thing(await gateway.post<object>(`/api-keys/${key}/secret`, {}))
+      const body = { graceSeconds: options.grace }
+      output.thing(await gateway.post<object>(`/api-keys/${key}/secret`, body))
       output.remark(SHOWN_ONCE)
     })
   onlineCommand(keys, {

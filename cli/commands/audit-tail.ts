@@ -58,7 +58,8 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
       if (!hasHeading) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
       hasHeading = true
       for (const event of tail.unseen(events)) {
-        if (!isOwn(event)) output.result(event, line(event, EVENT_COLUMNS, EVENT_WIDTHS))
+        if (!isOwn(event))
+          output.result(event, line(event, EVENT_COLUMNS, EVENT_WIDTHS, output.style))
       }
     } catch (error) {
       if (signal.aborted || !passes(error)) throw error

@@ -6,7 +6,7 @@ import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { readExports } from '../exports.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
-import { counted, line, table } from '../text.ts'
+import { counted, line, type Style, table } from '../text.ts'
 import { type ChainPage, type Verdict, verifyChain } from '../verify.ts'
 
 interface VerifyOptions extends CommonOptions {
@@ -37,7 +37,8 @@ export function addVerify(audit: Command): void {
       }
       const keys = options.jwks === undefined ? undefined : await keysOf(options.jwks)
       const verdict = await verdictOf(options, keys)
-      createOutput(options.json ?? false).result(verdict, textOf(verdict))
+      const output = createOutput(options.json ?? false)
+      output.result(verdict, textOf(verdict, output.style))
       if (!verdict.ok) process.exitCode = REFUSED
     })
 }
@@ -65,7 +66,7 @@ async function keysOf(file: string) {
   }
 }
 
-function textOf(verdict: Verdict): string {
+function textOf(verdict: Verdict, style: Style): string {
   const { events, first, last, checkpoints, signed, sealed, findings } = verdict
   const { unchained, erased, unexplained } = verdict
   const signatures =
@@ -82,6 +83,6 @@ function textOf(verdict: Verdict): string {
     ...(verdict.hash === null ? [] : [`the last hash is ${line(verdict, ['hash'])}`]),
   ]
   return verdict.ok
-    ? `ok: ${lines.join('\n')}`
-    : `NOT OK: ${lines.join('\n')}\n${table(findings, FINDING_COLUMNS)}`
+    ? `${style.colors.green('ok:')} ${lines.join('\n')}`
+    : `${style.colors.red('NOT OK:')} ${lines.join('\n')}\n${table(findings, FINDING_COLUMNS, style)}`
 }

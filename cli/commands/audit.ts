@@ -50,8 +50,30 @@ export function addAuditCommands(program: Command): void {
         ...pageQuery(options),
       })
       output.list(page, page.events, EVENT_COLUMNS, 'matching events', LATENESS)
+      for (const event of page.events) {
+        const found = rejectionIn(event)
+        if (found !== undefined) output.remark(found)
+      }
     })
   addTail(audit)
   addVerify(audit)
   addErase(audit)
+}
+
+/** Describes what the check of a refused token found and expected. */
+function rejectionIn(event: object): string | undefined {
+  const { requestId, reason, rejected } = event as Partial<RejectedEvent>
+  if (rejected === undefined) return undefined
+  const { seen, expected, verified } = rejected
+  return `${requestId} ${reason}: seen ${seen}${verified ? '' : ' (not verified)'}, expected ${expected}`
+}
+
+interface RejectedEvent {
+  readonly requestId: string
+  readonly reason: string
+  readonly rejected: {
+    readonly seen: string
+    readonly expected: string
+    readonly verified: boolean
+  }
 }

@@ -49,7 +49,10 @@ export function addHashSecret(clients: Command): void {
       }
       const output = createOutput(options.json ?? false)
       const known = argument === undefined ? { clientId: id, clientSecret } : { clientId: id }
-      output.result({ ...known, entry }, `${record(known)}\n\n${visibleJson([entry])}`)
+      output.result(
+        { ...known, entry },
+        `${record(known, output.style)}\n\n${visibleJson([entry])}`,
+      )
       output.remark('The text from [ to ] is the value of CLIENTS for this client alone.')
       if (argument === undefined) output.remark('The secret is shown once and not stored.')
     })

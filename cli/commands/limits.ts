@@ -115,9 +115,11 @@ function addList(limits: Command): void {
     const { gateway, output } = workWith(options)
     const page = await gateway.get<LimitPage>('/limits', pageQuery(options))
     const overrides =
-      page.overrides.length > 0 ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS)}` : ''
+      page.overrides.length > 0
+        ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS, output.style)}`
+        : ''
     const limits = page.limits.map((limit) => ({ ...limit, lease: leaseText(limit) }))
-    output.result(page, table(limits, LIMIT_COLUMNS) + overrides)
+    output.result(page, table(limits, LIMIT_COLUMNS, output.style) + overrides)
     if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
   })
 }

@@ -73,7 +73,7 @@ export function addCheck(parent: Command, prefix: string): void {
       const { trace, allowed, ...decision } = answer
       const lines = trace === undefined ? [] : ['', ...traceLines(trace.root)]
       if (trace?.truncated) lines.push('and more')
-      output.result(answer, [record(decision), ...lines].join('\n'))
+      output.result(answer, [record(decision, output.style), ...lines].join('\n'))
       if (allowed !== true) process.exitCode = decision.outcome === 'unknown' ? UNDECIDED : REFUSED
     })
 }

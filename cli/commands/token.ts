@@ -1,4 +1,4 @@
-/** `portcullis token`: mints, verifies and decodes access tokens. */
+/** `portcullis token`: signs, mints, verifies and decodes access tokens. */
 import type { Command } from 'commander'
 import { repeated, seconds, textOf } from '../arguments.ts'
 import { type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
@@ -6,6 +6,7 @@ import { decodeToken } from '../decode.ts'
 import { Failure, REFUSED } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { record } from '../text.ts'
+import { addSign } from './token-sign.ts'
 
 interface MintOptions extends CommonOptions {
   readonly subject: string
@@ -25,6 +26,7 @@ interface MintedToken {
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('create, verify and decode access tokens')
+  addSign(token)
   addMint(token)
   addVerify(token)
   addDecode(token)
@@ -112,8 +114,8 @@ function addDecode(token: Command): void {
       const { header, claims } = decoded
       const text = [
         'NOT VERIFIED: the signature was not checked. `portcullis token verify` queries the gateway.',
-        `\nheader\n${record(header)}`,
-        `\nclaims\n${record(withTimes(claims))}`,
+        `\nheader\n${record(header, output.style)}`,
+        `\nclaims\n${record(withTimes(claims), output.style)}`,
       ]
       output.result({ verified: false, header, claims }, text.join('\n'))
     })

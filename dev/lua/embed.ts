@@ -4,7 +4,8 @@
  * A line `--@include PATH`, before any code, puts that file in front, once for each script. A file
  * that another file includes is a library: scripts share its text. A line `local NAME = VALUE
  * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
- * PATH` takes the value from the export of a TypeScript module. Comments and empty lines are removed.
+ * PATH` takes the value from the export of a TypeScript module. Comments, empty lines and indentation
+ * are removed, so a file must not contain text over several lines.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
@@ -19,6 +20,9 @@ const INCLUDE = /^--@include (\S+)$/gm
 const INLINE = /^local ([A-Z][A-Z0-9_]*)(?: = (\S+))? --@inline(?: (\S+))?$/gm
 /** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
 const TOKEN = /--.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*/g
+
+/** Strings over several lines, and comments in long brackets, whose lines must not change. */
+const LONG_TEXT = /\[=*\[|\\\n/
 
 interface LuaFile {
   readonly path: string
@@ -37,7 +41,7 @@ export interface LuaFiles {
   modules(): Promise<ReadonlyMap<string, string>>
 }
 
-/** Reads the Lua files below a folder. Throws an `Error` for an include of a missing file. */
+/** Reads the Lua files below a folder. Throws an `Error` for a missing or unsuitable file. */
 export function readLuaFiles(root: string): LuaFiles {
   const files = new Map(
     globSync('**/*.lua', { cwd: root })
@@ -67,7 +71,7 @@ export function readLuaFiles(root: string): LuaFiles {
     return fileAt(path)
       .source.replaceAll(INLINE, '')
       .replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : (constants.get(token) ?? token)))
-      .replaceAll(/[ \t]+$/gm, '')
+      .replaceAll(/^[ \t]+|[ \t]+$/gm, '')
       .replaceAll(/^\n+|\n(?=\n)/g, '')
   }
 
@@ -86,13 +90,12 @@ export function readLuaFiles(root: string): LuaFiles {
       const isLibrary = libraries.has(path)
       const before = isLibrary ? [] : [...withIncludes(path)].filter((file) => file.path !== path)
       const included = before.map((file) => nameOf(file.path))
-      const literal = (await textOf(path)).replaceAll(/[\\`]|\$\{/g, '\\$&')
       const name = isLibrary ? nameOf(path) : `${nameOf(path)}_SCRIPT`
-      const own = `\`\n${literal}\``
+      const own = JSON.stringify(await textOf(path))
       // A bundler keeps unused template literals with values, because `toString` may have effects.
       const text =
         included.length === 0 ? own : `/* @__PURE__ */ [${[...included, own].join(', ')}].join('')`
-      declarations.push(`\nexport const ${name} = ${text}\n`)
+      declarations.push(`export const ${name} = ${text}\n`)
     }
     const lines = [...imports].map(
       ([from, names]) => `import { ${names.sort().join(', ')} } from '${from}'\n`,
@@ -113,6 +116,7 @@ export function readLuaFiles(root: string): LuaFiles {
 
 function readLuaFile(path: string): LuaFile {
   const source = readFileSync(path, 'utf8')
+  if (LONG_TEXT.test(source)) throw new Error(`${relative('', path)}: text over several lines`)
   const includes = [...source.matchAll(INCLUDE)].map(([, to = '']) => resolve(dirname(path), to))
   return { path, source, includes }
 }

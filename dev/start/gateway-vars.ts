@@ -59,6 +59,18 @@ export const configOf = (vars: GatewayVars): Config =>
   parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
 
 /**
+ * Returns the variables for an app. `ISSUERS` contains the gateway's own keys, because an app does
+ * not read `SIGNING_KEYS`.
+ */
+export function appVars(vars: GatewayVars): GatewayVars {
+  const { issuers, publicUrl } = configOf(vars)
+  const own = issuers.find(({ issuer }) => issuer === publicUrl)
+  const named = JSON.parse(vars.ISSUERS ?? '[]') as readonly unknown[]
+  const entry = { issuer: publicUrl, audience: publicUrl, jwks: own?.jwks }
+  return { ...vars, ISSUERS: JSON.stringify([...named, entry]) }
+}
+
+/**
  * Returns the text of an environment file for `wrangler dev --env-file`, which expands `$NAME`.
  * Omits the credentials of the command line.
  */

@@ -1,7 +1,13 @@
 /** Finds out why a gateway has no keys of its issuers, by fetching them in the same way. */
 
 import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
-import { importKeys } from '../../src/tokens/key-ring.ts'
+import {
+  keySetUriIn,
+  MAX_METADATA_BYTES,
+  MetadataRefused,
+  metadataUrlsOf,
+} from '../../src/tokens/discovery.ts'
+import { type IgnoredKey, importKeys } from '../../src/tokens/key-ring.ts'
 import { DEFAULT_KEY_SET_TIMEOUT_MS, MAX_KEY_SET_BYTES } from '../../src/tokens/key-set-source.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 
@@ -15,23 +21,72 @@ export async function keySetComplaints(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const complaints = await Promise.all(
-    issuers.map(async ({ issuer, jwksUri, algorithms }) => {
-      if (jwksUri === undefined) return []
-      const why = await whyNot(jwksUri, algorithms, signal)
-      const { origin, pathname } = new URL(jwksUri)
-      return why === undefined ? [] : [`ISSUERS: ${issuer}: jwksUri ${origin}${pathname} ${why}`]
+    issuers.map(async (config) => {
+      if (config.jwks !== undefined) return []
+      const { mistake } = await inspectKeySet(config, signal)
+      return mistake === undefined ? [] : [`ISSUERS: ${config.issuer}: ${mistake}`]
     }),
   )
   return complaints.flat()
 }
 
-async function whyNot(
+/** What the gateway would get as the key set of an issuer. */
+export type KeySetReport =
+  /** `mistake` names the URL and the reason. Other text of the server is not repeated. */
+  | { readonly mistake: string }
+  | {
+      readonly mistake?: never
+      /** Without the query, which may be secret. */
+      readonly location: string
+      /** Algorithms of its usable keys. */
+      readonly algorithms: readonly string[]
+      readonly ignored: readonly IgnoredKey[]
+    }
+
+/** Fetches the key set of an issuer, which must not be in its configuration, as the gateway does. */
+export async function inspectKeySet(
+  config: IssuerConfig,
+  signal: AbortSignal,
+): Promise<KeySetReport> {
+  const { issuer, jwksUri, algorithms } = config
+  if (jwksUri !== undefined) return keySetAt('jwksUri', jwksUri, algorithms, signal)
+  const mistakes: string[] = []
+  for (const url of metadataUrlsOf(issuer)) {
+    const { text, why } = await fetchText(url, MAX_METADATA_BYTES, signal)
+    if (text === undefined) {
+      mistakes.push(`metadata ${url} ${why}`)
+      continue
+    }
+    try {
+      const uri = keySetUriIn(text, issuer)
+      return await keySetAt('jwks_uri', uri, algorithms, signal)
+    } catch (error) {
+      const why = error instanceof MetadataRefused ? error.message : 'is not valid JSON'
+      mistakes.push(`metadata ${url} ${why}`)
+    }
+  }
+  return { mistake: mistakes.join('; ') }
+}
+
+async function keySetAt(
+  member: string,
   uri: string,
   algorithms: IssuerConfig['algorithms'],
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<KeySetReport> {
+  const { origin, pathname } = new URL(uri)
+  const location = origin + pathname
+  const { text, why } = await fetchText(uri, MAX_KEY_SET_BYTES, signal)
+  const found = text === undefined ? why : await keysIn(text, algorithms)
+  if (typeof found === 'string') return { mistake: `${member} ${location} ${found}` }
+  const names = new Set([...found.ring].map(({ algorithm }) => algorithm))
+  return { location, algorithms: [...names].sort(), ignored: found.ignored }
+}
+
+type Fetched = { readonly text: string; readonly why?: never } | { text?: never; why: string }
+
+async function fetchText(uri: string, maxBytes: number, signal: AbortSignal): Promise<Fetched> {
   const timeout = AbortSignal.timeout(DEFAULT_KEY_SET_TIMEOUT_MS)
-  let text: string
   try {
     const response = await fetch(uri, {
       headers: { accept: 'application/jwk-set+json, application/json' },
@@ -40,20 +95,20 @@ async function whyNot(
     })
     if (response.status !== 200) {
       await response.body?.cancel()
-      return `responds with status ${response.status}${hintFor(response.status)}`
+      return { why: `responds with status ${response.status}${hintFor(response.status)}` }
     }
-    text = await boundedText(response.body, MAX_KEY_SET_BYTES)
+    return { text: await boundedText(response.body, maxBytes) }
   } catch (error) {
-    if (timeout.aborted) return `does not respond within ${DEFAULT_KEY_SET_TIMEOUT_MS} ms`
-    return error instanceof BodyRefused ? REFUSED[error.check] : unreachable(error as Error)
+    if (timeout.aborted) return { why: `does not respond within ${DEFAULT_KEY_SET_TIMEOUT_MS} ms` }
+    if (!(error instanceof BodyRefused)) return { why: unreachable(error as Error) }
+    return {
+      why:
+        error.check === 'length'
+          ? `responds with more than ${maxBytes} bytes`
+          : 'responds with text that is not UTF-8',
+    }
   }
-  return await whyUseless(text, algorithms)
 }
-
-const REFUSED = {
-  length: `responds with more than ${MAX_KEY_SET_BYTES} bytes`,
-  encoding: 'responds with text that is not UTF-8',
-} as const
 
 const hintFor = (status: number): string =>
   status >= 300 && status < 400 ? '; redirects are not followed' : ''
@@ -61,17 +116,18 @@ const hintFor = (status: number): string =>
 /**
  * Describes a fetch error. fetch reports the code in the error's cause, or in the first of several.
  */
-function unreachable({ cause }: Error): string {
+export function unreachable({ cause }: Error): string {
   const { code, errors } = (cause ?? {}) as { code?: unknown; errors?: { code?: unknown }[] }
   const found = String(code ?? errors?.[0]?.code ?? 'connection failed')
   if (found === 'ENOTFOUND' || found === 'EAI_AGAIN') return `has an unknown host (${found})`
   return `cannot be reached (${found})`
 }
 
-async function whyUseless(
+/** Returns the keys, or why there are none. */
+async function keysIn(
   text: string,
   algorithms: IssuerConfig['algorithms'],
-): Promise<string | undefined> {
+): Promise<NonNullable<Awaited<ReturnType<typeof importKeys>>> | string> {
   let set: unknown
   try {
     set = JSON.parse(text)
@@ -81,6 +137,7 @@ async function whyUseless(
   const asymmetric = algorithms.filter((algorithm) => algorithm !== 'HS256')
   const imported = await importKeys(set, asymmetric)
   if (imported === undefined) return 'responds with JSON that is not a JWK Set'
-  if (imported.ring.size > 0) return undefined
-  return `has no key that can be used for ${asymmetric.join(', ')}`
+  return imported.ring.size > 0
+    ? imported
+    : `has no key that can be used for ${asymmetric.join(', ')}`
 }

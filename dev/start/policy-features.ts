@@ -2,14 +2,10 @@
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { policyTsconfig } from './policy-paths.ts'
+import type { PolicyFeatures } from './project.ts'
 import { ROOT } from './settings.ts'
 
 const DEFAULT_POLICY = join(ROOT, 'portcullis.config.ts')
-
-export interface PolicyFeatures {
-  readonly operators: boolean
-  readonly authorizationServer: boolean
-}
 
 /**
  * Returns the features that the policy file and its imports import. A file that does not compile

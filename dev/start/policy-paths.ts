@@ -2,10 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { replace } from '../dev-vars.ts'
+import { subpaths } from '../package/subpaths.ts'
 import { ROOT } from './settings.ts'
 
 /** Packages that a policy may import, even if its folder has no packages or has others. */
-const PACKAGES = ['portcullis', 'zod', 'hono'] as const
+const PACKAGES = ['zod', 'hono'] as const
 
 /** Returns a module that re-exports `policyFile`. The build fails if that file is missing. */
 export const policyModule = (policyFile: string): string =>
@@ -14,21 +16,33 @@ export const policyModule = (policyFile: string): string =>
 /**
  * Returns the text of a `tsconfig.json` with `paths`. It maps `#policy` to `module`, a file with
  * {@link policyModule}. This file must exist, because otherwise the default policy would be used.
- * It also maps the packages that a policy imports to the copies of this checkout. With two copies
- * of `portcullis`, there would be two policies.
+ * It also maps the packages that a policy imports to the copies of this checkout, and `portcullis`
+ * to its source. With two copies of `portcullis`, there would be two policies.
  */
 export function policyTsconfig(module: string): string {
   const paths: Record<string, readonly string[]> = { '#policy': [module] }
+  for (const { specifier, source } of subpaths()) paths[specifier] = [join(ROOT, source)]
   for (const specifier of PACKAGES.flatMap(specifiersOf)) {
     paths[specifier] = [fileURLToPath(import.meta.resolve(specifier))]
   }
   return JSON.stringify({ compilerOptions: { paths } })
 }
 
+/**
+ * Returns the arguments with which wrangler bundles `policyFile`. Writes files to `directory`.
+ */
+export function policyArguments(policyFile: string, directory: string): readonly string[] {
+  const module = join(directory, 'policy.ts')
+  replace(module, policyModule(policyFile))
+  const tsconfig = join(directory, 'tsconfig.json')
+  replace(tsconfig, policyTsconfig(module))
+  return ['--tsconfig', tsconfig]
+}
+
 /** Returns the import specifiers that a package exports by name, not by pattern. */
 function specifiersOf(name: string): readonly string[] {
-  const folder = name === 'portcullis' ? ROOT : join(ROOT, 'node_modules', name)
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+  const file = join(ROOT, 'node_modules', name, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as {
     readonly exports: Readonly<Record<string, unknown>>
   }
   return Object.keys(manifest.exports)

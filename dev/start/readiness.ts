@@ -12,6 +12,8 @@ const COMPLAINT_PAUSE_MS = 5_000
 const KEY_SETS_FAILED = /"keySets":"failed"/
 
 export interface ReadinessOptions {
+  /** Whether any response below 500 counts, for an app without health checks. */
+  readonly acceptsAnyResponse: boolean
   readonly signal: AbortSignal
   /** Called when the gateway responds but is not ready yet. */
   readonly progress: (what: string) => void
@@ -31,7 +33,7 @@ export interface ReadinessOptions {
 export async function untilReady(
   url: string,
   wrangler: Wrangler,
-  { signal, progress, keySetComplaints }: ReadinessOptions,
+  { acceptsAnyResponse, signal, progress, keySetComplaints }: ReadinessOptions,
 ): Promise<void> {
   let ended = false
   wrangler.ended.then(() => {
@@ -54,6 +56,7 @@ export async function untilReady(
     if (ended || hasFailed(wrangler)) throw await diagnosis(wrangler, 'wrangler failed')
     const answer = await readyz(url)
     if (answer?.status === 200) return
+    if (acceptsAnyResponse && answer !== undefined && answer.status < 500) return
     if (answer !== undefined) {
       const now = `not ready yet: GET /-/readyz responds ${answer.status} ${answer.body}`
       if (now !== state) progress(now)

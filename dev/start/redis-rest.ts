@@ -28,9 +28,24 @@ export async function openRedisRest(settings: Settings, localToken: string): Pro
     const died = new Promise<never>(() => {})
     return { url, token, description: new URL(url).host, died, close: async () => {} }
   }
-  const redis = await openRedis(settings.redisUrl)
+  return await startRedisRest({ redisUrl: settings.redisUrl, port: 0, token: localToken })
+}
+
+export interface RedisRestOptions {
+  /** A running Redis. Default: one that is started. */
+  readonly redisUrl: string | undefined
+  /** 0 selects a free port. */
+  readonly port: number
+  /** The token that callers must present. Not empty. */
+  readonly token: string
+}
+
+/** Starts a local endpoint. Throws an `Error` of one line if Redis or the port is not available. */
+export async function startRedisRest(options: RedisRestOptions): Promise<RedisRest> {
+  const { redisUrl, port, token } = options
+  const redis = await openRedis(redisUrl)
   try {
-    const rest = await startUpstashRest({ port: 0, token: localToken, redis })
+    const rest = await startUpstashRest({ port, token, redis })
     return {
       url: rest.url,
       token: rest.token,

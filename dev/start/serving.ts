@@ -1,8 +1,7 @@
 /** Keeps serving while a developer edits the policy, even after mistakes. */
 import { dirname } from 'node:path'
-import { checkModelIn } from '../model/file.ts'
+import type { Project } from './project.ts'
 import { watchSaves } from './saves.ts'
-import { ROOT } from './settings.ts'
 import { complaint, complaintOfFailure, type Wrangler } from './wrangler.ts'
 
 /** Blocks of wrangler's output that are reported in fewer words. */
@@ -19,6 +18,7 @@ export interface Serving {
 }
 
 export interface KeepServingOptions {
+  readonly project: Project
   /** Undefined: the default policy. */
   readonly policyFile: string | undefined
   readonly signal: AbortSignal
@@ -32,11 +32,12 @@ export interface KeepServingOptions {
  */
 export async function keepServing(
   { workers: first, serveAgain, redisDied }: Serving,
-  { policyFile, signal, progress }: KeepServingOptions,
+  { project, policyFile, signal, progress }: KeepServingOptions,
 ): Promise<never> {
-  const roots = policyFile === undefined ? [ROOT] : [ROOT, dirname(policyFile)]
+  const { root } = project
+  const roots = policyFile === undefined ? [root] : [root, dirname(policyFile)]
   const saves = watchSaves(roots, signal, (name) => {
-    if (name.endsWith('.fga')) checkModelIn(ROOT).catch(({ message }) => progress(message))
+    if (name.endsWith('.fga')) project.checkModel().catch(({ message }) => progress(message))
   })
 
   /** Tries at once, because a correction may have been saved while the Workers were ending. */
@@ -93,7 +94,7 @@ export function followWorkers(
     isWaiting = true
     progress('requests wait until the mistake is corrected')
     const answered = await fetch(`${url}/-/healthz`, { signal }).then(
-      ({ ok }) => ok,
+      ({ status }) => status < 500,
       () => false,
     )
     isWaiting = false

@@ -1,29 +1,24 @@
-/** Checked options and environment variables of `npm start`. */
+/** Checked options and environment variables of `npm start` and `portcullis dev`. */
 import { existsSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 /** The root of the checkout. */
-export const ROOT = join(import.meta.dirname, '..', '..')
+export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 /** Loopback by address, because `localhost` may resolve to `::1` first. */
 export const HOST = '127.0.0.1'
 export const DEFAULT_PORT = 8787
 
-export const USAGE = `npm start [-- --verbose]
-
-Runs Portcullis on this machine: Redis, the Upstash REST server over it, the demo origin, the
-audit consumer and the gateway. Ctrl-C stops all of them.
-
-  --verbose   prints the whole output of wrangler
-  --help
-
-Environment, all optional:
+/** The environment variables, for the help of both commands. */
+export const ENVIRONMENT_HELP = `Environment, all optional:
   PORT                      port of the gateway (default: ${DEFAULT_PORT})
   REDIS_URL                 a Redis to use, redis://host:port (default: redis-server from the PATH,
                             else an embedded one)
   UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use; then no local Redis is started
   UPSTASH_REDIS_REST_TOKEN  its token
+  REDIS_PREFIX              beginning of all keys in Redis (default: pc:)
   REDIS_TIMEOUT_MS          deadline of a call to Redis (default: 1000 with the local REST server,
                             250 with Upstash)
   ORIGIN_URL                the origin (default: the demo origin)
@@ -43,6 +38,16 @@ Environment, all optional:
                             AUTHZEN_TOKEN and AUTHZEN_CONTEXT: refuse or ignore
   AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)`
 
+export const USAGE = `npm start [-- --verbose]
+
+Runs Portcullis on this machine: Redis, the Upstash REST server over it, the demo origin, the
+audit consumer and the gateway. Ctrl-C stops all of them.
+
+  --verbose   prints the whole output of wrangler
+  --help
+
+${ENVIRONMENT_HELP}`
+
 /** Checked settings. Undefined: use the default. */
 export interface Settings {
   readonly port: number
@@ -57,6 +62,7 @@ export interface Settings {
 }
 
 const PASSED_THROUGH = [
+  'REDIS_PREFIX',
   'REDIS_TIMEOUT_MS',
   'ORIGIN_URL',
   'ISSUERS',

@@ -1,14 +1,15 @@
 /** Runs wrangler as a child process group, and extracts errors from its output. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from './settings.ts'
 
-/** Path of the program. Run it with the current Node. */
+/** Path of the program in this checkout. Run it with the current Node. */
 export const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js')
-const LEASH = join(import.meta.dirname, 'leash.ts')
+const LEASH = join(dirname(fileURLToPath(import.meta.url)), 'leash.mjs')
 
 const KEPT_LINES = 200
 const GRACE_MS = 5_000
@@ -40,13 +41,28 @@ export interface Wrangler {
   stop(): Promise<void>
 }
 
+/** Where wrangler runs. */
+export interface Workshop {
+  /** Absolute path of the folder with the configurations. */
+  readonly root: string
+  /** Path of the program. */
+  readonly wrangler: string
+}
+
+const CHECKOUT: Workshop = { root: ROOT, wrangler: WRANGLER }
+
 /**
- * Starts wrangler in the checkout, without a terminal. `args` must not contain secrets, because any
- * user of the machine can read them. Logs and the registry of running Workers go to `directory`.
+ * Starts wrangler without a terminal, by default in the checkout. `args` must not contain secrets,
+ * because any user of the machine can read them. Logs and the registry of running Workers go to
+ * `directory`.
  */
-export function startWrangler(args: readonly string[], directory: string): Wrangler {
-  const child = spawn(process.execPath, ['--import', LEASH, WRANGLER, ...args], {
-    cwd: ROOT,
+export function startWrangler(
+  args: readonly string[],
+  directory: string,
+  { root, wrangler } = CHECKOUT,
+): Wrangler {
+  const child = spawn(process.execPath, ['--import', LEASH, wrangler, ...args], {
+    cwd: root,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -2,7 +2,7 @@
  * The connection to Redis that all requests share, and separate connections for commands that would
  * block it. Transfers raw bytes. The commands of one request are sent in one write.
  */
-import { Redis, Command as RedisCommand } from 'ioredis'
+import { Redis, Command as RedisCommand, ReplyError } from 'ioredis'
 import { type Command, isBlocking, type Reply, unavailable } from './command.ts'
 import { Refusal } from './refusal.ts'
 
@@ -112,7 +112,7 @@ async function send(redis: Redis, { name, args }: Command): Promise<Reply> {
   try {
     return (await redis.sendCommand(command)) as Reply
   } catch (error) {
-    if (error instanceof Error && error.name === 'ReplyError') return error
+    if (error instanceof ReplyError) return error as Error
     throw unreachable(error)
   }
 }

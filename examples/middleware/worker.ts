@@ -22,7 +22,7 @@ import {
   problemHandler,
   requestId,
   validate,
-} from 'portcullis'
+} from 'portcullis/parts'
 import * as z from 'zod'
 
 export interface Env {

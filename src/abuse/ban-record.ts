@@ -1,9 +1,10 @@
 /** Bans that operators create and lift: the request body, the stored record and the store's port. */
+
+import * as z from 'zod/mini'
 import { modeSchema } from '../validators/mode.ts'
 import { issuerName, name } from '../validators/names.ts'
-import type { Page, PageQuery } from '../validators/page.ts'
-import { wholeNumber } from '../validators/schema-parts.ts'
-import * as z from '../validators/zod.ts'
+import type { Records } from '../validators/page.ts'
+import { integer, wholeNumber } from '../validators/schema-parts.ts'
 
 export const BAN_KINDS = ['address', 'subject'] as const
 /** One year. */
@@ -40,9 +41,9 @@ export const banSchema = z.strictObject({
   /** `observe`: earned while the policy only observed bans, so it refuses no request. */
   mode: z._default(modeSchema, 'enforce'),
   reason: z.nullable(z.string()),
-  createdAtSeconds: z.int(),
+  createdAtSeconds: integer(),
   createdBy: z.string(),
-  expiresAtSeconds: z.int(),
+  expiresAtSeconds: integer(),
 })
 
 export type Ban = z.infer<typeof banSchema>
@@ -53,11 +54,5 @@ interface BanOrder extends z.infer<typeof newBanSchema> {
   readonly createdBy: string
 }
 
-/** Port: the bans in force. Throws `Unavailable` if the store cannot read or write. */
-export interface BanList {
-  /** Stores a ban atomically: in force in every isolate from the next request on, and listed. */
-  create(order: BanOrder): Promise<Ban>
-  list(page: PageQuery): Promise<Page<Ban>>
-  /** Lifts one ban; other bans of the same value stay in force. False: it does not exist. */
-  remove(id: string): Promise<boolean>
-}
+/** Port: the bans in force. Other bans of the same value stay in force when one is removed. */
+export type BanList = Records<Ban, BanOrder>

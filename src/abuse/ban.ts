@@ -1,12 +1,7 @@
 /** Bans of addresses and subjects: their storage keys, and the decision whether one is in force. */
 import type { Denial } from '../problems/reasons.ts'
 import { keyPart } from '../redis/key-part.ts'
-import {
-  ADDRESS_BAN_PREFIX,
-  OBSERVED_ADDRESS_BAN_PREFIX,
-  OBSERVED_SUBJECT_BAN_PREFIX,
-  SUBJECT_BAN_PREFIX,
-} from '../redis/keys.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import type { Mode } from '../validators/mode.ts'
 
 export interface BanKey {
@@ -14,30 +9,35 @@ export interface BanKey {
   readonly key: string
 }
 
-/** Observed bans have their own prefixes, so that they are never read as bans in force. */
-const PREFIXES: Readonly<Record<BanKey['by'], Readonly<Record<Mode, string>>>> = {
-  address: { enforce: ADDRESS_BAN_PREFIX, observe: OBSERVED_ADDRESS_BAN_PREFIX },
-  subject: { enforce: SUBJECT_BAN_PREFIX, observe: OBSERVED_SUBJECT_BAN_PREFIX },
-}
+/** Observed bans have their own names, so that they are never read as bans in force. */
+const NAMES = {
+  address: { enforce: 'addressBan', observe: 'observedAddressBan' },
+  subject: { enforce: 'subjectBan', observe: 'observedSubjectBan' },
+} as const
 
 /** Returns the key of an address's ban. Its value is the second since the epoch when it ends. */
-export async function addressBanKey(address: string, mode: Mode = 'enforce'): Promise<string> {
-  return `${PREFIXES.address[mode]}${await keyPart(address)}`
+export async function addressBanKey(
+  keys: RedisKeys,
+  address: string,
+  mode: Mode = 'enforce',
+): Promise<string> {
+  return `${keys[NAMES.address[mode]]}${await keyPart(address)}`
 }
 
 /** Returns the key of a subject's ban. Its value is the second since the epoch when it ends. */
 export async function subjectBanKey(
+  keys: RedisKeys,
   issuer: string,
   subject: string,
   mode: Mode = 'enforce',
 ): Promise<string> {
-  return `${PREFIXES.subject[mode]}${await keyPart(issuer)}:${await keyPart(subject)}`
+  return `${keys[NAMES.subject[mode]]}${await keyPart(issuer)}:${await keyPart(subject)}`
 }
 
 /** Returns the key of the same ban in observe mode. */
-export function observedBan({ by, key }: BanKey): BanKey {
-  const { enforce, observe } = PREFIXES[by]
-  return { by, key: observe + key.slice(enforce.length) }
+export function observedBan(keys: RedisKeys, { by, key }: BanKey): BanKey {
+  const { enforce, observe } = NAMES[by]
+  return { by, key: keys[observe] + key.slice(keys[enforce].length) }
 }
 
 /**

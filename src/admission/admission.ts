@@ -62,7 +62,7 @@ export interface AdmissionOptions {
   readonly now: () => number
   /** The cache of references that `authenticate` uses. Default: `admitReference` throws. */
   readonly references?: References | undefined
-  readonly tallies?: RefusalTallies
+  readonly tallies?: RefusalTallies | undefined
   /**
    * The maximum age of the view of revocations, cutoffs and bans, in milliseconds. Default 0: every
    * request calls the store, and no units are leased.
@@ -104,7 +104,7 @@ export function createAdmission({
   local: tally,
 }: AdmissionOptions): Admission {
   const refusals = createRefusals(tallies)
-  const keysOf = createKeyCache()
+  const keysOf = createKeyCache(store.keys)
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
   const resolve =
@@ -162,7 +162,7 @@ export function createAdmission({
       const query = {
         revocation,
         bans,
-        observedBans: observesBans ? bans.map(observedBan) : undefined,
+        observedBans: observesBans ? bans.map((ban) => observedBan(store.keys, ban)) : undefined,
         limits: call?.limits ?? limits,
         proof,
         relation,

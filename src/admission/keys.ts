@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { addressBanKey, type BanKey, observedBan, subjectBanKey } from '../abuse/ban.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import type { FeedMark } from '../revocation/feed.ts'
 import {
   NOTHING_REVOCABLE,
@@ -43,20 +44,19 @@ interface PrincipalKeys extends AddressKeys {
  * principal object, as long as the verified-token cache keeps that object. Keys of addresses are
  * cached for the last 1,000 addresses.
  */
-export function createKeyCache(): (
-  principal: Principal | null,
-  address: string,
-) => RequestKeys | Promise<RequestKeys> {
+export function createKeyCache(
+  keys: RedisKeys,
+): (principal: Principal | null, address: string) => RequestKeys | Promise<RequestKeys> {
   const principals = new WeakMap<Principal, PrincipalKeys>()
   const addresses = new LRUCache<string, AddressKeys>({ max: MAX_ADDRESSES })
 
   async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
-    const ban: BanKey = { by: 'address', key: await addressBanKey(address) }
+    const ban: BanKey = { by: 'address', key: await addressBanKey(keys, address) }
     // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
-    const known = addresses.get(address) ?? { ban, party: partyOf(ban) }
+    const known = addresses.get(address) ?? { ban, party: partyOf(keys, ban) }
     addresses.set(address, known)
     if (principal === null) return joined(known)
-    const made = principals.get(principal) ?? (await principalKeysOf(principal))
+    const made = principals.get(principal) ?? (await principalKeysOf(keys, principal))
     const own = principals.get(principal) ?? made
     principals.set(principal, own)
     return joined(known, own)
@@ -76,15 +76,19 @@ function joined({ ban, party }: AddressKeys, own?: PrincipalKeys): RequestKeys {
   return { revocation: own.revocation, bans: [ban, own.ban], parties: [party, own.party] }
 }
 
-function partyOf(ban: BanKey, { token, revokedBefore } = NOTHING_REVOCABLE): Party {
-  const keys = [ban.key, observedBan(ban).key, ...revokedBefore.map(({ key }) => key)]
+function partyOf(
+  names: RedisKeys,
+  ban: BanKey,
+  { token, revokedBefore } = NOTHING_REVOCABLE,
+): Party {
+  const keys = [ban.key, observedBan(names, ban).key, ...revokedBefore.map(({ key }) => key)]
   if (token !== undefined) keys.push(token)
   return { keys, cleanAt: undefined }
 }
 
-async function principalKeysOf(principal: Principal): Promise<PrincipalKeys> {
+async function principalKeysOf(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {
   const { issuer, subject } = principal
-  const ban: BanKey = { by: 'subject', key: await subjectBanKey(issuer, subject) }
-  const revocation = await revocationKeysOf(principal)
-  return { revocation, ban, party: partyOf(ban, revocation) }
+  const ban: BanKey = { by: 'subject', key: await subjectBanKey(keys, issuer, subject) }
+  const revocation = await revocationKeysOf(keys, principal)
+  return { revocation, ban, party: partyOf(keys, ban, revocation) }
 }

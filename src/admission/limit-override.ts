@@ -1,8 +1,9 @@
 /** Operator controls of single windows of a limit: override the size, or reset the count. */
+
+import * as z from 'zod/mini'
 import { issuerName, name } from '../validators/names.ts'
-import type { Page, PageQuery } from '../validators/page.ts'
-import { wholeNumber } from '../validators/schema-parts.ts'
-import * as z from '../validators/zod.ts'
+import type { Records } from '../validators/page.ts'
+import { integer, wholeNumber } from '../validators/schema-parts.ts'
 
 /** One year. */
 const MAX_OVERRIDE_SECONDS = 31_536_000
@@ -38,12 +39,12 @@ export const overrideSchema = z.strictObject({
   value: z.string(),
   /** From the request. Null: an address, or all issuers that were trusted at that time. */
   issuer: z.nullable(z.string()),
-  requests: z.int(),
+  requests: integer(),
   /** Keys of the windows, from `limitKeyOf`. */
   windows: z.array(z.string()),
-  createdAtSeconds: z.int(),
+  createdAtSeconds: integer(),
   createdBy: z.string(),
-  expiresAtSeconds: z.nullable(z.int()),
+  expiresAtSeconds: z.nullable(integer()),
 })
 
 export type LimitOverrideRecord = z.infer<typeof overrideSchema>
@@ -53,16 +54,8 @@ interface OverrideOrder extends z.infer<typeof newOverrideSchema> {
   readonly createdBy: string
 }
 
-/** Port: the overrides in force. Throws `Unavailable` if it cannot read or write them. */
-export interface OverrideList {
-  /** Replaces an earlier override of the same windows. */
-  create(order: OverrideOrder): Promise<LimitOverrideRecord>
-  /** Returns undefined if there is no such override. */
-  find(id: string): Promise<LimitOverrideRecord | undefined>
-  list(page: PageQuery): Promise<Page<LimitOverrideRecord>>
-  /** Returns false if there is no such override. */
-  remove(id: string): Promise<boolean>
-}
+/** Port: the overrides in force. A new one replaces an earlier override of the same windows. */
+export type OverrideList = Records<LimitOverrideRecord, OverrideOrder>
 
 export interface LimitOverride {
   /** From `limitKeyOf`. */

@@ -2,6 +2,7 @@
 import { addressBanKey, type BanKey, observedBan } from '../abuse/ban.ts'
 import type { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import { malformed } from '../redis/reply.ts'
 import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import { failedBindingOf } from '../tokens/credential.ts'
@@ -63,13 +64,14 @@ export function createReferenceResolver({
   readonly audience: string
   readonly observesBans: boolean
 }) {
+  const { keys: names } = store
   return async function resolve(
     { reference, proof, address, limits }: ReferenceRequest,
     nowMs: number,
   ): Promise<ResolvedReference> {
     const counted = limits.flatMap(withWindow)
     const thumbprint = proof?.thumbprint
-    const addressBan: BanKey = { by: 'address', key: await addressBanKey(address) }
+    const addressBan: BanKey = { by: 'address', key: await addressBanKey(names, address) }
     const found = await store.resolve({
       reference,
       audience,
@@ -78,7 +80,7 @@ export function createReferenceResolver({
       limits: counted,
       proof,
       addressBan: addressBan.key,
-      observedBan: observesBans ? observedBan(addressBan).key : undefined,
+      observedBan: observesBans ? observedBan(names, addressBan).key : undefined,
     })
     const { record } = found
     const failed =
@@ -94,7 +96,7 @@ export function createReferenceResolver({
         principal: undefined,
         failed,
         keys,
-        facts: factsFor(keys, found, observesBans),
+        facts: factsFor(names, keys, found, observesBans),
         limits: known,
         states: async () => statesOf(known, states),
       }
@@ -109,7 +111,7 @@ export function createReferenceResolver({
       principal,
       failed: undefined,
       keys,
-      facts: factsFor(keys, found, observesBans),
+      facts: factsFor(names, keys, found, observesBans),
       limits: [...first, ...later],
       async states() {
         const states = statesOf(first, found.limits)
@@ -132,6 +134,7 @@ export function withKey({ rule, window }: Pick<DeferredLimit, 'rule' | 'window'>
 
 /** Returns the values in the order of `keys`. Throws `Unavailable` for a key that was not read. */
 function factsFor(
+  names: RedisKeys,
   { revocation, bans }: DecidingKeys,
   { read, proofUsed }: ReferenceFacts,
   observesBans: boolean,
@@ -145,7 +148,9 @@ function factsFor(
     tokenRevoked: key !== undefined && storedValue({ key }) !== undefined,
     revokedBeforeSeconds: revocation.revokedBefore.map(storedValue),
     bannedUntilSeconds: bans.map(storedValue),
-    observedUntilSeconds: observesBans ? bans.map(observedBan).map(storedValue) : [],
+    observedUntilSeconds: observesBans
+      ? bans.map((ban) => storedValue(observedBan(names, ban)))
+      : [],
     proofUsed,
   }
 }

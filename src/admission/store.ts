@@ -1,6 +1,7 @@
 /** The store port of the admission decision: one round trip for each request. */
 import type { BanKey } from '../abuse/ban.ts'
 import type { Unavailable } from '../errors.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'
 import type { FeedCursor, FeedReply } from '../revocation/feed.ts'
 import type { RevocationFacts, RevocationKeys } from '../revocation/revocation.ts'
@@ -10,7 +11,7 @@ import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { LimitScope } from './limit-key.ts'
 
 /** A proof of possession to mark as used. */
-export type ProofUse = Pick<DpopProof, 'replayKey' | 'replayTtlSeconds'>
+export type ProofUse = Pick<DpopProof, 'replayId' | 'replayTtlSeconds'>
 
 /** Everything that one request needs from the store. */
 export interface AdmissionQuery {
@@ -90,6 +91,8 @@ export interface ReferenceFacts {
  * or malformed reply as "not refused".
  */
 export interface AdmissionStore {
+  /** The names under which this store keeps what queries name. */
+  readonly keys: RedisKeys
   /**
    * Answers a query in ONE round trip. It takes the cost of the request from all exact limits or
    * from none. It takes nothing if the token is revoked or covered by a cutoff, a ban is in force,

@@ -50,7 +50,22 @@ export interface RefusalTallies {
   readonly exhausted: Tally
 }
 
-export type Refusals = ReturnType<typeof createRefusals>
+/** A cache of the least recently used refusals: the part of it that is used. */
+interface RefusalCache<Value> {
+  get(key: string): Value | undefined
+  set(key: string, value: Value): unknown
+  delete(key: string): boolean
+}
+
+export interface Refusals {
+  /** By `RevocationKeys.memory`. */
+  readonly revoked: RefusalCache<Refusal<RevokedBy>>
+  /** By `LimitRequest.key`. */
+  readonly exhausted: RefusalCache<Refusal<RateLimit>>
+  /** By the storage key of the proof's use, with the end in milliseconds since the epoch. */
+  readonly usedProofs: RefusalCache<number>
+  readonly tallies: RefusalTallies
+}
 
 /**
  * Creates the isolate's caches of refusals, which save a round trip for repeated requests.
@@ -58,14 +73,11 @@ export type Refusals = ReturnType<typeof createRefusals>
  */
 export function createRefusals(
   tallies: RefusalTallies = { revoked: newTally(), exhausted: newTally() },
-) {
+): Refusals {
   const max = MAX_REFUSALS
   return {
-    /** By `RevocationKeys.memory`. */
     revoked: new LRUCache<string, Refusal<RevokedBy>>({ max }),
-    /** By `LimitRequest.key`. */
     exhausted: new LRUCache<string, Refusal<RateLimit>>({ max }),
-    /** By the storage key of the proof's use, with the end in milliseconds since the epoch. */
     usedProofs: new LRUCache<string, number>({ max }),
     tallies,
   }
@@ -84,7 +96,7 @@ export function recallCredential(
     return refused({ code: 'token_revoked', by: known.reason })
   }
   if (memory !== undefined) tallies.revoked.misses += 1
-  const usedUntilMs = proof === undefined ? undefined : usedProofs.get(proof.replayKey)
+  const usedUntilMs = proof === undefined ? undefined : usedProofs.get(proof.replayId)
   return usedUntilMs !== undefined && nowMs < usedUntilMs ? refused(REPLAYED) : undefined
 }
 
@@ -129,7 +141,7 @@ export function refusalOf(
   const ban = banOf(bans, facts.bannedUntilSeconds, nowMs)
   // This request used the proof, unless an earlier one did. Refuse a replay without a call.
   if (proof !== undefined)
-    refusals.usedProofs.set(proof.replayKey, nowMs + proof.replayTtlSeconds * 1000)
+    refusals.usedProofs.set(proof.replayId, nowMs + proof.replayTtlSeconds * 1000)
   if (ban !== undefined) return refused(ban)
   return facts.proofUsed ? refused(REPLAYED) : undefined
 }

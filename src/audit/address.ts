@@ -1,6 +1,7 @@
 /** Truncated and hashed client addresses for the audit trail. */
 import { base64url } from 'jose'
 import { LRUCache } from 'lru-cache'
+import { hmacSha256 } from '../crypto/sha256.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { AuditAddresses } from '../validators/variables.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
@@ -40,18 +41,13 @@ export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): Aud
     }
   }
   const hashes = new LRUCache<string, string>({ max: MAX_CACHED_HASHES })
-  const encoder = new TextEncoder()
-  let imported: CryptoKey | undefined
+  let hmac: Awaited<ReturnType<typeof hmacSha256>> | undefined
 
   const cached = (address: string) => (address === UNKNOWN ? UNKNOWN : hashes.get(address))
 
   async function hashOf(address: string): Promise<string> {
-    const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-    imported ??= await crypto.subtle.importKey('raw', encoder.encode(key), algorithm, false, [
-      'sign',
-    ])
-    const mac = await crypto.subtle.sign('HMAC', imported, encoder.encode(address))
-    const hash = `h:${base64url.encode(new Uint8Array(mac))}`
+    hmac ??= await hmacSha256(new TextEncoder().encode(key))
+    const hash = `h:${base64url.encode(await hmac(address))}`
     hashes.set(address, hash)
     return hash
   }

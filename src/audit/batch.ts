@@ -38,21 +38,7 @@ export interface Duty {
 /** The most frequent duty: another request sends the batch. */
 export const NO_DUTY: Duty = {}
 
-interface Batches {
-  add(message: string, nowMs: number): Duty
-  /** Takes the open batch for sending. Returns false if another request took it first. */
-  take(batch: Batch, nowMs: number): boolean
-  /** Takes a batch with an expired sending lease. */
-  overdue(nowMs: number): Batch | undefined
-  /** Removes a batch that was delivered or counted as lost. */
-  settle(batch: Batch): void
-  /** Counts a message as lost that is not added. */
-  lose(): void
-  /** Returns the number of messages that were lost since the last call. */
-  takeLost(): number
-}
-
-export function createBatches(): Batches {
+export function createBatches() {
   let open: Batch | undefined
   const taken = new Set<Batch>()
   let pendingBytes = 0
@@ -65,7 +51,7 @@ export function createBatches(): Batches {
   }
 
   return {
-    add(message, nowMs) {
+    add(message: string, nowMs: number): Duty {
       const bytes = utf8Length(message) + MESSAGE_OVERHEAD_BYTES
       if (pendingBytes + bytes > MAX_PENDING_BYTES) {
         lost += 1
@@ -86,12 +72,14 @@ export function createBatches(): Batches {
       close(current, nowMs)
       return { send: current }
     },
-    take(batch, nowMs) {
+    /** Takes the open batch for sending. Returns false if another request took it first. */
+    take(batch: Batch, nowMs: number): boolean {
       if (open !== batch) return false
       close(batch, nowMs)
       return true
     },
-    overdue(nowMs) {
+    /** Takes a batch with an expired sending lease. */
+    overdue(nowMs: number): Batch | undefined {
       // The set is ordered by the time of taking: the first batch is the oldest.
       const [oldest] = taken
       if (oldest === undefined || nowMs - oldest.sinceMs < SENDING_LEASE_MS) return undefined
@@ -100,13 +88,16 @@ export function createBatches(): Batches {
       taken.add(oldest)
       return oldest
     },
-    settle(batch) {
+    /** Removes a batch that was delivered or counted as lost. */
+    settle(batch: Batch): void {
       if (taken.delete(batch)) pendingBytes -= batch.bytes
     },
-    lose() {
+    /** Counts a message as lost that is not added. */
+    lose(): void {
       lost += 1
     },
-    takeLost() {
+    /** Returns the number of messages that were lost since the last call. */
+    takeLost(): number {
       const count = lost
       lost = 0
       return count

@@ -1,5 +1,5 @@
 /** The file format of an exported part of the chain: one JSON object in each line. */
-import * as z from '../validators/zod.ts'
+import * as z from 'zod/mini'
 import { PARTITION } from './chain.ts'
 import { type ChainRow, chainRowSchema } from './chain-row.ts'
 

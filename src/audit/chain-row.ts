@@ -1,5 +1,5 @@
 /** The canonical form of an audit row, over which its hash is computed. */
-import * as z from '../validators/zod.ts'
+import * as z from 'zod/mini'
 
 /** Columns of a row by name, with their values in D1. */
 export const chainRowSchema = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))

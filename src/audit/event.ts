@@ -1,13 +1,15 @@
 /** The audit event of one decision (OWASP ASVS 16.2). */
+
+import * as z from 'zod/mini'
 import type { WaitUntil } from '../identity/principal.ts'
-import * as z from '../validators/zod.ts'
+import { integer } from '../validators/schema-parts.ts'
 
 export const DECISIONS = ['allow', 'deny', 'error'] as const
 
 const limitSchema = z.strictObject({
   name: z.string(),
-  limit: z.int(),
-  remaining: z.int().check(z.minimum(0)),
+  limit: integer(),
+  remaining: integer().check(z.minimum(0)),
   /** Present and true if the limit could not be counted and allowed the request. */
   unavailable: z.optional(z.literal(true)),
 })
@@ -36,7 +38,7 @@ export const auditEventSchema = z.strictObject({
   decision: z.enum(DECISIONS),
   /** `ok`, or the precise reason: `token_rejected:exp`, `redis:timeout`. */
   reason: z.string(),
-  status: z.int(),
+  status: integer(),
   limits: z.array(limitSchema),
   /** Duration of each stage alone, in milliseconds. */
   durationsMs: z.record(z.string(), z.number()),
@@ -46,10 +48,17 @@ export const auditEventSchema = z.strictObject({
   colo: z.nullable(z.string()),
   /** The reasons for which rules in observe mode would have refused the request. */
   observed: z.optional(z.array(z.string()).check(z.minLength(1))),
+  /**
+   * What the check of a refused token found and expected. `verified`: the signature was valid.
+   * Otherwise `seen` is any text that the sender wrote.
+   */
+  rejected: z.optional(
+    z.strictObject({ seen: z.string(), expected: z.string(), verified: z.boolean() }),
+  ),
   /** A change by an operator: the action, and its target (an id, never a secret). */
   change: z.optional(z.strictObject({ action: z.string(), target: z.string() })),
   /** Present only on `audit_lost`: the maximum number of events that were not delivered. */
-  lost: z.optional(z.int().check(z.minimum(1))),
+  lost: z.optional(integer().check(z.minimum(1))),
 })
 
 export type AuditEvent = z.infer<typeof auditEventSchema>

@@ -1,7 +1,9 @@
 /** Reading the audit trail: the query and the port. */
+
+import * as z from 'zod/mini'
+import { describe } from '../validators/checks.ts'
 import { pageSize } from '../validators/page.ts'
-import { digits } from '../validators/schema-parts.ts'
-import * as z from '../validators/zod.ts'
+import { digits, integer } from '../validators/schema-parts.ts'
 import { chainRowSchema } from './chain-row.ts'
 import { type AuditEvent, DECISIONS } from './event.ts'
 
@@ -51,10 +53,10 @@ const SEQ = /^(?:0|[1-9]\d{0,14})$/
 /** Parses the query of a page from strings. Refuses unknown parameters. */
 export const chainQuerySchema = z.strictObject({
   after: digits(SEQ, 'must be a whole number', 0).check(
-    z.describe('rows behind this seq; default 0'),
+    describe('rows behind this seq; default 0'),
   ),
   limit: digits(ROWS, 'must be a whole number from 1 to 500', DEFAULT_ROWS).check(
-    z.describe('from 1 to 500; default 500'),
+    describe('from 1 to 500; default 500'),
   ),
 })
 
@@ -65,11 +67,11 @@ export const chainPageSchema = z.strictObject({
   /** The checkpoints of the page's rows. The last page also contains those after the last row. */
   checkpoints: z.array(chainRowSchema),
   /** The end of the chain as the audit Worker recorded it; null before the first event. */
-  head: z.nullable(z.strictObject({ seq: z.int(), hash: z.string() })),
+  head: z.nullable(z.strictObject({ seq: integer(), hash: z.string() })),
   /** Number of rows of the trail that are in no chain. Only on the first page. */
-  unchained: z.optional(z.int()),
+  unchained: z.optional(integer()),
   /** The `after` of the next page; absent on the last page. */
-  next: z.optional(z.int()),
+  next: z.optional(integer()),
 })
 
 export type ChainPage = z.infer<typeof chainPageSchema>

@@ -1,11 +1,14 @@
 /** Maps an error to its decision and its precise reason in the audit trail. */
-import { Denied, Misconfigured, Unavailable } from '../errors.ts'
-import type { Denial } from '../problems/reasons.ts'
+import { carriesResponse, Denied, Misconfigured, Unavailable } from '../errors.ts'
+import type { Denial, RejectionDetail } from '../problems/reasons.ts'
 import type { AuditDecision } from './event.ts'
 
-/** No error is `allow`: the guarded handler ran, and its status may be any, such as 404 or 500. */
+/**
+ * No error is `allow`: the guarded handler ran, and its status may be any, such as 404 or 500. The
+ * same is true of an `HTTPException` that the handler threw as its response.
+ */
 export function decisionOf(error: unknown): AuditDecision {
-  if (error === undefined) return 'allow'
+  if (error === undefined || carriesResponse(error)) return 'allow'
   return error instanceof Denied ? 'deny' : 'error'
 }
 
@@ -15,10 +18,16 @@ export function decisionOf(error: unknown): AuditDecision {
  * may contain arbitrary text from a dependency.
  */
 export function reasonOf(error: unknown): string {
-  if (error === undefined) return 'ok'
+  if (error === undefined || carriesResponse(error)) return 'ok'
   if (error instanceof Denied) return reasonOfDenial(error.denial)
   if (error instanceof Unavailable) return `${error.dependency}:${error.fault}`
   return error instanceof Misconfigured ? 'misconfigured' : 'internal_error'
+}
+
+/** Returns what the check of a refused token found and expected, if it says so. */
+export function rejectionOf(error: unknown): RejectionDetail | undefined {
+  if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') return undefined
+  return error.denial.detail
 }
 
 export function reasonOfDenial(denial: Denial): string {
@@ -52,6 +61,7 @@ export function reasonOfDenial(denial: Denial): string {
     case 'unsupported_media_type':
     case 'not_found':
     case 'method_not_allowed':
+    case 'conflict':
       return denial.code
   }
 }

@@ -1,29 +1,25 @@
 /** Start times of the stages of one request, in two parallel arrays to keep the cost low. */
 
-export interface Timeline {
-  /**
-   * Starts a stage, which ends the previous one. `isSameMoment`: nothing was awaited since the
-   * previous stage started, so the clock is not read.
-   */
-  enter(stage: string, isSameMoment?: boolean): void
-  /** For a refused request, the stage that refused. */
-  current(): string | undefined
-  /** Returns milliseconds by stage, added up for a repeated stage. The last one ends at `endMs`. */
-  durations(endMs: number): Record<string, number>
-}
+export type Timeline = ReturnType<typeof createTimeline>
 
 /** On Workers the clock advances only with I/O, so a stage without I/O takes 0. */
-export function createTimeline(now: () => number): Timeline {
+export function createTimeline(now: () => number) {
   const stages: string[] = []
   const enteredMs: number[] = []
   return {
-    enter(stage, isSameMoment) {
+    /**
+     * Starts a stage, which ends the previous one. `isSameMoment`: nothing was awaited since the
+     * previous stage started, so the clock is not read.
+     */
+    enter(stage: string, isSameMoment?: boolean): void {
       const lastMs = isSameMoment === true ? enteredMs.at(-1) : undefined
       stages.push(stage)
       enteredMs.push(lastMs ?? now())
     },
+    /** For a refused request, the stage that refused. */
     current: () => stages.at(-1),
-    durations(endMs) {
+    /** Returns milliseconds by stage, added up for a repeated stage. The last one ends at `endMs`. */
+    durations(endMs: number) {
       const durationsMs: Record<string, number> = {}
       for (const [index, stage] of stages.entries()) {
         const tookMs = (enteredMs[index + 1] ?? endMs) - (enteredMs[index] ?? endMs)

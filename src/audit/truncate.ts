@@ -48,7 +48,7 @@ export function serializeEvent(event: AuditEvent): string {
 const marker = (cut: number) => `…[+${cut}]`
 
 function truncate(event: AuditEvent, cap: number): AuditEvent {
-  const { actor, change, observed } = event
+  const { actor, change, observed, rejected } = event
   const short = (text: string) =>
     text.length <= cap ? text : text.slice(0, cap).toWellFormed() + marker(text.length - cap)
   const shortOrNull = (text: string | null) => (text === null ? null : short(text))
@@ -93,6 +93,13 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
     address: short(event.address),
     colo: shortOrNull(event.colo),
     ...(observed && { observed: shortList(observed, short, (name) => name) }),
+    ...(rejected && {
+      rejected: {
+        ...rejected,
+        seen: short(rejected.seen),
+        expected: short(rejected.expected),
+      },
+    }),
     ...(change && { change: { action: short(change.action), target: short(change.target) } }),
   }
 }

@@ -36,40 +36,79 @@ function compiled(roles: Roles): ReadonlyMap<string, PermissionSet> {
   return new Map([...roles].map(([role, patterns]) => [role, permissionSet(patterns)]))
 }
 
-export type Authorizer = (principal: Principal, permission: string) => boolean
+export interface Authorizer {
+  (principal: Principal, permission: string): boolean
+  /** Adds permissions that scopes can name. `authorize` adds those that routes require. */
+  declare?(permissions: Iterable<string>): void
+}
 
 /**
  * Creates the authorizer for the roles of a policy.
  *
  * - Roles grant the permissions that the policy lists for them. An unknown role grants nothing.
  *   Role names are looked up in a Map, so `constructor` is an unknown role too.
- * - Scopes that name permissions (those with a `:`, so not `openid`) narrow the roles: a token with
- *   roles and such scopes has only the permissions that both cover (RFC 9068 section 5, least
- *   privilege).
- * - A token without roles has the permissions that its scopes name, because its issuer granted
- *   them.
+ * - A scope names a permission if it has a `:`, so `openid` does not. The issuer of the token
+ *   decides what scopes do (`scopeUse`):
+ *   - `ignore`: nothing.
+ *   - `grant`: they grant what they name, in addition to the roles.
+ *   - `narrow`: scopes that name permissions of the policy narrow the roles: a token has only the
+ *     permissions that both cover (RFC 9068 section 5, least privilege). Other scopes, such as
+ *     `read:orders` for a policy with `orders:read`, do nothing. A token without roles has the
+ *     permissions that its scopes name, because its issuer granted them.
+ *   - Without `scopeUse`, for credentials of the gateway itself: as `narrow`, but every scope with a
+ *     `:` narrows.
  */
-export function createAuthorizer(roles: Roles): Authorizer {
+export function createAuthorizer(roles: Roles): Required<Authorizer> & Authorizer {
   const sets = compiled(roles)
-  /** For as long as the token is cached. Null: no scope names a permission. */
-  const scopeSets = new WeakMap<Principal, PermissionSet | null>()
+  const patterns = [...roles.values()].flat().filter((pattern) => pattern !== '*')
+  const ofRoles = permissionSet(patterns)
+  const declared = new Set(patterns)
+  /** For as long as the token is cached. */
+  let scopeSets = new WeakMap<Principal, ScopeSets>()
 
-  function scopeSetOf(principal: Principal): PermissionSet | null {
-    let set = scopeSets.get(principal)
-    if (set === undefined) {
-      const scopes = principal.scopes.filter((scope) => scope.includes(':'))
-      set = scopes.length === 0 ? null : permissionSet(scopes)
-      scopeSets.set(principal, set)
+  function namesPermissionOfPolicy(scope: string): boolean {
+    if (ofRoles.covers(scope)) return true
+    const { covers } = permissionSet([scope])
+    return [...declared].some(covers)
+  }
+
+  function scopeSetsOf(principal: Principal): ScopeSets {
+    let found = scopeSets.get(principal)
+    if (found === undefined) {
+      const named = principal.scopes.filter((scope) => scope.includes(':'))
+      const narrowing =
+        principal.scopeUse === 'narrow' ? named.filter(namesPermissionOfPolicy) : named
+      found = {
+        granted: permissionSet(named),
+        bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
+      }
+      scopeSets.set(principal, found)
     }
-    return set
+    return found
   }
 
-  return function isPermitted(principal, permission) {
-    const scopes = scopeSetOf(principal)
-    if (principal.roles.length === 0) return scopes?.covers(permission) === true
+  function isPermitted(principal: Principal, permission: string): boolean {
+    const { scopeUse } = principal
     const byRole = principal.roles.some((role) => sets.get(role)?.covers(permission) === true)
-    return byRole && (scopes === null || scopes.covers(permission))
+    if (scopeUse === 'ignore') return byRole
+    if (byRole && scopeUse === 'grant') return true
+    const { granted, bound } = scopeSetsOf(principal)
+    if (scopeUse === 'grant' || principal.roles.length === 0) return granted.covers(permission)
+    return byRole && bound?.covers(permission) !== false
   }
+
+  return Object.assign(isPermitted, {
+    declare(permissions: Iterable<string>) {
+      for (const permission of permissions) declared.add(permission)
+      scopeSets = new WeakMap()
+    },
+  })
+}
+
+interface ScopeSets {
+  readonly granted: PermissionSet
+  /** Undefined: no scope narrows the roles. */
+  readonly bound: PermissionSet | undefined
 }
 
 /**

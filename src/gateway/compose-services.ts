@@ -1,31 +1,21 @@
 /** The composition root: builds all services of an isolate. */
+
 import type { JSONWebKeySet } from 'jose'
-import {
-  type AuthenticationFailures,
-  createAuthenticationFailures,
-} from '../abuse/authentication-failures.ts'
-import type { Abuse } from '../abuse/definition.ts'
-import { createFailureCounter } from '../abuse/redis/authentication-failures.ts'
-import { createViolationCounter } from '../abuse/redis/violations.ts'
-import { createViolations, type Violations } from '../abuse/violations.ts'
-import { type Admission, createAdmission } from '../admission/admission.ts'
-import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
+import type * as z from 'zod/mini'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
+import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { AuditSink } from '../audit/event.ts'
 import {
   type AuditQueue,
   createAuditQueue,
   OVERFLOW_TIMEOUT_MS,
+  type QueueBinding,
 } from '../audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
-import { type Authorizer, createAuthorizer } from '../authorization/permissions.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
-import { createAddressList } from '../http/address-list.ts'
-import type { TokenVerifier } from '../identity/principal.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
-import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { Tally } from '../isolate/tally.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
@@ -37,35 +27,29 @@ import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
 import { createReferences, type References } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
-import { createTokenVerifier } from '../tokens/verifier.ts'
 import { type Config, type environmentSchema, parseConfig } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
-import type * as z from '../validators/zod.ts'
 import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
+import { type GuardServices, guardServices, redisClients } from './guard-services.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 
 /** The environment of a Worker: variables and bindings. `parseConfig` checks it. */
 export type GatewayEnv = Readonly<z.input<typeof environmentSchema>> & {
-  readonly AUDIT_QUEUE?: Queue
-  readonly AUDIT_DB?: D1Database
+  readonly AUDIT_QUEUE?: QueueBinding
+  readonly AUDIT_DB?: AuditDatabase
 }
 
 /** All services of the pipeline, built once for each isolate. */
-export interface Services extends FeatureServices {
+export interface Services extends FeatureServices, GuardServices {
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
   /** Returns the public keys that the gateway publishes at this moment. */
   readonly publicKeys: () => JSONWebKeySet
-  readonly verifier: TokenVerifier
   readonly references: References
   readonly proofs: DpopVerifier
-  readonly admission: Admission
   /** Undefined if the policy has no relations. */
   readonly relations: RelationChecker | undefined
-  readonly authorizer: Authorizer
-  readonly failures: AuthenticationFailures | undefined
-  readonly violations: Violations | undefined
   readonly auditSink: AuditSink
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
@@ -73,8 +57,6 @@ export interface Services extends FeatureServices {
   readonly breakers: Breakers
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
   readonly checks: readonly ReadinessCheck[]
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
 }
 
 /** The audience of assertions if the origin is a service binding and has no URL. */
@@ -93,22 +75,11 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
   const signingKeys = config.signingKeys?.keys ?? []
   const breakers = createBreakers({ now })
   const { watch } = breakers
-  const redisBreaker = createCircuitBreaker({ name: 'redis', watch, now })
   const { redis: redisOptions } = config
   const verdicts = verdictsOf(policy)
   const metrics = metricsServices({ redis: redisOptions, breakers, auditDb, verdicts, now })
-  const onCall = metrics.redisCall
-  const redis = createRedisRest({ ...config.redis, breaker: redisBreaker, onCall })
-  // Writes after a response read the state of the breaker and do not change it.
-  const passiveBreaker = passiveBreakerOf(redisBreaker)
-  const redisBehindResponses = createRedisRest({ ...config.redis, breaker: passiveBreaker, onCall })
-  const verifier = createTokenVerifier({
-    issuers: config.issuers,
-    ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
-    now,
-    tally: metrics.memories.tokens,
-    keySets: { watch },
-  })
+  const clients = redisClients({ ...redisOptions, onCall: metrics.redisCall }, { watch, now })
+  const { redis } = clients
   const references = createReferences({
     audience: publicUrl,
     now,
@@ -120,22 +91,24 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     nonceRequired: policy.tokens.dpopNonceRequired,
     now,
   })
-  const authorizer = createAuthorizer(policy.roles)
   const relations = relationsOf(policy)?.services(config, {
     redis,
     watch,
     tally: metrics.memories.relations,
     now,
   })
-  const admission = createAdmission({
-    store: createUpstashAdmissionStore(redis, relations?.check),
+  const guards = guardServices({
+    ...clients,
+    policy,
+    issuers: config.issuers,
+    ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
     references,
-    maxStalenessMs: policy.revocation.maxStalenessMs,
-    observesBans: policy.abuse.bans?.mode === 'observe',
-    tallies: metrics.memories,
-    local: metrics.local,
+    relationCheck: relations?.check,
+    metrics,
+    watch,
     now,
   })
+  const { verifier, admission, authorizer } = guards
   const overflowRedis = createRedisRest({ ...config.redis, timeoutMs: OVERFLOW_TIMEOUT_MS })
   const overflow = createAuditOverflow({ redis: overflowRedis })
   // A Worker without a queue writes its events to the log.
@@ -150,16 +123,13 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
   )
   return {
     ...features,
+    ...guards,
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
-    verifier,
     references,
     proofs,
-    admission,
     relations: relations?.checker,
-    authorizer,
-    ...abuseServices(policy.abuse, redisBehindResponses, now),
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     origin: guardedOrigin({ origin: createOrigin(originOf(environment, config)), watch, now }),
     assertions: assertionsOf(config, now),
@@ -170,7 +140,6 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
       ...(queue ? [{ name: 'queue', check: () => requireQueue(queue) }] : []),
     ],
-    now,
   }
 }
 
@@ -191,28 +160,6 @@ function verdictsOf({ routes }: Policy): Tally | undefined {
 }
 
 /** A URL overrides a binding, so that an operator can replace the bound origin. */
-/** Creates the counters that the policy configures. `now` is in milliseconds since the epoch. */
-function abuseServices(
-  { authenticationFailures, bans: rule, exempt }: Abuse,
-  redis: RedisRest,
-  now: () => number,
-): Pick<Services, 'failures' | 'violations'> {
-  const isExempt = createAddressList(exempt)
-  return {
-    failures:
-      authenticationFailures &&
-      createAuthenticationFailures({
-        ...authenticationFailures,
-        counter: createFailureCounter(redis),
-        now,
-        isExempt,
-      }),
-    violations:
-      rule &&
-      createViolations({ rule, counter: createViolationCounter(redis, now), now, isExempt }),
-  }
-}
-
 function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }

@@ -4,28 +4,20 @@ import { METHOD_NAME_ALL } from 'hono/router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { RouterRoute } from 'hono/types'
 import { Denied } from '../errors.ts'
-import { admit } from '../middleware/admit.ts'
 import { audit } from '../middleware/audit.ts'
-import { authenticate } from '../middleware/authenticate.ts'
-import { authorize } from '../middleware/authorize.ts'
-import { banOffenders } from '../middleware/ban-offenders.ts'
 import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
 import { inOrder, stage } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
-import { limitBody } from '../middleware/limit-body.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
-import { createReadmission, readmit } from '../middleware/readmit.ts'
+import { createReadmission } from '../middleware/readmit.ts'
 import { refuseLookAlikes } from '../middleware/refuse-look-alikes.ts'
 import type { RelationOptions } from '../middleware/relation.ts'
 import { requestId } from '../middleware/request-id.ts'
 import { sanitizeHeaders } from '../middleware/sanitize-headers.ts'
-import { serverTiming } from '../middleware/server-timing.ts'
 import { shedLoad } from '../middleware/shed-load.ts'
-import { throttle } from '../middleware/throttle.ts'
-import { validate } from '../middleware/validate.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
 import { lookAlikesOf } from '../policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
@@ -35,6 +27,7 @@ import { metricsCall } from '../routes/metrics.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
+import { callerGuards, requestGuards } from './guards.ts'
 
 export type Gateway = Hono<{ Variables: GatewayVariables }>
 
@@ -43,12 +36,12 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  * policy end with 404 or 405 and never reach an origin. HEAD is handled like GET.
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
-  const { verifier, references, proofs, admission, authorizer, auditSink, origin } = services
-  const { assertions, failures, violations, relations: checker, publicUrl } = services
-  const { operatorCalls = [], authorizationServer, description, spans } = services
+  const { admission, authorizer, auditSink, origin } = services
+  const { assertions, relations: checker, publicUrl } = services
+  const { operatorCalls = [], authorizationServer, description, spans, now } = services
   const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
-  const onError = problemHandler({ publicUrl })
+  const onError = problemHandler({ publicUrl, now })
   app.onError(onError)
 
   const traced = spans === undefined ? [] : [spans.trace]
@@ -56,7 +49,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   app.route('/-', healthRoutes(services))
   app.route('/.well-known', wellKnownRoutes(services))
   if (authorizationServer !== undefined) app.route('/.well-known', authorizationServer.metadata)
-  const calls = [...operatorCalls, metricsCall({ ...services.metrics, now: services.now })]
+  const calls = [...operatorCalls, metricsCall({ ...services.metrics, now })]
   if (description !== undefined) {
     const operations = calls.map(({ operation }) => operation)
     const issuesTokens = authorizationServer !== undefined
@@ -65,8 +58,8 @@ export function createGateway(services: Services, policy: Policy): Gateway {
 
   const { maxConcurrentRequests, stripHeaders, keepHeaders } = policy
   const hygiene = [
-    audit({ sink: auditSink }),
-    stage('shedLoad', shedLoad({ maxConcurrentRequests })),
+    audit({ sink: auditSink, now }),
+    stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
     stage('clientAddress', clientAddress()),
@@ -84,32 +77,27 @@ export function createGateway(services: Services, policy: Policy): Gateway {
    * operators' calls, a revocation is in force at once.
    */
   function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
-    const { permission, permissionMode: mode, limits, maxBodyBytes: maxBytes } = route
+    const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
-    const credentials = {
-      verifier,
-      references,
-      proofs,
-      dpop: route.dpop ? 'required' : 'accepted',
-      sendNonces,
-      anonymous: permission === undefined,
-    } as const
     const lookAlikes = policy.routes.includes(route) ? lookAlikesOf(route, policy.routes) : []
+    const anonymous = permission === undefined
+    const caller = { limits, maxBodyBytes, anonymous, dpop, sendNonces, strict, relation }
+    const inspection = route.inspect && inspect({ ...route.inspect, authorizer })
+    const readmission = strict ? undefined : { isLimited: limits.length > 0 }
     return [
       matched(route),
-      lookAlikes.length > 0 && refuseLookAlikes({ lookAlikes }),
-      stage('limitBody', limitBody({ maxBytes })),
-      violations && stage('banOffenders', banOffenders({ violations, limits })),
-      failures && stage('throttle', throttle({ failures, verifier, references })),
-      stage('authenticate', authenticate(credentials)),
-      stage('admit', admit({ admission, limits, strict, relation })),
-      serverTiming({ authorizer }),
-      permission !== undefined &&
-        stage('authorize', authorize({ authorizer, permission, mode, relation })),
-      route.inspect && stage('inspect', inspect({ ...route.inspect, authorizer })),
-      stage('validate', validate(route.input)),
-      !strict && stage('readmit', readmit(readmissionOptions(route))),
-    ].filter((guard) => typeof guard === 'function')
+      ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
+      ...callerGuards(services, caller),
+      ...requestGuards(services, {
+        anonymous,
+        permission,
+        mode,
+        relation,
+        inspection,
+        input,
+        readmission,
+      }),
+    ]
   }
 
   for (const { route, handlers } of calls) {
@@ -165,7 +153,7 @@ function requiredRelation(
 /** Sets `route`, the matched row of the route table, for the later stages. */
 function matched(route: PolicyRoute): MiddlewareHandler<{ Variables: GatewayVariables }> {
   return function matchedRoute(c, next) {
-    c.set('route', route)
+    c.set('portcullis.route', route)
     return next()
   }
 }

@@ -1,6 +1,8 @@
 /** What the opt-in features of a policy do for the gateway. */
+
 import type { Hono, MiddlewareHandler } from 'hono'
 import type { Admission } from '../admission/admission.ts'
+import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
@@ -28,7 +30,7 @@ export interface FeatureParts {
   readonly config: Config
   readonly policy: Policy
   readonly redis: RedisRest
-  readonly auditDb: D1Database | undefined
+  readonly auditDb: AuditDatabase | undefined
   readonly verifier: TokenVerifier
   readonly proofs: DpopVerifier
   readonly admission: Admission

@@ -1,9 +1,11 @@
 /** Composes the metrics: counters, and the reports that sum them in Redis. */
-import { type LocalTally, newLocalTally } from '../admission/local-admission.ts'
+
+import { newLocalTally } from '../admission/local-admission.ts'
 import { newestEventMs } from '../audit/d1/audit-events.ts'
+import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { Breakers } from '../isolate/breakers.ts'
-import { type AuditTally, newAuditTally, newTally, type Tally } from '../isolate/tally.ts'
+import { newAuditTally, newTally, type Tally } from '../isolate/tally.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
 import { exposition } from '../observability/metrics/exposition.ts'
 import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
@@ -18,7 +20,7 @@ const METRICS_TIMEOUT_MS = 2_000
 interface MetricsParts {
   readonly redis: Pick<RedisRestOptions, 'url' | 'token'>
   readonly breakers: Breakers
-  readonly auditDb: D1Database | undefined
+  readonly auditDb: AuditDatabase | undefined
   /** Cache of the verdicts on texts. Undefined: the policy has no attack signatures. */
   readonly verdicts: Tally | undefined
   /** Milliseconds since the epoch. */
@@ -27,26 +29,13 @@ interface MetricsParts {
 
 type Cache = 'tokens' | 'references' | 'revoked' | 'exhausted' | 'relations'
 
-export interface MetricsServices {
-  /** Hits and misses of the caches of an isolate. */
-  readonly memories: Readonly<Record<Cache, Tally>>
-  readonly local: LocalTally
-  readonly audit: AuditTally
-  readonly spans: SpanTally
-  /** Wraps `sink` to count the audit events that pass. */
-  metered(sink: AuditSink): AuditSink
-  /** Counts a call to Redis by its outcome. */
-  redisCall(outcome: string): void
-  /** Returns the metrics of all isolates in the Prometheus text format. Throws `Unavailable`. */
-  text(): Promise<string>
-}
+export type MetricsServices = ReturnType<typeof metricsServices>
 
 /**
  * Creates the metrics of an isolate. Reports use their own client without a breaker: their failures
  * do not predict those of requests, and they are retried anyway.
  */
-export function metricsServices(parts: MetricsParts): MetricsServices {
-  const { redis, breakers, auditDb, verdicts, now } = parts
+export function metricsServices({ redis, breakers, auditDb, verdicts, now }: MetricsParts) {
   const counters = createCounters()
   const store = createMetricsStore(createRedisRest({ ...redis, timeoutMs: METRICS_TIMEOUT_MS }))
   const count = createRequestCounter(counters)
@@ -83,11 +72,13 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
   const redisCalls = new Map<string, number>()
 
   return {
+    /** Hits and misses of the caches of an isolate. */
     memories,
     local,
     audit,
     spans,
-    metered: (sink) => ({
+    /** Wraps `sink` to count the audit events that pass. */
+    metered: (sink: AuditSink): AuditSink => ({
       record(event, waitUntil) {
         // First, so that an error in the metrics costs a count and not an audit event.
         sink.record(event, waitUntil)
@@ -95,7 +86,8 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
         scheduleReport(waitUntil)
       },
     }),
-    redisCall(outcome) {
+    /** Counts a call to Redis by its outcome. */
+    redisCall(outcome: string): void {
       let place = redisCalls.get(outcome)
       if (place === undefined) {
         place = counters.counter('portcullis_redis_calls_total', [outcome])
@@ -103,7 +95,8 @@ export function metricsServices(parts: MetricsParts): MetricsServices {
       }
       counters.add(place, 1)
     },
-    async text() {
+    /** Returns the metrics of all isolates in the Prometheus text format. Throws `Unavailable`. */
+    async text(): Promise<string> {
       const [totals, newestMs] = await Promise.all([
         store.read(now()),
         auditDb === undefined ? undefined : newestEventMs(auditDb),

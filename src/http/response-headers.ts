@@ -1,4 +1,4 @@
-/** Headers of responses: of public documents, and of responses that may be immutable. */
+/** Headers of responses: of public documents, of others, and of responses that may be immutable. */
 import type { Context } from 'hono'
 
 /**
@@ -7,6 +7,12 @@ import type { Context } from 'hono'
  */
 export const CACHEABLE = {
   'Cache-Control': 'public, max-age=300',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+/** Headers of responses that must not be stored. */
+export const NO_STORE = {
+  'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
 } as const
 

@@ -22,6 +22,8 @@ export interface Principal {
   readonly roles: readonly string[]
   /** `scope`. */
   readonly scopes: readonly string[]
+  /** What the scopes do to the permissions of the roles; see `createAuthorizer`. */
+  readonly scopeUse?: ScopeUse | undefined
   /** `jti`. A token without one can be revoked only by a cutoff, not individually. */
   readonly tokenId: string | undefined
   /** Identifies the token in revocation and audit; see `tokenIdHash`. Undefined without a `jti`. */
@@ -36,6 +38,8 @@ export interface Principal {
   /** `exp`, seconds since the epoch; `Infinity` for an API key that does not expire. */
   readonly expiresAtSeconds: number
 }
+
+export type ScopeUse = 'ignore' | 'narrow' | 'grant'
 
 /** Keeps a Worker alive until a promise settles. The promise must not reject. */
 export type WaitUntil = (promise: Promise<unknown>) => void

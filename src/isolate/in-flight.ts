@@ -7,19 +7,14 @@ export const FORGOTTEN_AFTER_MS = SLOT_MS * (SLOTS - 1)
 
 export const FULL = -1
 
-export interface InFlightCount {
-  /** Returns the request's slot, or {@link FULL} if `max` requests or more are in progress. */
-  enter(max: number, nowMs: number): number
-  leave(slot: number): void
-  count(): number
-}
+export type InFlightCount = ReturnType<typeof createInFlightCount>
 
 /**
  * Creates the count. The platform may end a request without notice, so requests are counted by the
  * time of their arrival. A request that arrived more than 7 to 8 slots ago (28 to 32 s with the
  * default `slotMs`) no longer counts: it has ended, or it waits for a slow dependency.
  */
-export function createInFlightCount(slotMs: number = SLOT_MS): InFlightCount {
+export function createInFlightCount(slotMs: number = SLOT_MS) {
   const counts = new Int32Array(SLOTS)
   let latest = 0
   let total = 0
@@ -39,14 +34,15 @@ export function createInFlightCount(slotMs: number = SLOT_MS): InFlightCount {
   }
 
   return {
-    enter(max, nowMs) {
+    /** Returns the request's slot, or {@link FULL} if `max` requests or more are in progress. */
+    enter(max: number, nowMs: number): number {
       const slot = Math.floor(nowMs / slotMs)
       if (slot > latest) advance(slot)
       if (total >= max) return FULL
       add(latest, 1)
       return latest
     },
-    leave(slot) {
+    leave(slot: number): void {
       if (slot > latest - SLOTS) add(slot, -1)
     },
     count: () => total,

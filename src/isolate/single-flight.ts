@@ -32,23 +32,6 @@ interface Followed<Outcome> {
   readonly outcome: Outcome | undefined
 }
 
-export interface SingleFlight<Outcome> {
-  /** Returns the call of a key that began last. Its lease may have expired. */
-  latest(key: string): Flight<Outcome> | undefined
-  /** Begins a call, after the calls that the request has followed. The request must end it. */
-  begin(key: string, predecessor?: Flight<Outcome>): Flight<Outcome>
-  /**
-   * Waits for a call of this key. If it has no outcome, waits for the call that has replaced it, or
-   * begins that call for this request. `onPoll` is called before each pause with the time waited so
-   * far, in milliseconds. If it throws, the wait ends.
-   */
-  follow(
-    key: string,
-    flight: Flight<Outcome>,
-    onPoll?: (waitedMs: number) => void,
-  ): Promise<Followed<Outcome>>
-}
-
 interface SingleFlightOptions {
   readonly now: () => number
   /** How long a call counts as in progress after its start, or after its last heartbeat. */
@@ -68,7 +51,7 @@ export function createSingleFlight<Outcome>({
   heartbeatMs,
   minPollMs = 20,
   maxPollMs = 250,
-}: SingleFlightOptions): SingleFlight<Outcome> {
+}: SingleFlightOptions) {
   const calls = new Map<string, Flight<Outcome>>()
   let sweptAtMs = now()
 
@@ -79,6 +62,7 @@ export function createSingleFlight<Outcome>({
     for (const [key, flight] of calls) if (!flight.isInProgress()) calls.delete(key)
   }
 
+  /** Begins a call, after the calls that the request has followed. The request must end it. */
   function begin(key: string, predecessor?: Flight<Outcome>): Flight<Outcome> {
     const startMs = now()
     sweep(startMs)
@@ -113,8 +97,18 @@ export function createSingleFlight<Outcome>({
 
   return {
     begin,
-    latest: (key) => calls.get(key),
-    async follow(key, first, onPoll) {
+    /** Returns the call of a key that began last. Its lease may have expired. */
+    latest: (key: string): Flight<Outcome> | undefined => calls.get(key),
+    /**
+     * Waits for a call of this key. If it has no outcome, waits for the call that has replaced it, or
+     * begins that call for this request. `onPoll` is called before each pause with the time waited so
+     * far, in milliseconds. If it throws, the wait ends.
+     */
+    async follow(
+      key: string,
+      first: Flight<Outcome>,
+      onPoll?: (waitedMs: number) => void,
+    ): Promise<Followed<Outcome>> {
       const sinceMs = now()
       let flight = first
       for (;;) {

@@ -1,5 +1,5 @@
 /** The `admit` stage: checks revocation, bans and limits in one round trip. */
-import { createMiddleware } from 'hono/factory'
+
 import { ADMITTED_FOR_MS, type Admission, type AdmissionVerdict } from '../admission/admission.ts'
 import type { LimitRequest } from '../admission/limit.ts'
 import { limitKeyOf } from '../admission/limit-key.ts'
@@ -11,7 +11,7 @@ import type { Principal } from '../identity/principal.ts'
 import type { LimitSubject } from '../policy/definition.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import { leaseMistake } from '../validators/lease.ts'
-import { LIMIT_NAME } from '../validators/policy.ts'
+import { LIMIT_NAME } from '../validators/names.ts'
 import {
   type CredentialCheckVariables,
   type CredentialVariables,
@@ -23,6 +23,7 @@ import {
   type RelationVariables,
   waitUntilOf,
 } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { setRateLimitHeaders } from './rate-limit-headers.ts'
 import { includedQuery, type RelationOptions, relationOf } from './relation.ts'
 
@@ -41,6 +42,8 @@ export interface AdmitOptions {
   readonly strict?: boolean
   /** The relation that `authorize` requires. Default none. */
   readonly relation?: RelationOptions | undefined
+  /** The clock of `admission`, in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
 }
 
 /**
@@ -63,19 +66,25 @@ export interface AdmitOptions {
  * app.use(admit({ admission, limits: [{ name: 'standard', ...limit }] }))
  * ```
  */
-export const admit = ({ admission, limits = [], strict = false, relation }: AdmitOptions) => {
+export const admit = ({
+  admission,
+  limits = [],
+  strict = false,
+  relation,
+  now = Date.now,
+}: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   if (new Set(limits.map(({ name }) => name)).size < limits.length)
     throw new TypeError('admit: duplicate limit name')
   const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
   return createMiddleware<Environment>(async function admit(c, next) {
-    const pending = c.get('pending')
+    const pending = c.get('portcullis.pending')
     const proof = pending?.proof
-    const address = clientAddressOf(c)
+    const address = clientAddressOf(c, 'admit')
     const startMs = Date.now()
     let verdict: AdmissionVerdict
     if (pending?.reference === undefined) {
-      const principal = callerOf(c)
+      const principal = callerOf(c, 'admit')
       const of: LimitSubject = { request: c.req.raw, principal, address }
       const requests: LimitRequest[] = []
       for (const { rule, keyOf } of rules) {
@@ -107,17 +116,17 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
       if (resolved.principal !== undefined) pending.identified(resolved.principal)
       verdict = resolved
     }
-    if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('heldUpSinceMs', startMs)
-    c.set('rateLimits', verdict.limits)
-    c.set('uncountedLimits', verdict.uncounted)
+    if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('portcullis.heldUpSinceMs', startMs)
+    c.set('portcullis.rateLimits', verdict.limits)
+    c.set('portcullis.uncountedLimits', verdict.uncounted)
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
-    c.get('credentialCheck')?.passed()
+    c.get('portcullis.credentialCheck')?.passed()
     const { limits: reported, renewal } = verdict
     if (renewal !== undefined) waitUntilOf(c)(renewal())
     await next()
     if (reported.length > 0)
-      writeHeaders(c, (headers) => setRateLimitHeaders(headers, reported, Date.now()))
+      writeHeaders(c, (headers) => setRateLimitHeaders(headers, reported, now()))
   })
 }
 

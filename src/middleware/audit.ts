@@ -1,7 +1,7 @@
 /** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { type AuditChange, type AuditEvent, type AuditSink, NO_TRACE_ID } from '../audit/event.ts'
-import { decisionOf, reasonOf } from '../audit/reason.ts'
+import { decisionOf, reasonOf, rejectionOf } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
@@ -10,7 +10,7 @@ import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './co
 
 /** Set by an operators' call after it has changed something. */
 export interface ChangeVariables {
-  change: AuditChange
+  'portcullis.change': AuditChange
 }
 
 type AuditEnvironment = {
@@ -31,7 +31,8 @@ export interface AuditOptions {
  * of the pipeline runs in `waitUntil` (up to 30 s), so that the event is recorded: a handler that
  * calls an origin must watch `request.signal` to stop early.
  *
- * Does NOT read bodies, headers or queries: no token or input of a caller is in an event.
+ * Does NOT read bodies, headers or queries. Of a refused token, an event contains at most the `typ`,
+ * `alg`, `iss` or `aud` that was refused; nothing else of a caller's token or input.
  *
  * @example
  * ```ts
@@ -54,14 +55,15 @@ export const audit = ({
   ): AuditEvent {
     const nowMs = now()
     const id = newId(nowMs)
-    const principal = c.get('principal')
-    const change = c.get('change')
-    const observed = c.get('observed')
+    const principal = c.get('portcullis.principal')
+    const change = c.get('portcullis.change')
+    const observed = c.get('portcullis.observed')
+    const rejected = rejectionOf(thrown)
     return {
       id,
       time: isoTime(nowMs),
-      requestId: c.get('requestId') ?? id,
-      traceId: c.get('trace')?.traceId ?? NO_TRACE_ID,
+      requestId: c.get('portcullis.requestId') ?? id,
+      traceId: c.get('portcullis.trace')?.traceId ?? NO_TRACE_ID,
       actor: {
         issuer: principal?.issuer ?? null,
         subject: principal?.subject ?? null,
@@ -70,22 +72,23 @@ export const audit = ({
         tokenIdHash: principal?.tokenIdHash ?? null,
       },
       method: c.req.method,
-      route: c.get('route')?.path ?? null,
+      route: c.get('portcullis.route')?.path ?? null,
       decision: decisionOf(thrown),
       reason: reasonOf(thrown),
       status,
       limits: limitsOf(c),
       durationsMs: timeline.durations(nowMs),
-      address: c.get('clientAddress') ?? UNKNOWN_ADDRESS,
+      address: c.get('portcullis.clientAddress') ?? UNKNOWN_ADDRESS,
       colo: dataCentreOf(c.req.raw),
       ...(observed !== undefined && { observed }),
+      ...(rejected !== undefined && { rejected }),
       ...(change !== undefined && { change }),
     }
   }
 
   async function decide(c: Context<AuditEnvironment>, next: Next, waitUntil: WaitUntil) {
     const timeline = createTimeline(now)
-    c.set('timeline', timeline)
+    c.set('portcullis.timeline', timeline)
     let status = 500
     let thrown: unknown
     try {
@@ -130,11 +133,11 @@ function createDataCentre(): (request: Request) => string | null {
 }
 
 function limitsOf(c: Context<AuditEnvironment>): AuditEvent['limits'] {
-  const limits: AuditEvent['limits'] = (c.get('rateLimits') ?? []).map(
+  const limits: AuditEvent['limits'] = (c.get('portcullis.rateLimits') ?? []).map(
     ({ rule: { name }, limit, remaining }) => ({ name, limit, remaining }),
   )
-  for (const name of c.get('uncountedLimits') ?? []) {
-    const limit = c.get('route')?.limits.find((rule) => rule.name === name)?.limit ?? 0
+  for (const name of c.get('portcullis.uncountedLimits') ?? []) {
+    const limit = c.get('portcullis.route')?.limits.find((rule) => rule.name === name)?.limit ?? 0
     limits.push({ name, limit, remaining: 0, unavailable: true })
   }
   return limits

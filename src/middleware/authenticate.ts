@@ -81,7 +81,7 @@ export const authenticate = ({
     if (dpop === 'required' && credential.scheme !== 'dpop')
       throw new Denied({ code: 'invalid_dpop_proof', check: 'required' })
     let principal = recall(credential)
-    const running = c.get('credentialCheck')
+    const running = c.get('portcullis.credentialCheck')
     if (principal === undefined && (await running?.begin())) principal = recall(credential)
     if (principal === undefined && credential.kind === 'jwt')
       principal = await verifier.verify(credential.text, waitUntilOf(c))
@@ -94,16 +94,16 @@ export const authenticate = ({
     if (principal !== undefined) {
       const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
       if (failed !== undefined) throw rejected(failed)
-      c.set('principal', principal)
+      c.set('portcullis.principal', principal)
     }
     if (principal === undefined || proof !== undefined)
-      c.set('pending', {
+      c.set('portcullis.pending', {
         reference: principal === undefined ? await referenceOf(credential) : undefined,
         proof,
-        identified: (resolved) => c.set('principal', resolved),
+        identified: (resolved) => c.set('portcullis.principal', resolved),
       })
     // Otherwise `admit` ends the check.
-    if (c.get('pending') === undefined) running?.passed()
+    if (c.get('portcullis.pending') === undefined) running?.passed()
     await next()
     if (sendNonces && proof !== undefined && proofs !== undefined) {
       const nonce = await proofs.nonce()
@@ -114,12 +114,12 @@ export const authenticate = ({
   return function authenticate(c, next) {
     const header = receivedHeaders(c).get('authorization')
     if (header === undefined && anonymous) {
-      c.set('principal', null)
+      c.set('portcullis.principal', null)
       return next()
     }
     const principal = header === undefined || dpop === 'required' ? undefined : known(header)
     if (principal === undefined) return check(c, header, next)
-    c.set('principal', principal)
+    c.set('portcullis.principal', principal)
     return next()
   }
 }

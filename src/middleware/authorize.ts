@@ -1,17 +1,18 @@
 /** The `authorize` stage: default deny, one permission and at most one relation per route. */
-import { createMiddleware } from 'hono/factory'
+
 import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
 import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/names.ts'
 import { callerOf, observe } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
 
 export interface AuthorizeOptions {
   readonly authorizer: Authorizer
-  /** `<thing>:<verb>`. */
-  readonly permission: string
+  /** `<thing>:<verb>`. Undefined: any identified caller is admitted. */
+  readonly permission: string | undefined
   /** Default `enforce`. */
   readonly mode?: Mode | undefined
   /** Default: only the permission decides. */
@@ -39,13 +40,14 @@ export const authorize = ({
   mode = 'enforce',
   relation,
 }: AuthorizeOptions) => {
-  if (!PERMISSION.test(permission)) {
+  if (permission !== undefined && !PERMISSION.test(permission)) {
     throw new TypeError(`authorize: "${permission}" is not a permission such as orders:read`)
   }
+  if (permission !== undefined) authorizer.declare?.([permission])
   return createMiddleware(function authorize(c, next) {
-    const principal = callerOf(c)
+    const principal = callerOf(c, 'authorize')
     if (principal === null) throw new Denied({ code: 'missing_token' })
-    if (!authorizer(principal, permission)) {
+    if (permission !== undefined && !authorizer(principal, permission)) {
       const denial = { code: 'permission_missing', permission } as const
       if (mode === 'enforce') throw new Denied(denial)
       observe(c, reasonOfDenial(denial))

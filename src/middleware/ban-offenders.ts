@@ -1,6 +1,5 @@
 /** The `banOffenders` stage: bans callers that are refused too often. */
 import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
 import type { Offender, Violation, Violations } from '../abuse/violations.ts'
 import { Denied } from '../errors.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
@@ -11,6 +10,7 @@ import {
   type TimelineVariables,
   waitUntilOf,
 } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { AUTHENTICATION_FAILURES_LIMIT, isFailedCredential } from './throttle.ts'
 
 export interface BanOffendersOptions {
@@ -56,7 +56,7 @@ function judge(
   violations: Violations,
   scopes: Scopes,
 ): void {
-  const address = clientAddressOf(c)
+  const address = clientAddressOf(c, 'banOffenders')
   if (denial.code === 'banned') {
     if (denial.by === 'address') violations.learn(address, denial.retryAfterSeconds)
     return
@@ -71,7 +71,7 @@ function judge(
     }
   }
   if (of === undefined) return
-  const principal = of === 'credential' ? undefined : c.get('principal')
+  const principal = of === 'credential' ? undefined : c.get('portcullis.principal')
   const by: Offender =
     principal == null
       ? { kind: 'address', value: address }
@@ -97,7 +97,7 @@ function violationOf(
       return denial.check === 'iat' ? undefined : 'credential'
     case 'rate_limited':
       return denial.limit !== AUTHENTICATION_FAILURES_LIMIT &&
-        isOwnWindow(scopes.get(denial.limit), c.get('principal') != null)
+        isOwnWindow(scopes.get(denial.limit), c.get('portcullis.principal') != null)
         ? 'limit'
         : undefined
     case 'call_refused':
@@ -105,7 +105,8 @@ function violationOf(
       return 'inspection'
     case 'malformed_request':
       // The stage that was entered last refused. An incomplete body is not malformed input.
-      return c.get('timeline')?.current() === 'inspect' && denial.check !== 'body_incomplete'
+      return c.get('portcullis.timeline')?.current() === 'inspect' &&
+        denial.check !== 'body_incomplete'
         ? 'inspection'
         : undefined
     default:

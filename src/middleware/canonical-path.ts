@@ -1,7 +1,8 @@
 /** Refuses paths that the gateway and an origin could read differently. */
-import { createMiddleware } from 'hono/factory'
+
 import { Denied } from '../errors.ts'
 import { ambiguity, pathOf } from '../http/path.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** With `Host: a/b?c`, a runtime that builds URLs from parts reads a path that was not sent. */

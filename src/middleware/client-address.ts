@@ -1,9 +1,10 @@
 /** Determines the client's address from the one header that Cloudflare itself writes. */
-import { createMiddleware } from 'hono/factory'
+import type { Context } from 'hono'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { ClientAddressVariables } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** Dotted decimal without leading zeros, which some parsers read as octal. */
@@ -29,10 +30,19 @@ export function addressGroup(text: string): string | undefined {
   return `${a}:${b}:${c}:${d}::/64`
 }
 
+export interface ClientAddressOptions {
+  /** Returns the address as the platform or a trusted proxy reports it. Default: see below. */
+  readonly addressOf?: (c: Context) => string | undefined
+}
+
+/** Cloudflare overwrites this header. */
+export const connectingAddress = (c: Context): string | undefined =>
+  receivedHeaders(c).get('cf-connecting-ip')
+
 /**
- * Sets `clientAddress` from `CF-Connecting-IP` alone, which only Cloudflare overwrites: elsewhere
- * (`wrangler dev`, another runtime) a client can forge it, as it can forge `X-Forwarded-For`. A
- * missing or invalid address is `unknown`, one bucket for all.
+ * Sets `clientAddress`, by default from `CF-Connecting-IP` alone, which only Cloudflare overwrites:
+ * elsewhere (`wrangler dev`, another runtime) a client can forge it, as it can forge
+ * `X-Forwarded-For`. A missing or invalid address is `unknown`, one bucket for all.
  *
  * @example
  * ```ts
@@ -40,7 +50,7 @@ export function addressGroup(text: string): string | undefined {
  * app.get('/', (c) => c.text(clientAddressOf(c)))
  * ```
  */
-export const clientAddress = () => {
+export const clientAddress = ({ addressOf = connectingAddress }: ClientAddressOptions = {}) => {
   const groups = new LRUCache<string, string>({ max: MAX_CACHED_ADDRESSES })
 
   function groupOf(connecting: string | undefined): string {
@@ -54,7 +64,7 @@ export const clientAddress = () => {
   }
 
   return createMiddleware<{ Variables: ClientAddressVariables }>(function clientAddress(c, next) {
-    c.set('clientAddress', groupOf(receivedHeaders(c).get('cf-connecting-ip')))
+    c.set('portcullis.clientAddress', groupOf(addressOf(c)))
     return next()
   })
 }

@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
 import type { Timeline } from '../audit/timeline.ts'
+import { OutOfOrder } from '../errors.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import type { Denial } from '../problems/reasons.ts'
@@ -11,47 +12,55 @@ import type { RelationRule } from '../relations/rule.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Reference } from '../tokens/reference.ts'
 
+/** The names begin with `portcullis.`, so that they never collide with variables of an app. */
 export interface GatewayVariables {
   /** Set by `requestId`: a UUIDv7. */
-  requestId: string
+  'portcullis.requestId': string
   /** Set by `requestId`: the client's own id, 1 to 128 of `A-Z a-z 0-9 . _ -`. */
-  parentRequestId: string | null
+  'portcullis.parentRequestId': string | null
   /** Set by `requestId`: the trace to continue. */
-  trace: TraceContext
+  'portcullis.trace': TraceContext
   /** Set by the pipeline for each matched route. */
-  route: PolicyRoute
+  'portcullis.route': Pick<PolicyRoute, 'path' | 'limits'>
   /** Set on the first call of `receivedHeaders`: fields by lower-case name, of the request `of`. */
-  receivedHeaders: { readonly of: Request; readonly fields: ReadonlyMap<string, string> }
+  'portcullis.receivedHeaders': {
+    readonly of: Request
+    readonly fields: ReadonlyMap<string, string>
+  }
   /** Set by `sanitizeHeaders`: a copy of the headers for the origin, by lower-case name. */
-  forwardHeaders: Map<string, string>
+  'portcullis.forwardHeaders': Map<string, string>
   /** Set by `clientAddress`: IPv6 as `2001:db8:1:2::/64`; `unknown` if there is none. */
-  clientAddress: string
+  'portcullis.clientAddress': string
   /** Set by `throttle` for requests with a credential, unless failures are only observed. */
-  credentialCheck: CredentialCheck
+  'portcullis.credentialCheck': CredentialCheck
   /** Set by `authenticate` or `admit`; null for an anonymous caller. */
-  principal: Principal | null
+  'portcullis.principal': Principal | null
   /** Set by `authenticate` if `admit` must complete the check of the credential, in Redis. */
-  pending: PendingCredential
+  'portcullis.pending': PendingCredential
   /** Set by `admit`. */
-  rateLimits: readonly RateLimit[]
+  'portcullis.rateLimits': readonly RateLimit[]
   /** Set by `admit`: names of limits that could not be counted and admitted the request. */
-  uncountedLimits: readonly string[]
+  'portcullis.uncountedLimits': readonly string[]
   /** Set by `relationOf`, which `admit`, `authorize` and `readmit` call. */
-  relation: RequestRelation
+  'portcullis.relation': RequestRelation
   /** Set by `observe`, for `audit`: what a rule in observe mode would have refused. */
-  observed: string[]
+  'portcullis.observed': string[]
   /** Set by `limitBody`, and replaced with the bytes by stages that read it. */
-  body: ReadableStream<Uint8Array> | Uint8Array | null
+  'portcullis.body': ReadableStream<Uint8Array> | Uint8Array | null
   /**
    * Set by `admit` and by stages that read a body, if they outlast an admission: when the first of
    * them began, in milliseconds since the epoch.
    */
-  heldUpSinceMs?: number
+  'portcullis.heldUpSinceMs'?: number
   /** Set by `audit`. */
-  timeline: Timeline
+  'portcullis.timeline': Timeline
 }
 
-type Some<Name extends keyof GatewayVariables> = Pick<GatewayVariables, Name>
+type Prefixed<Name extends string> = `portcullis.${Name}`
+type NameOf<Key> = Key extends Prefixed<infer Name> ? Name : never
+type VariableName = NameOf<keyof GatewayVariables>
+
+type Some<Name extends VariableName> = Pick<GatewayVariables, Prefixed<Name>>
 export type RequestIdVariables = Some<'requestId' | 'parentRequestId' | 'trace'>
 export type RouteVariables = Some<'route'>
 export type ReceivedHeadersVariables = Some<'receivedHeaders'>
@@ -118,29 +127,43 @@ export interface Carrier {
   set(name: never, value: never): void
 }
 
-/** Creates an accessor that throws if the middleware that sets the variable did not run. */
+/**
+ * Creates an accessor that throws {@link OutOfOrder} if the middleware that sets the variable did
+ * not run. `by` is the middleware that reads the variable.
+ */
 const reader =
-  <Name extends keyof GatewayVariables>(name: Name, setter: string) =>
-  (c: Pick<Carrier, 'get'>): GatewayVariables[Name] => {
+  <Name extends keyof GatewayVariables>(name: Name, accessor: string, ...setters: string[]) =>
+  (c: Pick<Carrier, 'get'>, by = accessor): GatewayVariables[Name] => {
     // Not `c.var`: Hono creates that object again at each access.
     const value = (c as { get(name: string): unknown }).get(name)
-    if (value === undefined) throw new Error(`${name}: ${setter}() must run before this`)
-    return value as GatewayVariables[Name]
+    if (value !== undefined) return value as GatewayVariables[Name]
+    const needed = setters.filter((setter) => setter !== by).map((setter) => `${setter}()`)
+    throw new OutOfOrder(`${by}: ${needed.join(' and ')} must run before it`)
   }
 
-export const requestIdOf = reader('requestId', 'requestId')
-export const traceOf = reader('trace', 'requestId')
-export const routeOf = reader('route', 'route')
-export const forwardHeadersOf = reader('forwardHeaders', 'sanitizeHeaders')
-export const clientAddressOf = reader('clientAddress', 'clientAddress')
+export const requestIdOf = reader('portcullis.requestId', 'requestIdOf', 'requestId')
+export const traceOf = reader('portcullis.trace', 'traceOf', 'requestId')
+export const routeOf = reader('portcullis.route', 'routeOf', 'route')
+export const forwardHeadersOf = reader(
+  'portcullis.forwardHeaders',
+  'forwardHeadersOf',
+  'sanitizeHeaders',
+)
+export const clientAddressOf = reader(
+  'portcullis.clientAddress',
+  'clientAddressOf',
+  'clientAddress',
+)
 /** Null for an anonymous caller. Throws before `admit` for a reference that is not cached. */
-export const callerOf = reader('principal', 'authenticate() and admit')
-export const bodyOf = reader('body', 'limitBody')
+export const callerOf = reader('portcullis.principal', 'callerOf', 'authenticate', 'admit')
+export const bodyOf = reader('portcullis.body', 'bodyOf', 'limitBody')
 
 /** Records what a rule would have refused, such as `rate_limited:standard`, for the audit event. */
 export function observe(c: Carrier, reason: string): void {
-  const noted = c.get('observed' as never) as GatewayVariables['observed'] | undefined
-  if (noted === undefined) c.set('observed' as never, [reason] as never)
+  const noted = c.get('portcullis.observed' as never) as
+    | ObservedVariables['portcullis.observed']
+    | undefined
+  if (noted === undefined) c.set('portcullis.observed' as never, [reason] as never)
   else if (!noted.includes(reason)) noted.push(reason)
 }
 

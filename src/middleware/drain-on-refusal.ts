@@ -1,6 +1,7 @@
 /** Reads the rest of a refused request, so that the client can read the response. */
-import { createMiddleware } from 'hono/factory'
+
 import { chunksOf, drain } from '../http/drain.ts'
+import { createMiddleware } from './create-middleware.ts'
 
 /**
  * After a refusal, discards the rest of the request's body within the bounds of {@link drain}.

@@ -16,7 +16,7 @@ export interface Stage extends MiddlewareHandler {
 /** Records when `middleware` is entered: the audit event has the duration of each stage. */
 export function stage(name: string, middleware: MiddlewareHandler): Stage {
   const timedStage: MiddlewareHandler = (c, next) => {
-    c.get('timeline')?.enter(name)
+    c.get('portcullis.timeline')?.enter(name)
     return middleware(c, next)
   }
   return Object.assign(timedStage, { timed: { stage: name, middleware } })
@@ -27,6 +27,8 @@ export function stage(name: string, middleware: MiddlewareHandler): Stage {
  * of one becomes a response through `onError` at that point and is kept in `c.error`, and the
  * middlewares before it see that response. `onError` must be the app's error handler. Path
  * parameters are those of the route that the composed middleware is registered for.
+ *
+ * Without `onError`, an error of one rejects, and the middlewares before it do not see a response.
  *
  * A middleware that returns the result of `next` costs one call, whereas Hono creates a promise and
  * awaits it. If a `stage` is entered before anything was awaited, the timeline gets the time of the
@@ -40,7 +42,7 @@ export function stage(name: string, middleware: MiddlewareHandler): Stage {
  */
 export function inOrder(
   middlewares: readonly MiddlewareHandler[],
-  onError: ErrorHandler,
+  onError?: ErrorHandler,
 ): MiddlewareHandler {
   const steps = middlewares.map(
     (middleware): Step => (middleware as Partial<Stage>).timed ?? { middleware },
@@ -54,7 +56,7 @@ export function inOrder(
     function dispatch(at: number, isSameMoment: boolean): Promise<void> {
       const step = steps[at]
       if (step === undefined) return next()
-      if (step.stage !== undefined) c.get('timeline')?.enter(step.stage, isSameMoment)
+      if (step.stage !== undefined) c.get('portcullis.timeline')?.enter(step.stage, isSameMoment)
       let isFirstTurn = true
       let rest: Promise<void> | undefined
       const proceed: Next = () => {
@@ -78,8 +80,12 @@ export function inOrder(
 
 type Environment = { Variables: Partial<TimelineVariables> }
 
-async function answerError(c: Context, error: unknown, onError: ErrorHandler): Promise<void> {
-  if (!(error instanceof Error)) throw error
+async function answerError(
+  c: Context,
+  error: unknown,
+  onError: ErrorHandler | undefined,
+): Promise<void> {
+  if (onError === undefined || !(error instanceof Error)) throw error
   c.error = error
   c.res = await onError(error, c)
 }

@@ -1,6 +1,5 @@
 /** The `inspect` stage: checks the query and the body of a request before it is processed. */
 import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
 import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
@@ -19,8 +18,10 @@ import { inspectParameters, type ParametersSeen } from '../inspection/parameters
 import type { RequestScan } from '../inspection/signatures/judge.ts'
 import { refuseText } from '../inspection/text.ts'
 import type { Denial } from '../problems/reasons.ts'
-import { inspectSchema, requiresPermission } from '../validators/inspect.ts'
+import { inEnglish } from '../validators/english.ts'
+import { inspectSchema, permissionsIn } from '../validators/inspect.ts'
 import { type BodyVariables, bodyOf, callerOf, observe } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { bodyTextOf, isEncoded, jsonTextOf } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
@@ -66,10 +67,12 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * ```
  */
 export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
-  const parsed = inspectSchema.safeParse(definition)
+  const parsed = inspectSchema.safeParse(definition, inEnglish())
   if (!parsed.success) throw new TypeError(`inspect: ${parsed.error.issues[0]?.message}`)
   const { jsonRpc, mode = 'enforce', signatures, ...bounds } = definition
-  if (authorizer === undefined && requiresPermission(jsonRpc))
+  const permissions = permissionsIn(jsonRpc)
+  authorizer?.declare?.(permissions)
+  if (authorizer === undefined && permissions.length > 0)
     throw new TypeError('inspect: an `authorizer` is required to check permissions')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH
@@ -82,7 +85,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
     if (guardCalls !== undefined) {
       const body = inspectJson(await jsonTextOf(c), limits, scan)
       guardCalls(callsOf(body, maxBatch), permittedTo(c, authorizer))
-    } else if (bodyOf(c) !== null) await inspectBody(c, limits, seen)
+    } else if (bodyOf(c, 'inspect') !== null) await inspectBody(c, limits, seen)
   }
 
   return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
@@ -113,7 +116,7 @@ function isObservable(error: unknown): error is Denied {
 
 function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): IsPermitted {
   return (permission) => {
-    const principal = callerOf(c)
+    const principal = callerOf(c, 'inspect')
     if (principal === null) throw new Denied({ code: 'missing_token' })
     return authorizer?.(principal, permission) === true
   }

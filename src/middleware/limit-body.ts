@@ -2,20 +2,22 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { Denied } from '../errors.ts'
 import { chunksOf, drain } from '../http/drain.ts'
+import { IS_WORKERS } from '../isolate/platform.ts'
 import type { BodyVariables } from './context.ts'
-import { receivedHeaders } from './request-headers.ts'
+import { keepReceivedHeaders, receivedHeaders } from './request-headers.ts'
 
 export interface LimitBodyOptions {
   /** Largest body, in bytes as sent, before any `Content-Encoding` is decoded. */
   readonly maxBytes: number
+  /** Also limits what `c.req` reads, such as `c.req.json()`. Default: only `bodyOf` is limited. */
+  readonly ofRequest?: boolean
 }
 
 /** RFC 9110 section 8.6. Numbers of fifteen digits are exact. */
 const CONTENT_LENGTH = /^\d{1,15}$/
 
 /** workerd ends a body at its `Content-Length`, so such a body need not pass through JavaScript. */
-const PLATFORM_KEEPS_LENGTH =
-  typeof navigator !== 'undefined' && navigator.userAgent === 'Cloudflare-Workers'
+const PLATFORM_KEEPS_LENGTH = IS_WORKERS
 
 type Bytes = ReadableStream<Uint8Array>
 type Environment = { Variables: BodyVariables }
@@ -35,7 +37,10 @@ type Environment = { Variables: BodyVariables }
  * app.post('/orders', limitBody({ maxBytes: 65_536 }), (c) => store(bodyOf(c)))
  * ```
  */
-export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Environment> => {
+export const limitBody = ({
+  maxBytes,
+  ofRequest = false,
+}: LimitBodyOptions): MiddlewareHandler<Environment> => {
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0)
     throw new RangeError(`limitBody: maxBytes must be an integer of at least 0, not ${maxBytes}`)
 
@@ -45,7 +50,7 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
     try {
       const length = contentLength(receivedHeaders(c))
       if (length === 0) {
-        c.set('body', null)
+        c.set('portcullis.body', null)
         return await next()
       }
       if (c.req.method === 'GET' || c.req.method === 'HEAD')
@@ -56,8 +61,9 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
         passed = counted(body, maxBytes, (denied) => {
           refusal = denied
         })
+        if (ofRequest) passed = replaceBody(c, passed)
       }
-      c.set('body', passed)
+      c.set('portcullis.body', passed)
       await next()
       // The reader may have failed with its own error, or have responded before the end.
       if (refusal !== undefined && c.error !== refusal) {
@@ -76,9 +82,19 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
   return function limitBody(c, next) {
     const { body } = c.req.raw
     if (body !== null) return limit(c, next, body)
-    c.set('body', null)
+    c.set('portcullis.body', null)
     return next()
   }
+}
+
+/** Replaces the request by one with this body. Returns the body as that request has it. */
+function replaceBody(c: Context<Environment>, body: Bytes): Bytes {
+  // Required for a stream, and missing in the types of Workers.
+  const init: RequestInit & { readonly duplex: 'half' } = { body, duplex: 'half' }
+  const request = new Request(c.req.raw, init)
+  keepReceivedHeaders(c, request)
+  c.req.raw = request
+  return request.body ?? body
 }
 
 /** Undefined if the framing determines the end of the body. */

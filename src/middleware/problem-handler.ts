@@ -1,34 +1,37 @@
 /** The error handler: turns every refusal into a problem document (RFC 9457). */
 import type { Context, ErrorHandler } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
-import { Denied, Misconfigured, ProblemError } from '../errors.ts'
+import { carriesResponse, Denied, Misconfigured, ProblemError } from '../errors.ts'
 import { type Problem, problem, problemResponse } from '../problems/problem.ts'
 import { setRateLimitHeaders } from './rate-limit-headers.ts'
 
 export interface ProblemOptions {
   /** Base URL of the `resource_metadata` link in challenges (RFC 9728 section 5.1). */
   readonly publicUrl?: string
+  /** The clock of `admit`, in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
 }
 
 /**
  * Creates the error handler of an app. To the response that an error carries, it adds the request
- * id, the limits and the `resource_metadata` link. The precise reason is only in the audit event.
+ * id, the limits and the `resource_metadata` link. An `HTTPException` of the app keeps its own response. The precise reason is only in the audit event.
  *
  * @example
  * ```ts
  * app.onError(problemHandler({ publicUrl: 'https://api.example' }))
  * ```
  */
-export function problemHandler({ publicUrl }: ProblemOptions = {}): ErrorHandler {
+export function problemHandler({ publicUrl, now = Date.now }: ProblemOptions = {}): ErrorHandler {
   const challengeParameter =
     publicUrl === undefined
       ? ''
       : `, resource_metadata="${publicUrl}/.well-known/oauth-protected-resource"`
   return function toProblem(error, c) {
+    if (carriesResponse(error)) return error.getResponse()
     return problemResponse(problemOf(error), {
-      requestId: c.get('requestId'),
+      requestId: c.get('portcullis.requestId'),
       challengeParameter,
-      headers: limitHeadersOf(error, c),
+      headers: limitHeadersOf(error, c, now),
       isEmpty: c.req.method === 'HEAD',
     })
   }
@@ -43,7 +46,7 @@ export function problemOf(error: Error): Problem {
   if (error instanceof Misconfigured)
     return problem(
       'misconfigured',
-      'The gateway is not configured correctly and handles no requests.',
+      'The server is not configured correctly; its log names the mistakes.',
     )
   // Never the message, which may contain a header or a response.
   console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
@@ -61,11 +64,15 @@ function placeOf({ stack = '', message }: Error): readonly string[] {
   return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES)
 }
 
-function limitHeadersOf(error: Error, c: Context): Readonly<Record<string, string>> {
-  const limits: readonly RateLimit[] | undefined = c.get('rateLimits')
+function limitHeadersOf(
+  error: Error,
+  c: Context,
+  now: () => number,
+): Readonly<Record<string, string>> {
+  const limits: readonly RateLimit[] | undefined = c.get('portcullis.rateLimits')
   if (limits === undefined) return {}
   const denial = error instanceof Denied ? error.denial : undefined
   const headers = new Map<string, string>()
-  setRateLimitHeaders(headers, limits, Date.now(), denial)
+  setRateLimitHeaders(headers, limits, now(), denial)
   return Object.fromEntries(headers)
 }

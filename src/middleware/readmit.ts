@@ -1,12 +1,12 @@
 /** The `readmit` stage: checks a request again that was delayed after its admission. */
 import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 import type { AdmitOptions } from './admit.ts'
 import { callerOf, clientAddressOf, type HeldUpVariables, waitUntilOf } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { includedQuery, relationOf, requireRelation } from './relation.ts'
 
 export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
@@ -29,9 +29,9 @@ export function createReadmission({
   relation,
 }: ReadmitOptions): Readmission {
   return async function admitAgain(c, sinceMs) {
-    const principal = callerOf(c)
+    const principal = callerOf(c, 'readmit')
     if (principal !== null && sinceMs !== undefined) refuseEnded(principal, sinceMs)
-    const address = clientAddressOf(c)
+    const address = clientAddressOf(c, 'readmit')
     const required = relation && principal ? relationOf(c, relation, principal) : undefined
     const included = required && relation && includedQuery(required, relation.checker)
     const verdict = await admission.admit({
@@ -69,7 +69,7 @@ function refuseEnded({ expiresAtSeconds }: Principal, sinceMs: number): void {
 export const readmit = (options: ReadmitOptions) => {
   const admitAgain = createReadmission(options)
   return createMiddleware<{ Variables: HeldUpVariables }>(function readmit(c, next) {
-    const sinceMs = c.get('heldUpSinceMs')
+    const sinceMs = c.get('portcullis.heldUpSinceMs')
     return sinceMs === undefined ? next() : admitAgain(c, sinceMs).then(next)
   })
 }

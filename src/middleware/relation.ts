@@ -30,7 +30,7 @@ export function relationOf(
   principal: Principal,
 ): RequestRelation {
   const { routeIndex } = c.req
-  const known = c.get('relation') as RelationVariables['relation'] | undefined
+  const known = c.get('portcullis.relation') as RelationVariables['portcullis.relation'] | undefined
   if (known?.rule === rule && known.principal === principal && known.routeIndex === routeIndex)
     return known
   const query = checker.queryOf(rule, {
@@ -40,7 +40,7 @@ export function relationOf(
   })
   const verdict = known !== undefined && isSame(known.query, query) ? known.verdict : undefined
   const relation: RequestRelation = { rule, principal, routeIndex, query, verdict }
-  c.set('relation', relation)
+  c.set('portcullis.relation', relation)
   return relation
 }
 

@@ -1,7 +1,7 @@
 /** The headers of a request as plain data. */
 import type { Carrier, ReceivedHeadersVariables } from './context.ts'
 
-type Received = ReceivedHeadersVariables['receivedHeaders']
+type Received = ReceivedHeadersVariables['portcullis.receivedHeaders']
 
 /**
  * Returns the received headers by lower-case name. Several fields of one name are joined to a list
@@ -12,7 +12,7 @@ export function receivedHeaders(
   c: Carrier & { readonly req: { readonly raw: Request } },
 ): Received['fields'] {
   const { raw } = c.req
-  const known = c.get('receivedHeaders' as never) as Received | undefined
+  const known = c.get('portcullis.receivedHeaders' as never) as Received | undefined
   if (known?.of === raw) return known.fields
   const fields = new Map<string, string>()
   // Not a `for` loop: each step would leave JavaScript twice.
@@ -21,6 +21,15 @@ export function receivedHeaders(
     const before = name === 'set-cookie' ? fields.get(name) : undefined
     fields.set(name, before === undefined ? value : `${before}, ${value}`)
   })
-  c.set('receivedHeaders' as never, { of: raw, fields } as never)
+  c.set('portcullis.receivedHeaders' as never, { of: raw, fields } as never)
   return fields
+}
+
+/** Keeps the headers for a request that replaces `c.req.raw` and has the same headers. */
+export function keepReceivedHeaders(
+  c: Carrier & { readonly req: { readonly raw: Request } },
+  replacement: Request,
+): void {
+  const fields = receivedHeaders(c)
+  c.set('portcullis.receivedHeaders' as never, { of: replacement, fields } as never)
 }

@@ -1,9 +1,10 @@
 /** Assigns each request an id and a span in the caller's trace. */
-import { createMiddleware } from 'hono/factory'
+
 import { writeHeaders } from '../http/response-headers.ts'
 import { randomHex, uuidV7 } from '../isolate/random-ids.ts'
 import { isPassableTracestate, parseTraceparent } from '../observability/tracing/trace-context.ts'
 import type { RequestIdVariables, TraceContext } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** Ids are written to logs, so other ids of clients are dropped. */
@@ -39,12 +40,12 @@ export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
     const id = uuidV7(Date.now())
     const received = receivedHeaders(c)
     const clientId = received.get('x-request-id')
-    c.set('requestId', id)
+    c.set('portcullis.requestId', id)
     c.set(
-      'parentRequestId',
+      'portcullis.parentRequestId',
       clientId !== undefined && CLIENT_REQUEST_ID.test(clientId) ? clientId : null,
     )
-    c.set('trace', continueTrace(received, sampleRatio))
+    c.set('portcullis.trace', continueTrace(received, sampleRatio))
     await next()
     writeHeaders(c, (headers) => headers.set('X-Request-Id', id))
   })

@@ -1,8 +1,9 @@
 /** Decides which of a client's headers are forwarded to an origin. */
-import { createMiddleware } from 'hono/factory'
+
 import { Denied } from '../errors.ts'
 import { createHeaderCheck, type HeaderRules } from '../validators/request-header.ts'
 import type { ForwardHeadersVariables } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** Cloudflare's limit on all request headers, in bytes; `wrangler dev` accepts more. */
@@ -48,7 +49,7 @@ export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOp
       if (bytes > MAX_HEADER_BYTES)
         throw new Denied({ code: 'malformed_request', check: 'header_bytes' })
       deleteNamedIn(received.get('connection'), forward)
-      c.set('forwardHeaders', forward)
+      c.set('portcullis.forwardHeaders', forward)
       return next()
     },
   )

@@ -7,6 +7,8 @@ import { callerOf, type TimelineVariables } from './context.ts'
 
 export interface ServerTimingOptions {
   readonly authorizer: Authorizer
+  /** The clock of `audit`, in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
 }
 
 type Environment = { Variables: Partial<TimelineVariables> }
@@ -26,19 +28,20 @@ const TIMINGS_PERMISSION = 'portcullis:timings:read'
  */
 export const serverTiming = ({
   authorizer,
+  now = Date.now,
 }: ServerTimingOptions): MiddlewareHandler<Environment> => {
   const mayRead = new WeakMap<Principal, boolean>()
 
   async function timed(c: Context<Environment>, next: Next): Promise<void> {
     await next()
-    const durations = Object.entries(c.get('timeline')?.durations(Date.now()) ?? {})
+    const durations = Object.entries(c.get('portcullis.timeline')?.durations(now()) ?? {})
     const totalMs = durations.reduce((sum, [, tookMs]) => sum + tookMs, 0)
     const entries = [...durations, ['total', totalMs]].map(([name, ms]) => `${name};dur=${ms}`)
     writeHeaders(c, (headers) => headers.set('Server-Timing', entries.join(', ')))
   }
 
   return function serverTiming(c, next) {
-    const principal = callerOf(c)
+    const principal = callerOf(c, 'serverTiming')
     if (principal === null) return next()
     let may = mayRead.get(principal)
     if (may === undefined) {

@@ -1,7 +1,8 @@
 /** The `shedLoad` stage: refuses requests at once if too many are in progress. */
-import { createMiddleware } from 'hono/factory'
+
 import { Unavailable } from '../errors.ts'
 import { createInFlightCount, FULL } from '../isolate/in-flight.ts'
+import { createMiddleware } from './create-middleware.ts'
 
 export interface ShedLoadOptions {
   /** In one isolate. */

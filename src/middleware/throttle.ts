@@ -1,5 +1,5 @@
 /** The `throttle` stage: limits the failed credential checks of each client address. */
-import { createMiddleware } from 'hono/factory'
+
 import type { AuthenticationFailures, RunningCheck } from '../abuse/authentication-failures.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
@@ -16,6 +16,7 @@ import {
   observe,
   waitUntilOf,
 } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 export interface ThrottleOptions {
@@ -120,7 +121,7 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
   return createMiddleware<Environment>(async function throttle(c, next) {
     const header = receivedHeaders(c).get('authorization')
     if (header === undefined) return next()
-    const address = clientAddressOf(c)
+    const address = clientAddressOf(c, 'throttle')
     const refusal = refusalOf(address, header)
     if (failures.mode === 'observe') {
       if (refusal !== undefined) observe(c, reasonOfDenial(refusal))
@@ -133,7 +134,7 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
     }
     if (refusal !== undefined) throw new Denied(refusal)
     const check = checkOf(address, header)
-    c.set('credentialCheck', check)
+    c.set('portcullis.credentialCheck', check)
     try {
       await next()
       // Counted before the place is freed, so that no other check starts in between.

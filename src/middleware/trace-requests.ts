@@ -1,6 +1,5 @@
 /** Exports requests as spans of their traces. */
 import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { randomHex } from '../isolate/random-ids.ts'
 import type { SpanExporter } from '../observability/tracing/exporter.ts'
@@ -12,6 +11,7 @@ import {
   traceOf,
   waitUntilOf,
 } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
 
 export interface TraceRequestsOptions {
   readonly exporter: SpanExporter
@@ -50,7 +50,7 @@ export const traceRequests = ({ exporter, now = Date.now }: TraceRequestsOptions
 
 function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[] {
   const { traceId, spanId, parentSpanId, tracestate } = traceOf(c)
-  const route = c.get('route')?.path
+  const route = c.get('portcullis.route')?.path
   const method = METHODS.has(c.req.method) ? c.req.method : OTHER_METHOD
   const { status } = c.res
   const reason = reasonOf(c.error)
@@ -79,7 +79,9 @@ function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[
   ]
   // Stages follow each other without a gap, so their durations determine when each began.
   let stageMs = startMs
-  for (const [name, tookMs] of Object.entries(c.get('timeline')?.durations(endMs) ?? {})) {
+  for (const [name, tookMs] of Object.entries(
+    c.get('portcullis.timeline')?.durations(endMs) ?? {},
+  )) {
     const began = stageMs
     stageMs += tookMs
     if (tookMs === 0) continue

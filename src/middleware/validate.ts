@@ -8,7 +8,7 @@ import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
 import type { InputSchemas } from '../policy/definition.ts'
 import type { InputError } from '../problems/reasons.ts'
-import { findingsOf, MAX_FINDINGS, pointer } from '../validators/findings.ts'
+import { checked, MAX_FINDINGS, pointer } from '../validators/findings.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import { type BodyVariables, bodyOf } from './context.ts'
 
@@ -17,6 +17,11 @@ type Environment = { Variables: BodyVariables }
 export interface ValidateOptions extends InputSchemas {
   /** The maximum nesting of the body. Default 32. */
   readonly maxDepth?: number
+  /**
+   * Whether the received input is forwarded as it is. Then no schema may drop unknown keys: they
+   * would be forwarded unchecked. False for handlers that use `c.req.valid`. Default true.
+   */
+  readonly forwards?: boolean
 }
 
 const DEFAULT_MAX_DEPTH = 32
@@ -27,8 +32,11 @@ const READ_TIMEOUT_MS = 15_000
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
  * bytes. Refuses duplicate query parameters and member names, and anything but UTF-8 JSON. Findings
- * contain paths, not values. Throws a `TypeError` for a schema that drops unknown keys. Does NOT
- * check a body that has no schema. Needs `limitBody` before it.
+ * contain paths, not values. Throws a `TypeError` for a schema that drops unknown keys, unless
+ * `forwards` is false. Does NOT check a body that has no schema. Needs `limitBody` before it.
+ *
+ * `c.req.valid('param' | 'query' | 'header' | 'json')` returns the output of the schema: with its
+ * defaults and transformations. `c.req.json()` and `c.req.text()` read the body as it was received.
  *
  * @example
  * ```ts
@@ -41,9 +49,10 @@ export const validate = ({
   headers,
   body,
   maxDepth = DEFAULT_MAX_DEPTH,
+  forwards = true,
 }: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
-    if (schema !== undefined && dropsUnknownKeys(schema)) {
+    if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
       throw new TypeError(
         `validate: the ${name} schema drops unknown keys, which would still reach the origin; ` +
           'use z.strictObject (or z.looseObject to let them pass)',
@@ -51,24 +60,24 @@ export const validate = ({
     }
   }
 
-  function findingsBesideBody(c: Context): InputError[] {
+  function checkBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
-    if (params !== undefined) check('params', params, c.req.param(), errors)
-    if (query !== undefined) check('query', query, queryOf(c, errors), errors)
-    if (headers !== undefined) check('headers', headers, c.req.header(), errors)
+    if (params !== undefined) check(c, 'params', params, c.req.param(), errors)
+    if (query !== undefined) check(c, 'query', query, queryOf(c, errors), errors)
+    if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors)
     return errors
   }
 
-  async function validateAll(c: Context<Environment>, next: Next, schema: $ZodType) {
-    const errors = findingsBesideBody(c)
-    check('body', schema, await readJson(c, maxDepth), errors)
+  async function checkAll(c: Context<Environment>, next: Next, schema: $ZodType) {
+    const errors = checkBesideBody(c)
+    check(c, 'body', schema, await readJson(c, maxDepth), errors)
     refuse(errors)
     await next()
   }
 
   return function validate(c, next) {
-    if (body !== undefined) return validateAll(c, next, body)
-    refuse(findingsBesideBody(c))
+    if (body !== undefined) return checkAll(c, next, body)
+    refuse(checkBesideBody(c))
     return next()
   }
 }
@@ -77,14 +86,20 @@ function refuse(errors: readonly InputError[]): void {
   if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }
 
+/** The names of the parts in Hono. */
+const TARGETS = { params: 'param', query: 'query', headers: 'header', body: 'json' } as const
+
+/** Adds the findings to `errors`, or the parsed value to the request. */
 function check(
+  c: Context,
   where: InputError['in'],
   schema: $ZodType,
-  value: unknown,
+  received: unknown,
   errors: InputError[],
 ): void {
-  const found = findingsOf(where, schema, value)
-  if (found.length > 0) errors.push(...found.slice(0, MAX_FINDINGS - errors.length))
+  const { findings, value } = checked(where, schema, received)
+  if (findings.length > 0) errors.push(...findings.slice(0, MAX_FINDINGS - errors.length))
+  else c.req.addValidatedData(TARGETS[where], value as object)
 }
 
 /** A duplicate is a finding, because origins differ in which value they use. */
@@ -103,6 +118,8 @@ function queryOf(c: Context, errors: InputError[]): Record<string, string> {
 
 async function readJson(c: Context<Environment>, maxDepth: number): Promise<unknown> {
   const text = await jsonTextOf(c)
+  // The stream is used up. Hono keeps promises here, whatever its types say.
+  c.req.bodyCache.text = Promise.resolve(text) as unknown as string
   try {
     return parseStrictJson(text, { maxDepth })
   } catch (error) {
@@ -130,10 +147,10 @@ export function jsonTextOf(c: Context<Environment>): Promise<string> {
 /** Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if not UTF-8. */
 export async function bodyTextOf(c: Context<Environment>): Promise<string> {
   const startMs = Date.now()
-  const bytes = await wholeOf(bodyOf(c))
+  const bytes = await wholeOf(bodyOf(c, 'validate'))
   if (Date.now() - startMs > ADMITTED_FOR_MS)
-    c.set('heldUpSinceMs', c.get('heldUpSinceMs') ?? startMs)
-  c.set('body', bytes)
+    c.set('portcullis.heldUpSinceMs', c.get('portcullis.heldUpSinceMs') ?? startMs)
+  c.set('portcullis.body', bytes)
   try {
     // Keeps a byte order mark, which is then invalid JSON: some origins skip it, some fail.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -144,12 +161,13 @@ export async function bodyTextOf(c: Context<Environment>): Promise<string> {
 
 /** Returns all bytes of a bounded body. Throws `Denied` if it breaks off, or after `timeoutMs`. */
 export async function wholeOf(
-  body: BodyVariables['body'],
+  body: BodyVariables['portcullis.body'],
   timeoutMs = READ_TIMEOUT_MS,
 ): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body
   try {
-    return await withDeadline(new Response(body).bytes(), timeoutMs)
+    // Not `bytes()`, which Node 20 and the `Response` of @hono/node-server do not have.
+    return new Uint8Array(await withDeadline(new Response(body).arrayBuffer(), timeoutMs))
   } catch (error) {
     if (error instanceof Denied) throw error
     throw new Denied({ code: 'malformed_request', check: 'body_incomplete' })

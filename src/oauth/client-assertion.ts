@@ -2,7 +2,6 @@
 import { base64url, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
-import { CLIENT_ASSERTION_PREFIX } from '../redis/keys.ts'
 import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { importKeys } from '../tokens/key-ring.ts'
 import {
@@ -18,7 +17,8 @@ import type { Client } from './client.ts'
 
 /** The record of the use of an assertion, which must not be accepted twice. */
 export interface AssertionUse {
-  readonly key: string
+  /** Identifies the assertion: base64url SHA-256 of its client and its `jti`. */
+  readonly id: string
   /** After it, the assertion is too old for every gateway. */
   readonly ttlSeconds: number
 }
@@ -60,7 +60,7 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
  * is valid if a key of the client signed it with an asymmetric
  * algorithm, `iss` and `sub` are the client id, `aud` is exactly one of `audiences`, and it has a
  * `jti`. The time from `iat` to `exp` is at most one hour; without `iat`, `exp` is at most 5
- * minutes ahead. Does NOT check for replay: the caller must record `key` for `ttlSeconds`.
+ * minutes ahead. Does NOT check for replay: the caller must record `id` for `ttlSeconds`.
  *
  * If the client is unknown, disabled or has no matching key, the check takes as long as for a wrong
  * signature: one key import and one verification, with a decoy key of the same algorithm.
@@ -119,7 +119,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
   async function useOf({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {
     const leftSeconds = Math.ceil(exp - now() / 1000)
     return {
-      key: CLIENT_ASSERTION_PREFIX + (await sha256(JSON.stringify([sub, jti]))),
+      id: await sha256(JSON.stringify([sub, jti])),
       // Twice the tolerance: once for the client's clock, once for that of another gateway.
       ttlSeconds: Math.max(1, leftSeconds + 2 * ASSERTION_TOLERANCE_SECONDS),
     }

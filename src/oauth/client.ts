@@ -1,14 +1,16 @@
 /** OAuth clients: their data, and the port of the registry. */
+
+import * as z from 'zod/mini'
 import type { Principal } from '../identity/principal.ts'
 import { principalOfGrant } from '../tokens/access-grant.ts'
 import { clientMembers, type GRANT_TYPES, type NewClient } from '../validators/client.ts'
-import * as z from '../validators/zod.ts'
+import { integer } from '../validators/schema-parts.ts'
 
 export { GRANT_TYPES, type NewClient, newClientSchema } from '../validators/client.ts'
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-const seconds = z.int().check(z.minimum(0))
+const seconds = integer().check(z.minimum(0))
 
 const secretSchema = z.strictObject({
   /** base64url SHA-256 of the secret. */
@@ -65,7 +67,8 @@ export interface ClientRegistry {
   ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
   /**
    * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the
-   * client does not exist, is configured, or has `jwks`.
+   * client does not exist, is configured, or has `jwks`. Throws `Denied` (`conflict`) if other
+   * requests keep changing it; `disable` does so too.
    */
   rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
   /** Disables a client: it gets no more tokens. False: it does not exist, or is configured. */

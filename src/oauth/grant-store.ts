@@ -1,6 +1,7 @@
 /** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import { malformed, secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
@@ -11,6 +12,8 @@ import { oauthRefused } from '../tokens/rejection.ts'
  * if the store cannot read or write.
  */
 export interface GrantStore {
+  /** The names under which this store keeps what queries name. */
+  readonly keys: RedisKeys
   /**
    * Returns the string values in the order of `keys`. Records the use of the proof; `proofIsNew` is
    * true on first use and without a proof. Adds one to all `counters` in one atomic step, or
@@ -78,8 +81,8 @@ export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): 
  * Returns the keys to read for a token: its own revocation, and every revocation cutoff that covers
  * it. `revokedBy` decides about their values, in the same order.
  */
-export async function revocationLookup(principal: Principal) {
-  const revocation = await revocationKeysOf(principal)
+export async function revocationLookup(keys: RedisKeys, principal: Principal) {
+  const revocation = await revocationKeysOf(keys, principal)
   const { token, revokedBefore } = revocation
   const own = token === undefined ? [] : [token]
   return {

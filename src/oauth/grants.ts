@@ -26,7 +26,7 @@ export function clientCredentialsGrant(options: AuthorizationServerOptions): Gra
       audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
       confirmation: proof?.thumbprint,
     }
-    const keys = await revokedBeforeKeysOf(grant, issuer)
+    const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
     const unread = keys.filter((key) => !revokedBefore.has(key))
     const facts = await store.consult({ keys: unread, proof })
     refuseReplay(facts)

@@ -3,6 +3,7 @@ import { Denied } from '../errors.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { principalFrom } from '../tokens/claims.ts'
 import { kindOf } from '../tokens/credential.ts'
+import { issuerRules } from '../tokens/issuer-rules.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { createInlineKeySet } from '../tokens/key-set.ts'
 import { credentialHash, failedCheckOf, principalOfRecord } from '../tokens/reference.ts'
@@ -101,7 +102,8 @@ function createOwnTokenReader({
     await verifySignature(token, await keySet.find(header))
     const audiences = audiencesOf(own(payload, 'aud'))
     const options = { nowMs: now(), isOwn: true }
-    const principal = await principalFrom(payload, { ...config, audience: audiences }, options)
+    const rules = issuerRules({ ...config, audience: audiences })
+    const principal = await principalFrom(payload, rules, options)
     return { principal, audiences }
   }
 }

@@ -3,7 +3,6 @@ import { banOf, subjectBanKey } from '../abuse/ban.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import { CLIENT_EXCHANGES_PREFIX, TOKEN_EXCHANGES_PREFIX } from '../redis/keys.ts'
 import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
@@ -103,11 +102,12 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     grant: AccessGrant,
     { client, proof }: TokenRequest,
   ): Promise<number> {
-    const revocation = await revocationLookup(subject)
-    const ban = await subjectBanKey(subject.issuer, subject.subject)
-    const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(grant, issuer))]
-    const byClient = CLIENT_EXCHANGES_PREFIX + client.id
-    const byToken = TOKEN_EXCHANGES_PREFIX + (await sha256(revocation.identity))
+    const { keys: names } = options.store
+    const revocation = await revocationLookup(names, subject)
+    const ban = await subjectBanKey(names, subject.issuer, subject.subject)
+    const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(names, grant, issuer))]
+    const byClient = names.clientExchanges + client.id
+    const byToken = names.tokenExchanges + (await sha256(revocation.identity))
     const limits = options.exchangeLimits
     const counters = [
       { ...limits.client, name: 'exchange_client', key: byClient },
@@ -144,8 +144,8 @@ function grantOf(
   { scopeOfRoles, issuer }: AuthorizationServerOptions,
 ): AccessGrant {
   refuseUnbound(subject, proof, 'invalid_request', 'subject_token_dpop_binding')
-  const { roles } = subject
-  const held = subject.scopes.length > 0 ? subject.scopes : undefined
+  const { roles, scopeUse } = subject
+  const held = subject.scopes.length > 0 && scopeUse !== 'ignore' ? subject.scopes : undefined
   return {
     subject: subject.subject,
     subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,

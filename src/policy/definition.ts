@@ -9,6 +9,7 @@ import type { InspectDefinition } from '../inspection/definition.ts'
 import type { TokensDefinition } from '../oauth/tokens-definition.ts'
 import type { RelationDemand } from '../relations/definition.ts'
 import type { ListedFeature } from '../validators/feature.ts'
+import type { LimitText } from '../validators/limit.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
 import type { RelationsFeature } from './relations.ts'
@@ -111,7 +112,7 @@ export interface RevocationDefinition {
 export interface PolicyDefinition<RoleName extends string, LimitName extends string> {
   /** Permissions of each role: `orders:read`, `orders:*` or `*`. */
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
-  readonly limits: Readonly<Record<LimitName, LimitDefinition>>
+  readonly limits: Readonly<Record<LimitName, LimitDefinition | LimitText>>
   readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
   /**
    * The gateway's own tokens. Every field has a default. Fields about issued tokens need

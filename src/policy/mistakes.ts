@@ -1,7 +1,7 @@
 /** Finds contradictions between the parts of a policy. */
 import { parametersOf, shadows } from '../http/path-pattern.ts'
 import { unusedSetting } from '../validators/feature.ts'
-import { requiresPermission } from '../validators/inspect.ts'
+import { permissionsIn } from '../validators/inspect.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import type {
   LimitDefinition,
@@ -74,7 +74,7 @@ export function* mistakesInTable(
       yield `${name}: coalesce cannot be combined with forwardAuthorization`
     if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
       yield `${name}: inspect.jsonRpc requires POST`
-    if (route.anonymous && requiresPermission(route.inspect?.jsonRpc))
+    if (route.anonymous && permissionsIn(route.inspect?.jsonRpc).length > 0)
       yield `${name}: inspect.jsonRpc requires a permission, and anonymous callers have none`
     for (const mistake of mistakesInRelation(route, relations))
       yield `${name}: relation: ${mistake}`

@@ -6,6 +6,7 @@ import { configured } from '../validators/configuration.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import { type Method, policySchema } from '../validators/policy.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
+import { DEFAULT_MAX_CONCURRENT_REQUESTS, DEFAULT_REVOCATION } from './defaults.ts'
 import type {
   LimitDefinition,
   PermissionDemand,
@@ -13,6 +14,7 @@ import type {
   RevocationDefinition,
   RouteDefinition,
 } from './definition.ts'
+import { limitsOf } from './limits.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInFeatures, mistakesInLeases, mistakesInTable } from './mistakes.ts'
 import type { PolicyRelations } from './relations.ts'
@@ -37,11 +39,6 @@ export interface Policy {
   readonly maxConcurrentRequests: number
 }
 
-/** Strict: every request is checked in Redis. See docs/decisions/0038. */
-export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStalenessMs: 0 }
-/** See docs/decisions/0024. */
-export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
-
 /**
  * Checks a policy and fills in its defaults. Throws one {@link Misconfigured} with all mistakes of
  * the first check that fails. Does NOT check that the origin has the routes.
@@ -63,7 +60,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   definition: PolicyDefinition<RoleName, LimitName>,
 ): Policy {
   configured('The policy', policySchema, definition)
-  const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))
+  const limits = limitsOf(definition.limits)
   const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
   const relations = definition.relations?.compile()
   const mistakes = [

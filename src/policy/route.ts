@@ -5,6 +5,7 @@ import type { InspectDefinition } from '../inspection/definition.ts'
 import type { RelationRule } from '../relations/rule.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
+import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from './defaults.ts'
 import type { LimitBy, RouteDefinition } from './definition.ts'
 
 /** A limit with its name, as `admit` uses it. */
@@ -14,10 +15,6 @@ export interface PolicyLimit extends LimitRule {
 
 /** A limit of this name counts the calls of operators. */
 export const OPERATORS_LIMIT = 'operators'
-
-/** 1 MiB. */
-export const DEFAULT_MAX_BODY_BYTES = 1_048_576
-export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
 
 type Defaulted =
   | 'input'

@@ -83,12 +83,14 @@ export function problemOfDenial(denial: Denial): Problem {
       return problem('method_not_allowed', 'The resource does not support this method.', {
         headers: { Allow: denial.allow.join(', ') },
       })
+    case 'conflict':
+      return problem('conflict', 'Other requests changed the resource at the same time.')
     default:
       return denial satisfies never
   }
 }
 
-const retryAfter = (of: { readonly retryAfterSeconds: number }) => ({
+export const retryAfter = (of: { readonly retryAfterSeconds: number }) => ({
   'Retry-After': String(of.retryAfterSeconds),
 })
 

@@ -1,5 +1,4 @@
 /** Problems, and problem documents (RFC 9457). */
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { InputError } from './reasons.ts'
 
 /** By the `code` member, which is also the last part of `type`. */
@@ -20,20 +19,21 @@ const PROBLEMS = {
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
+  conflict: { status: 409, title: 'Conflict' },
   overloaded: { status: 503, title: 'Overloaded' },
   dependency_unavailable: { status: 503, title: 'Service unavailable' },
   origin_unreachable: { status: 502, title: 'Origin unreachable' },
   origin_timeout: { status: 504, title: 'Origin timeout' },
   internal_error: { status: 500, title: 'Internal error' },
   misconfigured: { status: 500, title: 'Misconfigured' },
-} as const satisfies Record<string, Pick<Problem, 'status' | 'title'>>
+} as const satisfies Record<string, { readonly status: number; readonly title: string }>
 
 export type ProblemCode = keyof typeof PROBLEMS
 
 /** A problem without the details of the request. */
 export interface Problem {
   readonly code: ProblemCode
-  readonly status: ContentfulStatusCode
+  readonly status: (typeof PROBLEMS)[ProblemCode]['status']
   readonly title: string
   readonly detail: string
   /** The value of `WWW-Authenticate`. A parameter can be appended. */

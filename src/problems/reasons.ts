@@ -10,12 +10,14 @@ export interface InputError {
   readonly message: string
 }
 
-export type SignatureCategory =
-  | 'sql_injection'
-  | 'path_traversal'
-  | 'command_injection'
-  | 'ssrf_target'
-  | 'cross_site_scripting'
+export const SIGNATURE_CATEGORIES = [
+  'sql_injection',
+  'path_traversal',
+  'command_injection',
+  'ssrf_target',
+  'cross_site_scripting',
+] as const
+export type SignatureCategory = (typeof SIGNATURE_CATEGORIES)[number]
 
 /** An attack signature within its category: `sql_injection.break_out`. */
 export type SignatureId = `${SignatureCategory}.${string}`
@@ -33,11 +35,19 @@ export type OAuthErrorCode =
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
 
+/** What a check found in a token, and what it expected: printable ASCII, for audit only. */
+export interface RejectionDetail {
+  readonly seen: string
+  readonly expected: string
+  /** Whether the signature of the token was verified before. Otherwise, anybody can write `seen`. */
+  readonly verified: boolean
+}
+
 /** Why a request was refused. `check` names the precise check that failed, for audit only. */
 export type Denial =
   /** `proof`: a proof of possession (RFC 9449) is required. */
   | { readonly code: 'missing_token'; readonly proof?: true }
-  | { readonly code: 'token_rejected'; readonly check: string }
+  | { readonly code: 'token_rejected'; readonly check: string; readonly detail?: RejectionDetail }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
   /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
   | { readonly code: 'invalid_dpop_proof'; readonly check: string }
@@ -65,6 +75,8 @@ export type Denial =
   | { readonly code: 'unsupported_media_type'; readonly expected: string }
   | { readonly code: 'not_found' }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
+  /** Other requests changed the resource at the same time. */
+  | { readonly code: 'conflict' }
 
 /** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
 export type Dependency = 'redis' | 'key_set' | 'authority' | 'origin' | 'audit_log' | 'gateway'

@@ -1,6 +1,7 @@
 /** Lists of records that operators create, stored in Redis as JSON and read from the newest. */
+
+import type * as z from 'zod/mini'
 import type { Page, PageQuery } from '../validators/page.ts'
-import type * as z from '../validators/zod.ts'
 import { endsKey } from './keys.ts'
 import { integerOf, listOf, recordIn, resultOf, sendCommand, textOf } from './reply.ts'
 import type { RedisRest } from './rest.ts'
@@ -22,20 +23,6 @@ export interface RecordListOptions<Schema extends z.core.$ZodType> {
   readonly now: () => number
 }
 
-export interface RecordList<Item> {
-  list(page: PageQuery): Promise<Page<Item>>
-  /** Returns undefined if the record does not exist. */
-  find(id: string): Promise<Item | undefined>
-  /** Returns the keys that a script must write together to store a record. */
-  keysOf(id: string): { readonly record: string; readonly index: string; readonly ends: string }
-  /** Runs a script. Throws `Unavailable` if the script fails or does not return a number. */
-  run(
-    script: string,
-    keys: readonly string[],
-    values: readonly (string | number)[],
-  ): Promise<number>
-}
-
 /** The score that scripts write for a record without expiry. */
 export const NEVER_ENDS = '+inf'
 
@@ -46,13 +33,15 @@ export function createRecordList<Schema extends z.core.$ZodType>({
   index,
   schema,
   now,
-}: RecordListOptions<Schema>): RecordList<z.output<Schema>> {
+}: RecordListOptions<Schema>) {
+  type Item = z.output<Schema>
   const ends = endsKey(index)
 
   return {
-    keysOf: (id) => ({ record: prefix + id, index, ends }),
+    /** Returns the keys that a script writes together: the record, the index, and its expiries. */
+    keysOf: (id: string): readonly string[] => [prefix + id, index, ends],
 
-    async list({ limit, cursor }) {
+    async list({ limit, cursor }: PageQuery): Promise<Page<Item>> {
       const before = cursor === undefined ? '+' : `(${cursor}`
       const replies = await rest.send([
         evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
@@ -67,11 +56,19 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       return ids.length > limit ? { items, cursor: String(shown.at(-1)) } : { items }
     },
 
-    async find(id) {
+    /** Returns undefined if the record does not exist. */
+    async find(id: string): Promise<Item | undefined> {
       const text = await sendCommand(rest, ['GET', prefix + id])
       return text === null ? undefined : recordIn(text, schema)
     },
 
-    run: async (script, keys, values) => integerOf(await runText(rest, script, keys, values)),
+    /** Runs a script. Throws `Unavailable` if the script fails or does not return a number. */
+    async run(
+      script: string,
+      keys: readonly string[],
+      values: readonly (string | number)[],
+    ): Promise<number> {
+      return integerOf(await runText(rest, script, keys, values))
+    },
   }
 }

@@ -1,6 +1,7 @@
 /** Reads the replies of Redis. Each function throws `Unavailable` for a reply that it cannot read. */
+
+import * as z from 'zod/mini'
 import { Unavailable } from '../errors.ts'
-import * as z from '../validators/zod.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 
 const WHOLE_SECONDS = /^\d{1,12}$/

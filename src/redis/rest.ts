@@ -4,6 +4,7 @@ import { Unavailable } from '../errors.ts'
 import type { CircuitBreaker } from '../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../isolate/deadline.ts'
 import type { Fault } from '../problems/reasons.ts'
+import { createKeys, DEFAULT_KEY_PREFIX, type RedisKeys } from './keys.ts'
 
 /** Such as `['GET', 'key']`. */
 export type RedisCommand = readonly (string | number)[]
@@ -19,6 +20,8 @@ export interface RedisReply {
 export interface RedisRest {
   /** Clients with the same value share what they learn about the server. Default: nothing. */
   readonly server?: string
+  /** The names of the keys of this gateway. */
+  readonly keys: RedisKeys
   /**
    * Sends `commands` in one HTTP call and returns as many replies. Throws `Unavailable` for
    * anything but a well-formed response within the deadline. A call without a response is sent a
@@ -33,6 +36,8 @@ export interface RedisRest {
 export interface RedisRestOptions {
   readonly url: string
   readonly token: string
+  /** The beginning of all names of keys. Default: `DEFAULT_KEY_PREFIX`. */
+  readonly keyPrefix?: string | undefined
   /** Deadline of the whole call, its retry included; see `createDeadlines`. Default 250 ms. */
   readonly timeoutMs?: number | undefined
   /** Refuses calls while Redis is down. Default: no circuit breaker. */
@@ -58,6 +63,7 @@ const ONCE = { once: true }
 export function createRedisRest({
   url,
   token,
+  keyPrefix = DEFAULT_KEY_PREFIX,
   timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
   breaker,
   onCall,
@@ -74,6 +80,7 @@ export function createRedisRest({
   const deadlines = createDeadlines(timeoutMs)
   return {
     server: url,
+    keys: createKeys(keyPrefix),
     async send(commands, { once } = {}) {
       const entry = breaker?.enter() ?? 0
       const deadline = deadlines.start()

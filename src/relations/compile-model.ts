@@ -1,3 +1,4 @@
+import { inEnglish } from '../validators/english.ts'
 import {
   type DirectTypeJson,
   relationModelSchema,
@@ -31,7 +32,7 @@ const SCHEMA_VERSION = '1.1'
 export function compileModel(json: unknown): RelationModel {
   const unbounded = unboundedness(json)
   if (unbounded !== undefined) throw new ModelInvalid([{ at: 'model', why: unbounded }])
-  const { data, error } = relationModelSchema.safeParse(json)
+  const { data, error } = relationModelSchema.safeParse(json, inEnglish())
   if (error !== undefined)
     throw new ModelInvalid(error.issues.map(({ path, message }) => mistakeAt(json, path, message)))
   const { schema_version, type_definitions, conditions } = data

@@ -1,7 +1,9 @@
 /** Revocations by operators: the request body, the stored record and the port of the store. */
+
+import * as z from 'zod/mini'
 import { issuerName, name } from '../validators/names.ts'
-import type { Page, PageQuery } from '../validators/page.ts'
-import * as z from '../validators/zod.ts'
+import type { Records } from '../validators/page.ts'
+import { integer } from '../validators/schema-parts.ts'
 
 /** One token by its id, or everything issued until now to a session, subject, client or tenant. */
 export const REVOCATION_KINDS = ['token', 'session', 'subject', 'client', 'tenant'] as const
@@ -29,11 +31,11 @@ export const revocationSchema = z.strictObject({
   /** The issuers that the revocation covers. */
   issuers: z.array(z.string()),
   reason: z.nullable(z.string()),
-  createdAtSeconds: z.int(),
+  createdAtSeconds: integer(),
   /** Subject of the operator. */
   createdBy: z.string(),
   /** When everything that the revocation covers has expired. The record is deleted then. */
-  expiresAtSeconds: z.int(),
+  expiresAtSeconds: integer(),
 })
 
 export type Revocation = z.infer<typeof revocationSchema>
@@ -46,16 +48,8 @@ interface RevocationOrder extends NewRevocation {
   readonly ttlSeconds: number
 }
 
-/** Port: the revocations that are in force. Throws `Unavailable` if it cannot read or write them. */
-export interface RevocationLog {
-  /** Stores a revocation atomically: in force for the next request in every isolate, and listed. */
-  create(order: RevocationOrder): Promise<Revocation>
-  /** Returns undefined if the revocation does not exist. */
-  find(id: string): Promise<Revocation | undefined>
-  list(page: PageQuery): Promise<Page<Revocation>>
-  /**
-   * Removes a revocation. Access that other revocations cover stays revoked. So does access that
-   * anything but an operator revoked. Returns false if the revocation does not exist.
-   */
-  remove(id: string): Promise<boolean>
-}
+/**
+ * Port: the revocations that are in force. Access that other revocations cover stays revoked when one
+ * is removed. So does access that anything but an operator revoked.
+ */
+export type RevocationLog = Records<Revocation, RevocationOrder>

@@ -2,7 +2,7 @@
 import type { Principal } from '../identity/principal.ts'
 import type { RevokedBy } from '../problems/reasons.ts'
 import { keyPart } from '../redis/key-part.ts'
-import { REVOKED_BEFORE_PREFIX, REVOKED_TOKEN_PREFIX } from '../redis/keys.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import {
   DEFAULT_CLOCK_TOLERANCE_SECONDS,
   MAX_CLOCK_TOLERANCE_SECONDS,
@@ -79,7 +79,7 @@ export interface RevocationFacts {
  * events within one.
  */
 export function revokedBy(
-  principal: Principal,
+  principal: Pick<Principal, 'issuedAtSeconds'>,
   keys: RevocationKeys,
   facts: RevocationFacts,
 ): RevokedBy | undefined {
@@ -93,17 +93,18 @@ export function revokedBy(
 }
 
 /** Returns the key that exists if the token is revoked. Its value is never read. */
-export function revokedTokenKey(tokenIdHash: string): string {
-  return REVOKED_TOKEN_PREFIX + tokenIdHash
+export function revokedTokenKey(keys: RedisKeys, tokenIdHash: string): string {
+  return keys.revokedToken + tokenIdHash
 }
 
 /** Returns the key of a cutoff. Its value is a whole number of seconds since the epoch. */
 export async function revokedBeforeKey(
+  keys: RedisKeys,
   kind: RevokedBeforeKind,
   issuer: string,
   value: string,
 ): Promise<string> {
-  return `${REVOKED_BEFORE_PREFIX}${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
+  return `${keys.revokedBefore}${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
 }
 
 /**
@@ -112,7 +113,10 @@ export async function revokedBeforeKey(
  * the token issuer. The second form covers the tokens that the token issuer issued with this name,
  * whichever issuer vouches for it.
  */
-export async function revocationKeysOf(principal: Principal): Promise<RevocationKeys> {
+export async function revocationKeysOf(
+  keys: RedisKeys,
+  principal: Principal,
+): Promise<RevocationKeys> {
   const { issuer, tokenIssuer, session, subject, client, tenant, tokenIdHash } = principal
   const revokedBefore: { kind: RevokedBeforeKind; key: string }[] = []
   const both = issuer === tokenIssuer ? [issuer] : [issuer, tokenIssuer]
@@ -124,9 +128,9 @@ export async function revocationKeysOf(principal: Principal): Promise<Revocation
   ] as const) {
     if (value === undefined) continue
     for (const by of issuers)
-      revokedBefore.push({ kind, key: await revokedBeforeKey(kind, by, value) })
+      revokedBefore.push({ kind, key: await revokedBeforeKey(keys, kind, by, value) })
   }
-  const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
+  const token = tokenIdHash === undefined ? undefined : revokedTokenKey(keys, tokenIdHash)
   // A token without an id is identified by its cutoff keys and the second of its issue.
   const { issuedAtSeconds } = principal
   const known = [...revokedBefore.map(({ key }) => key), issuedAtSeconds]

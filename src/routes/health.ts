@@ -1,5 +1,6 @@
 /** Liveness and readiness. */
 import { Hono } from 'hono'
+import { NO_STORE } from '../http/response-headers.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
@@ -83,5 +84,3 @@ function statesOf(breakers: readonly Breaker[]): Partial<Record<Breaker['name'],
   }
   return worst
 }
-
-const NO_STORE = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }

@@ -1,10 +1,11 @@
 /** The metrics, for Prometheus. */
 import type { Context } from 'hono'
+import * as z from 'zod/mini'
+import { NO_STORE } from '../http/response-headers.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { EXPOSITION_MEDIA_TYPE } from '../observability/metrics/exposition.ts'
 import { routeOf } from '../policy/route.ts'
 import type { Config } from '../validators/environment.ts'
-import * as z from '../validators/zod.ts'
 import type { AdminCall } from './admin/call.ts'
 import { permissionOf } from './admin/permissions.ts'
 
@@ -41,9 +42,8 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
     handlers: [
       async function metrics(c: Context) {
         return c.body(await reading(undefined), 200, {
+          ...NO_STORE,
           'Content-Type': EXPOSITION_MEDIA_TYPE,
-          'Cache-Control': 'no-store',
-          'X-Content-Type-Options': 'nosniff',
         })
       },
     ],

@@ -16,7 +16,7 @@ import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { setIdentity } from '../origin/identity-headers.ts'
-import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/route.ts'
+import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { fieldsOf, makePrivate, sanitizeResponse, varyByCaller } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
@@ -77,9 +77,9 @@ export const proxy = ({
   return async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
     const upgrade = isUpgrade(receivedHeaders(c))
-    const caller = callerOf(c)
+    const caller = callerOf(c, 'proxy')
     if (upgrade) refuseBadUpgrade(request, webSocketOrigins, caller)
-    const headers = forwardHeadersOf(c)
+    const headers = forwardHeadersOf(c, 'proxy')
     setProvenance(c, headers, forwarding)
     if (upgrade) headers.set('upgrade', 'websocket')
     if (caller !== null) {
@@ -87,7 +87,7 @@ export const proxy = ({
       if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
     const received = await origin.send(
-      { incoming: request, headers, body: bodyOf(c), timeoutMs, route },
+      { incoming: request, headers, body: bodyOf(c, 'proxy'), timeoutMs, route },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
     if (received.status === 101) return acceptUpgrade(received, caller, Date.now())
@@ -122,7 +122,7 @@ function setProvenance(
   headers.set('traceparent', trace.traceparent)
   if (trace.tracestate !== undefined) headers.set('tracestate', trace.tracestate)
   headers.set('x-forwarded-proto', c.req.raw.url.startsWith('https:') ? 'https' : 'http')
-  if (clientAddressOf(c) !== UNKNOWN_ADDRESS) copy('cf-connecting-ip', 'x-forwarded-for')
+  if (clientAddressOf(c, 'proxy') !== UNKNOWN_ADDRESS) copy('cf-connecting-ip', 'x-forwarded-for')
   if (forwardAuthorization) {
     copy('authorization')
     copy('dpop')

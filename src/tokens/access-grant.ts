@@ -1,8 +1,10 @@
 /** Access grants: what an access token says about its bearer, and the port that issues it. */
+
+import * as z from 'zod/mini'
 import type { Principal } from '../identity/principal.ts'
+import type { RedisKeys } from '../redis/keys.ts'
 import { revocationKeysOf } from '../revocation/revocation.ts'
 import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
-import * as z from '../validators/zod.ts'
 
 const names = z.readonly(z.array(z.string()))
 
@@ -55,10 +57,11 @@ export function principalOfGrant(
 
 /** Returns the keys of the revocation cutoffs that will cover a token of this grant. */
 export async function revokedBeforeKeysOf(
+  keys: RedisKeys,
   grant: AccessGrant,
   tokenIssuer: string,
 ): Promise<string[]> {
-  const { revokedBefore } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
+  const { revokedBefore } = await revocationKeysOf(keys, principalOfGrant(grant, tokenIssuer))
   return revokedBefore.map(({ key }) => key)
 }
 

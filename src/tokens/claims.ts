@@ -2,9 +2,10 @@
 import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { type Claims, claimsSchema } from '../validators/claims.ts'
-import type { IssuerConfig } from '../validators/issuer.ts'
+import { DEFAULT_SCOPE_USE, type IssuerConfig } from '../validators/issuer.ts'
+import type { IssuerRules } from './issuer-rules.ts'
 import { own } from './jws.ts'
-import { type ClaimName, rejected } from './rejection.ts'
+import { type ClaimName, rejected, rejectedFor } from './rejection.ts'
 
 export interface ClaimsOptions {
   readonly nowMs: number
@@ -16,60 +17,42 @@ export interface ClaimsOptions {
  * Checks the claims of a token with a verified signature, and returns its principal. Throws
  * `Denied`, which names the claim. A token that is bound to a key (`cnf`, RFC 7800) by anything but
  * its thumbprint (RFC 9449 section 6.1) is refused: without the proof, the binding would have no
- * effect. Does NOT check `iss`, which selected `issuer`, nor the proof of possession.
+ * effect. Does NOT check `iss`, which selected the issuer, nor the proof of possession.
  */
 export async function principalFrom(
   payload: Readonly<Record<string, unknown>>,
-  issuer: IssuerConfig,
+  rules: IssuerRules,
   { nowMs, isOwn }: ClaimsOptions,
 ): Promise<Principal> {
-  const claims = read(payload, issuer, isOwn)
-  const ours = typeof issuer.audience === 'string' ? [issuer.audience] : issuer.audience
-  if (!claims.aud.some((audience) => ours.includes(audience))) throw rejected('aud')
-  refuseTimes(claims, issuer, nowMs / 1000)
+  const { config } = rules
+  const subjectIssuer = isOwn ? own(payload, 'sub_iss') : undefined
+  const read = rules.read(payload)
+  const parsed = claimsSchema.safeParse({ ...read, sub_iss: subjectIssuer })
+  if (!parsed.success) {
+    const name = parsed.error.issues[0]?.path[0] as ClaimName
+    if (name === 'aud') throw rejectedFor(name, read.aud, [config.audience].flat())
+    throw rejected(name, { cause: parsed.error })
+  }
+  const claims = parsed.data
+  rules.check(payload, claims)
+  refuseTimes(claims, config, nowMs / 1000)
   const { sub, jti, exp, iat } = claims
   return {
-    issuer: claims.sub_iss ?? issuer.issuer,
-    tokenIssuer: issuer.issuer,
+    issuer: claims.sub_iss ?? config.issuer,
+    tokenIssuer: config.issuer,
     subject: sub,
     client: claims.client_id,
     tenant: claims.tenant,
     session: claims.sid,
     roles: claims.roles,
     scopes: claims.scope,
+    scopeUse: config.scopes ?? (isOwn ? undefined : DEFAULT_SCOPE_USE),
     tokenId: jti,
-    tokenIdHash: jti === undefined ? undefined : await tokenIdHash(issuer.issuer, jti),
+    tokenIdHash: jti === undefined ? undefined : await tokenIdHash(config.issuer, jti),
     confirmation: claims.cnf?.jkt,
     issuedAtSeconds: Math.floor(iat),
     expiresAtSeconds: exp,
   }
-}
-
-/** Reads the claims. Some providers use `azp` and `scp` for `client_id` and `scope`. */
-function read(
-  payload: Readonly<Record<string, unknown>>,
-  issuer: IssuerConfig,
-  isOwn: boolean,
-): Claims {
-  const claim = (name: string, alias?: string) =>
-    alias === undefined || Object.hasOwn(payload, name) ? own(payload, name) : own(payload, alias)
-  const parsed = claimsSchema.safeParse({
-    sub: claim('sub'),
-    aud: claim('aud'),
-    exp: claim('exp'),
-    iat: claim('iat'),
-    nbf: claim('nbf'),
-    jti: claim('jti'),
-    scope: claim('scope', 'scp'),
-    roles: claim(issuer.rolesClaim),
-    tenant: claim(issuer.tenantClaim),
-    sid: claim('sid'),
-    client_id: claim('client_id', 'azp'),
-    sub_iss: isOwn ? claim('sub_iss') : undefined,
-    cnf: claim('cnf'),
-  })
-  if (parsed.success) return parsed.data
-  throw rejected(parsed.error.issues[0]?.path[0] as ClaimName, { cause: parsed.error })
 }
 
 /** RFC 7519 sections 4.1.4 to 4.1.6. */

@@ -2,7 +2,6 @@ import { calculateJwkThumbprint, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../errors.ts'
-import { PROOF_PREFIX } from '../redis/keys.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../validators/dpop.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
 import {
@@ -20,7 +19,8 @@ export { nonceSecretOf } from './dpop-nonce.ts'
 export interface DpopProof {
   /** base64url SHA-256 thumbprint of the proof's key (RFC 7638). Compare it with `cnf.jkt`. */
   readonly thumbprint: string
-  readonly replayKey: string
+  /** Identifies the proof: base64url SHA-256 of its key and its `jti`. */
+  readonly replayId: string
   /** After it, the proof is too old for every gateway. */
   readonly replayTtlSeconds: number
 }
@@ -40,7 +40,7 @@ export interface DpopVerifier {
   /**
    * Verifies a proof (RFC 9449 section 4.3). Throws `Denied`: `invalid_dpop_proof`, or
    * `use_dpop_nonce` with a valid nonce. Does NOT check that the proof is new, nor that its key
-   * is the token's. The caller must do both, by `replayKey` and `thumbprint`.
+   * is the token's. The caller must do both, by `replayId` and `thumbprint`.
    */
   verify(request: DpopRequest): Promise<DpopProof>
   /** Returns a nonce for the client's next proofs (RFC 9449 section 8.2). Throws without a secret. */
@@ -116,7 +116,7 @@ export function createDpopVerifier({
       await refuseNonce(claims.nonce)
       return {
         thumbprint,
-        replayKey: PROOF_PREFIX + (await sha256(JSON.stringify([thumbprint, claims.jti]))),
+        replayId: await sha256(JSON.stringify([thumbprint, claims.jti])),
         replayTtlSeconds: PROOF_REPLAY_TTL_SECONDS,
       }
     },

@@ -1,5 +1,5 @@
 /** Imports the keys of a key set and selects the key for a token. */
-import { base64url, importJWK } from 'jose'
+import { base64url, type CryptoKey, importJWK } from 'jose'
 import type { Denied } from '../errors.ts'
 import { type Algorithm, sortKeys, type UsableJwk } from '../validators/jwk.ts'
 import { rejected } from './rejection.ts'

@@ -1,10 +1,10 @@
 /** Reads the key set of an issuer: from its URL, and from a cache that isolates share. */
 import { Unavailable } from '../errors.ts'
-import { BodyRefused, boundedText } from '../http/bounded-text.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
-import type { Fault } from '../problems/reasons.ts'
 import type { Algorithm } from '../validators/jwk.ts'
+import type { KeySetLocator } from './discovery.ts'
+import { download } from './document.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
 
 export interface Snapshot {
@@ -25,10 +25,13 @@ export interface Lifetime {
 }
 
 export interface KeySetSourceOptions {
+  /** The URL of the key set. With `locator`: a name for it, for reports and the shared cache. */
   readonly uri: string
+  /** Finds the URL of the key set. Default: `uri` is the URL. */
+  readonly locator?: KeySetLocator | undefined
   /** Algorithms of the issuer. HS256 is ignored: a published secret is not secret. */
   readonly algorithms: readonly Algorithm[]
-  /** Deadline of one download, including its body. Must be below `LEASE_MS`. Default 2,000. */
+  /** Deadline of finding and downloading the set. Must be below `LEASE_MS`. Default 2,000. */
   readonly timeoutMs?: number
   /** The shared cache. Default: the Cache API, if available. Null: no shared cache. */
   readonly cache?: KeySetCache | null | undefined
@@ -43,6 +46,7 @@ export const LEASE_MS = 3_000
 export const DEFAULT_KEY_SET_TIMEOUT_MS = 2_000
 /** A set of 128 RSA keys with certificates fits several times. */
 export const MAX_KEY_SET_BYTES = 262_144
+const ACCEPT = 'application/jwk-set+json, application/json'
 /** `{"keys":[{"x5c":[""]}]}` has a depth of four. Extensions may have some more. */
 const MAX_JSON_DEPTH = 8
 /** A slower shared cache would save no time. */
@@ -54,12 +58,15 @@ const MAX_SKEW_MS = 5_000
 
 export function createKeySetSource({
   uri,
+  locator,
   algorithms,
   timeoutMs = DEFAULT_KEY_SET_TIMEOUT_MS,
   cache = edgeKeySetCache(),
   random = Math.random,
 }: KeySetSourceOptions) {
   const asymmetric = algorithms.filter((algorithm) => algorithm !== 'HS256')
+  // No URL of a key set equals the key of a set that is found in metadata.
+  const cacheKey = locator === undefined ? uri : `discovered ${uri}`
 
   async function read(text: string): Promise<Pick<Snapshot, 'ring' | 'ignored'>> {
     try {
@@ -75,7 +82,10 @@ export function createKeySetSource({
   return {
     /** Downloads the set. Throws `Unavailable` unless it contains at least one usable key. */
     async fetch(previous: Snapshot | undefined, nowMs: number): Promise<Snapshot> {
-      const { text, maxAgeSeconds } = await download(uri, timeoutMs)
+      const signal = AbortSignal.timeout(timeoutMs)
+      const location = (await locator?.locate(nowMs, timeoutMs)) ?? uri
+      const options = { accept: ACCEPT, maxBytes: MAX_KEY_SET_BYTES, signal }
+      const { text, maxAgeSeconds } = await download(location, options)
       // An unchanged document keeps its imported keys. Cached tokens refer to these and stay valid.
       const { ring, ignored } = previous?.text === text ? previous : await read(text)
       const lifetime = lifetimeOf(maxAgeSeconds, random())
@@ -86,7 +96,7 @@ export function createKeySetSource({
     async readCache(nowMs: number): Promise<Snapshot | undefined> {
       if (!cache) return undefined
       try {
-        const stored = await withDeadline(cache.read(uri), READ_TIMEOUT_MS)
+        const stored = await withDeadline(cache.read(cacheKey), READ_TIMEOUT_MS)
         if (stored === undefined || stored.text.length > MAX_KEY_SET_BYTES) return undefined
         const { text, fetchedAtMs } = stored
         const ageMs = nowMs - fetchedAtMs
@@ -101,7 +111,7 @@ export function createKeySetSource({
     /** Writes a set to the shared cache. Never throws. */
     async writeCache({ text, fetchedAtMs }: Snapshot): Promise<void> {
       try {
-        const kept = cache?.write(uri, { text, fetchedAtMs }, MAX_STALE_SECONDS)
+        const kept = cache?.write(cacheKey, { text, fetchedAtMs }, MAX_STALE_SECONDS)
         if (kept !== undefined) await withDeadline(kept, WRITE_TIMEOUT_MS)
       } catch {
         // The shared cache is optional: the next isolate downloads the set itself.
@@ -133,8 +143,8 @@ export type StoredKeySet = Pick<Snapshot, 'text' | 'fetchedAtMs'>
 
 /** Port: a cache that outlives an isolate. It may lose entries, and its content is not trusted. */
 export interface KeySetCache {
-  read(uri: string): Promise<StoredKeySet | undefined>
-  write(uri: string, stored: StoredKeySet, ttlSeconds: number): Promise<void>
+  read(key: string): Promise<StoredKeySet | undefined>
+  write(key: string, stored: StoredKeySet, ttlSeconds: number): Promise<void>
 }
 
 const FETCHED_AT = 'x-fetched-at'
@@ -149,60 +159,21 @@ const NAMESPACE = 'https://key-sets.portcullis.invalid/'
 export function edgeKeySetCache(): KeySetCache | undefined {
   const cache = (globalThis as { caches?: { readonly default?: Cache } }).caches?.default
   if (cache === undefined) return undefined
-  const keyOf = (uri: string) => `${NAMESPACE}${encodeURIComponent(uri)}`
+  const keyOf = (key: string) => `${NAMESPACE}${encodeURIComponent(key)}`
   return {
-    async read(uri) {
-      const response = await cache.match(keyOf(uri))
+    async read(key) {
+      const response = await cache.match(keyOf(key))
       if (response === undefined) return undefined
       const fetchedAtMs = Number(response.headers.get(FETCHED_AT) ?? Number.NaN)
       return { text: await response.text(), fetchedAtMs }
     },
-    async write(uri, { text, fetchedAtMs }, ttlSeconds) {
+    async write(key, { text, fetchedAtMs }, ttlSeconds) {
       const headers = {
         'cache-control': `max-age=${ttlSeconds}`,
         'content-type': 'application/json',
         [FETCHED_AT]: String(fetchedAtMs),
       }
-      await cache.put(keyOf(uri), new Response(text, { headers }))
+      await cache.put(keyOf(key), new Response(text, { headers }))
     },
   }
-}
-
-/**
- * Downloads a document, of at most `MAX_KEY_SET_BYTES` after decompression. A redirect is a
- * failure: only the configuration decides where the keys are. HTTP caches on the way are bypassed,
- * because the key set has its own expiry. Returns the response's `max-age` (RFC 9111 section
- * 5.2.2.1) as well. Throws `Unavailable`.
- */
-async function download(uri: string, timeoutMs: number) {
-  const signal = AbortSignal.timeout(timeoutMs)
-  try {
-    const response = await fetch(uri, {
-      headers: { accept: 'application/jwk-set+json, application/json' },
-      redirect: 'manual',
-      cache: 'no-store',
-      signal,
-    })
-    if (response.status !== 200) {
-      await response.body?.cancel()
-      throw new Unavailable('key_set', 'refused')
-    }
-    const text = await boundedText(response.body, MAX_KEY_SET_BYTES)
-    return { text, maxAgeSeconds: maxAgeOf(response.headers.get('cache-control')) }
-  } catch (cause) {
-    if (cause instanceof Unavailable) throw cause
-    throw new Unavailable('key_set', faultOf(cause, signal), { cause })
-  }
-}
-
-function maxAgeOf(cacheControl: string | null): number | undefined {
-  const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,10})\b/i.exec(cacheControl ?? '') ?? []
-  return seconds === undefined ? undefined : Number(seconds)
-}
-
-function faultOf(cause: unknown, signal: AbortSignal): Fault {
-  if (cause instanceof BodyRefused) return 'malformed'
-  return signal.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
-    ? 'timeout'
-    : 'unreachable'
 }

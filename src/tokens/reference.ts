@@ -2,14 +2,15 @@
  * References: credentials without content (opaque access tokens and API keys). The store has a
  * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
+
+import * as z from 'zod/mini'
 import { sha256 } from '../crypto/sha256.ts'
 import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { keyPart } from '../redis/key-part.ts'
-import { REFERENCE_PREFIX } from '../redis/keys.ts'
 import { recordIn } from '../redis/reply.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
-import * as z from '../validators/zod.ts'
+import { integer } from '../validators/schema-parts.ts'
 import type { TokenCheck } from './rejection.ts'
 
 export type ReferenceKind = 'opaque' | 'api_key'
@@ -42,9 +43,9 @@ const referenceRecordSchema = z.strictObject({
   scopes: z.array(z.string()),
   audiences: z.array(z.string()),
   /** Whole seconds since the epoch. */
-  issuedAtSeconds: z.int(),
+  issuedAtSeconds: integer(),
   /** Seconds since the epoch. Null for an API key without expiry. */
-  expiresAtSeconds: z.nullable(z.int()),
+  expiresAtSeconds: z.nullable(integer()),
   /** `cnf.jkt`. */
   confirmation: z.optional(z.string()),
 })
@@ -57,11 +58,6 @@ export interface ReferenceStore {
   find(hash: string): Promise<ReferenceRecord | undefined>
   /** Removes a record. Isolates may use a cached copy for 5 minutes, unless it is also revoked. */
   remove(hash: string): Promise<void>
-}
-
-/** Returns the key of a record. Its value is a {@link storedReference}. */
-export function referenceKey(hash: string): string {
-  return REFERENCE_PREFIX + hash
 }
 
 /** Returns the base64url SHA-256 of a credential. Secrets are stored and looked up by this hash. */
@@ -85,7 +81,7 @@ const partsSchema = z.strictObject({
 
 const storedSchema = z.strictObject({ record: referenceRecordSchema, parts: partsSchema })
 
-/** Returns the text to store for a record at `referenceKey(hash)`: JSON of `{ record, parts }`. */
+/** Returns the text to store for a record: JSON of `{ record, parts }`. */
 export async function storedReference(record: ReferenceRecord): Promise<string> {
   const { tokenIssuer, issuer, subject, client, tenant, session } = record
   const part = async (text: string | undefined) => text && (await keyPart(text))

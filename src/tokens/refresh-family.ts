@@ -1,6 +1,8 @@
 /** Refresh families: the stored data of a session, its states, and the port of the store. */
-import { REFRESH_FAMILY_PREFIX } from '../redis/keys.ts'
-import * as z from '../validators/zod.ts'
+
+import * as z from 'zod/mini'
+import type { RedisKeys } from '../redis/keys.ts'
+import { integer } from '../validators/schema-parts.ts'
 import { accessGrantSchema } from './access-grant.ts'
 
 /** A login that refresh tokens extend. */
@@ -10,7 +12,7 @@ export const sessionSchema = z.strictObject({
   /** The most that any token of this session may be granted. */
   grant: accessGrantSchema,
   /** Whole seconds since the epoch. A revocation cutoff at or after it ends the session. */
-  startedAtSeconds: z.int(),
+  startedAtSeconds: integer(),
   /** The absolute end of the session, in seconds since the epoch. Nothing extends it. */
   expiresAtSeconds: z.number(),
 })
@@ -82,15 +84,12 @@ export type RotationReply =
 
 /** Port: the refresh families. Each step is atomic. Throws `Unavailable` if the store fails. */
 export interface RefreshFamilies {
+  /** The names under which this store keeps what requests name. */
+  readonly keys: RedisKeys
   /** Nothing extends the life of a family. */
   open(familyHash: string, family: RefreshFamily, ttlSeconds: number): Promise<void>
   find(familyHash: string): Promise<RefreshFamily | undefined>
   rotate(request: RotationRequest): Promise<RotationReply>
   /** The family stays stored as ended. */
   end(familyHash: string, end: FamilyEnd): Promise<void>
-}
-
-/** Returns the key of a family. */
-export function refreshFamilyKey(familyHash: string): string {
-  return REFRESH_FAMILY_PREFIX + familyHash
 }

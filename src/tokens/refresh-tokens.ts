@@ -64,7 +64,7 @@ export function createRefreshTokens({
    */
   async function endOf(session: Session): Promise<FamilyEnd> {
     return {
-      revokedBeforeKey: await revokedBeforeKey('session', issuer, session.id),
+      revokedBeforeKey: await revokedBeforeKey(store.keys, 'session', issuer, session.id),
       revokedBeforeSeconds: Math.ceil(session.expiresAtSeconds),
       revokedBeforeTtlSeconds: MAX_ACCESS_TOKEN_SECONDS + REVOCATION_MARGIN_SECONDS,
     }
@@ -132,7 +132,7 @@ export function createRefreshTokens({
         // Not before the start of the session, which may be the second after a cutoff that is later
         // than `now`.
         issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), startedAtSeconds),
-        revokedBeforeKeys: await revokedBeforeKeysOf({ ...grant, session: id }, issuer),
+        revokedBeforeKeys: await revokedBeforeKeysOf(store.keys, { ...grant, session: id }, issuer),
         startedAtSeconds,
         end: await endOf(session),
       })

@@ -1,5 +1,6 @@
 import { Denied } from '../errors.ts'
-import type { OAuthErrorCode } from '../problems/reasons.ts'
+import type { OAuthErrorCode, RejectionDetail } from '../problems/reasons.ts'
+import type { Claims } from '../validators/claims.ts'
 
 /** The check that a token failed. Never sent to the client: it would help an attacker. */
 export type TokenCheck =
@@ -32,27 +33,46 @@ export type TokenCheck =
   | 'payload_json'
   | 'iss'
   | 'lifetime'
+  // Rules of the issuer's configuration: `refuse` and `require`.
+  | 'refused_claim'
+  | 'required_claim'
   | ClaimName
 
 /** The claims that the gateway reads. */
-export type ClaimName =
-  | 'sub'
-  | 'aud'
-  | 'exp'
-  | 'iat'
-  | 'nbf'
-  | 'jti'
-  | 'scope'
-  | 'roles'
-  | 'tenant'
-  | 'sid'
-  | 'client_id'
-  | 'sub_iss'
-  | 'cnf'
+export type ClaimName = keyof Claims
 
 /** Creates the refusal of a token. `cause` never leaves the process. */
 export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {
   return new Denied({ code: 'token_rejected', check }, options)
+}
+
+/** The longest text of a value in an audit event. */
+const MAX_SHOWN_CHARS = 200
+
+/** Returns a value of a token or of the configuration as printable ASCII of at most 200 characters. */
+export function shown(value: unknown): string {
+  // Longer texts are cut before they are escaped, because a sender chooses their length.
+  const text = typeof value === 'string' ? value.slice(0, MAX_SHOWN_CHARS) : value
+  const json = JSON.stringify(text) ?? 'none'
+  const ascii = json.slice(0, 2 * MAX_SHOWN_CHARS).replace(UNPRINTABLE, escaped)
+  return ascii.length <= MAX_SHOWN_CHARS ? ascii : `${ascii.slice(0, MAX_SHOWN_CHARS - 3)}...`
+}
+
+const UNPRINTABLE = /[^\x20-\x7e]/g
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Creates the refusal of a token, with what the check found and expected. */
+export function rejectedFor(
+  check: 'alg' | 'typ' | 'iss' | 'aud',
+  seen: unknown,
+  expected: readonly string[],
+): Denied {
+  const detail: RejectionDetail = {
+    seen: shown(seen),
+    expected: shown(expected),
+    verified: check === 'aud',
+  }
+  return new Denied({ code: 'token_rejected', check, detail })
 }
 
 /**

@@ -4,6 +4,7 @@ import type { WaitUntil } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { Fault } from '../problems/reasons.ts'
+import { MetadataRefused } from './discovery.ts'
 import { type IgnoredKey, type KeyHint, keyFor, keyNotFound } from './key-ring.ts'
 import type { KeySet } from './key-set.ts'
 import {
@@ -16,7 +17,12 @@ import {
 
 /** An event for operators. It is reported once, not for every request. */
 export type KeySetIncident = { readonly uri: string } & (
-  | { readonly kind: 'refresh_failed'; readonly fault: Fault }
+  | {
+      readonly kind: 'refresh_failed'
+      readonly fault: Fault
+      /** The mistake in the issuer's metadata. */
+      readonly detail?: string
+    }
   | { readonly kind: 'refresh_recovered' }
   | { readonly kind: 'keys_ignored'; readonly ignored: readonly IgnoredKey[] }
 )
@@ -106,7 +112,11 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   function fail(cause: unknown): void {
     const error =
       cause instanceof Unavailable ? cause : new Unavailable('key_set', 'malformed', { cause })
-    if (failure === undefined) report({ kind: 'refresh_failed', uri, fault: error.fault })
+    if (failure === undefined) {
+      const { cause, fault } = error
+      const detail = cause instanceof MetadataRefused ? { detail: cause.message } : undefined
+      report({ kind: 'refresh_failed', uri, fault, ...detail })
+    }
     const count = (failure?.count ?? 0) + 1
     failure = { error, count, retryAtMs: now() + retryDelayMs(count, random()) }
     observer?.changed('open', error.fault)

@@ -1,6 +1,7 @@
 /** The gateway's own signing keys: parsing, selection, publication and import. */
-import { importJWK } from 'jose'
+import { type CryptoKey, importJWK } from 'jose'
 import { Misconfigured } from '../errors.ts'
+import { inEnglish } from '../validators/english.ts'
 import {
   publicJwk,
   type SigningAlgorithm,
@@ -19,7 +20,7 @@ export interface SigningKey {
 
 /** Parses a private JWK Set. Throws `Misconfigured`, which contains no member of a key. */
 export function parseSigningKeys(jwks: unknown): SigningJwk[] {
-  const parsed = signingKeys.safeParse(jwks)
+  const parsed = signingKeys.safeParse(jwks, inEnglish())
   if (parsed.success) return parsed.data.keys
   throw new Misconfigured(
     'The signing keys',

@@ -4,10 +4,12 @@ import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.
 import { newTally, type Tally } from '../isolate/tally.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
 import { principalFrom } from './claims.ts'
+import { createDiscovery } from './discovery.ts'
+import { type IssuerRules, issuerRules } from './issuer-rules.ts'
 import { own, readHeader, readPayload, verifySignature } from './jws.ts'
 import type { VerificationKey } from './key-ring.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
-import { rejected } from './rejection.ts'
+import { rejectedFor } from './rejection.ts'
 import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
 
 export interface TokenVerifierOptions {
@@ -20,7 +22,7 @@ export interface TokenVerifierOptions {
   /** Size of the cache of verified tokens. Default 16 MiB, some 10,000 tokens; 0 disables it. */
   readonly maxCachedBytes?: number
   readonly tally?: Tally | undefined
-  readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
+  readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'locator' | 'algorithms' | 'now'>
 }
 
 export interface ReadyTokenVerifier extends TokenVerifier {
@@ -29,9 +31,8 @@ export interface ReadyTokenVerifier extends TokenVerifier {
 }
 
 interface TrustedIssuer {
-  readonly config: IssuerConfig
+  readonly rules: IssuerRules
   readonly keySet: KeySet
-  readonly typ: string
 }
 
 /**
@@ -54,8 +55,9 @@ export function createTokenVerifier({
       throw new Misconfigured('The token verifier', [`${config.issuer}: duplicate issuer`])
     }
     const keySet = keySetOf(config, now, keySets)
-    trusted.set(config.issuer, { config, keySet, typ: mediaType(config.typ) })
+    trusted.set(config.issuer, { rules: issuerRules(config), keySet })
   }
+  const names = issuers.map(({ issuer }) => issuer)
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes)
 
   function recall(token: string): Principal | undefined {
@@ -71,15 +73,16 @@ export function createTokenVerifier({
 
     const header = readHeader(token)
     const payload = readPayload(token)
-    const issuer = trusted.get(own(payload, 'iss'))
-    if (issuer === undefined) throw rejected('iss')
-    const { config, keySet, typ } = issuer
-    if (!config.algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
-    if (header.typ === undefined || mediaType(header.typ) !== typ) throw rejected('typ')
+    const iss = own(payload, 'iss')
+    const issuer = trusted.get(iss)
+    if (issuer === undefined) throw rejectedFor('iss', iss, names)
+    const { rules, keySet } = issuer
+    const { config } = rules
+    rules.checkHeader(header)
 
     const key = await keySet.find(header, waitUntil)
     await verifySignature(token, key)
-    const principal = await principalFrom(payload, config, {
+    const principal = await principalFrom(payload, rules, {
       nowMs: now(),
       isOwn: config.issuer === ownIssuer,
     })
@@ -103,14 +106,8 @@ function keySetOf(
   options: TokenVerifierOptions['keySets'],
 ): KeySet {
   if (jwks !== undefined) return createInlineKeySet(jwks, algorithms, now)
-  if (jwksUri !== undefined)
-    return createRemoteKeySet({ ...options, uri: jwksUri, algorithms, now })
-  throw new Misconfigured('The token verifier', [`${issuer}: has neither jwks nor jwksUri`])
-}
-
-/** Normalizes a media type (RFC 7515 section 4.1.9). */
-function mediaType(typ: string): string {
-  return typ.toLowerCase().replace(/^application\//, '')
+  const locator = jwksUri === undefined ? createDiscovery(issuer) : undefined
+  return createRemoteKeySet({ ...options, uri: jwksUri ?? issuer, locator, algorithms, now })
 }
 
 /**

@@ -1,8 +1,8 @@
 /** Schema of a policy's `abuse`. */
 import ipaddr from 'ipaddr.js'
+import * as z from 'zod/mini'
 import { modeSchema as mode } from './mode.ts'
 import { wholeNumber, withShorthand } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 const windowSeconds = wholeNumber(1, 86_400)
 /** At most one year, as for bans by operators. */

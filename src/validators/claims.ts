@@ -1,7 +1,8 @@
 /** Claims of access tokens (RFC 9068 section 2.2) and of client assertions (RFC 7523 section 3). */
+
+import * as z from 'zod/mini'
 import { issuerName, name, scopeName } from './names.ts'
 import { converted, nonEmpty, text } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 export const MAX_SUBJECT_CHARS = 255
 /** 32 bytes as canonical base64url (RFC 7638, RFC 4648 section 3.5). */

@@ -1,11 +1,11 @@
 /** OAuth clients as operators define them: in `CLIENTS`, and in the body of an API call. */
 import type { JSONWebKeySet } from 'jose'
+import * as z from 'zod/mini'
 import { accessTokenSeconds } from './access-token.ts'
 import { octets, sortKeys } from './jwk.ts'
 import { name, roleNames, scopeNames } from './names.ts'
 import { converted, unique } from './schema-parts.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
-import * as z from './zod.ts'
 
 /** Grant types of the token endpoint (RFC 6749 sections 4.4 and 6, RFC 8693). */
 export const GRANT_TYPES = [

@@ -1,7 +1,9 @@
 /** Environment variables of external policy decision points. */
+
+import * as z from 'zod/mini'
+import { superRefine } from './checks.ts'
 import { converted } from './schema-parts.ts'
 import { callTimeout, httpUrl, isPrivateLine, json } from './variables.ts'
-import * as z from './zod.ts'
 
 export const DEFAULT_AUTHORITY_TIMEOUT_MS = 250
 
@@ -44,7 +46,7 @@ const byTenant = <Value extends z.core.$ZodType>(value: Value) =>
 
 /** Each tenant must have its own store. Otherwise two tenants would share their tuples. */
 const openfgaStores = byTenant(storeEntry).check(
-  z.superRefine((stores, context) => {
+  superRefine((stores, context) => {
     const seen = new Set<string>()
     for (const [tenant, { store }] of stores) {
       const message = 'duplicates the store of another tenant'

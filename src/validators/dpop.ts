@@ -1,7 +1,8 @@
 /** Header and claims of DPoP proofs (RFC 9449 section 4.2). */
+
+import * as z from 'zod/mini'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { tokenId } from './claims.ts'
-import * as z from './zod.ts'
 
 /** 4096 bits as base64url. Any caller can send a key, and larger keys take longer to verify. */
 const MAX_MODULUS_CHARS = 683

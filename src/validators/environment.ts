@@ -1,8 +1,12 @@
 /** The gateway's environment, parsed once per isolate. */
+
+import * as z from 'zod/mini'
+import type { Fetches } from '../origin/origin.ts'
+import { superRefine } from './checks.ts'
 import { configuredClients } from './client.ts'
 import { configured } from './configuration.ts'
 import { decisionPointsOf, decisionPointVariables } from './decision-points.ts'
-import { issuers, ownIssuer } from './issuer.ts'
+import { issuers, needsDiscovery, ownIssuer } from './issuer.ts'
 import { converted } from './schema-parts.ts'
 import { signingKeys } from './signing-jwk.ts'
 import {
@@ -13,9 +17,9 @@ import {
   headerList,
   httpUrl,
   json,
+  keyPrefix,
   ratio,
 } from './variables.ts'
-import * as z from './zod.ts'
 
 /** Visible ASCII except the quotation mark and the backslash. */
 const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -54,7 +58,7 @@ export const environmentSchema = z
     UPSTASH_REDIS_REST_TOKEN: z.string(required).check(z.minLength(1, 'must not be empty')),
     ORIGIN_URL: z.optional(httpUrl),
     ORIGIN: z.optional(
-      z.custom<Fetcher>(
+      z.custom<Fetches>(
         (value) => typeof value === 'object' && value !== null,
         'must be a service binding',
       ),
@@ -62,6 +66,7 @@ export const environmentSchema = z
     PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
     ISSUERS: z.optional(z.pipe(json, issuers)),
     SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
+    REDIS_PREFIX: z.optional(keyPrefix),
     REDIS_TIMEOUT_MS: z.optional(callTimeout),
     CLIENTS: z.optional(z.pipe(json, configuredClients)),
     METRICS_ACCESS: z.optional(z.enum(['operators', 'public'])),
@@ -89,7 +94,15 @@ export const environmentSchema = z
     needs('OPENFGA_STORES', 'OPENFGA_URL'),
     needs('OPENFGA_TOKEN', 'OPENFGA_URL'),
     needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'),
-    z.superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
+    superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
+      // A Worker that calls its own URL reaches the origin behind it, or itself again.
+      for (const [index, entry] of ISSUERS.entries()) {
+        if (entry.issuer !== PUBLIC_URL || !needsDiscovery(entry)) continue
+        const path = ['ISSUERS', index]
+        context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })
+      }
+    }),
+    superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
       // A client with an algorithm that no key supports could never get a token.
       for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
         if (tokenAlgorithm === undefined) continue
@@ -111,6 +124,8 @@ export function parseConfig(env: unknown) {
     redis: {
       url: data.UPSTASH_REDIS_REST_URL,
       token: data.UPSTASH_REDIS_REST_TOKEN,
+      /** The beginning of all names of keys. Undefined: `DEFAULT_KEY_PREFIX`. */
+      keyPrefix: data.REDIS_PREFIX,
       /** Of a call on behalf of a request. Undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
       timeoutMs: data.REDIS_TIMEOUT_MS,
     },

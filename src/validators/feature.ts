@@ -1,5 +1,5 @@
 /** The opt-in features that a policy imports. */
-import * as z from './zod.ts'
+import * as z from 'zod/mini'
 
 /** What the function of a feature returns. Only a policy that imports it has it in its bundle. */
 export interface Feature<Name extends string> {

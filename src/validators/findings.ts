@@ -1,27 +1,42 @@
 /** Findings: why an input does not match its schema, as the caller receives it. */
+
+import * as z from 'zod/mini'
 import type { InputError } from '../problems/reasons.ts'
-import * as z from './zod.ts'
+import { inEnglish } from './english.ts'
 
 /** Without a limit, an invalid body with a million keys would produce a million findings. */
 export const MAX_FINDINGS = 20
 
 const NONE: readonly InputError[] = []
 
+/** The parsed value, or why there is none. */
+export interface Checked {
+  readonly findings: readonly InputError[]
+  /** As the schema transforms it. Undefined if there are findings. */
+  readonly value: unknown
+}
+
 /**
- * Returns why `value` does not match `schema`: at most 20 paths and rules, never the values. `at`
- * is the JSON Pointer of `value` within the input.
+ * Parses `value` with `schema`, or returns why it does not match: at most 20 paths and rules, never
+ * the values. `at` is the JSON Pointer of `value` within the input.
  */
-export function findingsOf(
+export function checked(
   where: InputError['in'],
   schema: z.core.$ZodType,
   value: unknown,
   at = '',
-): readonly InputError[] {
-  const parsed = z.safeParse(schema, value)
-  if (parsed.success) return NONE
-  return parsed.error.issues
+): Checked {
+  const parsed = z.safeParse(schema, value, inEnglish())
+  if (parsed.success) return { findings: NONE, value: parsed.data }
+  const findings = parsed.error.issues
     .slice(0, MAX_FINDINGS)
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
+  return { findings, value: undefined }
+}
+
+/** Returns the findings of {@link checked}. */
+export function findingsOf(...input: Parameters<typeof checked>): readonly InputError[] {
+  return checked(...input).findings
 }
 
 /** zod's message for unknown keys quotes them. A response must not repeat the caller's input. */

@@ -1,10 +1,11 @@
 /** Schema of a route's `inspect` in a policy, and of the middleware's options. */
+
+import * as z from 'zod/mini'
 import { featureSchema } from './feature.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
 import { text, wholeNumber, withShorthand } from './schema-parts.ts'
 import { dropsUnknownKeys, zodSchema } from './strictness.ts'
-import * as z from './zod.ts'
 
 /** MCP's method that calls a tool; `params.name` is the tool's name. */
 export const TOOLS_CALL = 'tools/call'
@@ -53,11 +54,11 @@ export const inspectSchema = z.strictObject({
 
 type Entries = Readonly<Record<string, true | { readonly permission?: string }>>
 
-/** Anonymous callers cannot have a permission. */
-export function requiresPermission(jsonRpc?: {
+/** Returns the permissions that calls require. Anonymous callers cannot have one. */
+export function permissionsIn(jsonRpc?: {
   readonly methods: Entries
   readonly tools?: Entries
-}): boolean {
+}): readonly string[] {
   const entries = [...Object.values(jsonRpc?.methods ?? {}), ...Object.values(jsonRpc?.tools ?? {})]
-  return entries.some((entry) => entry !== true && entry.permission !== undefined)
+  return entries.flatMap((entry) => (entry === true ? [] : (entry.permission ?? [])))
 }

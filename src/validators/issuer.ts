@@ -1,11 +1,15 @@
 /** `ISSUERS`: trusted issuers of access tokens and their keys. */
 import { base64url, type JSONWebKeySet } from 'jose'
+import * as z from 'zod/mini'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
+import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
+import { superRefine } from './checks.ts'
+import { claimPath, claimSources, pathOf } from './claim-path.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
-import { nonEmpty, text, unique } from './schema-parts.ts'
+import { nameMap, namePattern } from './name-pattern.ts'
+import { converted, nonEmpty, text, unique } from './schema-parts.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
 import { httpUrl, isPrivateLine } from './variables.ts'
-import * as z from './zod.ts'
 
 /** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
 export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'] as const
@@ -22,13 +26,38 @@ const jwks = z.custom<JSONWebKeySet>((value) => {
   return Array.isArray(keys) && keys.length > 0
 }, 'must be a JWK Set with at least one key (RFC 7517 section 5)')
 
-const claimName = text(256)
+export const DEFAULT_ROLES_CLAIM = 'roles'
+export const DEFAULT_TENANT_CLAIM = 'tenant'
+export const DEFAULT_SCOPE_USE = 'narrow'
+/** Names the absence of `typ`, in the field `typ`. */
+export const NO_TYPE = 'none'
+/** Claims of ID tokens and logout tokens (OpenID Connect Core, Back-Channel Logout). */
+const MARKS_OF_OTHER_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
+const MAX_NAMES = 100
+
+const MISSING = 'is missing'
+
+const list = <Item extends z.core.$ZodType>(item: Item) =>
+  z.array(item).check(z.minLength(1), z.maxLength(MAX_NAMES))
+
+/** A value that a claim may have: a pattern, or exactly this number or boolean; null: no claim. */
+const claimValue = z.union([namePattern, z.number(), z.boolean(), z.null()])
+const requirements = z.record(text(512), z.union([claimValue, list(claimValue)]))
+
+/** Stands for each tenant in the issuer of a provider that serves many. */
+const TENANT_PLACE = '{tenantid}'
+/** Neither `common` nor another alias of several tenants may be one. */
+const tenant = z.string().check(z.regex(/^[\w.-]*[\d.][\w.-]*$/, 'must be a tenant id or domain'))
 
 const issuer = z
   .strictObject({
-    issuer: text(2_048),
+    issuer: z
+      .string({ error: ({ input }) => (input === undefined ? MISSING : undefined) })
+      .check(z.minLength(1), z.maxLength(2_048)),
+    tenants: z.optional(list(tenant)),
     audience: z.union([nonEmpty, z.array(nonEmpty).check(z.minLength(1))], {
-      error: 'must be a name, or an array of names',
+      error: ({ input }) =>
+        input === undefined ? MISSING : 'must be a name, or an array of names',
     }),
     jwksUri: z.optional(
       httpUrl.check(z.refine(isPrivateLine, 'must be https, unless it is on a loopback address')),
@@ -37,37 +66,155 @@ const issuer = z
     algorithms: z._default(z.array(z.enum(ALGORITHMS)).check(z.minLength(1)), [
       ...DEFAULT_ALGORITHMS,
     ]),
-    typ: z._default(nonEmpty, DEFAULT_TOKEN_TYPE),
+    typ: z._default(z.union([nonEmpty, list(nonEmpty)]), DEFAULT_TOKEN_TYPE),
     clockTolerance: z._default(
       z.number().check(z.minimum(0), z.maximum(MAX_CLOCK_TOLERANCE_SECONDS)),
       DEFAULT_CLOCK_TOLERANCE_SECONDS,
     ),
     maxTokenAge: z._default(z.number().check(z.positive()), DEFAULT_MAX_TOKEN_AGE_SECONDS),
-    rolesClaim: z._default(claimName, 'roles'),
-    tenantClaim: z._default(claimName, 'tenant'),
+    rolesClaim: z._default(claimSources, DEFAULT_ROLES_CLAIM),
+    tenantClaim: z._default(claimSources, DEFAULT_TENANT_CLAIM),
+    subjectClaim: z.optional(claimSources),
+    clientClaim: z.optional(claimSources),
+    sessionClaim: z.optional(claimSources),
+    scopeClaim: z.optional(claimSources),
+    /** The claim that is compared with `audience`, where tokens have no `aud`. */
+    audienceClaim: z.optional(claimPath),
+    rolesMap: z.optional(nameMap),
+    scopesMap: z.optional(nameMap),
+    scopes: z.optional(z.enum(['ignore', 'narrow', 'grant'])),
+    tokenUse: z.optional(z.enum(['access', 'id'])),
+    /** Patterns of the clients whose tokens are accepted. */
+    clients: z.optional(list(namePattern)),
+    require: z.optional(requirements),
+    /** Claims that a token must not have. */
+    refuse: z.optional(z.array(text(512)).check(z.maxLength(MAX_NAMES))),
   })
   .check(
-    z.superRefine((config, context) => {
-      if ((config.jwksUri === undefined) === (config.jwks === undefined)) {
-        context.addIssue('requires exactly one of jwksUri and jwks')
+    superRefine((config, context) => {
+      if (config.jwksUri !== undefined && config.jwks !== undefined) {
+        context.addIssue('has both jwksUri and jwks; remove one')
       }
-      for (const mistake of mistakesInKeys(config)) {
+      const ofSomeTenant = config.issuer.replaceAll(TENANT_PLACE, 'tenant')
+      if (needsDiscovery(config) && !hasMetadata(ofSomeTenant)) {
+        context.addIssue({ code: 'custom', path: ['issuer'], message: NO_METADATA })
+      }
+      if (config.issuer.includes(TENANT_PLACE) !== (config.tenants !== undefined)) {
+        const message = `must be given exactly if the issuer contains ${TENANT_PLACE}`
+        context.addIssue({ code: 'custom', path: ['tenants'], message })
+      }
+      for (const mistake of [...mistakesInKeys(config), ...mistakesInRules(config)]) {
         context.addIssue({ code: 'custom', ...mistake })
       }
     }),
   )
 
+/**
+ * A token that does not state its type, or its audience, may be any token of its issuer. Another
+ * claim must then tell access tokens from others.
+ */
+function* mistakesInRules({ require = {}, ...config }: z.output<typeof issuer>) {
+  for (const name of Object.keys(require)) {
+    if (!claimPath.safeParse(name).success)
+      yield { path: ['require', name], message: 'must be the name of a claim' }
+  }
+  const isCompensated =
+    config.clients !== undefined ||
+    Object.values(require).some((value) => ![value].flat().includes(null))
+  if (isCompensated) return
+  const remedy = 'requires a rule in require, such as { "token_use": "access" }, or clients'
+  if ([config.typ].flat().includes(NO_TYPE)) {
+    yield { path: ['typ'], message: `accepts tokens without typ, so the entry ${remedy}` }
+  }
+  if (config.audienceClaim !== undefined && pathOf(config.audienceClaim).join() === 'iss') {
+    yield { path: ['audienceClaim'], message: `accepts every token of the issuer, so it ${remedy}` }
+  }
+}
+
+/** Returns the claims that a token must not have. */
+export function refusedClaimsOf({ refuse, tokenUse, typ }: IssuerConfig): readonly string[] {
+  if (refuse !== undefined) return refuse
+  if (tokenUse === 'id') return ['events']
+  // The type alone identifies an access token (RFC 9068 section 2.1).
+  const isTyped = [typ].flat().every((one) => mediaType(one) === DEFAULT_TOKEN_TYPE)
+  return isTyped ? [] : MARKS_OF_OTHER_TOKENS
+}
+
+/** Normalizes a media type (RFC 7515 section 4.1.9). */
+export const mediaType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+
+const NO_METADATA =
+  'must be an https URL without query and fragment, so that its metadata can be found; or set jwksUri'
+
+/** Reports whether the key set is found in the issuer's metadata. */
+export const needsDiscovery = ({ jwksUri, jwks }: Pick<IssuerConfig, 'jwksUri' | 'jwks'>) =>
+  jwksUri === undefined && jwks === undefined
+
+/** RFC 8414 section 2. */
+const hasMetadata = (issuer: string) =>
+  httpUrl.safeParse(issuer).success && isPrivateLine(issuer) && !/[?#]/.test(issuer)
+
 /** Times are in seconds. */
 export type IssuerConfig = z.infer<typeof issuer>
 
-export const issuers = z.array(issuer).check(unique('issuer', 'duplicate issuer'))
+/** An issuer as a user writes it. */
+export type IssuerInput =
+  | z.input<typeof issuer>
+  | (Partial<z.input<typeof issuer>> & { readonly preset: PresetName })
+
+export const issuers = converted(
+  z.array(z.pipe(z.transform(withPreset), issuer)),
+  (configs): IssuerConfig[] => configs.flatMap(ofTenants),
+).check(unique('issuer', 'duplicate issuer'))
+
+/** Returns the configuration of each tenant. */
+function ofTenants({ tenants, ...config }: IssuerConfig): readonly IssuerConfig[] {
+  const { issuer, jwksUri } = config
+  return (tenants ?? ['']).map((tenant) => ({
+    ...config,
+    issuer: issuer.replaceAll(TENANT_PLACE, tenant),
+    jwksUri: jwksUri?.replaceAll(TENANT_PLACE, tenant),
+  }))
+}
+
+/**
+ * Completes an entry with the fields of its preset. Rules are combined: a rule of the entry replaces
+ * the preset's rule for the same claim only.
+ */
+function withPreset(entry: unknown, context: z.core.ParsePayload): unknown {
+  const { preset: name, ...own } = (entry ?? {}) as Record<string, unknown>
+  if (name === undefined) return entry
+  const presets: Readonly<Record<string, Preset>> = PRESETS
+  const isKnown = typeof name === 'string' && Object.hasOwn(presets, name)
+  const preset = isKnown ? presets[name] : undefined
+  if (preset === undefined) {
+    const message = `must be one of ${Object.keys(presets).join(', ')}`
+    context.issues.push({ code: 'custom', path: ['preset'], message, input: name })
+    return z.NEVER
+  }
+  const { restrict = [], ...fields } = preset
+  const rules = requirements.safeParse(own.require ?? {}).data
+  if (restrict.length > 0 && !restrict.some((claim) => (rules?.[claim] ?? '*') !== '*')) {
+    const message = `must restrict one of ${restrict.join(', ')}: other accounts of the provider get tokens for your audience too`
+    context.issues.push({ code: 'custom', path: ['require'], message, input: own.require })
+    return z.NEVER
+  }
+  const all: Record<string, unknown> = { ...fields }
+  for (const [field, value] of Object.entries(own)) if (value !== undefined) all[field] = value
+  if (rules !== undefined) all.require = { ...fields.require, ...rules }
+  if (own.jwks !== undefined) all.jwksUri = own.jwksUri
+  else if (own.jwksUri === undefined && typeof all.issuer === 'string')
+    all.jwksUri = fields.jwksUri?.replace('{issuer}', all.issuer.replace(/\/$/, ''))
+  if (all.audience === '{issuer}') all.audience = all.issuer
+  return all
+}
 
 /** Every configured key must be usable: an ignored one would make tokens fail later. */
 function* mistakesInKeys(config: z.output<typeof issuer>) {
   const { algorithms, jwks: set } = config
   if (set === undefined) {
     if (algorithms.includes('HS256')) {
-      yield { path: ['algorithms'], message: 'HS256 requires a secret in jwks, not a jwksUri' }
+      yield { path: ['algorithms'], message: 'HS256 requires a secret in jwks' }
     }
     return
   }

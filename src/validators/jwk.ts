@@ -1,8 +1,9 @@
 /** Validates untrusted JSON Web Keys, and decides which signatures each key may verify. */
 import { base64url } from 'jose'
+import * as z from 'zod/mini'
 import { ed25519Fault, isRocaModulus } from '../crypto/weak-keys.ts'
+import { superRefine } from './checks.ts'
 import { converted, text } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 /** Supported signature algorithms (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
 // biome-ignore format: a table
@@ -53,7 +54,7 @@ function isCanonical(text: string): boolean {
 
 const ed25519Point = octets.check(
   z.refine(({ length }) => length === ED25519_OCTETS, { error: 'length', abort: true }),
-  z.superRefine((bytes, context) => {
+  superRefine((bytes, context) => {
     const fault = ed25519Fault(bytes)
     if (fault !== undefined) context.addIssue(fault)
   }),

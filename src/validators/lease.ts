@@ -1,6 +1,7 @@
 /** The field `lease` of a limit. */
+
+import * as z from 'zod/mini'
 import { wholeNumber } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 /** A shorter lease would expire before the response that grants it arrives. */
 const MIN_TTL_MS = 50

@@ -1,4 +1,4 @@
-import * as z from './zod.ts'
+import * as z from 'zod/mini'
 
 /** `observe`: the rule refuses nothing, and the audit event records what it would refuse. */
 export const modeSchema = z.enum(['enforce', 'observe'], {

@@ -1,5 +1,5 @@
 /** Names that are used in tokens, headers and log lines. */
-import * as z from './zod.ts'
+import * as z from 'zod/mini'
 
 /** Controls and separators of lines and paragraphs, which could end a header or log line. */
 const UNPRINTABLE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
@@ -31,3 +31,20 @@ export const scopeNames = z.array(scopeName).check(z.maxLength(100))
 
 /** The permission of a route or a tool: `<thing>:<verb>`. Safe inside quotation marks. */
 export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
+
+/** What a role grants: a permission, all below `<thing>:`, or everything. */
+const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
+/** The name of a limit or a role. Stricter than the sf-string of `RateLimit` headers. */
+export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
+
+/** The permissions of each role. */
+export const rolesSchema = z.record(
+  z.string().check(z.regex(LIMIT_NAME)),
+  z.array(
+    z
+      .string()
+      .check(
+        z.regex(PERMISSION_PATTERN, 'must be a permission pattern: orders:read, orders:* or *'),
+      ),
+  ),
+)

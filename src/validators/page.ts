@@ -1,6 +1,8 @@
-/** Pagination: the query parameters and the page type. */
+/** Pagination: the query parameters, the page type, and the port of records that are listed. */
+
+import * as z from 'zod/mini'
+import { describe } from './checks.ts'
 import { digits } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 const DEFAULT_PAGE_SIZE = 50
 /** 1 to 200. */
@@ -10,13 +12,13 @@ export const pageSize = digits(
   PAGE_SIZE,
   'must be a whole number from 1 to 200',
   DEFAULT_PAGE_SIZE,
-).check(z.describe('from 1 to 200; default 50'))
+).check(describe('from 1 to 200; default 50'))
 
 export const pageQuerySchema = z.strictObject({
   limit: pageSize,
   cursor: z
     .optional(z.uuid('must be a cursor from an earlier page').check(z.toLowerCase()))
-    .check(z.describe('from an earlier page')),
+    .check(describe('from an earlier page')),
 })
 
 export type PageQuery = z.infer<typeof pageQuerySchema>
@@ -25,4 +27,15 @@ export type PageQuery = z.infer<typeof pageQuerySchema>
 export interface Page<Item> {
   readonly items: readonly Item[]
   readonly cursor?: string
+}
+
+/** Port: records that operators create. Each call throws `Unavailable` if the store fails. */
+export interface Records<Item, Order> {
+  /** Stores a record atomically: in force in every isolate from the next request on, and listed. */
+  create(order: Order): Promise<Item>
+  /** Returns undefined if the record does not exist. */
+  find(id: string): Promise<Item | undefined>
+  list(page: PageQuery): Promise<Page<Item>>
+  /** Returns false if the record does not exist. */
+  remove(id: string): Promise<boolean>
 }

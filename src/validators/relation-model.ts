@@ -1,5 +1,5 @@
 /** Schema of an authorization model in the format of OpenFGA's API (schema 1.1). */
-import * as z from './zod.ts'
+import * as z from 'zod/mini'
 
 export interface UsersetJson {
   readonly this?: object | undefined

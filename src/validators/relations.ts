@@ -1,8 +1,9 @@
 /** Schemas of a policy's `relations`, and of the relation that a route requires. */
+
+import * as z from 'zod/mini'
 import type { Feature } from './feature.ts'
 import { modeSchema } from './mode.ts'
 import { nonEmpty, text, wholeNumber, withShorthand } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 /** A longer period would make the removal of a relation ineffective. */
 const MAX_STALENESS_MS = 60_000

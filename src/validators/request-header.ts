@@ -1,5 +1,6 @@
 /** Decides by name which request headers a client may send to the origin. */
-import * as z from './zod.ts'
+import * as z from 'zod/mini'
+import { superRefine } from './checks.ts'
 
 /** Lower-case names that no policy can forward, each for the reason above its line. */
 // biome-ignore format: a table
@@ -116,7 +117,7 @@ export const strippedHeader = z.string().check(
 
 export const keptHeader = z.string().check(
   z.maxLength(MAX_NAME_CHARS),
-  z.superRefine((name, context) => {
+  superRefine((name, context) => {
     const mistake = mistakeInKept(name)
     if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake })
   }),

@@ -1,8 +1,12 @@
 /** Parts that many schemas share. */
-import * as z from './zod.ts'
+import * as z from 'zod/mini'
+import { superRefine } from './checks.ts'
+
+/** Typed as a number: zod 4.0 does not export the type of `z.int()`. */
+export const integer = (): z.ZodMiniNumber<number> => z.int()
 
 export const wholeNumber = (min: number, max: number) =>
-  z.int().check(z.minimum(min), z.maximum(max))
+  integer().check(z.minimum(min), z.maximum(max))
 
 export const nonEmpty = z.string().check(z.minLength(1))
 
@@ -26,7 +30,7 @@ export const withShorthand = <Schema extends z.core.$ZodType>(
 
 /** Refuses a list in which two items have the same `member`. */
 export const unique = <Member extends string>(member: Member, message: string) =>
-  z.superRefine<readonly Readonly<Record<Member, unknown>>[]>((list, context) => {
+  superRefine<readonly Readonly<Record<Member, unknown>>[]>((list, context) => {
     const seen = new Set<unknown>()
     for (const [index, { [member]: value }] of list.entries()) {
       if (seen.has(value)) context.addIssue({ code: 'custom', path: [index, member], message })

@@ -1,7 +1,9 @@
 /** The gateway's own signing keys, as private JWKs. */
+
+import * as z from 'zod/mini'
 import { isPublished } from '../crypto/weak-keys.ts'
+import { superRefine } from './checks.ts'
 import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
-import * as z from './zod.ts'
 
 const member = z.string('is missing').check(
   z.regex(/^[\w-]+$/, 'must be base64url'),
@@ -20,14 +22,14 @@ const common = {
   kid: z
     .string('is missing')
     .check(z.minLength(1, 'must not be empty'), z.maxLength(MAX_KEY_ID_CHARS, 'is too long')),
-  use: z.exactOptional(z.literal('sig', "must be 'sig'")),
-  key_ops: z.exactOptional(
+  use: z.optional(z.literal('sig', "must be 'sig'")),
+  key_ops: z.optional(
     z
       .array(z.string())
       .check(z.refine((operations) => operations.includes('sign'), "must include 'sign'")),
   ),
-  nbf: z.exactOptional(wholeSeconds),
-  exp: z.exactOptional(wholeSeconds),
+  nbf: z.optional(wholeSeconds),
+  exp: z.optional(wholeSeconds),
 }
 const alg = <Name extends Algorithm>(name: Name) =>
   z._default(z.literal(name, `must be ${name}`), name)
@@ -35,50 +37,51 @@ const alg = <Name extends Algorithm>(name: Name) =>
 /** What the gateway's keys sign with. `Ed25519` and `EdDSA` are two names of one (RFC 9864). */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256', 'Ed25519', 'EdDSA'] as const
 
-const signingJwk = z.discriminatedUnion(
-  'kty',
-  [
-    z.object({
-      kty: z.literal('EC'),
-      crv: z.literal('P-256', 'must be P-256'),
-      x: member,
-      y: member,
-      d: member,
-      ...common,
-      alg: alg('ES256'),
-    }),
-    z.object({
-      kty: z.literal('OKP'),
-      crv: z.literal('Ed25519', 'must be Ed25519'),
-      x: member,
-      d: member,
-      ...common,
-      alg: z._default(z.enum(['Ed25519', 'EdDSA'], 'must be Ed25519 or EdDSA'), 'EdDSA'),
-    }),
-    z.object({
-      kty: z.literal('RSA'),
-      n: member,
-      e: member,
-      d: member,
-      p: member,
-      q: member,
-      dp: member,
-      dq: member,
-      qi: member,
-      ...common,
-      alg: alg('RS256'),
-    }),
-  ],
-  'must be EC, OKP or RSA',
-)
+const ecJwk = z.object({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256', 'must be P-256'),
+  x: member,
+  y: member,
+  d: member,
+  ...common,
+  alg: alg('ES256'),
+})
+const okpJwk = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519', 'must be Ed25519'),
+  x: member,
+  d: member,
+  ...common,
+  alg: z._default(z.enum(['Ed25519', 'EdDSA'], 'must be Ed25519 or EdDSA'), 'EdDSA'),
+})
+const rsaJwk = z.object({
+  kty: z.literal('RSA'),
+  n: member,
+  e: member,
+  d: member,
+  p: member,
+  q: member,
+  dp: member,
+  dq: member,
+  qi: member,
+  ...common,
+  alg: alg('RS256'),
+})
 
 /** A private key. It signs from `nbf` until `exp` (seconds since the epoch). */
-export type SigningJwk = z.output<typeof signingJwk>
+export type SigningJwk = z.output<typeof ecJwk | typeof okpJwk | typeof rsaJwk>
+
+/** Its own type: that of `z.discriminatedUnion()` differs between versions of zod. */
+const signingJwk: z.ZodMiniType<SigningJwk> = z.discriminatedUnion(
+  'kty',
+  [ecJwk, okpJwk, rsaJwk],
+  'must be EC, OKP or RSA',
+)
 
 export type SigningAlgorithm = SigningJwk['alg']
 
 const soundJwk = signingJwk.check(
-  z.superRefine((key, context) => {
+  superRefine((key, context) => {
     const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
     if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)
     if (key.nbf !== undefined && key.exp !== undefined && key.nbf >= key.exp) {

@@ -1,7 +1,8 @@
 /** Schemas that a policy contains. They may be of `zod` or `zod/mini`. */
 // Imported by name: a property access on the namespace `z.core` would bundle all of zod.
+
+import * as z from 'zod/mini'
 import { $ZodType } from 'zod/v4/core'
-import * as z from './zod.ts'
 
 export const zodSchema = z.custom<$ZodType>((value) => value instanceof $ZodType, {
   error: 'must be a zod schema',

@@ -1,8 +1,9 @@
 /** Parsers of single environment variables. */
+
+import * as z from 'zod/mini'
 import { isGuessable } from '../crypto/weak-keys.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { converted } from './schema-parts.ts'
-import * as z from './zod.ts'
 
 /** An absolute http or https URL without credentials. */
 export const httpUrl = z
@@ -40,9 +41,9 @@ export const json = z.pipe(
   }),
 )
 
-const MIN_TIMEOUT_MS = 10
+export const MIN_TIMEOUT_MS = 10
 /** Also bounds the age of a decision when its response arrives. */
-const MAX_TIMEOUT_MS = 5_000
+export const MAX_TIMEOUT_MS = 5_000
 
 /** The timeout of calls to a dependency, in milliseconds. */
 export const callTimeout = converted(
@@ -54,6 +55,19 @@ export const callTimeout = converted(
     `must be from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`,
   ),
 )
+
+/**
+ * The prefix of all keys in Redis. The colon at its end is its only one, so that no key of one prefix
+ * begins with another prefix.
+ */
+export const keyPrefix = z
+  .string()
+  .check(
+    z.regex(
+      /^[a-z][a-z0-9-]{0,31}:$/,
+      'must be at most 32 lower-case letters, digits and hyphens, then a colon, such as pc-staging:',
+    ),
+  )
 
 /** An HTTP field name (RFC 9110 section 5.1). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/

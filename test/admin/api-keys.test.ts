@@ -55,6 +55,72 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(old).toBeNull()
   })
 
+  test('with a grace period, old keys stay valid in both isolates until it ends', async () => {
+    const { id, apiKey } = await create({ expiresInSeconds: 3_600 })
+    expect(await statuses(apiKey)).toEqual([200, 200])
+    const path = `/api-keys/${id}/secret`
+    const second = (await gateway.admin('POST', path, { graceSeconds: 600 })).body.apiKey
+    const third = (await gateway.admin('POST', path, { graceSeconds: 300 })).body.apiKey
+    for (const key of [apiKey, second, third]) expect(await statuses(key)).toEqual([200, 200])
+    for (const key of [apiKey, second]) {
+      const ttl = await gateway.redis.direct.ttl(`pc:reference:${await credentialHash(key)}`)
+      expect(ttl).toBeGreaterThan(295)
+      expect(ttl).toBeLessThanOrEqual(305)
+    }
+    const last = (await gateway.admin('POST', path)).body.apiKey
+    for (const key of [apiKey, second, third]) expect(await statuses(key)).toEqual([401, 401])
+    expect(await statuses(last)).toEqual([200, 200])
+  })
+
+  test('a key that is disabled in its grace period is refused with every secret', async () => {
+    const { id, apiKey } = await create()
+    const reply = await gateway.admin('POST', `/api-keys/${id}/secret`, { graceSeconds: 86_400 })
+    for (const key of [apiKey, reply.body.apiKey]) expect(await statuses(key)).toEqual([200, 200])
+    expect((await gateway.admin('DELETE', `/api-keys/${id}`)).status).toBe(204)
+    for (const key of [apiKey, reply.body.apiKey]) expect(await statuses(key)).toEqual([401, 401])
+    for (const key of [apiKey, reply.body.apiKey])
+      expect(await gateway.redis.direct.exists(`pc:reference:${await credentialHash(key)}`)).toBe(0)
+  })
+
+  test('at most eight old keys stay valid', async () => {
+    const { id, apiKey } = await create()
+    const keys = [apiKey]
+    for (let count = 0; count < 9; count++) {
+      const reply = await gateway.admin('POST', `/api-keys/${id}/secret`, { graceSeconds: 300 })
+      keys.push(reply.body.apiKey)
+    }
+    const [oldest = '', ...others] = keys
+    expect(await statuses(oldest)).toEqual([401, 401])
+    for (const key of others) expect((await gateway.call(key)).status).toBe(200)
+  })
+
+  test.each([
+    [1, 'must be 0, or at least 300'],
+    [299, 'must be 0, or at least 300'],
+    [86_401, 'Too big: expected number to be <=86400'],
+    [300.5, 'Invalid input: expected int, received number'],
+  ])('a grace period of %d s is refused', async (grace, message) => {
+    const { id, apiKey } = await create()
+    const reply = await gateway.admin('POST', `/api-keys/${id}/secret`, { graceSeconds: grace })
+    expect(reply.status).toBe(422)
+    expect(reply.body.errors).toEqual([{ in: 'body', path: '/graceSeconds', message }])
+    expect(await statuses(apiKey)).toEqual([200, 200])
+  })
+
+  test('of many concurrent rotations, those that lose are 409, and one key is valid', async () => {
+    const { id } = await create()
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => gateway.admin('POST', `/api-keys/${id}/secret`)),
+    )
+    const lost = replies.filter(({ status }) => status !== 200)
+    for (const { status, body } of lost)
+      expect({ status, code: body.code }).toEqual({ status: 409, code: 'conflict' })
+    const keys = replies.flatMap(({ body }) => body.apiKey ?? [])
+    const good: string[] = []
+    for (const key of keys) if ((await gateway.call(key)).status === 200) good.push(key)
+    expect(good).toHaveLength(1)
+  })
+
   test('five concurrent rotations leave one valid key', async () => {
     const { id } = await create()
     const replies = await Promise.all(

@@ -15,7 +15,7 @@ import { startGateway, type TestGateway } from './gateway.ts'
 
 const PATIENCE = { timeout: 30_000, interval: 100 }
 const CHANGE = { action: 'client.create', target: crypto.randomUUID() }
-const migration = (name: string) => readFileSync(join(ROOT, 'workers/migrations', name), 'utf8')
+const migration = (name: string) => readFileSync(join(ROOT, 'migrations', name), 'utf8')
 
 let redis: TestRedis
 let harness: AuditHarness

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { OVERFLOW_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { anEvent } from '../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -31,14 +31,14 @@ const count = async () => (await recorded()).length
 test('S66: an erased subject is removed from the trail and the overflow moments after the order', async () => {
   await harness.enqueue('audit', [theirs(), anEvent(), theirs()])
   await vi.waitFor(async () => expect(await count()).toBe(3), PATIENCE)
-  await gateway.redis.direct.zadd(OVERFLOW_KEY, 1, JSON.stringify(theirs()))
+  await gateway.redis.direct.zadd(DEFAULT_KEYS.overflow, 1, JSON.stringify(theirs()))
 
   const before = gateway.events.length
   const ordered = await gateway.admin('POST', '/audit/erasures', { subject: ALICE, issuer: ISSUER })
   expect(ordered.status, ordered.text).toBe(201)
   expect(ordered.body).toMatchObject({ state: 'pending', rows: 0 })
   expect(ordered.headers.get('cache-control')).toBe('no-store')
-  expect(await gateway.redis.direct.zrange(OVERFLOW_KEY, 0, -1)).toHaveLength(1)
+  expect(await gateway.redis.direct.zrange(DEFAULT_KEYS.overflow, 0, -1)).toHaveLength(1)
   expect(await gateway.dump()).not.toContain(ALICE)
 
   // The order is audited without the subject's name. Its event starts the audit Worker.

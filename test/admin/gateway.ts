@@ -80,6 +80,8 @@ export interface GatewayOptions {
   readonly issuers?: readonly string[]
   /** Default: {@link policy}. */
   readonly policy?: typeof policy
+  /** `REDIS_PREFIX` of each isolate. Default: none is set. */
+  readonly prefixes?: readonly [string | undefined, string | undefined]
 }
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
@@ -115,9 +117,15 @@ export async function startGateway(options: GatewayOptions = {}) {
   }
   const events: AuditEvent[] = []
   const sink = { record: (event: AuditEvent) => void events.push(event) }
-  const isolate = (under = options.policy ?? policy) =>
-    createGateway({ ...composeServices(env, under), auditSink: sink }, under)
-  const isolates: readonly [Gateway, Gateway] = [isolate(), isolate()]
+  const isolate = (under = options.policy ?? policy, prefix?: string) => {
+    const own = prefix === undefined ? env : { ...env, REDIS_PREFIX: prefix }
+    return createGateway({ ...composeServices(own, under), auditSink: sink }, under)
+  }
+  const [first, second] = options.prefixes ?? []
+  const isolates: readonly [Gateway, Gateway] = [
+    isolate(undefined, first),
+    isolate(undefined, second),
+  ]
 
   async function send(path: string, init: RequestInit = {}, at: 0 | 1 = 0): Promise<Reply> {
     const request = new Request(PUBLIC_URL + path, init)

@@ -4,6 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { issuableSecond } from '../../src/routes/admin/grant.ts'
@@ -194,7 +195,7 @@ describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (
 test('S66: disabling a client is audited even if its tokens could not be revoked', async () => {
   const described = { name: 'x', grants: ['client_credentials'] }
   const { clientId } = (await gateway.admin('POST', '/clients', described)).body
-  const revokeBefore = await revokedBeforeKey('client', PUBLIC_URL, clientId)
+  const revokeBefore = await revokedBeforeKey(DEFAULT_KEYS, 'client', PUBLIC_URL, clientId)
   await gateway.redis.direct.rpush(revokeBefore, 'no second')
   expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(503)
   const change = { action: 'client.disable', target: clientId }

@@ -9,6 +9,7 @@ import type { Principal } from '../../src/identity/principal.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import type { GatewayVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -154,8 +155,8 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     gateway.onError(problemHandler())
     const who = principal()
     gateway.use(async (c, next) => {
-      c.set('principal', who)
-      c.set('clientAddress', '192.0.2.1')
+      c.set('portcullis.principal', who)
+      c.set('portcullis.clientAddress', '192.0.2.1')
       await next()
     })
     const decisions = admission()
@@ -188,9 +189,12 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
 
   test('banned addresses and subjects are refused with the remaining time', async () => {
     const who = principal()
-    await redis.direct.set(await addressBanKey('192.0.2.1'), String(nowSeconds() + 100))
     await redis.direct.set(
-      await subjectBanKey(who.issuer, who.subject),
+      await addressBanKey(DEFAULT_KEYS, '192.0.2.1'),
+      String(nowSeconds() + 100),
+    )
+    await redis.direct.set(
+      await subjectBanKey(DEFAULT_KEYS, who.issuer, who.subject),
       String(nowSeconds() + 1000),
     )
     expect((await admission().admit(request(null, [limitOf()]))).denial).toMatchObject({

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -36,6 +37,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   function recordedStore() {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const recorded: RedisRest = {
+      keys: DEFAULT_KEYS,
       send: ([command = []]) => rest.send([['EVAL', RECORDED_SCRIPT, ...command.slice(2)]]),
     }
     return createUpstashAdmissionStore(recorded)

@@ -5,6 +5,7 @@ import type { LimitRequest } from '../../src/admission/limit.ts'
 import { counterName } from '../../src/admission/redis/limit-overrides.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { createReferences } from '../../src/tokens/references.ts'
@@ -58,6 +59,6 @@ describe.each(['principal', 'reference'] as const)('Redis without free memory (%
       await redis.direct.config('SET', 'maxmemory', 0)
     }
     for (const { key } of [strict, lax, watched])
-      expect(await redis.direct.get(counterName(key))).toBeNull()
+      expect(await redis.direct.get(counterName(DEFAULT_KEYS, key))).toBeNull()
   })
 })

@@ -1,6 +1,7 @@
 /** Events between the decision of Redis and the moment when the isolate reads it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -44,7 +45,7 @@ test('S30: a caller who was revoked before a late admission was read is refused'
   const nowSeconds = Math.floor(Date.now() / 1000)
   const status = await admittedLate('revoked', async () =>
     world.redis.direct.set(
-      await revokedBeforeKey('subject', ISSUER, 'revoked'),
+      await revokedBeforeKey(DEFAULT_KEYS, 'subject', ISSUER, 'revoked'),
       nowSeconds + 5,
       'EX',
       600,

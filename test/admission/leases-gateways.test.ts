@@ -5,6 +5,7 @@ import { newLocalTally } from '../../src/admission/local-admission.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, mint, type TestKey } from '../harness/issuer.ts'
@@ -85,6 +86,7 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
   const isolates = Array.from({ length: ISOLATES }, () => {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const recording: RedisRest = {
+      keys: DEFAULT_KEYS,
       send: (commands, options) => {
         const admission = commands.at(-1) ?? []
         const others = commands.slice(0, -1)

@@ -9,6 +9,7 @@ import { counterName, createLimitControls } from '../../src/admission/redis/limi
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
 import type { Principal } from '../../src/identity/principal.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { NEVER } from '../harness/never.ts'
@@ -33,7 +34,8 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const leased = (rule: Partial<LimitRule> = {}) =>
     limitOf({ limit: 10_000, lease: LEASE, ...rule })
-  const taken = async ({ key }: LimitRequest) => takenOf(await redis.direct.get(counterName(key)))
+  const taken = async ({ key }: LimitRequest) =>
+    takenOf(await redis.direct.get(counterName(DEFAULT_KEYS, key)))
 
   /** An isolate with a clock that the test sets. It runs background work at once. */
   function isolate({ redis: through = rest(), maxStalenessMs = BOUND_MS, startMs = 1e12 } = {}) {
@@ -143,6 +145,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('a renewal is never repeated, and a call for a request may be', async () => {
     const sent: (boolean | undefined)[] = []
     const through: RedisRest = {
+      keys: DEFAULT_KEYS,
       send(commands, options) {
         sent.push(options?.once)
         return rest().send(commands, options)
@@ -201,6 +204,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('without Redis, known callers are admitted for the bound, and then none are', async () => {
     let isAway = false
     const through: RedisRest = {
+      keys: DEFAULT_KEYS,
       send: (...call) =>
         isAway ? Promise.reject(new Unavailable('redis', 'unreachable')) : rest().send(...call),
     }
@@ -224,7 +228,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('a proof of possession is consumed in Redis, however much is held', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
     await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
-    const proof = { replayKey: 'pc:dpop:one', replayTtlSeconds: 60 }
+    const proof = { replayId: 'one', replayTtlSeconds: 60 }
     expect((await one.admit(who, [limit], { proof })).denial).toBeUndefined()
     expect((await one.admit(who, [limit], { proof })).denial?.code).toBe('invalid_dpop_proof')
     const other = isolate()
@@ -248,7 +252,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     await admitRepeatedly(one, null, [limit], { count: 100, ms: 1 })
     expect(one.tally.admitted).toBeGreaterThan(50)
     await redis.direct.del('pc:revocation-feed')
-    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
+    await redis.direct.set(await addressBanKey(DEFAULT_KEYS, ADDRESS), String(nowSeconds() + 60))
     one.pass(BOUND_MS)
     expect((await one.admit(null, [limit])).denial?.code).toBe('banned')
   })
@@ -256,7 +260,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('S34: a window with leased units expires one window after the end of the lease', async () => {
     const [one, who, limit] = [isolate(), principal(), leased({ windowSeconds: 60 })]
     await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
-    const leftMs = await redis.direct.pttl(counterName(limit.key))
+    const leftMs = await redis.direct.pttl(counterName(DEFAULT_KEYS, limit.key))
     expect(leftMs).toBeGreaterThan(60_000)
     expect(leftMs).toBeLessThanOrEqual(60_000 + LEASE.ttlMs + LEASE_MARGIN_MS + 2)
   })

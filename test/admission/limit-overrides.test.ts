@@ -11,6 +11,7 @@ import type { GatewayVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import type { LimitBy } from '../../src/policy/definition.ts'
 import type { PolicyLimit } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ADDRESS, GATEWAY, IDP, principal } from './callers.ts'
@@ -45,8 +46,8 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     const app = new Hono<{ Variables: GatewayVariables }>()
     app.onError(problemHandler())
     app.use(async (c, next) => {
-      c.set('principal', who)
-      c.set('clientAddress', ADDRESS)
+      c.set('portcullis.principal', who)
+      c.set('portcullis.clientAddress', ADDRESS)
       await next()
     })
     app.get('/', admit({ admission, limits: [limit] }), (c) => {
@@ -103,9 +104,9 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
   test('an override ends when it expires or is deleted', async () => {
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: 'alice' })
     await controls().override({ key, requests: 5, ttlSeconds: 60 })
-    expect(await redis.direct.ttl(overrideKey(key))).toBeGreaterThan(0)
+    expect(await redis.direct.ttl(overrideKey(DEFAULT_KEYS, key))).toBeGreaterThan(0)
     await controls().override({ key, requests: 6 })
-    expect(await redis.direct.ttl(overrideKey(key))).toBe(-1)
+    expect(await redis.direct.ttl(overrideKey(DEFAULT_KEYS, key))).toBe(-1)
     await controls().lift(key)
     const response = await isolate(principal({ subject: 'alice' }), rule('subject')).send()
     expect(response.headers.get('ratelimit')).toMatch('"standard";r=1;t=')
@@ -142,7 +143,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
   test('R06: an override that is not a number is an outage of that limit', async () => {
     const who = principal()
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
-    await redis.direct.set(overrideKey(key), 'many', 'EX', 60)
+    await redis.direct.set(overrideKey(DEFAULT_KEYS, key), 'many', 'EX', 60)
     expect((await isolate(who, rule('subject')).send()).status).toBe(503)
     const open = rule('subject', { onUnavailable: 'allow' })
     expect((await isolate(who, open).send()).status).toBe(200)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { Principal } from '../../src/identity/principal.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { revokedTokenKey } from '../../src/revocation/revocation.ts'
@@ -65,7 +66,7 @@ describe('an isolate that has refused a token', () => {
     expect(
       (await here.admit({ principal: who, address: ADDRESS, limits: [] })).denial,
     ).toBeDefined()
-    await redis.direct.del(revokedTokenKey(who.tokenIdHash ?? ''))
+    await redis.direct.del(revokedTokenKey(DEFAULT_KEYS, who.tokenIdHash ?? ''))
     const request = { principal: who, address: ADDRESS, limits: [limit] }
     expect((await here.admit(request)).denial?.code).toBe('token_revoked')
     nowMs += 10_000
@@ -107,7 +108,7 @@ describe('an isolate that has refused a token', () => {
     const here = isolate()
     await revoke(who)
     await here.admit(request)
-    await redis.direct.del(revokedTokenKey(who.tokenIdHash ?? ''))
+    await redis.direct.del(revokedTokenKey(DEFAULT_KEYS, who.tokenIdHash ?? ''))
     nowMs += 10_000
     expect((await here.admit(request)).denial).toBeUndefined()
     await revoke(who)

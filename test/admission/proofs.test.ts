@@ -81,7 +81,7 @@ describe('bound tokens over Redis', () => {
     const app = new Hono<{ Variables: GatewayVariables }>()
     app.onError(problemHandler())
     app.use(async (c, next) => {
-      c.set('clientAddress', ADDRESS)
+      c.set('portcullis.clientAddress', ADDRESS)
       await next()
       if (c.error instanceof Denied) {
         const { denial } = c.error

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { slowly } from '../harness/slow-body.ts'
@@ -76,13 +77,18 @@ const idle = async () => undefined
 const seconds = () => Math.floor(Date.now() / 1000)
 const revokeBefore = async (subject: string) =>
   world.redis.direct.set(
-    await revokedBeforeKey('subject', ISSUER, subject),
+    await revokedBeforeKey(DEFAULT_KEYS, 'subject', ISSUER, subject),
     seconds() + 5,
     'EX',
     600,
   )
 const ban = async (subject: string) =>
-  world.redis.direct.set(await subjectBanKey(ISSUER, subject), seconds() + 600, 'EX', 600)
+  world.redis.direct.set(
+    await subjectBanKey(DEFAULT_KEYS, ISSUER, subject),
+    seconds() + 600,
+    'EX',
+    600,
+  )
 
 describe.concurrent('S30: a request with a slow body', () => {
   test.each(['/notes', '/inspected'])(
@@ -136,7 +142,7 @@ describe.concurrent('S30: a request with a slow body', () => {
   test('is refused if its address was banned meanwhile, for anonymous callers too', async () => {
     const address = '192.0.2.66'
     const ban = async () =>
-      world.redis.direct.set(await addressBanKey(address), seconds() + 600, 'EX', 600)
+      world.redis.direct.set(await addressBanKey(DEFAULT_KEYS, address), seconds() + 600, 'EX', 600)
     const outcome = await send(open, ['/public/banned', null, SLOW_MS], ban, { address })
     expect(outcome).toMatchObject({ status: 403, isReached: false })
     const other = await send(open, ['/public/other', null, SLOW_MS], idle)

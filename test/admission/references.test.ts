@@ -11,11 +11,12 @@ import { authenticate } from '../../src/middleware/authenticate.ts'
 import { callerOf, type GatewayVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import type { PolicyLimit } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { type Reference, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
+import type { Reference, ReferenceRecord } from '../../src/tokens/reference.ts'
 import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ADDRESS, GATEWAY, IDP, nowSeconds, recordOf, stored, takenOf } from './callers.ts'
@@ -63,10 +64,10 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const app = new Hono<{ Variables: GatewayVariables }>()
     app.onError(problemHandler())
     app.use(async (c, next) => {
-      c.set('clientAddress', c.req.header('x-address') ?? ADDRESS)
+      c.set('portcullis.clientAddress', c.req.header('x-address') ?? ADDRESS)
       await next()
       const error = c.error as { denial?: unknown } | undefined
-      outcomes.push({ principal: c.get('principal'), reason: error?.denial ?? error })
+      outcomes.push({ principal: c.get('portcullis.principal'), reason: error?.denial ?? error })
     })
     app.use(authenticate({ verifier, references }), admit({ admission, limits }))
     app.get('/', (c) => {
@@ -149,7 +150,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       await createReferenceStore(rest()).put(reference.hash, record)
       const gateway = isolate([rule()])
       // An expired record lives only a moment longer; this keeps it long enough.
-      await redis.direct.persist(referenceKey(reference.hash))
+      await redis.direct.persist(DEFAULT_KEYS.reference + reference.hash)
       expect((await gateway.send(reference.text)).status).toBe(401)
       expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check })
       expect(await windows()).toBe(0)
@@ -243,7 +244,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
         ttlSeconds: 600,
       })
     }
-    const ban = await subjectBanKey('https://other.test', record.subject)
+    const ban = await subjectBanKey(DEFAULT_KEYS, 'https://other.test', record.subject)
     await redis.direct.set(ban, String(nowSeconds() + 100), 'EX', 100)
     expect((await isolate().send(text)).status).toBe(200)
   })
@@ -253,8 +254,8 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const { text } = await stored(createReferenceStore(rest()), record)
     const limits = [rule(), rule({ name: 'place', by: 'address' })]
     const till = String(nowSeconds() + 100)
-    await redis.direct.set(await addressBanKey('192.0.2.9'), till, 'EX', 100)
-    await redis.direct.set(await subjectBanKey(IDP, record.subject), till, 'EX', 100)
+    await redis.direct.set(await addressBanKey(DEFAULT_KEYS, '192.0.2.9'), till, 'EX', 100)
+    await redis.direct.set(await subjectBanKey(DEFAULT_KEYS, IDP, record.subject), till, 'EX', 100)
     for (const [credential, address, by] of [
       [crypto.randomUUID(), '192.0.2.9', 'address'],
       [text, ADDRESS, 'subject'],
@@ -307,12 +308,12 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const gateway = isolate([rule()])
     for (const value of ['', 'null', '[]', '{}', '{"record":{},"parts":{}}', 'no json', '7']) {
       const { text, hash } = await keep()
-      await redis.direct.set(referenceKey(hash), value, 'EX', 60)
+      await redis.direct.set(DEFAULT_KEYS.reference + hash, value, 'EX', 60)
       expect((await gateway.send(text)).status, value).toBe(503)
     }
     const { text, hash } = await keep()
-    await redis.direct.del(referenceKey(hash))
-    await redis.direct.hset(referenceKey(hash), 'a', 'b')
+    await redis.direct.del(DEFAULT_KEYS.reference + hash)
+    await redis.direct.hset(DEFAULT_KEYS.reference + hash, 'a', 'b')
     expect((await gateway.send(text)).status).toBe(503)
     expect(gateway.reached).toEqual([])
   })
@@ -329,12 +330,12 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       'session',
     ]) {
       const { text, hash } = await keep()
-      const value = JSON.parse((await redis.direct.get(referenceKey(hash))) ?? '')
+      const value = JSON.parse((await redis.direct.get(DEFAULT_KEYS.reference + hash)) ?? '')
       value.parts[part] = 'mallory'
-      await redis.direct.set(referenceKey(hash), JSON.stringify(value), 'EX', 60)
+      await redis.direct.set(DEFAULT_KEYS.reference + hash, JSON.stringify(value), 'EX', 60)
       expect((await gateway.send(text)).status, part).toBe(503)
       delete value.parts[part]
-      await redis.direct.set(referenceKey(hash), JSON.stringify(value), 'EX', 60)
+      await redis.direct.set(DEFAULT_KEYS.reference + hash, JSON.stringify(value), 'EX', 60)
       expect((await gateway.send(text)).status, part).toBe(503)
     }
     expect(gateway.reached).toEqual([])
@@ -366,9 +367,9 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const revoked = `pc:revoked:${await tokenIdHash(GATEWAY, record.tokenId)}`
     for (const [key, status] of [
       [revoked, 401],
-      [await revokedBeforeKey('subject', IDP, record.subject), 503],
-      [await subjectBanKey(IDP, record.subject), 503],
-      [await addressBanKey(ADDRESS), 503],
+      [await revokedBeforeKey(DEFAULT_KEYS, 'subject', IDP, record.subject), 503],
+      [await subjectBanKey(DEFAULT_KEYS, IDP, record.subject), 503],
+      [await addressBanKey(DEFAULT_KEYS, ADDRESS), 503],
     ] as const) {
       await redis.direct.set(key, '', 'EX', 60)
       const [cold, warm] = [isolate([rule({ limit: 9 })]), isolate([rule({ limit: 9 })])]
@@ -443,5 +444,5 @@ test('behind authenticate alone, a handler that reads the principal of a referen
   app.get('/', (c) => c.json(callerOf(c)))
   const headers = { authorization: `Bearer ${crypto.randomUUID()}` }
   expect((await app.request('/', { headers })).status).toBe(500)
-  expect(defects).toEqual(['principal: authenticate() and admit() must run before this'])
+  expect(defects).toEqual(['callerOf: authenticate() and admit() must run before it'])
 })

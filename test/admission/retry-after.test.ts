@@ -12,6 +12,7 @@ import { clientAddress } from '../../src/middleware/client-address.ts'
 import type { PrincipalVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import type { PolicyLimit } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisCommand, type RedisRest } from '../../src/redis/rest.ts'
 import { KEY_LOCKING, scriptName } from '../../src/redis/script.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -77,7 +78,10 @@ describe('Retry-After of a refusal by limits', () => {
       const clock = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000]
       return ['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]
     }
-    const changed: RedisRest = { send: (commands) => rest.send(commands.map(clocked)) }
+    const changed: RedisRest = {
+      keys: DEFAULT_KEYS,
+      send: (commands) => rest.send(commands.map(clocked)),
+    }
     const store = createUpstashAdmissionStore(changed)
     const admission = createAdmission({ store, now: Date.now })
     let reached = 0
@@ -85,7 +89,7 @@ describe('Retry-After of a refusal by limits', () => {
     app.onError(problemHandler())
     app.use(clientAddress())
     app.use(async (c, next) => {
-      c.set('principal', null)
+      c.set('portcullis.principal', null)
       await next()
     })
     app.get('/', admit({ admission, limits }), (c) => {

@@ -10,6 +10,7 @@ import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { operators } from '../../src/features/operators.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocationFeed, type FeedMark } from '../../src/revocation/feed.ts'
 import { revokedBy } from '../../src/revocation/revocation.ts'
@@ -64,7 +65,7 @@ function isolateOfParts(maxStalenessMs: number) {
   const store = createUpstashAdmissionStore(rest)
   const source = createRevocationFeedSource(rest)
   const feed = createRevocationFeed({ maxStalenessMs })
-  const keysOf = createKeyCache()
+  const keysOf = createKeyCache(DEFAULT_KEYS)
   const marks = new Map<string, FeedMark>()
   const decided = { local: 0, remote: 0 }
 

@@ -105,7 +105,7 @@ describe('throttle over Redis', () => {
     app.onError(problemHandler())
     app.use(async (c, next) => {
       await next()
-      observed.push(c.get('observed'))
+      observed.push(c.get('portcullis.observed'))
     })
     app.use(clientAddress(), throttle({ failures, verifier, references }))
     app.use(authenticate({ verifier, references, proofs, anonymous: true }), admit({ admission }))

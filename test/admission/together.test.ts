@@ -16,6 +16,7 @@ import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { admit as admitStage } from '../../src/middleware/admit.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
@@ -59,7 +60,8 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
   })
   /** Uses an isolate with an empty memory each time. */
   const admit = (...limits: LimitRequest[]) => isolate().admit(request(limits))
-  const taken = async ({ key }: LimitRequest) => takenOf(await redis.direct.get(counterName(key)))
+  const taken = async ({ key }: LimitRequest) =>
+    takenOf(await redis.direct.get(counterName(DEFAULT_KEYS, key)))
   const spend = async (limit: LimitRequest) => {
     while ((await admit(limit)).denial === undefined);
   }
@@ -94,17 +96,35 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
   })
 
   const broken: [string, (limit: LimitRequest) => Promise<unknown>][] = [
-    ['window of the wrong type', ({ key }) => redis.direct.hset(counterName(key), 'a', 'b')],
-    ['window that is not a window', ({ key }) => redis.direct.set(counterName(key), 'soon')],
-    ['window that is empty', ({ key }) => redis.direct.set(counterName(key), '')],
-    ['truncated window', ({ key }) => redis.direct.set(counterName(key), '0'.repeat(35))],
-    ['window with negative units', ({ key }) => redis.direct.set(counterName(key), windowOf(-9))],
+    [
+      'window of the wrong type',
+      ({ key }) => redis.direct.hset(counterName(DEFAULT_KEYS, key), 'a', 'b'),
+    ],
+    [
+      'window that is not a window',
+      ({ key }) => redis.direct.set(counterName(DEFAULT_KEYS, key), 'soon'),
+    ],
+    ['window that is empty', ({ key }) => redis.direct.set(counterName(DEFAULT_KEYS, key), '')],
+    [
+      'truncated window',
+      ({ key }) => redis.direct.set(counterName(DEFAULT_KEYS, key), '0'.repeat(35)),
+    ],
+    [
+      'window with negative units',
+      ({ key }) => redis.direct.set(counterName(DEFAULT_KEYS, key), windowOf(-9)),
+    ],
     [
       'window with fewer units than its shares',
-      ({ key }) => redis.direct.set(counterName(key), windowOf(0)),
+      ({ key }) => redis.direct.set(counterName(DEFAULT_KEYS, key), windowOf(0)),
     ],
-    ['override of the wrong type', ({ key }) => redis.direct.hset(overrideKey(key), 'a', 'b')],
-    ['override that is not a number', ({ key }) => redis.direct.set(overrideKey(key), '-1e9')],
+    [
+      'override of the wrong type',
+      ({ key }) => redis.direct.hset(overrideKey(DEFAULT_KEYS, key), 'a', 'b'),
+    ],
+    [
+      'override that is not a number',
+      ({ key }) => redis.direct.set(overrideKey(DEFAULT_KEYS, key), '-1e9'),
+    ],
   ]
   test.each(broken)('R12: a %s charges nothing to the others, or is skipped', async (_, ruin) => {
     for (const rule of [
@@ -138,7 +158,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       atSeconds: nowSeconds(),
       ttlSeconds: 60,
     })
-    const proof = { replayKey: 'pc:dpop:used', replayTtlSeconds: 60 }
+    const proof = { replayId: 'used', replayTtlSeconds: 60 }
     await isolate().admit({ ...request([], good), proof })
     for (const [who, how] of [
       [revoked, 'token_revoked'],
@@ -149,24 +169,24 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       const { denial } = await isolate().admit({ ...request([limit], who), ...used })
       expect(denial?.code).toBe(how)
     }
-    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
+    await redis.direct.set(await addressBanKey(DEFAULT_KEYS, ADDRESS), String(nowSeconds() + 60))
     expect((await admit(limit)).denial?.code).toBe('banned')
     expect(await taken(limit)).toBeNaN()
   })
 
   test('the proof of a revoked or banned request is not consumed; over a limit it is', async () => {
-    const proofOf = (id: string) => ({ replayKey: `pc:dpop:${id}`, replayTtlSeconds: 60 })
+    const proofOf = (id: string) => ({ replayId: id, replayTtlSeconds: 60 })
     const narrow = limitOf({ limit: 1 })
     await spend(narrow)
     await isolate().admit({ ...request([narrow], principal()), proof: proofOf('spent') })
-    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
+    await redis.direct.set(await addressBanKey(DEFAULT_KEYS, ADDRESS), String(nowSeconds() + 60))
     await isolate().admit({ ...request([], principal()), proof: proofOf('banned') })
     expect(await redis.direct.keys('pc:dpop:*')).toEqual(['pc:dpop:spent'])
   })
 
   test('R12: after SCRIPT FLUSH a proof and its limits are charged once', async () => {
     const limits = [limitOf(), limitOf({ engine: upstash() })]
-    const proof = { replayKey: 'pc:dpop:flushed', replayTtlSeconds: 60 }
+    const proof = { replayId: 'flushed', replayTtlSeconds: 60 }
     const who = principal()
     const codes = []
     for (let count = 0; count < 2; count++) {
@@ -248,7 +268,10 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
 
 test('a limit that is listed twice is refused when the app is built', () => {
   const admission = createAdmission({
-    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not called')) }),
+    store: createUpstashAdmissionStore({
+      keys: DEFAULT_KEYS,
+      send: () => Promise.reject(new Error('not called')),
+    }),
     now: Date.now,
   })
   const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const
@@ -258,7 +281,10 @@ test('a limit that is listed twice is refused when the app is built', () => {
 
 test('a limit that nothing can count is refused when the app is built', () => {
   const admission = createAdmission({
-    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not called')) }),
+    store: createUpstashAdmissionStore({
+      keys: DEFAULT_KEYS,
+      send: () => Promise.reject(new Error('not called')),
+    }),
     now: Date.now,
   })
   const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const

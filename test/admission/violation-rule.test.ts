@@ -14,10 +14,11 @@ import {
   type Offender,
   type Violations,
 } from '../../src/abuse/violations.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import type { RedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { SEED } from './schedules.ts'
-import { bansOf, type Refusal } from './violation-model.ts'
+import { bansOf, type Refusal, rules, step } from './violation-model.ts'
 
 const RUNS = { seed: SEED, numRuns: 60 }
 const START_MS = 1_800_000_000_000
@@ -27,21 +28,6 @@ const CLOCKED_SCRIPT = COUNT_VIOLATION_SCRIPT.replace(
   "local clock = redis.call('TIME')\nlocal at",
   'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 }\nlocal at',
 )
-
-/** A refusal, its distance from the previous one, and its isolate. */
-const step = fc.record({
-  gapMs: fc.constantFrom(0, 0, 0, 1, 250, 1_300, 4_999, 5_000, 5_001, 20_000, 61_000, 4_000_000),
-  of: fc.constantFrom('limit', 'limit', 'limit', 'credential', 'inspection'),
-  at: fc.nat(1_000),
-})
-const rules = fc
-  .record({
-    violations: fc.integer({ min: 1, max: 6 }),
-    windowSeconds: fc.constantFrom(60, 600),
-    seconds: fc.constantFrom(600, 3_600),
-    maxSeconds: fc.constant(7_200),
-  })
-  .map((rule): Required<BanDefinition> => ({ ...rule, mode: 'enforce' }))
 
 describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis (%s)', (prefer) => {
   let redis: TestRedis
@@ -68,6 +54,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
 
   /** Sends scripts directly to Redis, with the clock of the test. */
   const rest: RedisRest = {
+    keys: DEFAULT_KEYS,
     async send([command = []]) {
       const tail = command.slice(2)
       const result = await redis.direct.call('EVAL', CLOCKED_SCRIPT, ...tail.map(String), nowMs)
@@ -89,8 +76,8 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
   async function banEndOf(offender: Offender): Promise<number> {
     const key =
       offender.kind === 'address'
-        ? await addressBanKey(offender.value)
-        : await subjectBanKey(offender.issuer, offender.value)
+        ? await addressBanKey(DEFAULT_KEYS, offender.value)
+        : await subjectBanKey(DEFAULT_KEYS, offender.issuer, offender.value)
     return Number((await redis.direct.get(key)) ?? 0)
   }
 
@@ -177,7 +164,10 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     let isAnswering = false
     const now = () => nowMs
     const counter = createViolationCounter(
-      { send: (commands) => (isAnswering ? rest.send(commands) : Promise.reject(new Error('no'))) },
+      {
+        keys: DEFAULT_KEYS,
+        send: (commands) => (isAnswering ? rest.send(commands) : Promise.reject(new Error('no'))),
+      },
       now,
     )
     const violations = createViolations({ rule: DEFAULT_BANS, counter, now })

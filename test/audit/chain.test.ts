@@ -84,7 +84,7 @@ describe('10,000 events through the queue, in a database created before the chai
   beforeAll(async () => {
     for (const name of ['0001_audit_events.sql', '0002_audit_change.sql'])
       await batch(
-        readFileSync(join(ROOT, 'workers/migrations', name), 'utf8')
+        readFileSync(join(ROOT, 'migrations', name), 'utf8')
           .split(';')
           .filter((statement) => statement.trim() !== ''),
       )

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
-import { OVERFLOW_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -156,7 +156,7 @@ test.each([
     const statuses = await Promise.all(Array.from({ length: 130 }, sendOne))
     expect(statuses).toEqual(Array.from({ length: 130 }, () => status))
     await vi.waitFor(async () => {
-      expect(await redis.direct.zcard(OVERFLOW_KEY)).toBeGreaterThanOrEqual(130)
+      expect(await redis.direct.zcard(DEFAULT_KEYS.overflow)).toBeGreaterThanOrEqual(130)
     }, PATIENCE)
     await fetch(new URL('/mood/works', harness.url), { method: 'POST' })
     await vi.waitFor(async () => {
@@ -166,7 +166,7 @@ test.each([
         await rows(`SELECT count(*) AS n, count(DISTINCT request_id) AS requests
         FROM audit_events WHERE status = ${status}`),
       ).toEqual([{ n: 130, requests: 130 }])
-      expect(await redis.direct.zcard(OVERFLOW_KEY)).toBe(0)
+      expect(await redis.direct.zcard(DEFAULT_KEYS.overflow)).toBe(0)
     }, PATIENCE)
     expect(await idsOf('audit_lost')).toEqual([])
   },

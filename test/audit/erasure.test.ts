@@ -9,7 +9,7 @@ import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
 import { createErasureOrders } from '../../src/audit/d1/erasure-orders.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import type { ExportBucket } from '../../src/audit/r2/chain-export.ts'
-import { carryOutErasures, endRetention, exportDue } from '../../workers/upkeep.ts'
+import { carryOutErasures, endRetention, exportDue } from '../../src/workers/upkeep.ts'
 import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -479,6 +479,7 @@ describe('S66: an erasure', () => {
     const { sha256 } = await import('../../src/crypto/sha256.ts')
     const later = [
       'observed',
+      'rejected',
       'v',
       'salt',
       'commitment',

@@ -6,7 +6,7 @@ import {
   QUEUE_COOL_DOWN_MS,
 } from '../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
-import { OVERFLOW_KEY, OVERFLOW_LOST_EVENT_KEY, OVERFLOW_LOST_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -84,7 +84,7 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
   }
   takes = () => true
   lossy.loseWhere(() => false)
-  const keys = [OVERFLOW_KEY, OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]
+  const keys = [DEFAULT_KEYS.overflow, DEFAULT_KEYS.overflowLost, DEFAULT_KEYS.overflowLostEvent]
   // The first round sends what the isolates hold in memory.
   for (let round = 0; round < 2 || (await redis.direct.exists(keys)) > 0; round += 1) {
     nowMs += DRAIN_INTERVAL_MS

@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
 import { expect, test } from 'vitest'
 import { type AuditEvent, type AuditSink, auditEventSchema } from '../../src/audit/event.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { type GatewayVariables, observe } from '../../src/middleware/context.ts'
+import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
 
 const RULE = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'allow' } as const
@@ -46,8 +48,8 @@ function gatewayWith(sink?: AuditSink) {
 test('S27, S66: an allowed request is one event with actor, action, outcome, reason and ids, and without credentials', async () => {
   const { app, events } = gatewayWith()
   app.get('/orders/:id', (c) => {
-    c.set('requestId', 'request-1')
-    c.set('trace', {
+    c.set('portcullis.requestId', 'request-1')
+    c.set('portcullis.trace', {
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
       spanId: '00f067aa0ba902b7',
       parentSpanId: undefined,
@@ -55,10 +57,10 @@ test('S27, S66: an allowed request is one event with actor, action, outcome, rea
       traceparent: '',
       tracestate: '',
     })
-    c.set('clientAddress', '2001:db8:1:2::/64')
-    c.set('route', ROUTE)
-    c.get('timeline').enter('authenticate')
-    c.set('principal', {
+    c.set('portcullis.clientAddress', '2001:db8:1:2::/64')
+    c.set('portcullis.route', ROUTE)
+    c.get('portcullis.timeline').enter('authenticate')
+    c.set('portcullis.principal', {
       issuer: 'https://issuer.example',
       tokenIssuer: 'https://issuer.example',
       subject: 'alice',
@@ -73,11 +75,13 @@ test('S27, S66: an allowed request is one event with actor, action, outcome, rea
       issuedAtSeconds: 1,
       expiresAtSeconds: 2,
     })
-    c.get('timeline').enter('admit')
+    c.get('portcullis.timeline').enter('admit')
     const [standard] = ROUTE.limits
     if (standard === undefined) throw new Error('the route has limits')
-    c.set('rateLimits', [{ rule: standard, limit: 100, remaining: 7, resetMs: 0, admitted: true }])
-    c.set('uncountedLimits', ['expensive'])
+    c.set('portcullis.rateLimits', [
+      { rule: standard, limit: 100, remaining: 7, resetMs: 0, admitted: true },
+    ])
+    c.set('portcullis.uncountedLimits', ['expensive'])
     return c.text('fine', 201)
   })
   const response = await app.request('/orders/7?access_token=secret', {
@@ -193,10 +197,20 @@ test('a thrown value that is not an Error is audited and rethrown', async () => 
   expect(events).toMatchObject([{ decision: 'error', reason: 'internal_error', status: 500 }])
 })
 
+test("an HTTPException of the app's handler is its response: the request was allowed", async () => {
+  const { app, events } = gatewayWith()
+  app.onError(problemHandler())
+  app.get('/gone', () => {
+    throw new HTTPException(410)
+  })
+  expect((await app.request('/gone')).status).toBe(410)
+  expect(events).toMatchObject([{ decision: 'allow', reason: 'ok', status: 410 }])
+})
+
 test('an anonymous caller has no actor', async () => {
   const { app, events } = gatewayWith()
   app.get('/public/ping', (c) => {
-    c.set('principal', null)
+    c.set('portcullis.principal', null)
     return c.text('pong')
   })
   await app.request('/public/ping')

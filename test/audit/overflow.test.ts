@@ -8,7 +8,7 @@ import {
   OVERFLOW_TTL_SECONDS,
 } from '../../src/audit/redis/overflow.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { OVERFLOW_KEY, OVERFLOW_LOST_EVENT_KEY, OVERFLOW_LOST_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -37,7 +37,7 @@ for (const kind of ['auto', 'embedded'] as const) {
   const reportedAs = (name: string) => (lost: number) => `${name}: ${lost}`
   const peek = (overflow: AuditOverflow, max = 9, name = 'lost') =>
     overflow.peek(max, reportedAs(name))
-  const counted = async () => Number((await redis.direct.get(OVERFLOW_LOST_KEY)) ?? 0)
+  const counted = async () => Number((await redis.direct.get(DEFAULT_KEYS.overflowLost)) ?? 0)
 
   test(`${kind}: stored events are read oldest first, and stay until they are removed`, async () => {
     const overflow = spillOf()
@@ -62,7 +62,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await counted()).toBe(0)
     expect(await keep(overflow, ['5', '6', '7'])).toBe(3)
     expect(await counted()).toBe(3)
-    expect(await redis.direct.zcard(OVERFLOW_KEY)).toBe(5)
+    expect(await redis.direct.zcard(DEFAULT_KEYS.overflow)).toBe(5)
     expect((await peek(overflow, 1)).events).toEqual(['3'])
     expect(await keep(overflow, ['8'], 20)).toBe(1)
     expect(await counted()).toBe(21)
@@ -85,9 +85,9 @@ for (const kind of ['auto', 'embedded'] as const) {
     await keep(overflow, ['7', '8'])
     await overflow.forget({ events: ['5'], lostEvent: undefined })
     expect(await counted()).toBe(11)
-    const left = await redis.direct.zrange(OVERFLOW_KEY, 0, -1)
+    const left = await redis.direct.zrange(DEFAULT_KEYS.overflow, 0, -1)
     expect(await overflow.keep('twice', twice, 7)).toBe(2)
-    expect(await redis.direct.zrange(OVERFLOW_KEY, 0, -1)).toEqual(left)
+    expect(await redis.direct.zrange(DEFAULT_KEYS.overflow, 0, -1)).toEqual(left)
     expect(await counted()).toBe(11)
   })
 
@@ -123,7 +123,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     await keep(spillOf(), ['a'], 6)
     const readers = Array.from({ length: 8 }, (_, at) => peek(spillOf(), 9, `reader ${at}`))
     const seen = (await Promise.all(readers)).flatMap(({ lostEvent }) => lostEvent ?? [])
-    const there = await redis.direct.smembers(OVERFLOW_LOST_EVENT_KEY)
+    const there = await redis.direct.smembers(DEFAULT_KEYS.overflowLostEvent)
     expect(there).toHaveLength(1)
     expect(there[0]).toMatch(/: 6$/)
     // The second reader sees the same event now or later, and never another.
@@ -150,6 +150,7 @@ for (const kind of ['auto', 'embedded'] as const) {
       const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
       const slow = createAuditOverflow({
         redis: {
+          keys: DEFAULT_KEYS,
           async send(commands, options) {
             if (commands[0]?.[0] === 'EVALSHA') {
               arrive()
@@ -174,8 +175,8 @@ for (const kind of ['auto', 'embedded'] as const) {
   )
 
   test(`${kind}: entries in the format of earlier gateways are read`, async () => {
-    await redis.direct.zadd(OVERFLOW_KEY, 5, 'old', 6, 'older')
-    await redis.direct.incrby(OVERFLOW_LOST_KEY, 12)
+    await redis.direct.zadd(DEFAULT_KEYS.overflow, 5, 'old', 6, 'older')
+    await redis.direct.incrby(DEFAULT_KEYS.overflowLost, 12)
     await keep(spillOf(), ['new'], 1)
     expect(await peek(spillOf())).toEqual({
       events: ['old', 'older', 'new'],
@@ -187,12 +188,16 @@ for (const kind of ['auto', 'embedded'] as const) {
     const overflow = spillOf()
     await overflow.keep('one', ['a'], 1)
     await peek(overflow)
-    await redis.direct.expire(OVERFLOW_LOST_EVENT_KEY, 100)
+    await redis.direct.expire(DEFAULT_KEYS.overflowLostEvent, 100)
     await overflow.keep('two', ['b'], 1)
-    await redis.direct.expire(OVERFLOW_LOST_KEY, 100)
+    await redis.direct.expire(DEFAULT_KEYS.overflowLost, 100)
     // The count of lost events lives as long as events that are stored later.
     await overflow.keep('three', ['c'], 0)
-    for (const key of [OVERFLOW_KEY, OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]) {
+    for (const key of [
+      DEFAULT_KEYS.overflow,
+      DEFAULT_KEYS.overflowLost,
+      DEFAULT_KEYS.overflowLostEvent,
+    ]) {
       expect(await redis.direct.ttl(key)).toBeGreaterThan(OVERFLOW_TTL_SECONDS - 60)
       expect(await redis.direct.ttl(key)).toBeLessThanOrEqual(OVERFLOW_TTL_SECONDS)
     }
@@ -241,7 +246,7 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test(`${kind}: a key of another type is an outage, not an empty overflow`, async () => {
-    await redis.direct.set(OVERFLOW_KEY, 'not a sorted set')
+    await redis.direct.set(DEFAULT_KEYS.overflow, 'not a sorted set')
     await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
     await expect(keep(spillOf(), ['a'], 3)).rejects.toBeInstanceOf(Unavailable)
     expect(await counted()).toBe(0)
@@ -251,14 +256,14 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test.each([
-    ['is not a number', () => redis.direct.set(OVERFLOW_LOST_KEY, 'many')],
-    ['is of another type', () => redis.direct.lpush(OVERFLOW_LOST_KEY, '1')],
+    ['is not a number', () => redis.direct.set(DEFAULT_KEYS.overflowLost, 'many')],
+    ['is of another type', () => redis.direct.lpush(DEFAULT_KEYS.overflowLost, '1')],
   ])(
     `${kind}: a count that %s is an outage, and nothing is stored without it`,
     async (_, write) => {
       await write()
       await expect(keep(spillOf(), ['a'])).rejects.toBeInstanceOf(Unavailable)
-      expect(await redis.direct.exists(OVERFLOW_KEY)).toBe(0)
+      expect(await redis.direct.exists(DEFAULT_KEYS.overflow)).toBe(0)
       await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
     },
   )

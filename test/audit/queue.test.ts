@@ -8,7 +8,7 @@ import {
 } from '../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { newAuditTally } from '../../src/isolate/tally.ts'
-import { OVERFLOW_KEY, OVERFLOW_LOST_EVENT_KEY, OVERFLOW_LOST_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -81,7 +81,7 @@ function isolate({
 }
 
 const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
-const stored = () => redis.direct.zrange(OVERFLOW_KEY, 0, -1)
+const stored = () => redis.direct.zrange(DEFAULT_KEYS.overflow, 0, -1)
 const lostIn = (arrived: readonly string[]) =>
   arrived
     .map((event) => JSON.parse(event))
@@ -281,7 +281,7 @@ describe('R20: if replies of Redis are lost, the effects of the call stay counte
     state.mood = 'refuses'
     const [first, second] = [events(4), events(3)]
     await transport.send(first, 0)
-    lossy.lose(count, OVERFLOW_KEY)
+    lossy.lose(count, DEFAULT_KEYS.overflow)
     await transport.send(second, 7)
     expect(lossy.left()).toBe(0)
     expect(tally).toEqual({ sent: 0, spilled: 7, lost: 3 + 7 })
@@ -299,7 +299,7 @@ describe('R20: if replies of Redis are lost, the effects of the call stay counte
     state.mood = 'refuses'
     const [first, second] = [events(4), events(3)]
     await transport.send(first, 0)
-    lossy.lose(ANSWERS, OVERFLOW_KEY)
+    lossy.lose(ANSWERS, DEFAULT_KEYS.overflow)
     await transport.send(second, 7)
     expect(lossy.left()).toBe(0)
     await recover({ transport, state })
@@ -352,7 +352,7 @@ test.each([
     const other = isolate()
     await settle(other)
     expect(lostIn(other.arrived)).toEqual([7])
-    expect(await redis.direct.smembers(OVERFLOW_LOST_EVENT_KEY)).toEqual([])
+    expect(await redis.direct.smembers(DEFAULT_KEYS.overflowLostEvent)).toEqual([])
   },
 )
 
@@ -403,7 +403,7 @@ test.each([
 })
 
 test('R20: a count without stored events is reported', async () => {
-  await redis.direct.incrby(OVERFLOW_LOST_KEY, 12)
+  await redis.direct.incrby(DEFAULT_KEYS.overflowLost, 12)
   const { transport, state, arrived, sizes } = isolate()
   await transport.send(events(1), 0)
   state.nowMs += DRAIN_INTERVAL_MS

@@ -25,6 +25,7 @@ const DENIALS: readonly [Denial, string][] = [
   [{ code: 'unsupported_media_type', expected: 'application/json' }, 'unsupported_media_type'],
   [{ code: 'not_found' }, 'not_found'],
   [{ code: 'method_not_allowed', allow: ['GET'] }, 'method_not_allowed'],
+  [{ code: 'conflict' }, 'conflict'],
 ]
 
 test.each(DENIALS)('a refusal is a deny with the check that refused: %o', (denial, reason) => {

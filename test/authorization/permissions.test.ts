@@ -3,7 +3,11 @@ import policy from '#policy'
 import { createAuthorizer, permissionSet } from '../../src/authorization/permissions.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 
-function caller(roles: readonly string[], scopes: readonly string[] = []): Principal {
+function caller(
+  roles: readonly string[],
+  scopes: readonly string[] = [],
+  scopeUse?: Principal['scopeUse'],
+): Principal {
   return {
     issuer: 'https://issuer.test',
     tokenIssuer: 'https://issuer.test',
@@ -13,6 +17,7 @@ function caller(roles: readonly string[], scopes: readonly string[] = []): Princ
     session: undefined,
     roles,
     scopes,
+    scopeUse,
     tokenId: undefined,
     tokenIdHash: undefined,
     confirmation: undefined,
@@ -103,5 +108,75 @@ describe('S64: the shipped policy', () => {
     expect(isPermitted(caller([], ['orders:read']), 'orders:write')).toBe(false)
     expect(isPermitted(caller([], ['orders:*']), 'orders:delete')).toBe(true)
     expect(isPermitted(caller([], ['openid']), 'orders:read')).toBe(false)
+  })
+})
+
+describe('the scopes of a token of another issuer', () => {
+  const roles = new Map([
+    ['reader', ['orders:read']],
+    ['clerk', ['orders:*']],
+    ['admin', ['*']],
+  ])
+  const isPermitted = createAuthorizer(roles)
+  isPermitted.declare(['orders:read', 'orders:write', 'reports:create'])
+  const narrowed = (held: string[], scopes: string[], permission: string) =>
+    isPermitted(caller(held, scopes, 'narrow'), permission)
+
+  test('narrow: a scope that names no permission of the policy does not narrow roles', () => {
+    for (const role of ['reader', 'clerk', 'admin']) {
+      for (const scope of [
+        'read:orders',
+        'urn:zitadel:iam:user:resourceowner',
+        'https://www.googleapis.com/auth/userinfo.email',
+        'https://api.example.com/orders.read',
+        'openid',
+        '*',
+        ':',
+      ])
+        expect(narrowed([role], ['openid', scope], 'orders:read'), scope).toBe(true)
+    }
+  })
+
+  test('narrow: a scope that names a permission of the policy narrows roles to it', () => {
+    expect(narrowed(['admin'], ['orders:read'], 'orders:read')).toBe(true)
+    expect(narrowed(['admin'], ['orders:read'], 'reports:create')).toBe(false)
+    expect(narrowed(['admin'], ['orders:*', 'read:orders'], 'reports:create')).toBe(false)
+    expect(narrowed(['admin'], ['orders:*'], 'orders:write')).toBe(true)
+    expect(narrowed(['reader'], ['orders:write'], 'orders:read')).toBe(false)
+    expect(narrowed(['reader'], ['orders:write'], 'orders:write')).toBe(false)
+    // Below a pattern of a role, although no route requires it.
+    expect(narrowed(['clerk'], ['orders:archive'], 'orders:read')).toBe(false)
+  })
+
+  test('narrow: a permission that a route declares later narrows tokens that were seen before', () => {
+    const authorizer = createAuthorizer(roles)
+    const token = caller(['admin'], ['audit:read'], 'narrow')
+    expect(authorizer(token, 'orders:read')).toBe(true)
+    authorizer.declare(['audit:read'])
+    expect(authorizer(token, 'orders:read')).toBe(false)
+  })
+
+  test('narrow: a token without roles has the permissions that its scopes name', () => {
+    expect(narrowed([], ['orders:read'], 'orders:read')).toBe(true)
+    expect(narrowed([], ['orders:read'], 'orders:write')).toBe(false)
+    expect(narrowed([], ['read:orders'], 'orders:read')).toBe(false)
+  })
+
+  test('ignore: scopes neither grant nor narrow', () => {
+    const ignored = (held: string[], scopes: string[]) =>
+      isPermitted(caller(held, scopes, 'ignore'), 'orders:write')
+    expect(ignored(['admin'], ['orders:read'])).toBe(true)
+    expect(ignored(['reader'], ['orders:write'])).toBe(false)
+    expect(ignored([], ['orders:write'])).toBe(false)
+  })
+
+  test('grant: scopes grant in addition to roles', () => {
+    const granted = (held: string[], scopes: string[]) =>
+      isPermitted(caller(held, scopes, 'grant'), 'orders:write')
+    expect(granted(['admin'], ['orders:read'])).toBe(true)
+    expect(granted(['reader'], ['orders:write'])).toBe(true)
+    expect(granted(['reader'], ['orders:*'])).toBe(true)
+    expect(granted([], ['orders:write'])).toBe(true)
+    expect(granted(['reader'], ['write:orders', '*', 'orders:read'])).toBe(false)
   })
 })

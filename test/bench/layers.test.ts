@@ -19,8 +19,12 @@ describe('the layers are those of the gateway', () => {
           .replace(/stage\('\w+', /g, '')
           .matchAll(STAGES),
       ].map(([, name]) => name)
-    expect(order('src/gateway/create-gateway.ts')).toContain('admit')
-    expect(order('bench/workers/stages.ts')).toEqual(order('src/gateway/create-gateway.ts'))
+    const around = order('src/gateway/create-gateway.ts')
+    const guards = order('src/gateway/guards.ts')
+    expect(around.at(-1)).toBe('proxy')
+    expect(guards).toContain('admit')
+    const pipeline = [...around.slice(0, -1), ...guards, 'proxy']
+    expect(order('bench/workers/stages.ts')).toEqual(pipeline)
   })
 
   test('they are bundled with the shipped settings', () => {

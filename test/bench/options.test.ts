@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { LAYERS } from '../../bench/layers/layers.ts'
 import { type Options, readOptions, USAGE } from '../../bench/options.ts'
 import { SCENARIOS } from '../../bench/scenarios/index.ts'
-import { CASE_IDS } from '../../bench/tokens/cases.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 
@@ -20,7 +19,6 @@ describe('options', () => {
       runtime: undefined,
       list: false,
       profile: false,
-      case: undefined,
       results: undefined,
       layers: LAYERS,
       request: 'read',
@@ -55,13 +53,6 @@ describe('options', () => {
     expect(SCENARIOS.map(({ id }) => id)).toContain('relations')
   })
 
-  test('--case selects one case to profile', () => {
-    expect(readOptions(['--profile', '--case', 'issue-jwt'])).toMatchObject({
-      profile: true,
-      case: 'issue-jwt',
-    })
-  })
-
   test('selected layers are in the order of the pipeline, after the baseline', () => {
     const { layers } = readOptions(['--layers', 'full,admit']) as Options
     expect(layers.map(({ id }) => id)).toEqual(['passthrough', 'admit', 'full'])
@@ -89,8 +80,6 @@ describe('invalid options', () => {
     [['--runtime', 'node'], '--runtime must be one of workerd, wrangler'],
     [['--request', 'delete'], '--request must be one of read, write'],
     [['--layers', 'full,nothing'], '--layers: unknown layer "nothing"'],
-    [['--case', 'issue-jwt'], '--case needs --profile'],
-    [['--profile', '--case', 'issue'], '--case must be one of issue-jwt, issue-opaque'],
     [['--relations', '--only', 'layers'], '--relations cannot be combined with --only'],
     [['--results', ''], '--results must name a directory'],
     [['--tokens'], "Unknown option '--tokens'"],
@@ -106,7 +95,6 @@ describe('the command', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout.trim()).toBe(USAGE)
     for (const { id } of LAYERS) expect(stdout).toContain(id)
-    for (const id of CASE_IDS) expect(stdout).toContain(id)
   })
 
   test('--list prints every scenario and measures nothing', () => {

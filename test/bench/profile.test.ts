@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  busyMicrosOf,
-  moduleFinder,
-  moduleTimes,
-  sampledStacks,
-} from '../../bench/profile/summary.ts'
+import { busyMicrosOf, moduleFinder, sampledStacks } from '../../bench/profile/summary.ts'
 import type { CpuProfile, ProfileNode } from '../../bench/stack/inspector.ts'
 
 const BUNDLE = [
@@ -63,14 +58,6 @@ describe('a summary', () => {
       ['fetch', 290],
       ['request', 210],
       ['(garbage collector)', 400],
-    ])
-  })
-
-  test('time of the platform belongs to its caller', () => {
-    expect(moduleTimes(stacks, 10)).toEqual([
-      { module: 'V8 and workerd', selfMicros: 0, platformMicros: 40, share: 0.4 },
-      { module: 'src/middleware/admit.ts', selfMicros: 10, platformMicros: 29, share: 0.39 },
-      { module: '@upstash/redis', selfMicros: 21, platformMicros: 0, share: 0.21 },
     ])
   })
 })

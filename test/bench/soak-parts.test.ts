@@ -24,8 +24,8 @@ import {
 } from '../../bench/soak/invariants.ts'
 import { longestLife, slopeOf } from '../../bench/soak/memory.ts'
 import { readOptions } from '../../bench/soak/options.ts'
-import { columnsOf, report, type SoakResult, writeResult } from '../../bench/soak/result.ts'
-import { createSeries } from '../../bench/soak/series.ts'
+import { report, type SoakResult, writeResult } from '../../bench/soak/result.ts'
+import { columnsOf, createSeries } from '../../bench/soak/series.ts'
 
 const GOOD: Expectation = { kind: 'read', right: [200], mayReachOrigin: 'yes', subject: 'alice' }
 const BAD: Expectation = { kind: 'revoked', right: [401], mayReachOrigin: 'no', subject: '' }
@@ -393,7 +393,7 @@ describe('results', () => {
       verdict: 'right',
       status: ms % 500 === 0 ? 503 : 200,
     })
-  const result: SoakResult = {
+  const result = {
     benchmark: 'soak',
     date: '2026-01-02T03:04:05Z',
     command: 'npm run soak',
@@ -431,7 +431,7 @@ describe('results', () => {
     },
     answers: { read: { '200': 3, '503 dependency_unavailable': 1 } },
     series: columnsOf(series.seconds()),
-  }
+  } satisfies Partial<SoakResult>
 
   test('figures by second and minute, and without faults', () => {
     expect(result.series.answers.slice(0, 3)).toEqual([10, 10, 10])

@@ -2,12 +2,12 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { tokenIdHash } from '../../src/identity/token-id.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import {
   credentialHash,
   type ReferenceRecord,
-  referenceKey,
   storedReference,
 } from '../../src/tokens/reference.ts'
 import { nowSeconds, recordOf } from '../admission/callers.ts'
@@ -37,7 +37,7 @@ async function keep(claims: Partial<ReferenceRecord> = {}, text: string = crypto
     scopes: [],
     ...claims,
   })
-  const key = referenceKey(await credentialHash(text))
+  const key = DEFAULT_KEYS.reference + (await credentialHash(text))
   await redis.set(key, await storedReference(record), 'EX', 600)
   return { text, key, record }
 }
@@ -150,7 +150,7 @@ describe('two gateways on one Redis', () => {
     await forget(stack.origin)
     for (const { key, record } of [warm, cold]) {
       const hash = await tokenIdHash(publicUrl, record.tokenId)
-      await redis.set(revokedTokenKey(hash), '1', 'EX', 310)
+      await redis.set(revokedTokenKey(DEFAULT_KEYS, hash), '1', 'EX', 310)
       await redis.del(key)
     }
     for (const gateway of [here, there])
@@ -162,7 +162,7 @@ describe('two gateways on one Redis', () => {
     const { text, record } = await keep()
     expect((await send(here, text)).status).toBe(200)
     const hash = await tokenIdHash(publicUrl, record.tokenId)
-    await redis.set(revokedTokenKey(hash), '1', 'EX', 310)
+    await redis.set(revokedTokenKey(DEFAULT_KEYS, hash), '1', 'EX', 310)
     await forget(stack.origin)
     for (const other of [text, text.toUpperCase(), ` ${text}`, `{${text}}`, `urn:uuid:${text}`])
       for (const scheme of ['Bearer', 'bearer', 'DPoP'])

@@ -5,6 +5,7 @@ import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { addressBanKey } from '../../src/abuse/ban.ts'
 import { DEFAULT_FAILURES } from '../../src/isolate/circuit-breaker.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { FAULTS, RUBBISH } from '../faults/rubbish.ts'
 import { newAddress } from '../harness/address.ts'
@@ -108,12 +109,12 @@ async function cast() {
     .multi()
     .set(`pc:revoked:${hash}`, '1', 'EX', 600)
     .set(
-      await revokedBeforeKey('subject', ISSUER, revokedBefore.subject),
+      await revokedBeforeKey(DEFAULT_KEYS, 'subject', ISSUER, revokedBefore.subject),
       nowSeconds + 5,
       'EX',
       600,
     )
-    .set(await addressBanKey(banned.address), nowSeconds + 600, 'EX', 600)
+    .set(await addressBanKey(DEFAULT_KEYS, banned.address), nowSeconds + 600, 'EX', 600)
     .exec()
   return { good, spent, refused: [revoked, revokedBefore, banned] }
 }

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { FIRST_PERIOD_MS, longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
-import { credentialHash, referenceKey, storedReference } from '../../src/tokens/reference.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+import { credentialHash, storedReference } from '../../src/tokens/reference.ts'
 import { recordOf } from '../admission/callers.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
@@ -407,7 +408,7 @@ describe('R14: a Redis that loses all data', () => {
     const text = crypto.randomUUID()
     const publicUrl = stack.env.PUBLIC_URL ?? ''
     const record = recordOf({ tokenIssuer: publicUrl, issuer: ISSUER, audiences: [publicUrl] })
-    const key = referenceKey(await credentialHash(text))
+    const key = DEFAULT_KEYS.reference + (await credentialHash(text))
     await rest.redis.direct.set(key, await storedReference(record), 'EX', 600)
     return text
   }

@@ -45,6 +45,25 @@ describe('audit query', () => {
     expect(one.events).toMatchObject([{ requestId, reason: 'missing_token' }])
   })
 
+  test('says what the check of a refused token found and expected', async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const token = `${part({ alg: 'ES256' })}.${part({ iss: 'https://other.example' })}.AAAA`
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${operator.url}/orders`, { headers })
+    expect(answer.status).toBe(401)
+    const requestId = answer.headers.get('X-Request-Id') ?? ''
+    const query = ['audit', 'query', '--request-id', requestId]
+    const found = () => operator.runJson<{ events: object[] }>(...query)
+    await expect
+      .poll(async () => (await found()).events, { timeout: 30_000 })
+      .toMatchObject([
+        {
+          reason: 'token_rejected:iss',
+          rejected: { seen: '"https://other.example"', verified: false },
+        },
+      ])
+  })
+
   test('returns pages of events, the newest first', async () => {
     await refusedRequest()
     const all = async (...args: string[]) =>

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -40,6 +40,15 @@ describe('the connection of a command', () => {
     }
     expect(readConnection({}, {}, checkout)).toEqual(expected)
     expect(readConnection({}, {}, join(checkout, 'src'))).toEqual(expected)
+  })
+
+  test('uses the saved client in a project that depends on the package', async () => {
+    const project = join(folder, 'project')
+    await mkdir(project)
+    const manifest = { name: 'my-gateway', devDependencies: { portcullis: '^0.1.0' } }
+    await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
+    await cp(join(checkout, '.dev.vars'), join(project, '.dev.vars'))
+    expect(readConnection({}, {}, project)).toMatchObject({ clientId: 'saved' })
   })
 
   test('prefers the environment to .dev.vars, and options to the environment', () => {

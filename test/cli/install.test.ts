@@ -1,10 +1,16 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { execFile, spawnSync } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Checkout, makeCheckout } from '../start/checkout.ts'
 
 const BUNDLE = 'dist/portcullis.mjs'
+/** Another Node of this machine than that of the tests. */
+const NODE_20 = ['/usr/bin', ...(process.env.PATH ?? '').split(':')]
+  .map((path) => join(path, 'node'))
+  .find((node) => spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.startsWith('v20.'))
 
 describe('the installed command line', () => {
   let checkout: Checkout
@@ -24,13 +30,30 @@ describe('the installed command line', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('is one JavaScript file that needs only Node', async () => {
-    const bundle = join(folder, 'alone.mjs')
-    await writeFile(bundle, await readFile(join(checkout.path, BUNDLE)))
+  test('is JavaScript that needs only Node, and no packages', async () => {
+    const bundle = join(folder, BUNDLE)
+    await cp(join(checkout.path, 'dist'), join(folder, 'dist'), { recursive: true })
     const run = checkout.run(['node', '--no-experimental-strip-types', bundle, '--version'])
     expect(await run.ended).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' })
     expect((await stat(join(checkout.path, BUNDLE))).mode & 0o111).toBe(0o111)
     expect(await readFile(bundle, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+  })
+
+  test.runIf(NODE_20)('runs in the oldest supported Node, outside of any project', async () => {
+    const alone = await mkdtemp(join(folder, 'alone-'))
+    await cp(join(checkout.path, 'dist/cli'), join(alone, 'cli'), { recursive: true })
+    await cp(join(checkout.path, BUNDLE), join(alone, 'portcullis.mjs'))
+    const run = (...args: string[]) =>
+      promisify(execFile)(NODE_20 ?? '', [join(alone, 'portcullis.mjs'), ...args], {
+        cwd: alone,
+        env: {},
+      })
+    expect((await run('complete', '--', 'doc')).stdout).toMatch(/^doctor\t/)
+    const { stdout } = await run('clients', 'hash-secret', '--json')
+    expect(JSON.parse(stdout)).toHaveProperty('clientSecret')
+    const diagnosis = await run('doctor', '--json').catch((error) => error)
+    expect(diagnosis.code).toBe(1)
+    expect(JSON.parse(diagnosis.stdout).findings[0].seen).toContain('is missing')
   })
 
   test('runs by its name in a checkout', async () => {

@@ -23,6 +23,17 @@ async function failure(...args: string[]): Promise<[number | null, { code: strin
 const notFound = [1, expect.objectContaining({ code: 'not_found', requestId: expect.any(String) })]
 const invalid = [1, expect.objectContaining({ code: 'invalid_input', errors: expect.any(Array) })]
 
+test('doctor sees the gateway, its operators and its audit trail', async () => {
+  await expect
+    .poll(async () => {
+      const { code, stdout } = await operator.attempt(['doctor', '--url', operator.url, '--json'])
+      expect(code).toBe(0)
+      const { findings } = JSON.parse(stdout) as { findings: { level: string; check: string }[] }
+      return findings.filter(({ level }) => level === 'ok').map(({ check }) => check)
+    })
+    .toEqual(['gateway', "operators' API", 'queue and database'])
+})
+
 describe('token', () => {
   test('mint prints a token that is accepted only where its roles permit it', async () => {
     const { code, stdout, stderr } = await operator.attempt([

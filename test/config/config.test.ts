@@ -59,7 +59,7 @@ describe('the environment', () => {
       'UPSTASH_REDIS_REST_TOKEN: is missing',
       'ORIGIN_URL: must be an http or https URL',
       'PUBLIC_URL: must be an http or https URL',
-      'ISSUERS[0].audience: must be a name, or an array of names',
+      'ISSUERS[0].audience: is missing',
       'ISSUERS[0]: Unrecognized key: "nonsense"',
       'SIGNING_KEYS: must be valid JSON',
     ])

@@ -26,14 +26,35 @@ describe('ISSUERS', () => {
       expect(of(uri), uri).toBe(1)
   })
 
-  it('S12: an issuer is listed once, with exactly one source of keys', () => {
+  it('S12: an issuer is listed once, with at most one source of keys', () => {
     expect(mistakes(withIssuers(remote, remote))).toEqual(['ISSUERS[1].issuer: duplicate issuer'])
     expect(mistakes(withIssuers({ ...remote, jwks: { keys: [es256.publicJwk] } }))).toEqual([
-      'ISSUERS[0]: requires exactly one of jwksUri and jwks',
+      'ISSUERS[0]: has both jwksUri and jwks; remove one',
     ])
-    expect(mistakes(withIssuers({ ...remote, jwksUri: undefined }))).toEqual([
-      'ISSUERS[0]: requires exactly one of jwksUri and jwks',
-    ])
+  })
+
+  it('S05: an issuer without keys must be a URL with metadata', () => {
+    const of = (issuer: string) => mistakes(withIssuers({ issuer, audience: 'api' }))
+    for (const issuer of ['https://idp.test', 'https://idp.test/a/', 'http://127.0.0.1:1'])
+      expect(of(issuer), issuer).toEqual([])
+    for (const issuer of [
+      'accounts.google.com',
+      'http://idp.test',
+      'https://idp.test?a',
+      'https://idp.test/#a',
+      'https://user@idp.test',
+      'urn:idp',
+    ]) {
+      expect(of(issuer), issuer).toEqual([
+        'ISSUERS[0].issuer: must be an https URL without query and fragment, so that its metadata can be found; or set jwksUri',
+      ])
+    }
+  })
+
+  it('the gateway does not look for its own metadata', () => {
+    const own = { issuer: 'https://gateway.test', audience: 'api' }
+    expect(mistakes(withIssuers(own))).toEqual(['ISSUERS[0]: is this gateway; requires jwks'])
+    expect(mistakes(withIssuers({ ...own, jwks: { keys: [es256.publicJwk] } }))).toEqual([])
   })
 
   it('S16: a clock tolerance above 300 s is refused', () => {
@@ -54,7 +75,7 @@ describe('ISSUERS', () => {
     const oct = (text: string) => ({ kty: 'oct', k: Buffer.from(text).toString('base64url') })
     expect(of(['HS256'], { kty: 'oct', k: secret() })).toEqual([])
     expect(mistakes(withIssuers({ ...remote, algorithms: ['HS256', 'RS256'] }))).toEqual([
-      'ISSUERS[0].algorithms: HS256 requires a secret in jwks, not a jwksUri',
+      'ISSUERS[0].algorithms: HS256 requires a secret in jwks',
     ])
     expect(of(['RS256'], { kty: 'oct', k: secret() })).toEqual([
       'ISSUERS[0].jwks.keys[0]: is not usable (alg)',

@@ -78,4 +78,35 @@ describe('a complaint names a key set that', () => {
       ),
     ])
   })
+
+  test('is not found in the metadata of its issuer', async () => {
+    const bodies: Record<string, string> = {}
+    server = await startHttpServer((request, response) => {
+      const body = bodies[request.url ?? '']
+      response.writeHead(body === undefined ? 404 : 200).end(body)
+    })
+    const { url } = server
+    const complaint = async () =>
+      await keySetComplaints(issuers.parse([{ issuer: url, audience: 'api' }]), never)
+    const openid = '/.well-known/openid-configuration'
+    const oauth = '/.well-known/oauth-authorization-server'
+    const absent = `metadata ${url}${oauth} responds with status 404`
+    expect(await complaint()).toEqual([
+      `ISSUERS: ${url}: metadata ${url}${openid} responds with status 404; ${absent}`,
+    ])
+    bodies[openid] = '<html>'
+    expect(await complaint()).toEqual([
+      `ISSUERS: ${url}: metadata ${url}${openid} is not valid JSON; ${absent}`,
+    ])
+    bodies[openid] = JSON.stringify({ issuer: `${url}/`, jwks_uri: `${url}/keys` })
+    expect(await complaint()).toEqual([
+      `ISSUERS: ${url}: metadata ${url}${openid} has the issuer "${url}/", expected "${url}"; ${absent}`,
+    ])
+    bodies[openid] = JSON.stringify({ issuer: url, jwks_uri: `${url}/keys` })
+    expect(await complaint()).toEqual([
+      `ISSUERS: ${url}: jwks_uri ${url}/keys responds with status 404`,
+    ])
+    bodies['/keys'] = JSON.stringify({ keys: [key.publicJwk] })
+    expect(await complaint()).toEqual([])
+  })
 })

@@ -23,6 +23,7 @@ test('a Worker in another package compiles with the types as the README describe
         noEmit: true,
         allowImportingTsExtensions: true,
         types: [join(ROOT, 'node_modules/@cloudflare/workers-types')],
+        paths: { 'portcullis/parts': [join(ROOT, 'src/parts.ts')] },
       },
       files: [join(ROOT, 'src/index.ts'), join(ROOT, 'examples/middleware/worker.ts')],
     }),

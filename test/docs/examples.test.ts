@@ -11,8 +11,14 @@ import { DOCUMENTS, readDocument } from './documents.ts'
 
 /** The number of `ts` blocks that a document has at least, and the files that contain them. */
 const SOURCES = [
-  ['README.md', 1, ['examples/middleware/worker.ts']],
-  ['docs/middleware.md', 1, ['examples/middleware/worker.ts']],
+  ['README.md', 2, ['examples/hono/app.ts']],
+  [
+    'docs/middleware.md',
+    3,
+    ['examples/hono/app.ts', 'examples/hono/node.ts', 'examples/middleware/worker.ts'],
+  ],
+  ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
+  ['docs/testing.md', 3, ['examples/testing/policy.test.ts', 'examples/testing/issuer.ts']],
   [
     'docs/configuration.md',
     14,
@@ -70,6 +76,9 @@ describe('docs/configuration.md', () => {
     expect(config.issuers).toMatchObject([
       { typ: 'JWT', tenantClaim: 'org_id' },
       { algorithms: ['ES256'], maxTokenAge: 3_600 },
+      { typ: ['JWT', 'none'], clients: ['orders-*'] },
+      { tenantClaim: 'tid' },
+      { issuer: 'https://login.microsoftonline.com/contoso.example/v2.0' },
       { issuer: 'https://api.example.com' },
     ])
     expect(config.clients).toMatchObject([

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
 import { DEFAULT_BANS, DEFAULT_EXEMPT, DEFAULT_FAILURES } from '../../src/abuse/definition.ts'
 import { DEFAULT_TOKENS } from '../../src/oauth/tokens-definition.ts'
-import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy/route.ts'
+import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy/defaults.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { environmentSchema } from '../../src/validators/environment.ts'
 import { ROOT } from '../harness/process.ts'
 import { DOCUMENTS as ALL_DOCUMENTS } from './documents.ts'
@@ -67,7 +68,7 @@ describe('docs/configuration.md lists exactly what exists:', () => {
   })
 
   test('variables of the audit Worker', () => {
-    expect(membersOf('workers/audit.ts', 'AuditEnv')).toEqual([
+    expect(membersOf('src/workers/audit-worker.ts', 'AuditEnv')).toEqual([
       'AUDIT_DB',
       'AUDIT_EXPORT',
       ...ofAuditWorker,
@@ -85,7 +86,9 @@ describe('docs/configuration.md lists exactly what exists:', () => {
 
   test('fields of an issuer', () => {
     const issuer = between(read('src/validators/issuer.ts'), 'const issuer = z', '.superRefine')
-    expect(tabled(configuration, '## Issuers')).toEqual(found(issuer, /^ {4}(\w+):/gm))
+    // A preset is replaced by its fields before the schema.
+    const fields = [...found(issuer, /^ {4}(\w+):/gm), 'preset'].sort()
+    expect(tabled(configuration, '## Issuers')).toEqual(fields)
   })
 
   test('fields of a client', () => {
@@ -155,8 +158,8 @@ describe('docs/configuration.md lists exactly what exists:', () => {
 })
 
 describe('docs/storage-schema.md lists exactly what exists:', () => {
-  const code = filesBelow('src', '.ts').map(read).join('\n')
-  const prefixes = found(code, /['"`](pc:[a-z:-]+)/g)
+  const names = JSON.stringify({ ...DEFAULT_KEYS, prefix: undefined })
+  const prefixes = found(names, /"(pc:[a-z:-]+)"/g)
 
   test('Redis keys', () => {
     expect(prefixes).toContain('pc:revoked:')
@@ -171,15 +174,15 @@ describe('docs/storage-schema.md lists exactly what exists:', () => {
 
   test('bans written by hand', async () => {
     for (const key of [
-      await addressBanKey('203.0.113.7'),
-      await addressBanKey('2001:db8:1:2::/64'),
-      await subjectBanKey('https://idp.example.com', 'alice'),
+      await addressBanKey(DEFAULT_KEYS, '203.0.113.7'),
+      await addressBanKey(DEFAULT_KEYS, '2001:db8:1:2::/64'),
+      await subjectBanKey(DEFAULT_KEYS, 'https://idp.example.com', 'alice'),
     ])
       expect(storage).toContain(`SET ${key} `)
   })
 
   test('tables of D1 and their columns', () => {
-    const migrations = filesBelow('workers/migrations', '.sql').map(read).join('\n')
+    const migrations = filesBelow('migrations', '.sql').map(read).join('\n')
     const tables = found(migrations, /^CREATE TABLE IF NOT EXISTS (\w+)/gm)
     expect(tables).toContain('audit_events')
     expect(found(storage, /^### `(\w+)`/gm)).toEqual(tables)
@@ -208,8 +211,11 @@ test('docs/errors.md lists every problem code with its status', () => {
 })
 
 test('docs/architecture.md shows the stages in the order of the pipeline', () => {
+  const stagesIn = (text: string) => inOrder(text, /stage\('(\w+)'/g)
   const app = read('src/gateway/create-gateway.ts')
-  const inCode = ['requestId', 'audit', ...inOrder(app, /stage\('(\w+)'/g)]
+  const guards = stagesIn(read('src/gateway/guards.ts'))
+  const [before, after] = [between(app, '', 'const shared'), between(app, 'const shared', '\n}')]
+  const inCode = ['requestId', 'audit', ...stagesIn(before), ...guards, ...stagesIn(after)]
   expect(inOrder(read('docs/architecture.md'), /^ {2}\| {2}(\w+) {2,}/gm)).toEqual(inCode)
 })
 
@@ -232,7 +238,9 @@ describe.each(DOCUMENTS)('%s', (path) => {
     )
     const files = found(text, /`((?:[\w-]+\/)*[\w-]+\.ts)`/g)
     const there = (file: string) =>
-      existsSync(join(ROOT, file)) || known.some((name) => name.endsWith(`/${file}`))
+      existsSync(join(ROOT, file)) ||
+      existsSync(join(ROOT, dirname(path), file)) ||
+      known.some((name) => name.endsWith(`/${file}`))
     expect(files.filter((file) => !there(file))).toEqual([])
   })
 })

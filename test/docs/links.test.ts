@@ -21,6 +21,11 @@ test('every kind of document is checked', () => {
   expect(DOCUMENTS.filter((path) => path.startsWith('docs/decisions/')).length).toBeGreaterThan(40)
 })
 
+test('each decision record has a number of its own', () => {
+  const numbers = DOCUMENTS.flatMap((path) => /^docs\/decisions\/(\d{4})-/.exec(path)?.[1] ?? [])
+  expect(numbers).toEqual([...new Set(numbers)])
+})
+
 /** A document without fenced blocks and inline code. */
 const proseOf = (markdown: string): string => outlineOf(markdown).prose.replace(/`[^`\n]*`/g, '')
 

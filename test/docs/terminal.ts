@@ -34,9 +34,10 @@ export interface Terminal {
 /**
  * Opens a terminal. Replaces `substitutions` in every block; `env` is the user's environment.
  *
- * Two commands are replaced. `npm ci` would replace the packages that other tests use, so it only
+ * Three commands are replaced. `npm ci` would replace the packages that other tests use, so it only
  * checks the lock file, and its `prepare` script runs beforehand. `npm test` would run this test, so
- * it runs one file.
+ * it runs one file. `npm install portcullis` installs the tarball of the checkout in an empty
+ * project and loads the guard from it.
  */
 export async function openTerminal(
   substitutions: readonly (readonly [from: string, to: string])[],
@@ -57,6 +58,15 @@ export async function openTerminal(
   const running = new Map<string, Command>()
   const stops: readonly (readonly [string, string])[] = [
     ...substitutions,
+    [
+      'npm install portcullis hono zod',
+      [
+        `npm pack -s --ignore-scripts --pack-destination ${scratch}`,
+        `(mkdir ${scratch}/app && cd ${scratch}/app && npm init -y`,
+        `npm install --no-audit --no-fund ../portcullis-*.tgz hono zod`,
+        `node -e "import('portcullis/hono').then(({ portcullis }) => portcullis.name)")`,
+      ].join(' && '),
+    ],
     ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline --ignore-scripts)`],
     [
       'npm test',

@@ -13,6 +13,7 @@ import {
   MAX_PERIOD_MS,
   passiveBreakerOf,
 } from '../../src/isolate/circuit-breaker.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, sentOnce } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { limitOf, nowSeconds, principal } from '../admission/callers.ts'
@@ -187,7 +188,7 @@ describe('a call that must not be repeated', () => {
 
   test('with a proof of possession is not sent again, because the proof would look used', async () => {
     const { admission } = isolate(5_000)
-    const proof = { replayKey: 'pc:dpop:test', replayTtlSeconds: 60, nowMs: Date.now() }
+    const proof = { replayId: 'test', replayTtlSeconds: 60, nowMs: Date.now() }
     await proxy.set({ kind: 'reset', afterBytes: 0 })
     const request = { principal: principal(), address: ADDRESS, limits: [], proof }
     const before = redis.calls()
@@ -216,7 +217,12 @@ describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
       atSeconds: nowSeconds(),
       ttlSeconds: 600,
     })
-    await redis.direct.set(await addressBanKey(BANNED_ADDRESS), nowSeconds() + 600, 'EX', 600)
+    await redis.direct.set(
+      await addressBanKey(DEFAULT_KEYS, BANNED_ADDRESS),
+      nowSeconds() + 600,
+      'EX',
+      600,
+    )
     const limits = [limitOf({ limit: 1_000 })]
     const callers = [
       { principal: revoked, address: ADDRESS, limits },

@@ -1,6 +1,6 @@
 /** Reads the feed of revocations alone, with the script that admission sends. */
 
-import { FEED_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import type { RedisRest } from '../../src/redis/rest.ts'
 import { runScript } from '../../src/redis/script.ts'
 import type { FeedCursor, FeedReply } from '../../src/revocation/feed.ts'
@@ -10,7 +10,10 @@ import { FEED_SCRIPT, feedReplyOf } from '../../src/revocation/redis/feed.ts'
 export function createRevocationFeedSource(rest: RedisRest) {
   return {
     async since(cursor: FeedCursor): Promise<FeedReply> {
-      return feedReplyOf(await runScript(rest, FEED_SCRIPT, [FEED_KEY], [cursor.position]), cursor)
+      return feedReplyOf(
+        await runScript(rest, FEED_SCRIPT, [DEFAULT_KEYS.feed], [cursor.position]),
+        cursor,
+      )
     },
   }
 }

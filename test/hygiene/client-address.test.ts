@@ -69,3 +69,13 @@ test.each([
     '203.0.113.7',
   )
 })
+
+test('another source of the address is normalized alike, and replaces the header', async () => {
+  const behindProxy = new Hono<{ Variables: ClientAddressVariables }>()
+  behindProxy.use(clientAddress({ addressOf: (c) => c.req.header('X-Real-IP') }))
+  behindProxy.get('/', (c) => c.text(clientAddressOf(c)))
+  const addressOf = async (headers: Record<string, string>) =>
+    (await behindProxy.request('/', { headers })).text()
+  expect(await addressOf({ 'X-Real-IP': '2001:db8:1:2:3::4' })).toBe('2001:db8:1:2::/64')
+  expect(await addressOf({ 'CF-Connecting-IP': '192.0.2.1' })).toBe('unknown')
+})

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createTimeline, type Timeline } from '../../src/audit/timeline.ts'
 import { inOrder, stage } from '../../src/middleware/in-order.ts'
 
-type Variables = { log: string[]; timeline: Timeline }
+type Variables = { log: string[]; 'portcullis.timeline': Timeline }
 
 const onError = (error: Error, c: Context) => c.text(`caught ${error.message}`, 500)
 
@@ -108,7 +108,7 @@ test('stages without a wait between them share a reading of the clock, and other
   const go: MiddlewareHandler = (_, next) => next()
   await outcomeOf((app) => {
     app.use((c, next) => {
-      c.set('timeline', timeline)
+      c.set('portcullis.timeline', timeline)
       return next()
     })
     app.get(
@@ -129,7 +129,7 @@ test('a stage after a wait between two chains reads the clock', async () => {
     const timeline = createTimeline(() => nowMs++)
     await outcomeOf((app) => {
       app.use((c, next) => {
-        c.set('timeline', timeline)
+        c.set('portcullis.timeline', timeline)
         return next()
       })
       app.use(inOrder([stage('a', go)], onError))

@@ -16,7 +16,7 @@ test('S54: a header that another middleware removed is not forwarded', async () 
     await next()
   })
   app.use(sanitizeHeaders(), clientAddress())
-  app.get('/', (c) => c.json([[...forwardHeadersOf(c)], c.get('clientAddress')]))
+  app.get('/', (c) => c.json([[...forwardHeadersOf(c)], c.get('portcullis.clientAddress')]))
   const response = await app.request('/', {
     headers: { 'X-Tenant': 'acme', 'X-Kept': '1', 'CF-Connecting-IP': '198.51.100.1' },
   })

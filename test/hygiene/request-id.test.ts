@@ -11,7 +11,7 @@ const PARENT = '00f067aa0ba902b7'
 const app = new Hono<{ Variables: RequestIdVariables }>()
 app.use(requestId())
 app.get('/', (c) =>
-  c.json({ id: requestIdOf(c), parent: c.get('parentRequestId'), trace: traceOf(c) }),
+  c.json({ id: requestIdOf(c), parent: c.get('portcullis.parentRequestId'), trace: traceOf(c) }),
 )
 app.get('/fetched', () => fetch('data:text/plain,immutable'))
 app.get('/throws', () => {

@@ -20,7 +20,8 @@ export function inspected(options: InspectOptions, principal: Principal | null =
   /** The precise reasons of refusals. */
   const reasons: string[] = []
   const app = new Hono<{
-    Variables: BodyVariables & Partial<ObservedVariables> & { principal: Principal | null }
+    Variables: BodyVariables &
+      Partial<ObservedVariables> & { 'portcullis.principal': Principal | null }
   }>()
   const toProblem = problemHandler()
   app.onError((error, c) => {
@@ -33,11 +34,11 @@ export function inspected(options: InspectOptions, principal: Principal | null =
   })
   app.use(limitBody({ maxBytes: MAX_BODY_BYTES }))
   app.use(async (c, next) => {
-    c.set('principal', principal)
+    c.set('portcullis.principal', principal)
     await next()
   })
   app.all('/anything/*', inspect(options), async (c) => {
-    observed.push(c.get('observed'))
+    observed.push(c.get('portcullis.observed'))
     const body = await new Response(bodyOf(c)).bytes()
     reached.push({ query: new URL(c.req.url).search, body })
     return c.text('reached')

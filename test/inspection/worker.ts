@@ -3,22 +3,22 @@
 import { Hono } from 'hono'
 import policy from '../../examples/mcp/policy.ts'
 import { signatures } from '../../src/features/signatures.ts'
+import type { Principal } from '../../src/index.ts'
 import {
   type BodyVariables,
   bodyOf,
   createAuthorizer,
   inspect,
   limitBody,
-  type Principal,
   problemHandler,
-} from '../../src/index.ts'
+} from '../../src/parts.ts'
 import { readerOf } from './reader.ts'
 
-const app = new Hono<{ Variables: BodyVariables & { principal: Principal } }>()
+const app = new Hono<{ Variables: BodyVariables & { 'portcullis.principal': Principal } }>()
 app.onError(problemHandler())
 app.use(limitBody({ maxBytes: 65_536 }))
 app.use(async (c, next) => {
-  c.set('principal', readerOf('reader'))
+  c.set('portcullis.principal', readerOf('reader'))
   await next()
 })
 const authorizer = createAuthorizer(policy.roles)

@@ -10,12 +10,12 @@ import type { NewClient } from '../../src/oauth/client.ts'
 import { createClientRegistry } from '../../src/oauth/redis/clients.ts'
 import type { ExchangeLimits } from '../../src/oauth/tokens-definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import {
   credentialHash,
   type ReferenceRecord,
-  referenceKey,
   storedReference,
 } from '../../src/tokens/reference.ts'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -185,7 +185,12 @@ export async function startGateway(options: GatewayOptions = {}) {
         expiresAtSeconds: issuedAtSeconds + 300,
         ...record,
       })
-      await redis.direct.set(referenceKey(await credentialHash(text)), stored, 'EX', 600)
+      await redis.direct.set(
+        DEFAULT_KEYS.reference + (await credentialHash(text)),
+        stored,
+        'EX',
+        600,
+      )
       return text
     },
     /** Returns an address that no test has used before. */

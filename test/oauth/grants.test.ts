@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
@@ -188,7 +189,7 @@ describe('client_credentials', () => {
       const tenant = crypto.randomUUID()
       const client = await gateway.createClient({ tenant })
       const value = kind === 'tenant' ? tenant : client.id
-      const key = await revokedBeforeKey(kind, PUBLIC_URL, value)
+      const key = await revokedBeforeKey(DEFAULT_KEYS, kind, PUBLIC_URL, value)
       for (const write of ['set', 'lpush'] as const) {
         await gateway.redis.direct.del(key)
         await gateway.redis.direct.call(write, key, 'x')

@@ -2,20 +2,19 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { authorizationServer } from '../../src/features/authorization-server.ts'
+import { composeServices, definePolicy } from '../../src/index.ts'
 import {
   admit,
   audit,
   authenticate,
   callerOf,
   clientAddress,
-  composeServices,
   credentialHash,
-  definePolicy,
   type GatewayVariables,
   problemHandler,
   requestId,
   sanitizeHeaders,
-} from '../../src/index.ts'
+} from '../../src/parts.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://own.test'

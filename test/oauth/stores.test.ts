@@ -3,13 +3,14 @@ import { Unavailable } from '../../src/errors.ts'
 import { waitSeconds } from '../../src/oauth/client-logins.ts'
 import { createClientLogins } from '../../src/oauth/redis/client-logins.ts'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
 const login = { clientId: crypto.randomUUID(), address: '192.0.2.1' }
-const proof = { thumbprint: 'x', replayKey: 'pc:dpop:x', replayTtlSeconds: 80 }
+const proof = { thumbprint: 'x', replayId: 'x', replayTtlSeconds: 80 }
 const loginsOver = (rest: RedisRest) =>
   createClientLogins({ rest, configured: [], publicUrl: PUBLIC_URL })
 
@@ -48,11 +49,11 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   })
 
   test('of many simultaneous uses of one assertion, exactly one succeeds', async () => {
-    const use = { key: 'pc:client-assertion:x', ttlSeconds: 60 }
+    const use = { id: 'x', ttlSeconds: 60 }
     const logins = loginsOver(rest)
     const uses = Array.from({ length: 10 }, () => logins.succeeded(login, { remember: false, use }))
     expect((await Promise.all(uses)).filter(Boolean)).toHaveLength(1)
-    expect(await redis.direct.ttl(use.key)).toBeGreaterThan(0)
+    expect(await redis.direct.ttl(DEFAULT_KEYS.clientAssertion + use.id)).toBeGreaterThan(0)
   })
 
   test('a grant reads its state in one call, and a proof is accepted once', async () => {
@@ -63,7 +64,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect(redis.calls() - before).toBe(1)
     expect(facts).toEqual({ values: ['5', null], proofIsNew: true })
     expect(await store.consult({ keys: [], proof })).toEqual({ values: [], proofIsNew: false })
-    expect(await redis.direct.ttl(proof.replayKey)).toBeGreaterThan(70)
+    expect(await redis.direct.ttl(DEFAULT_KEYS.proof + proof.replayId)).toBeGreaterThan(70)
     expect(await store.consult({ keys: [] })).toEqual({ values: [], proofIsNew: true })
   })
 
@@ -75,7 +76,10 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
     for (const kind of ['client', 'subject'] as const) {
       await redis.direct.flushall()
-      await redis.direct.lpush(await revokedBeforeKey(kind, PUBLIC_URL, login.clientId), 'x')
+      await redis.direct.lpush(
+        await revokedBeforeKey(DEFAULT_KEYS, kind, PUBLIC_URL, login.clientId),
+        'x',
+      )
       await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
     }
   })
@@ -83,12 +87,12 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   test('an authentication returns the cutoffs of the client and of its subject, and no others', async () => {
     const keys = await Promise.all(
       (['client', 'subject', 'tenant'] as const).map((kind) =>
-        revokedBeforeKey(kind, PUBLIC_URL, login.clientId),
+        revokedBeforeKey(DEFAULT_KEYS, kind, PUBLIC_URL, login.clientId),
       ),
     )
     for (const [at, key] of keys.entries()) await redis.direct.set(key, 5 + at)
     await redis.direct.set(
-      await revokedBeforeKey('client', 'https://other.test', login.clientId),
+      await revokedBeforeKey(DEFAULT_KEYS, 'client', 'https://other.test', login.clientId),
       9,
     )
     const { revokedBefore } = await loginsOver(rest).begin(login)
@@ -102,7 +106,10 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
 })
 
 describe('R06: a malformed reply of Redis is an outage, never a refusal', () => {
-  const replying = (...replies: RedisReply[]): RedisRest => ({ send: async () => replies })
+  const replying = (...replies: RedisReply[]): RedisRest => ({
+    keys: DEFAULT_KEYS,
+    send: async () => replies,
+  })
   const good = [null, null, -2, null, -2, -2, null, null, null].map((result) => ({ result }))
 
   test('well-formed replies are accepted', async () => {
@@ -134,7 +141,7 @@ describe('R06: a malformed reply of Redis is an outage, never a refusal', () => 
       await expect(
         loginsOver(replying({ result: malformed })).failed(login),
       ).rejects.toBeInstanceOf(Unavailable)
-    const use = { key: 'k', ttlSeconds: 1 }
+    const use = { id: 'k', ttlSeconds: 1 }
     for (const malformed of [1, 'ok', {}, undefined])
       await expect(
         loginsOver(replying({ result: malformed })).succeeded(login, { remember: false, use }),

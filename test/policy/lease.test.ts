@@ -6,6 +6,7 @@ import { upstash } from '../../src/features/upstash.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import type { LimitDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 
 const LIMIT: LimitDefinition = {
   limit: 100,
@@ -53,7 +54,10 @@ test.each<[object, string]>([
 })
 
 test('as middleware, such a limit is refused when the app is built', () => {
-  const store = createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not called')) })
+  const store = createUpstashAdmissionStore({
+    keys: DEFAULT_KEYS,
+    send: () => Promise.reject(new Error('not called')),
+  })
   const admission = createAdmission({ store, now: Date.now })
   const limits = [{ name: 'standard', ...LIMIT, windowSeconds: 2 }]
   expect(() => admit({ admission, limits })).toThrow(RangeError)

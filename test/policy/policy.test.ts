@@ -42,6 +42,47 @@ describe('R31: a policy', () => {
     expect(policy.routes[1]?.permission).toBeUndefined()
   })
 
+  test.each([
+    ['100/min', 100, 60],
+    ['30/60s', 30, 60],
+    ['1000/h', 1_000, 3_600],
+    ['5000/d', 5_000, 86_400],
+    ['1/15min', 1, 900],
+  ] as const)('may state a limit as text: %s', (text, units, windowSeconds) => {
+    const { limits, routes } = definePolicy({
+      roles: {},
+      limits: { standard: text },
+      routes: [{ ...route, method: 'GET', limits: ['standard'] }],
+    })
+    const standard = { name: 'standard', ...limit, limit: units, windowSeconds }
+    expect(limits.get('standard')).toEqual(standard)
+    expect(routes[0]?.limits).toEqual([standard])
+  })
+
+  test.each([
+    '',
+    '100',
+    '100/',
+    '/min',
+    '0/min',
+    '-1/min',
+    '1.5/min',
+    '100/m',
+    '100 / min',
+    '1/0s',
+  ])('is refused for a limit "%s"', (text) => {
+    const define = () =>
+      definePolicy({ roles: {}, limits: { standard: text as '1/s' }, routes: [] })
+    expect(define).toThrow(
+      'limits.standard: must be an object, or a text such as 100/min, 30/60s or 1000/h',
+    )
+  })
+
+  test('is refused for a text with a window that is too long', () => {
+    const define = () => definePolicy({ roles: {}, limits: { standard: '1/2d' }, routes: [] })
+    expect(define).toThrow(/limits\.standard\.windowSeconds: /)
+  })
+
   test('is refused if a limit costs more than its capacity, or has a cost where cost is not counted', () => {
     const define = (limits: object) => () =>
       definePolicy({

@@ -34,6 +34,7 @@ import { shedLoad } from '../../src/middleware/shed-load.ts'
 import { throttle } from '../../src/middleware/throttle.ts'
 import { validate } from '../../src/middleware/validate.ts'
 import { createOrigin } from '../../src/origin/origin.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { proxy } from '../../src/routes/proxy.ts'
@@ -118,7 +119,8 @@ const given =
     for (const [name, value] of Object.entries(variables)) c.set(name, value)
     await next()
   }
-const by = (caller: Principal | null) => given({ principal: caller, clientAddress: ADDRESS })
+const by = (caller: Principal | null) =>
+  given({ 'portcullis.principal': caller, 'portcullis.clientAddress': ADDRESS })
 
 const DPOP = `algs="${DPOP_ALGORITHMS.join(' ')}"`
 
@@ -219,7 +221,7 @@ describe("with Hono's own error handler, and without the handler behind the stag
     await expectRefusal([limitBody({ maxBytes: 4 })], post('12345', headers), expected)
     const app = new Hono()
     app.post('/', limitBody({ maxBytes: 4 }), async (c) =>
-      c.text(await new Response(c.get('body') as ReadableStream).text()),
+      c.text(await new Response(c.get('portcullis.body') as ReadableStream).text()),
     )
     await expectProblem(await app.request('/', post('12345')), expected)
   })
@@ -271,7 +273,7 @@ describe("with Hono's own error handler, and without the handler behind the stag
 
   test('proxy answers 502 if the origin cannot be reached', async () => {
     const app = new Hono()
-    app.use(requestId(), sanitizeHeaders(), by(null), given({ body: null }))
+    app.use(requestId(), sanitizeHeaders(), by(null), given({ 'portcullis.body': null }))
     app.all('*', proxy({ origin: createOrigin({ url: 'http://127.0.0.1:1' }) }))
     await expectProblem(await app.request('/'), { status: 502, code: 'origin_unreachable' })
   })
@@ -321,7 +323,7 @@ describe("with Hono's own error handler, over Redis,", () => {
       headers: { 'www-authenticate': 'Bearer realm="portcullis", error="invalid_token"' },
     }
     await expectRefusal([by(caller), admit({ admission: admission() })], {}, expected)
-    const delayed = given({ heldUpSinceMs: Date.now() })
+    const delayed = given({ 'portcullis.heldUpSinceMs': Date.now() })
     await expectRefusal([by(caller), delayed, readmit({ admission: admission() })], {}, expected)
   })
 
@@ -339,7 +341,7 @@ describe("with Hono's own error handler, over Redis,", () => {
     expect((await responseOf(stages)).isReached()).toBe(true)
     const limited = { status: 429, code: 'rate_limited', headers: retryAfter }
     await expectRefusal(stages, {}, limited)
-    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 600))
+    await redis.direct.set(await addressBanKey(DEFAULT_KEYS, ADDRESS), String(nowSeconds() + 600))
     const banned = { status: 403, code: 'banned', headers: retryAfter }
     await expectRefusal([by(principal()), admit({ admission: admission(), limits })], {}, banned)
   })
@@ -425,6 +427,25 @@ test('problemHandler adds the request id and the metadata of the protected resou
     ...fields(plain),
     'www-authenticate': `${challenge}, ${metadata}`,
   })
+})
+
+test("problemHandler answers with the response of the app's own HTTPException", async () => {
+  const own = new Response('gone', { status: 410, headers: { 'X-Own': '1' } })
+  const app = new Hono()
+  app.onError(problemHandler())
+  app.use(requestId())
+  app.get('/message', () => {
+    throw new HTTPException(404, { message: 'no such note' })
+  })
+  app.get('/response', () => {
+    throw new HTTPException(410, { res: own })
+  })
+  const message = await app.request('/message')
+  expect([message.status, await message.text()]).toEqual([404, 'no such note'])
+  expect(message.headers.has('x-request-id')).toBe(true)
+  const response = await app.request('/response')
+  expect([response.status, await response.text()]).toEqual([410, 'gone'])
+  expect(response.headers.get('x-own')).toBe('1')
 })
 
 test('a denial has no stack, and a failure of a dependency has one', () => {

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER } from '../harness/issuer.ts'
@@ -70,7 +71,7 @@ async function sendThree(path: string, token: string, meanwhile: () => Promise<u
 }
 
 const revokeBefore = async (subject: string) => {
-  const key = await revokedBeforeKey('subject', ISSUER, subject)
+  const key = await revokedBeforeKey(DEFAULT_KEYS, 'subject', ISSUER, subject)
   await world.redis.direct.set(key, Math.floor(Date.now() / 1000) + 5, 'EX', 600)
 }
 

@@ -41,7 +41,10 @@ function build(env: Env) {
   app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
   app.use(limitBody({ maxBytes: 1_000_000 }))
   app.use(async (c, next) => {
-    c.set('principal', JSON.parse(c.req.header('X-User-Test') ?? 'null') as Principal | null)
+    c.set(
+      'portcullis.principal',
+      JSON.parse(c.req.header('X-User-Test') ?? 'null') as Principal | null,
+    )
     // As the audit trail does. Without it, a request ends when its client leaves, and runs no more
     // code.
     if (c.req.header('X-User-Mortal') === undefined)

@@ -50,8 +50,11 @@ export function build(env: Env) {
   app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
   app.use(async (c, next) => {
     const route = { ...ROUTE, ...JSON.parse(c.req.header('Test-Route') ?? '{}') } as PolicyRoute
-    c.set('route', route)
-    c.set('principal', JSON.parse(c.req.header('Test-Caller') ?? 'null') as Principal | null)
+    c.set('portcullis.route', route)
+    c.set(
+      'portcullis.principal',
+      JSON.parse(c.req.header('Test-Caller') ?? 'null') as Principal | null,
+    )
     // The audit trail keeps the request, and all the work that it began, alive after the response.
     c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 60_000)))
     const limit: MiddlewareHandler = limitBody({ maxBytes: route.maxBodyBytes })
@@ -59,7 +62,7 @@ export function build(env: Env) {
   })
   app.get('/read-here', (c) => c.text('read'))
   app.post('/read-here', async (c) => {
-    const bytes = await new Response(c.get('body') as ReadableStream).arrayBuffer()
+    const bytes = await new Response(c.get('portcullis.body') as ReadableStream).arrayBuffer()
     return c.text(String(bytes.byteLength))
   })
   const origin = createOrigin({ url: env.ORIGIN_URL, binding: env.ORIGIN })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { subpaths } from '../../dev/package/subpaths.ts'
 import { cyclesOf, directoryOf, featureOf, filesBelow, importsOf } from './import-graph.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -17,7 +18,7 @@ const edges = sources.flatMap((from) => importsOf(root, from).map((to) => ({ fro
 describe('the structure of the source', () => {
   test('the search finds the code and its imports', () => {
     expect(sources).toContain('src/gateway/create-gateway.ts')
-    expect(importsOf(root, 'src/gateway/create-gateway.ts')).toContain('src/middleware/admit.ts')
+    expect(importsOf(root, 'src/gateway/guards.ts')).toContain('src/middleware/admit.ts')
   })
 
   test('folders form a tree of dependencies without cycles, type imports included', () => {
@@ -50,8 +51,7 @@ describe('the structure of the source', () => {
   test('no source imports an opt-in feature: only a policy does, so that it can leave it out', () => {
     const features = filesBelow(root, 'src/features')
     expect(features.length).toBeGreaterThan(0)
-    const { exports } = JSON.parse(textOf('package.json')) as { exports: Record<string, string> }
-    const exported = Object.values(exports).map((file) => file.replace('./', ''))
+    const exported = subpaths().map(({ source }) => source)
     expect(exported).toEqual(expect.arrayContaining(features))
     const offenders = edges.filter(
       ({ from, to }) => features.includes(to) && !features.includes(from),
@@ -59,9 +59,9 @@ describe('the structure of the source', () => {
     expect(offenders).toEqual([])
   })
 
-  test('only the gateway, features, the public surface, Workers and other adapters import adapters', () => {
+  test('only the gateway, the facade, features, the public surface, Workers and other adapters import adapters', () => {
     const isAllowed = (file: string) =>
-      /^(?:src\/gateway\/|src\/features\/|src\/index\.ts$|workers\/)/.test(file) ||
+      /^(?:src\/(?:gateway|facade|features|workers)\/|src\/[a-z]+\.ts$)/.test(file) ||
       ADAPTERS.test(file)
     const offenders = edges
       .filter(({ from, to }) => ADAPTERS.test(to) && !SHARED.has(to) && !isAllowed(from))
@@ -97,12 +97,31 @@ describe('the structure of the source', () => {
     expect(sources.filter((file) => /from 'node:/.test(textOf(file)))).toEqual([])
   })
 
-  test('the command line uses the gateway through its API only', () => {
+  test('the command line uses the gateway through its API, and checks values with its schema', () => {
     const files = filesBelow(root, 'cli')
     expect(files.length).toBeGreaterThan(10)
-    const allowed = (imported: string) => imported.startsWith('cli/') || imported === 'package.json'
+    const shared = ['package.json', 'src/errors.ts', 'src/validators/environment.ts']
+    // `doctor` checks what the gateway needs of Redis.
+    shared.push('src/redis/rest.ts', 'src/redis/script.ts')
+    // `idp` shows data.
+    shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
+    // The commands that run a project on this machine share the code of `npm start`.
+    const allowed = (imported: string) =>
+      imported.startsWith('cli/') || imported.startsWith('dev/start/') || shared.includes(imported)
     const others = files.flatMap((file) => importsOf(root, file).filter((path) => !allowed(path)))
     expect(others).toEqual([])
+  })
+
+  test('schemas use only what zod 4.0 has: later functions are in checks.ts and schema-parts.ts', () => {
+    const later = /\bz\.(?:superRefine|describe|meta|exactOptional|int)\(/
+    expect(sources.filter((file) => later.test(textOf(file)))).toEqual([
+      'src/validators/schema-parts.ts',
+    ])
+  })
+
+  test('middlewares have the types of Hono 4.6: only create-middleware.ts imports hono/factory', () => {
+    const importing = sources.filter((file) => textOf(file).includes("'hono/factory'"))
+    expect(importing).toEqual(['src/middleware/create-middleware.ts'])
   })
 
   test(`no file has more than ${MAX_LINES} lines`, () => {
@@ -117,9 +136,11 @@ describe('the structure of the source', () => {
     expect(long).toEqual([])
   })
 
-  test('zod is imported through validators/zod.ts, so that bundles have the small one, in English', () => {
-    const offenders = sources.filter((file) => /from 'zod(?!\/v4\/core')/.test(textOf(file)))
-    expect(offenders).toEqual(['src/validators/zod.ts'])
+  test('zod is imported as zod/mini, so that bundles have the small one', () => {
+    const offenders = sources.filter((file) =>
+      /from 'zod(?!\/(?:mini|v4\/core)')/.test(textOf(file)),
+    )
+    expect(offenders).toEqual(['src/validators/english.ts'])
   })
 })
 

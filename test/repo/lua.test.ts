@@ -43,6 +43,15 @@ describe('Lua scripts', () => {
       execFileSync(luac as string, ['-p', '-'], { input: files.sourceOf(script), stdio: 'pipe' })
   })
 
+  test.skipIf(luac === undefined)('Lua 5.1 compiles each embedded script', async () => {
+    const modules = [...(await files.modules()).keys()]
+    const texts = await Promise.all(modules.map(async (path) => Object.entries(await import(path))))
+    const scripts = texts.flat().filter(([name]) => name.endsWith('_SCRIPT'))
+    expect(scripts.length).toBe(files.scripts.length)
+    for (const [, input] of scripts)
+      execFileSync(luac as string, ['-p', '-'], { input: input as string, stdio: 'pipe' })
+  })
+
   test.skipIf(!isInstalled('luacheck'))('luacheck finds no mistake in any script', () => {
     const found = files.scripts.flatMap((script) => {
       const args = ['-', '--std', 'lua51', '--no-color', '--codes', '--no-max-line-length']

@@ -6,13 +6,14 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
 
 const FILES = [
-  ...['cli', 'dev', 'examples', 'src', 'workers', 'package.json', 'tsconfig.json'],
+  ...['cli', 'dev', 'examples', 'migrations', 'src', 'workers', 'package.json', 'tsconfig.json'],
+  ...['tsconfig.build.json', 'tsdown.config.ts'],
   ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
 ]
 
 /** Variables of the machine or of the surrounding npm that must not influence the tests. */
 const FOREIGN =
-  /^(npm_|INIT_CWD$|PORT$|REDIS_URL$|REDIS_TIMEOUT_MS$|UPSTASH_|ORIGIN_URL$|ISSUERS$|PORTCULLIS_|PUBLIC_URL$|SIGNING_KEYS$|CLIENTS$)/
+  /^(npm_|INIT_CWD$|PORT$|REDIS_URL$|REDIS_TIMEOUT_MS$|REDIS_PREFIX$|UPSTASH_|ORIGIN_URL$|ISSUERS$|PORTCULLIS_|PUBLIC_URL$|SIGNING_KEYS$|CLIENTS$|CLOUDFLARE_)/
 
 /** On a busy machine Redis may answer late. That is an outage only in tests of outages. */
 const PATIENT = { REDIS_TIMEOUT_MS: '5000' }
@@ -56,7 +57,7 @@ export async function makeCheckout(): Promise<Checkout> {
     path,
     file: (name) => readFile(join(path, name), 'utf8'),
     run(command, env = {}) {
-      const running = start(path, command, env)
+      const running = runIn(path, command, env)
       commands.push(running)
       return running
     },
@@ -68,10 +69,11 @@ export async function makeCheckout(): Promise<Checkout> {
   }
 }
 
-function start(
+/** Starts a command in the folder `cwd`. */
+export function runIn(
   cwd: string,
   [file, ...args]: readonly [string, ...string[]],
-  env: Record<string, string>,
+  env: Record<string, string> = {},
 ): Command {
   const own = Object.entries(process.env).filter(([name]) => !FOREIGN.test(name))
   const child = spawn(file, args, {

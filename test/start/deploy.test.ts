@@ -1,4 +1,5 @@
 import { readdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Checkout, makeCheckout } from './checkout.ts'
@@ -12,7 +13,7 @@ describe('npm run deploy', () => {
 
   afterAll(() => checkout.close())
 
-  it('bundles every Worker in a dry run, in the order of their bindings, and leaves no files', async () => {
+  it('bundles every Worker in a dry run, in the order of their bindings, and leaves only configurations', async () => {
     const { code, stdout, stderr } = await checkout.run([
       ...(['npm', 'run', '-s', 'deploy', '--', '--dry-run'] as const),
     ]).ended
@@ -23,15 +24,15 @@ describe('npm run deploy', () => {
         `^portcullis-origin${size}portcullis-audit${size}portcullis${size}Nothing was deployed.\n$`,
       ),
     )
-    expect(await readdir(join(checkout.path, '.wrangler'))).not.toContainEqual(
-      expect.stringMatching(/^dry-run/),
-    )
+    expect(await readdir(tmpdir())).not.toContainEqual(expect.stringMatching(/^portcullis-deploy-/))
+    expect(await readdir(join(checkout.path, '.portcullis'))).toEqual(['.gitignore', 'production'])
   })
 
-  it('refuses to deploy before a database exists', async () => {
+  it('names every missing value before it creates anything', async () => {
     const { code, stdout, stderr } = await checkout.run(['node', 'dev/deploy.ts']).ended
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toContain('wrangler.toml has no database_id')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    for (const name of ['CLOUDFLARE_API_TOKEN', 'UPSTASH_REDIS_REST_TOKEN'])
+      expect(stderr).toContain(`${name}: is missing`)
   })
 
   it('names a Worker that does not bundle, with the error', async () => {

@@ -4,6 +4,7 @@ import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../src/admission/store.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
 
 const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
@@ -17,7 +18,7 @@ const query: AdmissionQuery = {
   bans: [{ by: 'address', key: 'pc:ban:address:a' }],
   observedBans: [{ by: 'address', key: 'pc:observed-ban:address:a' }],
   limits: [{ rule, key: 'key' }],
-  proof: { replayKey: 'pc:dpop:x', replayTtlSeconds: 80 },
+  proof: { replayId: 'x', replayTtlSeconds: 80 },
   nowMs: 1_795_183_980_000,
 }
 const counted = [3, 2, 60_000]
@@ -31,6 +32,7 @@ const FLAGGED = `#!lua flags=allow-key-locking\n${ADMIT_SCRIPT}`
 function storeOver(...replies: RedisReply[]) {
   const sent: RedisCommand[] = []
   const store = createUpstashAdmissionStore({
+    keys: DEFAULT_KEYS,
     async send(commands) {
       sent.push(...commands)
       return [replies[sent.length - 1] ?? { error: 'ERR too many calls' }]
@@ -71,6 +73,7 @@ describe('the reply of the admission script', () => {
   test('S32: the script text contains no data of a caller', async () => {
     const sent: RedisCommand[] = []
     const store = createUpstashAdmissionStore({
+      keys: DEFAULT_KEYS,
       async send(commands) {
         sent.push(...commands)
         if (commands.length === 1) return [{ error: 'NOSCRIPT No matching script.' }]

@@ -5,6 +5,7 @@ import { createAdmission } from '../../src/admission/admission.ts'
 import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { ADDRESS, limitOf, takenOf } from '../admission/callers.ts'
 import { SEED } from '../admission/schedules.ts'
@@ -54,6 +55,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const changed: RedisRest = {
+      keys: DEFAULT_KEYS,
       send([command = []]) {
         const clock = [Math.floor(micros() / 1e6), micros() % 1e6]
         return rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]])
@@ -75,7 +77,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
         setBack += back
         if (change !== undefined) {
           override = change
-          const key = overrideKey(first.key)
+          const key = overrideKey(DEFAULT_KEYS, first.key)
           await (change === 0 ? redis.direct.del(key) : redis.direct.set(key, change))
         }
         const windowSeconds = WINDOW_SECONDS
@@ -83,7 +85,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
           { ...first.rule, windowSeconds, limit: Math.max(limit, cost), cost },
           { ...second.rule, windowSeconds, limit: 20, mode },
         ] as const
-        const before = takenOf(await redis.direct.get(counterName(second.key)))
+        const before = takenOf(await redis.direct.get(counterName(DEFAULT_KEYS, second.key)))
         const verdict = await createAdmission({ store, now: Date.now }).admit({
           principal: null,
           address: ADDRESS,
@@ -104,7 +106,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
           admissions.push({ atMicros: real, units: cost })
         } else {
           expect(state?.remaining).toBeLessThanOrEqual(Math.max(0, inForce - used))
-          const after = takenOf(await redis.direct.get(counterName(second.key)))
+          const after = takenOf(await redis.direct.get(counterName(DEFAULT_KEYS, second.key)))
           if (back === 0 && other?.admitted === true) expect(after).toBe(before)
         }
         outcomes[verdict.denial === undefined ? 'admitted' : 'refused'] += 1

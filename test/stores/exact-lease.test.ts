@@ -6,6 +6,7 @@ import { counterName } from '../../src/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../src/admission/store.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel, type ModelGrant } from '../admission/exact-model.ts'
@@ -54,6 +55,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const changed: RedisRest = {
+      keys: DEFAULT_KEYS,
       send: ([command = []]) => {
         const clock = [Math.floor(micros() / 1e6), micros() % 1e6]
         return rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]])
@@ -100,7 +102,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
         const used = shares.reduce((sum, share) => sum + share.units, 0)
         seen.granted += grant.units
         seen.returned += ahead?.returned ?? 0
-        const window = await redis.direct.get(counterName(limitInUse.key))
+        const window = await redis.direct.get(counterName(DEFAULT_KEYS, limitInUse.key))
         // An unchanged window keeps its stored value.
         if (window === null) seen.emptied += used === 0 ? 1 : 0
         if (admitted && (!isRenewal || grant.units > 0)) {
@@ -131,6 +133,6 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
       remaining: 200,
       admitted: true,
     })
-    expect(await redis.direct.exists(counterName(limitInUse.key))).toBe(0)
+    expect(await redis.direct.exists(counterName(DEFAULT_KEYS, limitInUse.key))).toBe(0)
   })
 })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../src/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { READ_CHANGES_SCRIPT } from '../../src/revocation/redis/scripts.generated.ts'
 import { limitOf } from '../admission/callers.ts'
@@ -37,6 +38,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     let returned: unknown
     const changed: RedisRest = {
+      keys: DEFAULT_KEYS,
       async send([command = []]) {
         const [reply = {}] = await rest.send([
           ['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clockOf(micros())],
@@ -79,7 +81,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
         const shares = model.shares()
         const used = shares.reduce((total, { units }) => total + units, 0)
         const written = shares.map(({ atMicros, units }) => text(atMicros, 16) + text(units, 10))
-        const window = await redis.direct.get(counterName(limitInUse.key))
+        const window = await redis.direct.get(counterName(DEFAULT_KEYS, limitInUse.key))
         expect(window).toBe(text(used, 10) + written.join(''))
       }
     })

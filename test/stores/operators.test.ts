@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { createOverrideList } from '../../src/admission/redis/limit-overrides.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
 import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
@@ -63,6 +64,7 @@ describe.each(['auto', 'embedded'] as const)('orders of operators (%s Redis)', (
     async (_, order) => {
       const writes: string[][] = []
       const watched: RedisRest = {
+        keys: DEFAULT_KEYS,
         send(commands) {
           const words = commands.map(([word]) => String(word))
           if (words.some((word) => !['GET', 'MGET', 'ZREVRANGE'].includes(word))) writes.push(words)
@@ -159,6 +161,7 @@ describe('R20: a malformed reply of Redis is Unavailable:', () => {
     ['an object', { result: {} }],
   ]
   const replying = (reply: RedisReply): RedisRest => ({
+    keys: DEFAULT_KEYS,
     send: async (commands) =>
       commands.map(([word]) => (word === 'ZREVRANGE' ? { result: [] } : reply)),
   })
@@ -180,6 +183,7 @@ describe('R20: a malformed reply of Redis is Unavailable:', () => {
   test('for the expiry of API keys', async () => {
     for (const result of [null, 'x', ['id'], ['id', 'soon']]) {
       const rest: RedisRest = {
+        keys: DEFAULT_KEYS,
         send: async (commands) =>
           commands.map(([word]) => (word === 'ZREVRANGE' ? { result } : { result: 1 })),
       }

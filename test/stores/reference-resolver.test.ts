@@ -4,6 +4,7 @@ import { createReferenceResolver } from '../../src/admission/redis/reference-res
 import { ADMIT_REFERENCE_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
 import { storedReference } from '../../src/tokens/reference.ts'
 import { GATEWAY, recordOf } from '../admission/callers.ts'
@@ -30,6 +31,7 @@ const query = {
 function resolverOver(...replies: RedisReply[]) {
   const sent: RedisCommand[] = []
   const resolve = createReferenceResolver({
+    keys: DEFAULT_KEYS,
     async send(commands) {
       sent.push(...commands)
       return [replies[sent.length - 1] ?? { error: 'ERR too many calls' }]
@@ -71,6 +73,7 @@ describe('the reply of the reference script', () => {
   ])('R06: of a window of the upstash engine, %s is an outage', async (_, numbers) => {
     const other = { rule: { ...rule, engine: upstash() }, window: { key: 'key' } }
     const resolve = createReferenceResolver({
+      keys: DEFAULT_KEYS,
       send: async () => [{ result: [text, 0, read, ['key', ...numbers]] }],
     })
     await expect(resolve({ ...query, limits: [other] })).rejects.toBeInstanceOf(Unavailable)

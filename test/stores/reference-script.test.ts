@@ -9,6 +9,7 @@ import type { RateLimit } from '../../src/admission/limit.ts'
 import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { upstash } from '../../src/features/upstash.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { GATEWAY, recordOf, stored } from '../admission/callers.ts'
@@ -67,9 +68,12 @@ describe.each(['auto', 'embedded'] as const)(
         const override = random(3) === 0 ? 1 + random(20) : undefined
         const keys = [`limiter-${round}`, `script-${round}`] as const
         for (const key of keys) {
-          if (previous > 0) await redis.direct.set(`${counterName(key)}:${number - 1}`, previous)
-          if (current > 0) await redis.direct.set(`${counterName(key)}:${number}`, current)
-          if (override !== undefined) await redis.direct.set(overrideKey(key), override)
+          if (previous > 0)
+            await redis.direct.set(`${counterName(DEFAULT_KEYS, key)}:${number - 1}`, previous)
+          if (current > 0)
+            await redis.direct.set(`${counterName(DEFAULT_KEYS, key)}:${number}`, current)
+          if (override !== undefined)
+            await redis.direct.set(overrideKey(DEFAULT_KEYS, key), override)
         }
 
         const byLimiter = await store.consult({
@@ -103,11 +107,11 @@ describe.each(['auto', 'embedded'] as const)(
         ])
         expect(expected.limit).toBe(override ?? limit)
         const written = await Promise.all(
-          keys.map((key) => redis.direct.get(`${counterName(key)}:${number}`)),
+          keys.map((key) => redis.direct.get(`${counterName(DEFAULT_KEYS, key)}:${number}`)),
         )
         expect(written[1], JSON.stringify(history)).toBe(written[0])
         const lives = await Promise.all(
-          keys.map((key) => redis.direct.pttl(`${counterName(key)}:${number}`)),
+          keys.map((key) => redis.direct.pttl(`${counterName(DEFAULT_KEYS, key)}:${number}`)),
         )
         expect(Math.abs((lives[0] ?? 0) - (lives[1] ?? 0))).toBeLessThan(1_000)
         outcomes[expected.admitted ? 'admitted' : 'refused'] += 1

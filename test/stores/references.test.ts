@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
   credentialHash,
   type ReferenceRecord,
   type ReferenceStore,
-  referenceKey,
 } from '../../src/tokens/reference.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { answering } from './answers.ts'
@@ -56,28 +56,28 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
 
   test('S34: expire 5 s after the token', async () => {
     await store.put(hash, record)
-    expect(await redis.direct.ttl(referenceKey(hash))).toBeGreaterThan(899)
-    expect(await redis.direct.pttl(referenceKey(hash))).toBeLessThanOrEqual(905_000)
+    expect(await redis.direct.ttl(DEFAULT_KEYS.reference + hash)).toBeGreaterThan(899)
+    expect(await redis.direct.pttl(DEFAULT_KEYS.reference + hash)).toBeLessThanOrEqual(905_000)
     await store.put(hash, { ...record, expiresAtSeconds: 1_700_000_000 })
-    expect(await redis.direct.ttl(referenceKey(hash))).toBeLessThanOrEqual(1)
+    expect(await redis.direct.ttl(DEFAULT_KEYS.reference + hash)).toBeLessThanOrEqual(1)
   })
 
   test('do not expire for an API key without an expiry', async () => {
     const { confirmation: _, ...apiKey } = { ...record, kind: 'api_key', expiresAtSeconds: null }
     await store.put(hash, apiKey as ReferenceRecord)
-    expect(await redis.direct.ttl(referenceKey(hash))).toBe(-1)
+    expect(await redis.direct.ttl(DEFAULT_KEYS.reference + hash)).toBe(-1)
     expect(await store.find(hash)).toEqual(apiKey)
   })
 
   test('R12: of a wrong type are an outage, never "unknown"', async () => {
-    await redis.direct.lpush(referenceKey(hash), 'x')
+    await redis.direct.lpush(DEFAULT_KEYS.reference + hash, 'x')
     await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
   })
 
   test.each(['', 'null', '{}', '[]', 'nonsense', '{"record":{},"parts":{}}', '"text"'])(
     'R06: with unreadable content (%j) are an outage, never "unknown"',
     async (text) => {
-      await redis.direct.set(referenceKey(hash), text)
+      await redis.direct.set(DEFAULT_KEYS.reference + hash, text)
       await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
     },
   )

@@ -1,20 +1,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
-import {
-  type RefreshFamilies,
-  type RotationRequest,
-  refreshFamilyKey,
-} from '../../src/tokens/refresh-family.ts'
+import type { RefreshFamilies, RotationRequest } from '../../src/tokens/refresh-family.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { answering } from './answers.ts'
 
 const FAMILY = 'family-hash'
-const KEY = refreshFamilyKey(FAMILY)
-const REVOKED_BEFORE = await revokedBeforeKey('session', 'https://gateway.test', 'sid')
-const CLIENT_CUT_OFF = await revokedBeforeKey('client', 'https://gateway.test', 'app')
+const KEY = DEFAULT_KEYS.refreshFamily + FAMILY
+const REVOKED_BEFORE = await revokedBeforeKey(
+  DEFAULT_KEYS,
+  'session',
+  'https://gateway.test',
+  'sid',
+)
+const CLIENT_CUT_OFF = await revokedBeforeKey(DEFAULT_KEYS, 'client', 'https://gateway.test', 'app')
 const STARTED = 1_800_000_000
 const session = {
   id: 'sid',

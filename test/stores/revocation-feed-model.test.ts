@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { FEED_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import type { FeedReply } from '../../src/revocation/feed.ts'
 import { MAX_FEED_CHANGES, MAX_FEED_ENTRIES } from '../../src/revocation/feed.ts'
@@ -52,7 +52,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
 
     await fc.assert(
       fc.asyncProperty(histories, async (all) => {
-        await redis.direct.del(FEED_KEY)
+        await redis.direct.del(DEFAULT_KEYS.feed)
         const model = createFeedModel({ most: MAX_FEED_CHANGES, entries: MAX_FEED_ENTRIES })
         let saved: Record<string, string> = {}
         // The last reply to each reader: of the model, and of Redis.
@@ -61,7 +61,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
         ]
         for (const change of all) {
           if (change.kind === 'write') {
-            model.write(revokedTokenKey(change.token), 0)
+            model.write(revokedTokenKey(DEFAULT_KEYS, change.token), 0)
             const untilSeconds = Date.now() / 1000 + 60
             await revocations.revokeToken({ tokenIdHash: change.token, untilSeconds })
           } else if (change.kind === 'read') {
@@ -76,16 +76,16 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
             readers.push(next)
           } else if (change.kind === 'lose') {
             model.lose()
-            await redis.direct.del(FEED_KEY)
+            await redis.direct.del(DEFAULT_KEYS.feed)
             // The clock of some servers has a resolution of milliseconds.
             await sleep(2)
           } else if (change.kind === 'save') {
             model.save()
-            saved = await redis.direct.hgetall(FEED_KEY)
+            saved = await redis.direct.hgetall(DEFAULT_KEYS.feed)
           } else {
             model.failOver(0)
-            await redis.direct.del(FEED_KEY)
-            if (Object.keys(saved).length > 0) await redis.direct.hset(FEED_KEY, saved)
+            await redis.direct.del(DEFAULT_KEYS.feed)
+            if (Object.keys(saved).length > 0) await redis.direct.hset(DEFAULT_KEYS.feed, saved)
           }
         }
       }),

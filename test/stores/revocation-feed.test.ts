@@ -5,7 +5,7 @@ import { readLuaFiles } from '../../dev/lua/embed.ts'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { FEED_KEY } from '../../src/redis/keys.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import {
   createRevocationFeed,
@@ -57,7 +57,7 @@ const stores = (rest: RedisRest) => ({
 type Stores = ReturnType<typeof stores>
 
 const familyEnd = async () => ({
-  revokedBeforeKey: await revokedBeforeKey('session', ISSUER, 'sid'),
+  revokedBeforeKey: await revokedBeforeKey(DEFAULT_KEYS, 'session', ISSUER, 'sid'),
   revokedBeforeSeconds: NOW_MS / 1000,
   revokedBeforeTtlSeconds: 600,
 })
@@ -159,7 +159,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
   const cursorNow = async (): Promise<FeedCursor> => ({ ...(await since(NOWHERE)), mark: 0 })
   const revoke = (name: string) =>
     stores(rest).revocations.revokeToken({ tokenIdHash: name, untilSeconds: NOW_MS / 1000 + 60 })
-  const tokenKeys = (...names: string[]) => names.map((name) => revokedTokenKey(name))
+  const tokenKeys = (...names: string[]) => names.map((name) => revokedTokenKey(DEFAULT_KEYS, name))
 
   /** Every key that admission reads, with its value. */
   async function deciding(): Promise<Map<string, string | null>> {
@@ -183,7 +183,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
       expect(changed.length).toBeGreaterThan(0)
       const reply = await since(cursor)
       expect([...(reply.changed ?? [])].sort()).toEqual(changed.sort())
-      expect(await redis.direct.ttl(FEED_KEY)).toBeGreaterThan(3_600)
+      expect(await redis.direct.ttl(DEFAULT_KEYS.feed)).toBeGreaterThan(3_600)
     },
   )
 
@@ -210,9 +210,9 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
   test('a feed that was lost and restarted counts as another feed', async () => {
     await revoke('a')
     const cursor = await cursorNow()
-    await redis.direct.del(FEED_KEY)
+    await redis.direct.del(DEFAULT_KEYS.feed)
     expect((await since(cursor)).changed).toBeUndefined()
-    await redis.direct.del(FEED_KEY)
+    await redis.direct.del(DEFAULT_KEYS.feed)
     await revoke('a')
     const reply = await since(cursor)
     expect(reply).toMatchObject({ changed: undefined })
@@ -221,11 +221,11 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
 
   test('a server that lost its last writes and received others does not count as the same feed', async () => {
     await revoke('a')
-    const backup = await redis.direct.hgetall(FEED_KEY)
+    const backup = await redis.direct.hgetall(DEFAULT_KEYS.feed)
     await revoke('lost')
     const cursor = await cursorNow()
-    await redis.direct.del(FEED_KEY)
-    await redis.direct.hset(FEED_KEY, backup)
+    await redis.direct.del(DEFAULT_KEYS.feed)
+    await redis.direct.hset(DEFAULT_KEYS.feed, backup)
     expect((await since(cursor)).changed).toBeUndefined()
     await revoke('b')
     expect((await since(cursor)).changed).toBeUndefined()
@@ -247,43 +247,43 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
   test('the feed is bounded by count and by age, and its last position never expires', async () => {
     await revoke('a')
     const [epoch, , stamp] = (await cursorNow()).position.split(' ')
-    const old = `1000000000.5 ${revokedTokenKey('old')}`
+    const old = `1000000000.5 ${revokedTokenKey(DEFAULT_KEYS, 'old')}`
     const many = MAX_FEED_ENTRIES + 20
-    await redis.direct.del(FEED_KEY)
+    await redis.direct.del(DEFAULT_KEYS.feed)
     const entries = Array.from({ length: many }, (_, n) => [String(n), n < 10 ? old : `${stamp} k`])
-    await redis.direct.hset(FEED_KEY, Object.fromEntries(entries))
+    await redis.direct.hset(DEFAULT_KEYS.feed, Object.fromEntries(entries))
     const head = `${epoch} ${many - 1} ${stamp}`
-    await redis.direct.hset(FEED_KEY, { head, oldest: '0' })
+    await redis.direct.hset(DEFAULT_KEYS.feed, { head, oldest: '0' })
     for (let n = 0; n < 10; n++) await revoke('b')
-    expect(await redis.direct.hlen(FEED_KEY)).toBe(MAX_FEED_ENTRIES + 2)
+    expect(await redis.direct.hlen(DEFAULT_KEYS.feed)).toBe(MAX_FEED_ENTRIES + 2)
     expect((await since({ position: head, mark: 0 })).changed).toEqual(
       tokenKeys(...Array.from({ length: 10 }, () => 'b')),
     )
 
     // After a long idle time the last entry is old, but a reader at that position has missed
     // nothing.
-    await redis.direct.del(FEED_KEY)
+    await redis.direct.del(DEFAULT_KEYS.feed)
     const quiet = '1000000000.1 1 1000000000.7'
     const values = { head: quiet, oldest: '0', 0: '1000000000.1', 1: '1000000000.7 k' }
-    await redis.direct.hset(FEED_KEY, values)
+    await redis.direct.hset(DEFAULT_KEYS.feed, values)
     await revoke('c')
     expect((await since({ position: quiet, mark: 0 })).changed).toEqual(tokenKeys('c'))
-    expect(await redis.direct.hexists(FEED_KEY, '0')).toBe(0)
+    expect(await redis.direct.hexists(DEFAULT_KEYS.feed, '0')).toBe(0)
   })
 
   test.each(['string', 'list', 'foreign hash'])(
     'a %s in its place is replaced: revocations are written, and readers clear their caches',
     async (kind) => {
       const cursor = await cursorNow()
-      await redis.direct.del(FEED_KEY)
-      if (kind === 'string') await redis.direct.set(FEED_KEY, 'x')
-      else if (kind === 'list') await redis.direct.rpush(FEED_KEY, 'x')
-      else await redis.direct.hset(FEED_KEY, { head: 'x', 1: 'x' })
+      await redis.direct.del(DEFAULT_KEYS.feed)
+      if (kind === 'string') await redis.direct.set(DEFAULT_KEYS.feed, 'x')
+      else if (kind === 'list') await redis.direct.rpush(DEFAULT_KEYS.feed, 'x')
+      else await redis.direct.hset(DEFAULT_KEYS.feed, { head: 'x', 1: 'x' })
       expect((await since(cursor)).changed).toBeUndefined()
-      await redis.direct.del(FEED_KEY)
-      await redis.direct.set(FEED_KEY, 'x')
+      await redis.direct.del(DEFAULT_KEYS.feed)
+      await redis.direct.set(DEFAULT_KEYS.feed, 'x')
       await revoke('a')
-      expect(await redis.direct.get(revokedTokenKey('a'))).toBe('1')
+      expect(await redis.direct.get(revokedTokenKey(DEFAULT_KEYS, 'a'))).toBe('1')
       expect((await since(cursor)).changed).toBeUndefined()
     },
   )
@@ -368,7 +368,7 @@ describe('every writer reports to the feed', () => {
     const { scripts, sourceOf } = readLuaFiles(folder)
     const withFeed = scripts.filter((path) => /\bfeed_head\(/.test(sourceOf(path)))
     const calls =
-      /^(?!local function).*\b(append_\w+|add_owner|extend_cutoff|end_family|feed_head)\(/m
+      /^(?!local function).*\b(append_\w+|add_owner|extend_cutoff|end_family|end_secrets|feed_head)\(/m
     expect(withFeed.length).toBeGreaterThan(8)
     for (const path of withFeed) {
       const own = readFileSync(path, 'utf8')
@@ -382,7 +382,7 @@ describe('every writer reports to the feed', () => {
     )
     const stores = knowing.filter((path) => /\/redis\/|^routes\//.test(path))
     const writing = stores.filter((path) =>
-      /\b(FEED_KEY|withOwners|createOwnerList)\b/.test(textOf(path)),
+      /\b((?:keys|names)\.feed|withOwners|createOwnerList)\b/.test(textOf(path)),
     )
     expect(writing).toEqual([
       'abuse/redis/bans.ts',

@@ -13,10 +13,11 @@ export async function createChecks() {
     })
 
   /** Returns the principal of a token with the valid claims and these. */
-  const verify = async (claims: object, overrides: object = {}) =>
-    verifier(overrides).verify(await signer.token(claims))
+  const verify = async (claims: object, overrides: object = {}, header: object = {}) =>
+    verifier(overrides).verify(await signer.token(claims, header))
 
-  const check = (claims: object, overrides: object = {}) => outcome(() => verify(claims, overrides))
+  const check = (claims: object, overrides: object = {}, header: object = {}) =>
+    outcome(() => verify(claims, overrides, header))
 
   /** Returns the outcome for a payload that is signed unchanged. */
   async function checkText(payload: string | Uint8Array) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import type { RefreshTokens, Rotation } from '../../src/tokens/refresh-tokens.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -87,7 +88,7 @@ async function live(seed: number, met: Set<string>): Promise<void> {
   const clock = newClock()
   const gateways = [gateway(redis, { clock }), gateway(redis, { clock })] as const
   const session = newSession()
-  const revokeBefore = await revokedBeforeKey('client', GATEWAY, `app of ${seed}`)
+  const revokeBefore = await revokedBeforeKey(DEFAULT_KEYS, 'client', GATEWAY, `app of ${seed}`)
   const of = { ...session, grant: { ...session.grant, client: `app of ${seed}` } }
   const model = new Model(clock)
   const tokens = [await gateways[0].tokens.open(of)]

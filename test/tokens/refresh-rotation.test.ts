@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import type { Session } from '../../src/tokens/refresh-family.ts'
 import type { RefreshTokens } from '../../src/tokens/refresh-tokens.ts'
@@ -139,7 +140,7 @@ describe('reuse of a refresh token', () => {
         expect(await checkOf(tokens.inspect(token, 'app'))).toBe('ended')
         expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
       }
-      const revokeBefore = await revokedBeforeKey('session', GATEWAY, session.id)
+      const revokeBefore = await revokedBeforeKey(DEFAULT_KEYS, 'session', GATEWAY, session.id)
       expect(Number(await redis.direct.get(revokeBefore))).toBeGreaterThan(NOW_SECONDS)
       expect(await redis.direct.ttl(revokeBefore)).toBeGreaterThanOrEqual(MAX_ACCESS_TOKEN_SECONDS)
     },
@@ -167,7 +168,7 @@ describe('reuse of a refresh token', () => {
     const next = await fast.tokens.rotate(token, session)
     await slow.tokens.end(next.refreshToken)
     const revokeBefore = await redis.direct.get(
-      await revokedBeforeKey('session', GATEWAY, session.id),
+      await revokedBeforeKey(DEFAULT_KEYS, 'session', GATEWAY, session.id),
     )
     expect(Number(revokeBefore)).toBeGreaterThanOrEqual(next.issuedAtSeconds)
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { seededIds } from '../../src/tokens/token-issuer.ts'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -80,7 +81,7 @@ describe('reuse of a refresh token', () => {
         expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
       }
       const revokeBefore = await redis.direct.get(
-        await revokedBeforeKey('session', GATEWAY, session.id),
+        await revokedBeforeKey(DEFAULT_KEYS, 'session', GATEWAY, session.id),
       )
       expect(Number(revokeBefore)).toBe(session.expiresAtSeconds)
     },
@@ -160,7 +161,7 @@ describe('a cutoff', () => {
       const session = newSession()
       const token = await tokens.open(session)
       clock.advance(100)
-      const key = await revokedBeforeKey(kind, issuer, value ?? session.id)
+      const key = await revokedBeforeKey(DEFAULT_KEYS, kind, issuer, value ?? session.id)
       await redis.direct.set(key, NOW_SECONDS)
       expect(await checkOf(tokens.rotate(token, session))).toBe('cut_off')
       await redis.direct.del(key)
@@ -172,13 +173,16 @@ describe('a cutoff', () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
-    await redis.direct.set(await revokedBeforeKey('subject', GATEWAY, 'alice'), NOW_SECONDS - 1)
     await redis.direct.set(
-      await revokedBeforeKey('subject', 'https://other.test', 'alice'),
+      await revokedBeforeKey(DEFAULT_KEYS, 'subject', GATEWAY, 'alice'),
+      NOW_SECONDS - 1,
+    )
+    await redis.direct.set(
+      await revokedBeforeKey(DEFAULT_KEYS, 'subject', 'https://other.test', 'alice'),
       NOW_SECONDS,
     )
-    await redis.direct.set(await revokedBeforeKey('client', IDP, 'app'), NOW_SECONDS)
-    await redis.direct.set(await revokedBeforeKey('subject', IDP, 'bob'), NOW_SECONDS)
+    await redis.direct.set(await revokedBeforeKey(DEFAULT_KEYS, 'client', IDP, 'app'), NOW_SECONDS)
+    await redis.direct.set(await revokedBeforeKey(DEFAULT_KEYS, 'subject', IDP, 'bob'), NOW_SECONDS)
     expect(await checkOf(tokens.rotate(token, session))).toBe('ok')
   })
 
@@ -186,7 +190,10 @@ describe('a cutoff', () => {
     const { tokens } = gateway(redis)
     const session = newSession({ startedAtSeconds: NOW_SECONDS + 1 })
     const token = await tokens.open(session)
-    await redis.direct.set(await revokedBeforeKey('subject', IDP, 'alice'), NOW_SECONDS)
+    await redis.direct.set(
+      await revokedBeforeKey(DEFAULT_KEYS, 'subject', IDP, 'alice'),
+      NOW_SECONDS,
+    )
     expect((await tokens.rotate(token, session)).issuedAtSeconds).toBe(NOW_SECONDS + 1)
   })
 })
@@ -203,7 +210,9 @@ describe('the end of a session', () => {
       await tokens.end(which === 'the current token' ? two : one)
       expect(await checkOf(tokens.inspect(two, 'app'))).toBe('ended')
       expect(
-        await redis.direct.exists(await revokedBeforeKey('session', GATEWAY, session.id)),
+        await redis.direct.exists(
+          await revokedBeforeKey(DEFAULT_KEYS, 'session', GATEWAY, session.id),
+        ),
       ).toBe(1)
       await tokens.end(two)
       expect(await checkOf(tokens.rotate(two, session))).toBe('ended')

@@ -17,7 +17,7 @@ function guarded() {
   const app = new Hono<{ Variables: BodyVariables }>()
   app.onError(problemHandler())
   app.use(async (c, next) => {
-    c.set('body', c.req.raw.body)
+    c.set('portcullis.body', c.req.raw.body)
     await next()
   })
   app.get('/orders', validate({ query: orderListQuery }), (c) => {
@@ -33,7 +33,7 @@ function guarded() {
     ['/reports', reportPeriod],
   ] as const) {
     app.post(path, validate({ body }), async (c) => {
-      reached.push(await new Response(c.get('body')).text())
+      reached.push(await new Response(c.get('portcullis.body')).text())
       return c.text('')
     })
   }

@@ -1,25 +1,15 @@
 /** Envoy with `jwt_authn` and a limit by subject in memory. */
 import { join } from 'node:path'
 import { freePort } from '../../processes/proc.ts'
-import type { Peer } from '../peer.ts'
+import { IN_MEMORY, type Peer } from '../peer.ts'
 import { installed, startServer, versionOf, writeConfig } from '../server.ts'
 
 export const envoy: Peer = {
+  ...IN_MEMORY,
   id: 'envoy',
   title: 'Envoy',
-  optional: true,
   inQuick: false,
   compiles: false,
-  refuses: { missing: 401, forged: 401, expired: 401 },
-  identifies: true,
-  redisCalls: [0, 0],
-  does: {
-    cachesTokens: 'yes',
-    revokes: 'no',
-    limit: 'in its memory',
-    audit: 'no',
-    identity: 'subject',
-  },
   async start({ backends, jwks, issuer, limit, directory, signal }) {
     const home = await installed(
       {

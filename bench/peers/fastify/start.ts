@@ -2,32 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../processes/proc.ts'
-import type { Peer } from '../peer.ts'
+import { IN_MEMORY, type Peer } from '../peer.ts'
 import { installed, startServer } from '../server.ts'
 
 export const fastify: Peer = {
+  ...IN_MEMORY,
   id: 'fastify',
   title: 'Fastify',
-  optional: true,
   inQuick: false,
   compiles: true,
-  refuses: {
-    missing: 401,
-    forged: 401,
-    expired: 401,
-    powerless: 403,
-    'bad-query': 400,
-    ambiguous: 404,
-  },
-  identifies: true,
-  redisCalls: [0, 0],
-  does: {
-    cachesTokens: 'yes',
-    revokes: 'no',
-    limit: 'in its memory',
-    audit: 'no',
-    identity: 'subject',
-  },
+  refuses: { ...IN_MEMORY.refuses, powerless: 403, 'bad-query': 400, ambiguous: 404 },
   async start({ backends, publicKey, issuer, limit, directory, signal }) {
     const home = await installed(
       {

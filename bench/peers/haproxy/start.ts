@@ -2,25 +2,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../processes/proc.ts'
-import type { Peer } from '../peer.ts'
+import { IN_MEMORY, type Peer } from '../peer.ts'
 import { startServer, versionOf, writeConfig } from '../server.ts'
 
 export const haproxy: Peer = {
+  ...IN_MEMORY,
   id: 'haproxy',
   title: 'HAProxy',
-  optional: true,
   inQuick: true,
   compiles: false,
-  refuses: { missing: 401, forged: 401, expired: 401 },
-  identifies: true,
-  redisCalls: [0, 0],
-  does: {
-    cachesTokens: 'no',
-    revokes: 'no',
-    limit: 'in its memory',
-    audit: 'no',
-    identity: 'subject',
-  },
+  does: { ...IN_MEMORY.does, cachesTokens: 'no' },
   async start({ backends, publicKey, issuer, limit, directory }) {
     const port = await freePort()
     const key = join(directory, 'issuer.pem')

@@ -1,5 +1,5 @@
 /** Counts failed authentications of addresses in Upstash Redis. */
-import { authenticationFailuresKey } from '../../redis/keys.ts'
+import { keyPart } from '../../redis/key-part.ts'
 import { countOf, integerOf, listOf, malformed } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
@@ -11,7 +11,7 @@ export function createFailureCounter(rest: RedisRest): FailureCounter {
   const script = createScript(COUNT_FAILURES_SCRIPT)
   return {
     async count(address, windowSeconds) {
-      const key = await authenticationFailuresKey(address)
+      const key = rest.keys.authenticationFailures + (await keyPart(address))
       const [counted, ttl] = listOf(await runScript(rest, script, [key], [windowSeconds]))
       const count = countOf(counted)
       if (count === 0) throw malformed()

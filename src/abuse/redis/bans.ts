@@ -1,6 +1,6 @@
 /** Bans in Redis: the keys that `admit` reads, and the list of records. */
 import { v7 } from 'uuid'
-import { BAN_RECORDS } from '../../redis/keys.ts'
+import type { RedisKeys } from '../../redis/keys.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { createOwnerList } from '../../revocation/redis/shared-keys.ts'
 import { addressBanKey, subjectBanKey } from '../ban.ts'
@@ -10,12 +10,13 @@ import { type Ban, type BanList, banSchema } from '../ban-record.ts'
 export function createBanList(rest: RedisRest, now: () => number): BanList {
   const list = createOwnerList({
     rest,
-    ...BAN_RECORDS,
+    ...rest.keys.banRecords,
     schema: banSchema,
-    sharedKeysOf: banKeysOf,
+    sharedKeysOf: (ban) => banKeysOf(rest.keys, ban),
     now,
   })
   return {
+    find: list.find,
     list: list.list,
     remove: list.remove,
 
@@ -40,12 +41,10 @@ export function createBanList(rest: RedisRest, now: () => number): BanList {
 }
 
 /** Returns the keys at which `admit` reads a ban. */
-export async function banKeysOf({
-  kind,
-  value,
-  issuers,
-  mode,
-}: Pick<Ban, 'kind' | 'value' | 'issuers' | 'mode'>): Promise<string[]> {
-  if (kind === 'address') return [await addressBanKey(value, mode)]
-  return Promise.all(issuers.map((issuer) => subjectBanKey(issuer, value, mode)))
+export async function banKeysOf(
+  keys: RedisKeys,
+  { kind, value, issuers, mode }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'mode'>,
+): Promise<string[]> {
+  if (kind === 'address') return [await addressBanKey(keys, value, mode)]
+  return Promise.all(issuers.map((issuer) => subjectBanKey(keys, issuer, value, mode)))
 }

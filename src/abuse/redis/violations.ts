@@ -1,7 +1,7 @@
 /** Counts violations of addresses and subjects in Upstash Redis, and stores the automatic bans. */
 import { v7 } from 'uuid'
 import { keyPart } from '../../redis/key-part.ts'
-import { AUTOMATIC_BANS_PREFIX, BAN_RECORDS, endsKey, VIOLATIONS_PREFIX } from '../../redis/keys.ts'
+import { endsKey } from '../../redis/keys.ts'
 import { countOf, listOf } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
@@ -20,6 +20,7 @@ const KINDS = { limit: 'limit', credential: 'event', inspection: 'event' } as co
 /** Creates the adapter over Upstash: one call for each violation, including its ban. */
 export function createViolationCounter(rest: RedisRest, now: () => number): ViolationCounter {
   const script = createScript(COUNT_VIOLATION_SCRIPT)
+  const { violations: violationsKey, automaticBans, banRecords } = rest.keys
   return {
     async count(offender, of, { violations, windowSeconds, seconds, maxSeconds, mode }) {
       const nowMs = now()
@@ -37,12 +38,12 @@ export function createViolationCounter(rest: RedisRest, now: () => number): Viol
       }
       const part = await partOf(offender)
       const keys = [
-        VIOLATIONS_PREFIX + part,
-        AUTOMATIC_BANS_PREFIX + part,
-        BAN_RECORDS.prefix + ban.id,
-        BAN_RECORDS.index,
-        endsKey(BAN_RECORDS.index),
-        ...withOwners(await banKeysOf(ban)),
+        violationsKey + part,
+        automaticBans + part,
+        banRecords.prefix + ban.id,
+        banRecords.index,
+        endsKey(banRecords.index),
+        ...withOwners(rest.keys, await banKeysOf(rest.keys, ban)),
       ]
       const reply = await runScript(rest, script, keys, [
         of === undefined ? 'look' : KINDS[of],

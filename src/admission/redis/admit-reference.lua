@@ -27,13 +27,13 @@
 
 --@include exact-window.lua
 
-local REVOKED_TOKEN_PREFIX --@inline ../../redis/keys.ts
-local REVOKED_BEFORE_PREFIX --@inline ../../redis/keys.ts
-local SUBJECT_BAN_PREFIX --@inline ../../redis/keys.ts
-local OBSERVED_SUBJECT_BAN_PREFIX --@inline ../../redis/keys.ts
-local LIMIT_PREFIX --@inline ../../redis/keys.ts
-local LIMIT_OVERRIDE_PREFIX --@inline ../../redis/keys.ts
-local LIMIT_OVERRIDE_SUFFIX --@inline ../../redis/keys.ts
+local REVOKED_TOKEN_PREFIX --@inline ../../redis/lua-keys.ts
+local REVOKED_BEFORE_PREFIX --@inline ../../redis/lua-keys.ts
+local SUBJECT_BAN_PREFIX --@inline ../../redis/lua-keys.ts
+local OBSERVED_SUBJECT_BAN_PREFIX --@inline ../../redis/lua-keys.ts
+local LIMIT_PREFIX --@inline ../../redis/lua-keys.ts
+local LIMIT_OVERRIDE_PREFIX --@inline ../../redis/lua-keys.ts
+local LIMIT_OVERRIDE_SUFFIX --@inline ../../redis/lua-keys.ts
 local FAILED = -1 --@inline
 local NOT_COUNTED = -2 --@inline
 

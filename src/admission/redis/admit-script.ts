@@ -1,5 +1,6 @@
 /** The command of `admit.lua`, and its reply. */
 import { Unavailable } from '../../errors.ts'
+import type { RedisKeys } from '../../redis/keys.ts'
 import { countOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
 import type { RedisCommand } from '../../redis/rest.ts'
 import { createScript } from '../../redis/script.ts'
@@ -20,7 +21,7 @@ const REPLY_HEAD = 2
 const LEASE_VALUES = 2
 
 /** Returns the script call; `name` is the script's digest. */
-export function admitCommand(name: string, query: AdmissionQuery): RedisCommand {
+export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuery): RedisCommand {
   const { revocation, bans, observedBans = [], limits, proof, nowMs } = query
   const exact = limits.filter(({ rule }) => isExact(rule))
   const command: (string | number)[] = ['EVALSHA', name, 0]
@@ -32,9 +33,9 @@ export function admitCommand(name: string, query: AdmissionQuery): RedisCommand 
   const inForce = command.length - COMMAND_HEAD
   for (const { key } of observedBans) command.push(key)
   const checked = command.length - COMMAND_HEAD
-  for (const { key } of exact) command.push(overrideKey(key))
-  for (const { key } of exact) command.push(counterName(key))
-  if (proof !== undefined) command.push(proof.replayKey)
+  for (const { key } of exact) command.push(overrideKey(keys, key))
+  for (const { key } of exact) command.push(counterName(keys, key))
+  if (proof !== undefined) command.push(keys.proof + proof.replayId)
   command[2] = command.length - COMMAND_HEAD
 
   command.push(checked, exact.length, proof?.replayTtlSeconds ?? 0)

@@ -1,12 +1,6 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
 import { v7 } from 'uuid'
-import {
-  LIMIT_OVERRIDE_PREFIX,
-  LIMIT_OVERRIDE_RECORDS,
-  LIMIT_OVERRIDE_SUFFIX,
-  LIMIT_OWNER_PREFIX,
-  LIMIT_PREFIX,
-} from '../../redis/keys.ts'
+import { LIMIT_OVERRIDE_SUFFIX, type RedisKeys } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import { malformed, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
@@ -19,14 +13,15 @@ import {
 import { CREATE_OVERRIDE_SCRIPT, REMOVE_OVERRIDE_SCRIPT } from './scripts.generated.ts'
 
 /** Returns the key of a window's override. The value is the number of requests. */
-export const overrideKey = (limitKey: string): string =>
-  LIMIT_OVERRIDE_PREFIX + limitKey + LIMIT_OVERRIDE_SUFFIX
+export const overrideKey = (keys: RedisKeys, limitKey: string): string =>
+  keys.limitOverride + limitKey + LIMIT_OVERRIDE_SUFFIX
 
 /** Returns the key of an exact window. The other limiter appends `:` and the number of a window. */
-export const counterName = (limitKey: string): string => LIMIT_PREFIX + limitKey
+export const counterName = (keys: RedisKeys, limitKey: string): string => keys.limit + limitKey
 
 /** Creates the controls. `now` is in milliseconds since the epoch. */
 export function createLimitControls(rest: RedisRest, now: () => number = Date.now): LimitControls {
+  const { keys } = rest
   return {
     async override({ key, requests, ttlSeconds }) {
       for (const number of [requests, ttlSeconds ?? 1]) {
@@ -34,17 +29,17 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
           throw new RangeError(`limit override: needs integers above 0, not ${number}`)
       }
       const life = ttlSeconds === undefined ? [] : ['EX', ttlSeconds]
-      await sendCommand(rest, ['SET', overrideKey(key), requests, ...life])
+      await sendCommand(rest, ['SET', overrideKey(keys, key), requests, ...life])
     },
     async lift(key) {
-      await sendCommand(rest, ['DEL', overrideKey(key)])
+      await sendCommand(rest, ['DEL', overrideKey(keys, key)])
     },
     async reset({ key, windowSeconds }) {
       const current = Math.floor(now() / (windowSeconds * 1000))
       // Include the next window: an isolate with a fast clock may have begun it.
       const numbers = [current - 1, current, current + 1]
-      const counters = numbers.map((number) => `${counterName(key)}:${number}`)
-      await sendCommand(rest, ['DEL', counterName(key), ...counters])
+      const counters = numbers.map((number) => `${counterName(keys, key)}:${number}`)
+      await sendCommand(rest, ['DEL', counterName(keys, key), ...counters])
     },
   }
 }
@@ -53,18 +48,17 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
 export function createOverrideList(rest: RedisRest, now: () => number): OverrideList {
   const list = createRecordList({
     rest,
-    ...LIMIT_OVERRIDE_RECORDS,
+    ...rest.keys.limitOverrideRecords,
     schema: overrideSchema,
     now,
   })
 
   function keysOf({ id, windows }: LimitOverrideRecord): string[] {
-    const { record, index, ends } = list.keysOf(id)
-    const ofWindows = windows.flatMap((window) => [
-      overrideKey(window),
-      LIMIT_OWNER_PREFIX + window,
-    ])
-    return [record, index, ends, ...ofWindows]
+    const ofWindow = (window: string) => [
+      overrideKey(rest.keys, window),
+      rest.keys.limitOwner + window,
+    ]
+    return [...list.keysOf(id), ...windows.flatMap(ofWindow)]
   }
 
   return {
@@ -88,7 +82,7 @@ export function createOverrideList(rest: RedisRest, now: () => number): Override
       const { id } = record
       const end = record.expiresAtSeconds ?? NEVER_ENDS
       const life = expiresInSeconds ?? 0
-      const prefixes = [LIMIT_OVERRIDE_RECORDS.prefix, LIMIT_OWNER_PREFIX]
+      const prefixes = [rest.keys.limitOverrideRecords.prefix, rest.keys.limitOwner]
       const values = [id, JSON.stringify(record), requests, life, end, ...prefixes]
       const done = await list.run(CREATE_OVERRIDE_SCRIPT, keysOf(record), values)
       if (done !== 1) throw malformed()

@@ -1,14 +1,10 @@
 /** Resolves a reference with one script call. */
 import { Unavailable } from '../../errors.ts'
-import { REVOKED_TOKEN_PREFIX } from '../../redis/keys.ts'
+import { withPrefix } from '../../redis/keys.ts'
 import { countOf, integerOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
-import {
-  parseStoredReference,
-  REFERENCE_TOLERANCE_SECONDS,
-  referenceKey,
-} from '../../tokens/reference.ts'
+import { parseStoredReference, REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
@@ -28,7 +24,8 @@ const LIMIT_WIDTH = 5
 
 /** Creates `resolve` of an {@link AdmissionStore}. */
 export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolve'] {
-  const script = createScript(ADMIT_REFERENCE_SCRIPT, { keys: 'derived' })
+  const { keys: names } = rest
+  const script = createScript(withPrefix(ADMIT_REFERENCE_SCRIPT, names), { keys: 'derived' })
   // Never retried: a second call would find the proof used.
   const once = sentOnce(rest)
   return async function resolve({
@@ -41,8 +38,8 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
     proof,
     nowMs,
   }) {
-    const keys = [referenceKey(reference.hash), addressBan]
-    if (proof !== undefined) keys.push(proof.replayKey)
+    const keys = [names.reference + reference.hash, addressBan]
+    if (proof !== undefined) keys.push(names.proof + proof.replayId)
     const args = [
       nowMs,
       REFERENCE_TOLERANCE_SECONDS,
@@ -57,7 +54,7 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
     const counts = listOf(counted, limits.length * LIMIT_WIDTH)
     return {
       record: text === NO_RECORD ? undefined : parseStoredReference(text),
-      read: readingsOf(read),
+      read: readingsOf(read, names.revokedToken),
       limits: limits.map(({ rule }, index) =>
         windowOf(rule, counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH), nowMs),
       ),
@@ -74,13 +71,13 @@ function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
 }
 
 /** Parses key and value pairs. Values are seconds since the epoch, except for revocations. */
-function readingsOf(pairs: unknown): ReferenceFacts['read'] {
+function readingsOf(pairs: unknown, revokedToken: string): ReferenceFacts['read'] {
   const list = listOf(pairs)
   const read = new Map<string, number | undefined>()
   for (let index = 0; index < list.length; index += 2) {
     const key = textOf(list[index])
     const value = list[index + 1] === null ? undefined : textOf(list[index + 1])
-    const isRevocation = key.startsWith(REVOKED_TOKEN_PREFIX)
+    const isRevocation = key.startsWith(revokedToken)
     read.set(key, value === undefined ? undefined : isRevocation ? 1 : secondsOf(value))
   }
   return read

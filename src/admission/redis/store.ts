@@ -34,11 +34,16 @@ export function createUpstashAdmissionStore(
   const once = sentOnce(rest)
 
   return {
+    keys: rest.keys,
     resolve: createReferenceResolver(rest),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? rest : once
       const known = ADMISSION.name(redis)
-      const command = admitCommand(typeof known === 'string' ? known : await known, query)
+      const command = admitCommand(
+        typeof known === 'string' ? known : await known,
+        rest.keys,
+        query,
+      )
       const feed = query.since && (await feedCommand(redis, query.since))
       const scripts = feed ? [feed, command] : [command]
       const others = query.limits.filter(({ rule }) => !isExact(rule))
@@ -47,7 +52,7 @@ export function createUpstashAdmissionStore(
       if (query.relation !== undefined && relations === undefined)
         throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
       const pending = prepareOthers(others, rest)
-      const check = query.relation && (await relations?.command(query.relation))
+      const check = query.relation && (await relations?.command(rest.keys, query.relation))
       const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
       const facts = await factsIn(redis, query, scripts, replies)
       const end = scripts.length + pending.commands.length

@@ -1,7 +1,6 @@
 /** The sliding window of `@upstash/ratelimit`, with its commands sent in our own pipeline. */
 import { Ratelimit } from '@upstash/ratelimit'
 import { Unavailable } from '../../errors.ts'
-import { LIMIT_OVERRIDE_PREFIX } from '../../redis/keys.ts'
 import { countOf, integerOf, listOf, malformed, resultOf } from '../../redis/reply.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import {
@@ -71,10 +70,10 @@ function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest) {
     {
       redis: runner as unknown as WindowRedis,
       // The limiter appends the suffix of an override.
-      prefix: LIMIT_OVERRIDE_PREFIX + key,
+      prefix: rest.keys.limitOverride + key,
       dynamicLimits: true,
     },
-    counterName(key),
+    counterName(rest.keys, key),
   )
   const [current, previous] = sent?.keys ?? []
   if (sent === undefined || current === undefined || previous === undefined)

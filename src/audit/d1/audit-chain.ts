@@ -1,4 +1,5 @@
 /** Appends events to the chain in D1. Any number of consumers can append at the same time. */
+
 import { sleep } from '../../isolate/timers.ts'
 import {
   type ChainPlace,
@@ -11,6 +12,7 @@ import {
 import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
 import { CHAIN_COLUMNS, rowOf } from './audit-row.ts'
+import type { AuditDatabase, AuditStatement } from './database.ts'
 import { within } from './schema.ts'
 
 export interface AppendOptions {
@@ -63,7 +65,7 @@ interface HeadRow extends ChainPlace {
  * personal data of persons who were erased before the event arrived. Rejects with D1's error.
  */
 export async function insertAuditEvents(
-  db: D1Database,
+  db: AuditDatabase,
   events: readonly AuditEvent[],
   options: AppendOptions,
 ): Promise<void> {
@@ -83,7 +85,7 @@ const isOvertaken = (error: unknown): boolean =>
   error instanceof Error && /constraint failed/i.test(error.message)
 
 async function append(
-  db: D1Database,
+  db: AuditDatabase,
   events: ReadonlyMap<string, AuditEvent>,
   { seal, nowMs }: AppendOptions,
 ): Promise<void> {
@@ -130,11 +132,11 @@ function isSealDue({ sealed_seq, sealed_ms }: HeadRow, seq: number, nowMs: numbe
 
 /** Builds the statement that moves the head. It fails with its transaction if `head` has moved. */
 function moveHead(
-  db: D1Database,
+  db: AuditDatabase,
   head: HeadRow,
   to: ChainPlace,
   checkpoint: Checkpoint | undefined,
-): D1PreparedStatement {
+): AuditStatement {
   const sealedSeq = checkpoint?.seq ?? head.sealed_seq
   const sealedMs = checkpoint?.time_ms ?? head.sealed_ms
   const values = [PARTITION, head.seq, head.hash, to.seq, to.hash, sealedSeq, sealedMs]
@@ -157,7 +159,7 @@ function inserts(rows: readonly string[]): readonly string[] {
 }
 
 /** Builds the statement that stores a checkpoint. */
-export function keepCheckpoint(db: D1Database, checkpoint: Checkpoint): D1PreparedStatement {
+export function keepCheckpoint(db: AuditDatabase, checkpoint: Checkpoint): AuditStatement {
   const { partition, seq, kind, hash, time_ms, signature } = checkpoint
   return db.prepare(SEAL).bind(partition, seq, kind, hash, time_ms, signature)
 }

@@ -1,7 +1,9 @@
 /** Queries the audit trail in D1, page by page. */
+
 import { withDeadline } from '../../isolate/timers.ts'
 import type { AuditLog, AuditPage, AuditQuery } from '../log.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
+import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
 
 /**
@@ -15,7 +17,7 @@ const MAX_CLOCK_STEP_MS = 60_000
 const UUID_TIME_CHARACTERS = 13
 
 /** Creates an {@link AuditLog} over a D1 database. Fails as {@link withinQuery} does. */
-export function createAuditLog(db: D1Database): AuditLog {
+export function createAuditLog(db: AuditDatabase): AuditLog {
   return {
     async query(query) {
       const { sql, values } = selectionOf(query)
@@ -86,7 +88,7 @@ const NEWEST_TIMEOUT_MS = 2_000
  * Returns the time of the newest event, in milliseconds since the epoch. Returns undefined if there
  * is none, or if the database fails: the caller can still report its other values.
  */
-export async function newestEventMs(db: D1Database): Promise<number | undefined> {
+export async function newestEventMs(db: AuditDatabase): Promise<number | undefined> {
   try {
     const newest = db
       .prepare('SELECT time_ms FROM audit_events ORDER BY time_ms DESC LIMIT 1')

@@ -25,9 +25,10 @@ const columnsOf = (event: AuditEvent) => ({
   lost: event.lost ?? null,
   change: event.change && JSON.stringify(event.change),
   observed: event.observed && JSON.stringify(event.observed),
+  rejected: event.rejected && JSON.stringify(event.rejected),
 })
 
-/** `change` and `observed` are undefined in a database that does not have the columns yet. */
+/** `change`, `observed` and `rejected` are undefined in a database that does not have the columns yet. */
 export type AuditRow = ReturnType<typeof columnsOf>
 
 /** Names of all columns of a row in the chain: of any event, its commitments, and its place. */
@@ -74,5 +75,6 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   colo: row.colo,
   ...(typeof row.change === 'string' && { change: JSON.parse(row.change) }),
   ...(typeof row.observed === 'string' && { observed: JSON.parse(row.observed) }),
+  ...(typeof row.rejected === 'string' && { rejected: JSON.parse(row.rejected) }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })

@@ -1,6 +1,8 @@
 /** Reads the chain of the audit trail in D1, page by page. */
+
 import { PARTITION } from '../chain.ts'
 import type { ChainLog, ChainPage } from '../log.ts'
+import type { AuditDatabase, StatementResult } from './database.ts'
 import { withinQuery } from './schema.ts'
 
 type Rows = ChainPage['rows']
@@ -17,7 +19,7 @@ const UNCHAINED =
 const CHECKPOINTS_PER_ROW = 2
 
 /** Creates a {@link ChainLog}. A page is a consistent snapshot. Fails as {@link withinQuery} does. */
-export function createChainLog(db: D1Database): ChainLog {
+export function createChainLog(db: AuditDatabase): ChainLog {
   return {
     async read({ after, limit }) {
       const work = () =>
@@ -34,7 +36,7 @@ export function createChainLog(db: D1Database): ChainLog {
 }
 
 function pageOf(
-  [found, checkpoints, heads, counts]: readonly D1Result[],
+  [found, checkpoints, heads, counts]: readonly StatementResult[],
   limit: number,
 ): ChainPage {
   const all = (found?.results ?? []) as Rows

@@ -1,7 +1,9 @@
 /** Plans the parts of the chain for its export, and reads their rows. */
+
 import { PARTITION } from '../chain.ts'
 import { type ChainPart, exportName } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
+import type { AuditDatabase } from './database.ts'
 import { within } from './schema.ts'
 
 /** A row of `audit_exports`. Written before the object, so that a repeated run uses its name. */
@@ -64,7 +66,7 @@ interface Extent {
  * part ends with a checkpoint if one is near enough.
  */
 export async function nextPart(
-  db: D1Database,
+  db: AuditDatabase,
   nowMs: number,
   isRequested: boolean,
 ): Promise<ExportRow | undefined> {
@@ -88,7 +90,7 @@ export async function nextPart(
   return found?.results[0] as ExportRow | undefined
 }
 
-export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPart> {
+export async function readPart(db: AuditDatabase, part: ExportRow): Promise<ChainPart> {
   const { first_seq, last_seq } = part
   const rows: ChainRow[] = []
   for (let after = first_seq - 1; ; ) {
@@ -103,13 +105,13 @@ export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPa
   return { rows, checkpoints }
 }
 
-export async function partIsExported(db: D1Database, part: ExportRow, nowMs: number) {
+export async function partIsExported(db: AuditDatabase, part: ExportRow, nowMs: number) {
   await within(db.prepare(DONE).bind(nowMs, PARTITION, part.first_seq).run())
 }
 
 /** Returns the parts, finished or not, that have rows after `seq`. */
 export async function partsBehind(
-  db: D1Database,
+  db: AuditDatabase,
   seq: number,
   limit: number,
 ): Promise<readonly ExportRow[]> {

@@ -1,4 +1,5 @@
 /** Dead letters of the queue in D1: messages that are no events. */
+import type { AuditDatabase } from './database.ts'
 import { within } from './schema.ts'
 
 // One query, because an invocation may make only 50 on the free plan, with one parameter: a JSON
@@ -7,10 +8,16 @@ const INSERT =
   'INSERT INTO dead_letters (message_id, received_ms, body) ' +
   'SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING'
 
+export interface DeadLetter {
+  readonly id: string
+  readonly timestamp: Date
+  readonly body: unknown
+}
+
 /** Stores messages, all or none. Skips those that exist already. Rejects with D1's error. */
 export async function keepDeadLetters(
-  db: D1Database,
-  messages: readonly Pick<Message, 'id' | 'timestamp' | 'body'>[],
+  db: AuditDatabase,
+  messages: readonly DeadLetter[],
 ): Promise<void> {
   if (messages.length === 0) return
   const rows = messages.map(({ id, timestamp, body }) => [id, timestamp.getTime(), textOf(body)])

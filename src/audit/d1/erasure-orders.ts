@@ -1,8 +1,10 @@
 /** Erasure orders in D1. The gateway creates them; the audit Worker carries them out. */
+
 import { v7 } from 'uuid'
 import { type AuditErasures, callerDigest, type Erasure, nameDigest } from '../erasure.ts'
 import { newSalt } from '../personal.ts'
 import { storable } from './audit-row.ts'
+import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
 
 /** A row of `audit_erasures`. */
@@ -29,7 +31,7 @@ const ORDER =
 const FIND = 'SELECT * FROM audit_erasures WHERE id = ?'
 
 /** Creates the store of erasure orders. Throws `Unavailable` if no audit Worker has run yet. */
-export function createErasureOrders(db: D1Database, now: () => number): AuditErasures {
+export function createErasureOrders(db: AuditDatabase, now: () => number): AuditErasures {
   return {
     async order(person) {
       const [id, orderedMs, salt] = [v7(), now(), newSalt()]

@@ -1,9 +1,11 @@
 /** Erases a person from the audit trail in D1, in steps that can be repeated. */
+
 import { escapeId } from '../../relations/tuple.ts'
 import { PARTITION } from '../chain.ts'
 import { erasureEvent, PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
 import { CALLER, CHANGE, type PersonalGroup } from '../personal.ts'
 import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
+import type { AuditDatabase } from './database.ts'
 import type { ErasureRow } from './erasure-orders.ts'
 import { within } from './schema.ts'
 
@@ -53,7 +55,7 @@ const DEAD_LETTERS =
   `OR instr(${idsOf('body')}, ?3) > 0`
 
 /** Returns the oldest erasure that is not done. */
-export const nextErasure = (db: D1Database): Promise<ErasureRow | null> =>
+export const nextErasure = (db: AuditDatabase): Promise<ErasureRow | null> =>
   within(db.prepare(NEXT).first<ErasureRow>())
 
 /**
@@ -62,7 +64,7 @@ export const nextErasure = (db: D1Database): Promise<ErasureRow | null> =>
  * row of D1.
  */
 export async function beginErasure(
-  db: D1Database,
+  db: AuditDatabase,
   erasure: ErasureRow,
   options: AppendOptions,
 ): Promise<ErasureRow> {
@@ -73,7 +75,7 @@ export async function beginErasure(
 }
 
 /** Erases rows and dead letters. Returns false if rows remain for the next run. */
-export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<boolean> {
+export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise<boolean> {
   const quoted = JSON.stringify(erasure.subject)
   const inTuples = idIn(erasure.subject ?? '')
   const escaped = JSON.stringify(quoted).slice(1, -1)
@@ -103,7 +105,7 @@ const idIn = (subject: string): string =>
 
 /** Appends the event of the end, with the number of erased rows. Then deletes the subject. */
 export async function endErasure(
-  db: D1Database,
+  db: AuditDatabase,
   erasure: ErasureRow,
   options: AppendOptions,
 ): Promise<void> {
@@ -114,7 +116,7 @@ export async function endErasure(
 }
 
 /** Deletes the digests of erasures that are old enough that no late event can arrive. */
-export async function forgetDigests(db: D1Database, nowMs: number): Promise<void> {
+export async function forgetDigests(db: AuditDatabase, nowMs: number): Promise<void> {
   const statement = db.prepare(FORGET).bind(nowMs - RECOGNIZED_MS)
   await within(statement.run())
 }

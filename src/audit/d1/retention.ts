@@ -1,6 +1,8 @@
 /** Deletes audit events and dead letters at the end of their retention. */
+
 import { type ChainPlace, PARTITION } from '../chain.ts'
 import { type AppendOptions, keepCheckpoint } from './audit-chain.ts'
+import type { AuditDatabase } from './database.ts'
 import { within } from './schema.ts'
 
 interface RetentionOptions extends AppendOptions {
@@ -36,7 +38,7 @@ const EVERYTHING = Number.MAX_SAFE_INTEGER
  * count them. Rejects with D1's error; rows that were deleted before the error stay deleted.
  */
 export async function deleteBefore(
-  db: D1Database,
+  db: AuditDatabase,
   beforeMs: number,
   options: RetentionOptions,
 ): Promise<void> {
@@ -46,7 +48,7 @@ export async function deleteBefore(
 }
 
 async function prune(
-  db: D1Database,
+  db: AuditDatabase,
   beforeMs: number,
   { seal, nowMs, onlyExported = false }: RetentionOptions,
 ) {
@@ -65,7 +67,7 @@ async function prune(
 }
 
 async function deleteAll(
-  db: D1Database,
+  db: AuditDatabase,
   table: string,
   which: string,
   values: readonly (string | number)[],

@@ -1,8 +1,10 @@
 /** The schema of the audit database, and the deadlines of its queries. */
+
 import { Unavailable } from '../../errors.ts'
 import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
+import type { AuditDatabase } from './database.ts'
 
-/** A file of `workers/migrations`. */
+/** A file of `migrations/`. */
 export interface Migration {
   readonly name: string
   /** Statements, each ended by `;`, with no `;` inside. */
@@ -26,7 +28,7 @@ const says = (error: unknown, pattern: RegExp): boolean =>
  * exist. Each migration is recorded as applied, so that `wrangler d1 migrations apply` skips it.
  */
 export async function withSchema<Value>(
-  db: D1Database,
+  db: AuditDatabase,
   migrations: readonly Migration[],
   work: () => Promise<Value>,
 ): Promise<Value> {
@@ -40,7 +42,7 @@ export async function withSchema<Value>(
 }
 
 /** Applies a migration completely or not at all. */
-async function apply(db: D1Database, { name, sql }: Migration): Promise<void> {
+async function apply(db: AuditDatabase, { name, sql }: Migration): Promise<void> {
   const statements = sql.split(';').filter((statement) => statement.trim() !== '')
   try {
     await within(

@@ -1,7 +1,9 @@
 /** Exports the chain of the audit trail to R2 in parts. Each row is exported exactly once. */
+
 import { withDeadline } from '../../isolate/timers.ts'
 import { ndjsonOf } from '../chain-export.ts'
 import { type ExportRow, nextPart, partIsExported, readPart } from '../d1/chain-parts.ts'
+import type { AuditDatabase } from '../d1/database.ts'
 
 /** Each takes about nine D1 queries, and an invocation may make 50 on the free plan. */
 const MAX_OBJECTS_PER_RUN = 4
@@ -13,7 +15,7 @@ const MAX_OBJECTS_PER_RUN = 4
  * is due. Rejects with the error of D1 or R2, or with `DeadlineExceeded`.
  */
 export async function exportChain(
-  db: D1Database,
+  db: AuditDatabase,
   bucket: ExportBucket,
   nowMs: number,
   isRequested: boolean,
@@ -31,7 +33,7 @@ export async function exportChain(
  * and does not overwrite the erased object.
  */
 export async function exportPart(
-  db: D1Database,
+  db: AuditDatabase,
   bucket: ExportBucket,
   part: ExportRow,
   nowMs: number,
@@ -46,7 +48,19 @@ export async function exportPart(
 /** An object usually has up to 10 MB; a later run repeats a call that timed out. */
 const R2_TIMEOUT_MS = 20_000
 
-export type ExportBucket = Pick<R2Bucket, 'head' | 'get' | 'put'>
+/** The part of an R2 binding that is used. */
+export interface ExportBucket {
+  head(name: string): Promise<{ readonly etag: string } | null>
+  get(name: string): Promise<{ readonly etag: string; text(): Promise<string> } | null>
+  /** Resolves to null if the object does not meet `onlyIf`. */
+  put(name: string, bytes: Uint8Array, options: ExportOptions): Promise<object | null>
+}
+
+export interface ExportOptions {
+  readonly onlyIf: { readonly etagMatches: string } | { readonly etagDoesNotMatch: string }
+  readonly sha256: ArrayBuffer
+  readonly httpMetadata: { readonly contentType: string }
+}
 
 /** Returns the etag of an object, which changes with its content; undefined if it does not exist. */
 export const etagOf = async (bucket: ExportBucket, name: string): Promise<string | undefined> =>
@@ -76,5 +90,5 @@ export async function replaceObject(
   const onlyIf = etag === undefined ? { etagDoesNotMatch: '*' } : { etagMatches: etag }
   const httpMetadata = { contentType: 'application/x-ndjson' }
   const put = bucket.put(name, bytes, { onlyIf, sha256, httpMetadata })
-  return (await withDeadline<R2Object | null>(put, R2_TIMEOUT_MS)) !== null
+  return (await withDeadline(put, R2_TIMEOUT_MS)) !== null
 }

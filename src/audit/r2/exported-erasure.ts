@@ -1,8 +1,10 @@
 /** Erases a person from the exported chain: rewrites the objects and keeps their commitments. */
+
 import { Misconfigured } from '../../errors.ts'
 import { ndjsonOf, partOf } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
 import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
+import type { AuditDatabase } from '../d1/database.ts'
 import type { ErasureRow } from '../d1/erasure-orders.ts'
 import { within } from '../d1/schema.ts'
 import { isAbout } from '../erasure.ts'
@@ -25,7 +27,7 @@ const PROGRESS =
  * Rejects with the error of D1 or R2, or with `Misconfigured`.
  */
 export async function eraseExported(
-  db: D1Database,
+  db: AuditDatabase,
   bucket: ExportBucket | undefined,
   erasure: ErasureRow,
   nowMs: number,
@@ -45,7 +47,7 @@ export async function eraseExported(
 
 /** Returns the number of rows in the object that this erasure covers and that D1 no longer has. */
 async function erasePart(
-  db: D1Database,
+  db: AuditDatabase,
   bucket: ExportBucket,
   part: ExportRow,
   erasure: ErasureRow,

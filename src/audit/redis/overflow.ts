@@ -1,12 +1,5 @@
 /** The overflow of the audit trail in Redis: stored events, and the number of lost ones. */
-import { Unavailable } from '../../errors.ts'
-import {
-  OVERFLOW_BATCH_PREFIX,
-  OVERFLOW_KEY,
-  OVERFLOW_LOST_EVENT_KEY,
-  OVERFLOW_LOST_KEY,
-} from '../../redis/keys.ts'
-import { resultOf } from '../../redis/reply.ts'
+import { listOf, malformed, resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { forgetting, type Person } from '../erasure.ts'
@@ -45,23 +38,24 @@ export function createAuditOverflow({
   // Sent without a retry: a late retry could create a second event with the same id, and only one
   // of them would count.
   const once = sentOnce(redis)
+  const { keys: names } = redis
 
   return {
     async keep(id, events, lost) {
       const keys = [
-        OVERFLOW_KEY,
-        OVERFLOW_LOST_KEY,
-        OVERFLOW_LOST_EVENT_KEY,
-        OVERFLOW_BATCH_PREFIX + id,
+        names.overflow,
+        names.overflowLost,
+        names.overflowLostEvent,
+        names.overflowBatch + id,
       ]
       const bounds = [now(), maxEvents, OVERFLOW_TTL_SECONDS, BATCH_TTL_SECONDS]
       return count(await runScript(redis, keepBatch, keys, [...bounds, lost, ...events]))
     },
     async peek(max, lostEvent) {
       const replies = await redis.send([
-        ['ZRANGE', OVERFLOW_KEY, 0, max - 1],
-        ['SMEMBERS', OVERFLOW_LOST_EVENT_KEY],
-        ['GET', OVERFLOW_LOST_KEY],
+        ['ZRANGE', names.overflow, 0, max - 1],
+        ['SMEMBERS', names.overflowLostEvent],
+        ['GET', names.overflowLost],
       ])
       const [kept, waiting, number] = replies.map(resultOf)
       const events = textsOf(kept)
@@ -69,14 +63,14 @@ export function createAuditOverflow({
       const lost = number === null ? 0 : count(number)
       if (pending !== undefined || lost === 0) return { events, lostEvent: pending }
       const event = lostEvent(lost)
-      const keys = [OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]
+      const keys = [names.overflowLost, names.overflowLostEvent]
       const stored = await runScript(once, reportLost, keys, [lost, event, OVERFLOW_TTL_SECONDS])
       return { events, lostEvent: count(stored) === 1 ? event : undefined }
     },
     async forget({ events, lostEvent }) {
       const commands: RedisCommand[] = []
-      if (events.length > 0) commands.push(['ZREM', OVERFLOW_KEY, ...events])
-      if (lostEvent !== undefined) commands.push(['SREM', OVERFLOW_LOST_EVENT_KEY, lostEvent])
+      if (events.length > 0) commands.push(['ZREM', names.overflow, ...events])
+      if (lostEvent !== undefined) commands.push(['SREM', names.overflowLostEvent, lostEvent])
       for (const reply of await redis.send(commands)) resultOf(reply)
     },
   }
@@ -89,10 +83,11 @@ export function createAuditOverflow({
  * events of the same time.
  */
 export function createOverflowRedaction(redis: RedisRest): OverflowRedaction {
+  const { overflow } = redis.keys
   return {
     async redact(person) {
       for (let newest = -1; ; newest -= PAGE_EVENTS) {
-        const page = ['ZRANGE', OVERFLOW_KEY, newest - PAGE_EVENTS + 1, newest, 'WITHSCORES']
+        const page = ['ZRANGE', overflow, newest - PAGE_EVENTS + 1, newest, 'WITHSCORES']
         const [reply] = await redis.send([page])
         const members = textsOf(reply && resultOf(reply))
         const commands: RedisCommand[] = []
@@ -101,7 +96,7 @@ export function createOverflowRedaction(redis: RedisRest): OverflowRedaction {
           const left = redacted(text, person)
           // Adds before it removes, so that the set contains the event at every moment.
           if (left !== text)
-            commands.push(['ZADD', OVERFLOW_KEY, keptMs, left], ['ZREM', OVERFLOW_KEY, text])
+            commands.push(['ZADD', overflow, keptMs, left], ['ZREM', overflow, text])
         }
         if (commands.length > 0) for (const done of await redis.send(commands)) resultOf(done)
         if (members.length < 2 * PAGE_EVENTS) return
@@ -124,14 +119,10 @@ function redacted(text: string, person: Person): string {
   return left === event ? text : JSON.stringify(left)
 }
 
-function textsOf(reply: unknown): readonly string[] {
-  if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
-  return reply.map(String)
-}
+const textsOf = (reply: unknown): readonly string[] => listOf(reply).map(String)
 
 function count(reply: unknown): number {
   const value = Number(reply)
-  if (reply === null || !Number.isSafeInteger(value) || value < 0)
-    throw new Unavailable('redis', 'malformed')
+  if (reply === null || !Number.isSafeInteger(value) || value < 0) throw malformed()
   return value
 }

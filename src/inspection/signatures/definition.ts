@@ -1,20 +1,12 @@
-import type { SignatureCategory } from '../../problems/reasons.ts'
+import * as z from 'zod/mini'
+import { SIGNATURE_CATEGORIES, type SignatureCategory } from '../../problems/reasons.ts'
 import { type Mode, modeSchema } from '../../validators/mode.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
-import * as z from '../../validators/zod.ts'
-
-const CATEGORIES = [
-  'sql_injection',
-  'path_traversal',
-  'command_injection',
-  'ssrf_target',
-  'cross_site_scripting',
-] as const satisfies readonly SignatureCategory[]
 
 export const signaturesSchema = z.strictObject({
   threshold: z.optional(wholeNumber(1, 100)),
   mode: z.optional(modeSchema),
-  categories: z.optional(z.array(z.enum(CATEGORIES)).check(z.minLength(1))),
+  categories: z.optional(z.array(z.enum(SIGNATURE_CATEGORIES)).check(z.minLength(1))),
 })
 
 /** Settings for attack signatures, which score the input that the other checks accepted. */
@@ -31,5 +23,5 @@ export interface SignaturesDefinition {
 export const DEFAULT_SIGNATURES: Required<SignaturesDefinition> = {
   threshold: 5,
   mode: 'observe',
-  categories: CATEGORIES,
+  categories: SIGNATURE_CATEGORIES,
 }

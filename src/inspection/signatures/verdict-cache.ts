@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { newTally, type Tally } from '../../isolate/tally.ts'
+import { newTally } from '../../isolate/tally.ts'
 
 /** Room for about ten thousand short texts. An isolate has 128 MB. */
 const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
@@ -12,18 +12,14 @@ const BYTES_PER_CHARACTER = 2
 /** The rules that a text matches, one bit for each rule. */
 export type Verdict = number
 
-export interface VerdictCache {
-  readonly tally: Tally
-  get(text: string): Verdict | undefined
-  set(text: string, verdict: Verdict): void
-}
+export type VerdictCache = ReturnType<typeof createVerdictCache>
 
 /**
  * Creates an LRU cache from a text to its verdict, bounded by its size on the heap. A verdict depends
  * only on the exact text and the rules, so it never becomes stale. A caller that fills the cache with
  * its own texts only causes other texts to be scanned again.
  */
-export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): VerdictCache {
+export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES) {
   const verdicts = new LRUCache<string, Verdict>({
     maxSize: maxBytes,
     sizeCalculation: (_verdict, text) => ENTRY_BYTES + BYTES_PER_CHARACTER * text.length,
@@ -31,13 +27,13 @@ export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): Ve
   const tally = newTally()
   return {
     tally,
-    get(text) {
+    get(text: string): Verdict | undefined {
       const known = text.length > MAX_CACHED_CHARS ? undefined : verdicts.get(text)
       if (known === undefined) tally.misses += 1
       else tally.hits += 1
       return known
     },
-    set(text, verdict) {
+    set(text: string, verdict: Verdict): void {
       if (text.length <= MAX_CACHED_CHARS) verdicts.set(ownCopy(text), verdict)
     },
   }

@@ -1,7 +1,7 @@
 /** Reads clients and counts their failed authentications in Redis. */
 import { addressBanKey } from '../../abuse/ban.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import { clientAddressKey, clientFailuresKey } from '../../redis/keys.ts'
+import type { RedisKeys } from '../../redis/keys.ts'
 import { listOf, malformed, resultOf, sendCommand } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
@@ -15,7 +15,7 @@ import {
   KNOWN_ADDRESS_SECONDS,
   type Login,
 } from '../client-logins.ts'
-import { clientKey, configuredClientsOf, parseClient } from './client-record.ts'
+import { configuredClientsOf, parseClient } from './client-record.ts'
 
 export interface ClientLoginsOptions {
   readonly rest: RedisRest
@@ -39,20 +39,21 @@ export function createClientLogins({
   const fixed = configuredClientsOf(configured, publicUrl)
   // A retried command would report the assertion as used.
   const once = sentOnce(rest)
+  const { keys } = rest
 
   return {
     async begin(login) {
       const { clientId, address } = login
-      const [byAddress, byClient] = await failureKeys(login)
-      const revokedBeforeKeys = await revokedBeforeKeysOf(publicUrl, clientId)
+      const [byAddress, byClient] = await failureKeys(keys, login)
+      const revokedBeforeKeys = await revokedBeforeKeysOf(keys, publicUrl, clientId)
       const replies = await rest.send([
-        ['GET', clientKey(await keyPart(clientId))],
+        ['GET', keys.client + (await keyPart(clientId))],
         ['GET', byAddress],
         ['TTL', byAddress],
         ['GET', byClient],
         ['TTL', byClient],
-        ['TTL', await clientAddressKey(clientId, address)],
-        ['GET', await addressBanKey(address)],
+        ['TTL', await clientAddressKey(keys, clientId, address)],
+        ['GET', await addressBanKey(keys, address)],
         ...revokedBeforeKeys.map((key) => ['GET', key]),
       ])
       const [
@@ -78,9 +79,9 @@ export function createClientLogins({
     },
 
     async failed(login) {
-      const keys = await failureKeys(login)
-      const reply = await runText(rest, COUNT_FAILURES_SCRIPT, keys, [FAILURE_WINDOW_SECONDS])
-      const counts = listOf(reply, 2 * keys.length)
+      const counters = await failureKeys(keys, login)
+      const reply = await runText(rest, COUNT_FAILURES_SCRIPT, counters, [FAILURE_WINDOW_SECONDS])
+      const counts = listOf(reply, 2 * counters.length)
       return {
         byAddress: failures(counts[0], counts[1]),
         byClient: failures(counts[2], counts[3]),
@@ -89,12 +90,19 @@ export function createClientLogins({
 
     async succeeded({ clientId, address }, { remember, use }) {
       if (use !== undefined) {
-        const result = await sendCommand(once, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
+        const result = await sendCommand(once, [
+          'SET',
+          keys.clientAssertion + use.id,
+          '1',
+          'EX',
+          use.ttlSeconds,
+          'NX',
+        ])
         if (result === null) return false
         if (result !== 'OK') throw malformed()
       }
       if (remember) {
-        const key = await clientAddressKey(clientId, address)
+        const key = await clientAddressKey(keys, clientId, address)
         await sendCommand(rest, ['SET', key, '1', 'EX', KNOWN_ADDRESS_SECONDS])
       }
       return true
@@ -103,15 +111,30 @@ export function createClientLogins({
 }
 
 /** Returns the keys of the cutoffs of the client, and of the client as a subject. */
-function revokedBeforeKeysOf(issuer: string, clientId: string): Promise<string[]> {
+function revokedBeforeKeysOf(keys: RedisKeys, issuer: string, clientId: string): Promise<string[]> {
   return Promise.all([
-    revokedBeforeKey('client', issuer, clientId),
-    revokedBeforeKey('subject', issuer, clientId),
+    revokedBeforeKey(keys, 'client', issuer, clientId),
+    revokedBeforeKey(keys, 'subject', issuer, clientId),
   ])
 }
 
-async function failureKeys({ clientId, address }: Login): Promise<[string, string]> {
-  return [await clientFailuresKey('address', address), await clientFailuresKey('client', clientId)]
+async function failureKeys(
+  { clientFailures }: RedisKeys,
+  { clientId, address }: Login,
+): Promise<[string, string]> {
+  return [
+    `${clientFailures}address:${await keyPart(address)}`,
+    `${clientFailures}client:${await keyPart(clientId)}`,
+  ]
+}
+
+/** Returns the key that exists if a client has authenticated from an address. */
+async function clientAddressKey(
+  keys: RedisKeys,
+  clientId: string,
+  address: string,
+): Promise<string> {
+  return `${keys.clientAddress}${await keyPart(clientId)}:${await keyPart(address)}`
 }
 
 /** A count without a remaining TTL is about to expire, so the wait is at least 1 s. */

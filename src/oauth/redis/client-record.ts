@@ -1,18 +1,12 @@
 /** The stored record of a client in Redis: one JSON text, validated strictly when it is read. */
 import { base64url } from 'jose'
-import { CLIENT_PREFIX } from '../../redis/keys.ts'
+import * as z from 'zod/mini'
 import { recordIn } from '../../redis/reply.ts'
 import type { ConfiguredClient, NewClient } from '../../validators/client.ts'
-import * as z from '../../validators/zod.ts'
 import { type Client, clientSchema } from '../client.ts'
 
 /** A client of the configuration is never stored. */
 const recordSchema = z.extend(clientSchema, { configured: z.literal(false) })
-
-/** Returns the key of a client's record. `id` is a UUID. */
-export function clientKey(id: string): string {
-  return CLIENT_PREFIX + id
-}
 
 /** Parses a record. Throws `Unavailable` for any other value. */
 export function parseClient(value: unknown): Client {

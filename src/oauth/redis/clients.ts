@@ -1,14 +1,13 @@
 /** The client registry: clients in Redis and those of the configuration. */
 import { v7 } from 'uuid'
-import { Denied, Unavailable } from '../../errors.ts'
-import { CLIENTS_INDEX } from '../../redis/keys.ts'
+import { Denied } from '../../errors.ts'
 import { listOf, malformed, sendCommand, textOf } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
 import type { Client, ClientRegistry } from '../client.ts'
 import { clientSecretHash, newClientSecret } from '../client-secret.ts'
-import { clientKey, configuredClientsOf, describedClient, parseClient } from './client-record.ts'
+import { configuredClientsOf, describedClient, parseClient } from './client-record.ts'
 import { CREATE_CLIENT_SCRIPT, REPLACE_CLIENT_SCRIPT } from './scripts.generated.ts'
 
 export interface ClientRegistryOptions {
@@ -37,6 +36,8 @@ export function createClientRegistry({
   now,
 }: ClientRegistryOptions): ClientRegistry {
   const fixed = configuredClientsOf(configured, publicUrl)
+  const index = rest.keys.clients
+  const clientKey = (id: string) => rest.keys.client + id
 
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []
@@ -49,7 +50,7 @@ export function createClientRegistry({
   /** Returns at most `count` ids, newest first, older than `cursor`. */
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
-    const range = ['ZREVRANGEBYLEX', CLIENTS_INDEX, start, '-', 'LIMIT', 0, count]
+    const range = ['ZREVRANGEBYLEX', index, start, '-', 'LIMIT', 0, count]
     return listOf(await sendCommand(rest, range)).map(textOf)
   }
 
@@ -66,7 +67,7 @@ export function createClientRegistry({
       if (done === 1) return true
       if (done !== 0) throw malformed()
     }
-    throw new Unavailable('redis', 'refused')
+    throw new Denied({ code: 'conflict' })
   }
 
   return {
@@ -98,7 +99,7 @@ export function createClientRegistry({
         configured: false,
       }
       const { id } = client
-      const keys = [clientKey(id), CLIENTS_INDEX]
+      const keys = [clientKey(id), index]
       const done = await runText(rest, CREATE_CLIENT_SCRIPT, keys, [JSON.stringify(client), id])
       if (done !== 1) throw malformed()
       return { client, secret }

@@ -13,12 +13,20 @@ export function createGrantStore(rest: RedisRest): GrantStore {
   // A retried command would report the proof as used.
   const once = sentOnce(rest)
   return {
+    keys: rest.keys,
     async consult({ keys, proof, counters = [] }) {
       const commands: RedisCommand[] = []
       if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
       if (counters.length > 0) commands.push(countCommand(counters))
       if (proof !== undefined)
-        commands.push(['SET', proof.replayKey, '1', 'EX', proof.replayTtlSeconds, 'NX'])
+        commands.push([
+          'SET',
+          rest.keys.proof + proof.replayId,
+          '1',
+          'EX',
+          proof.replayTtlSeconds,
+          'NX',
+        ])
       if (commands.length === 0) return { values: [], proofIsNew: true, exhausted: undefined }
       const redis = proof === undefined ? rest : once
       const results = (await redis.send(commands)).map(resultOf)

@@ -1,20 +1,7 @@
 import type { Tally } from '../../isolate/tally.ts'
 import { BUCKETS_MS, type MetricName } from './catalogue.ts'
 
-export interface Counters {
-  /** Returns the place of a series. Store the place, because each lookup builds a string. */
-  counter(metric: MetricName, labels: readonly string[]): number
-  /** Returns the place of a histogram's first bucket. */
-  histogram(metric: MetricName, labels: readonly string[]): number
-  add(place: number, amount: number): void
-  /** Adds a duration in whole milliseconds to a histogram. */
-  observe(place: number, ms: number): void
-  /** Registers a sum of another feature that only increases. Each `take` counts its increase. */
-  addSource(metric: MetricName, labels: readonly string[], read: () => number): void
-  addCache(name: string, tally: Tally): void
-  /** Returns the counts since the last call by {@link seriesName}, all above 0. Resets them. */
-  take(): ReadonlyMap<string, number>
-}
+export type Counters = ReturnType<typeof createCounters>
 
 /** Number of places of a histogram: its buckets, the bucket without a bound, and the sum. */
 const HISTOGRAM_PLACES = BUCKETS_MS.length + 2
@@ -30,7 +17,7 @@ export const seriesName = (metric: MetricName, labels: readonly string[], part?:
  * string or an object. Beyond 5,000 series, counters share the series of dropped counts, and
  * histograms are dropped. So neither a mistake nor a caller can fill the memory of the isolate.
  */
-export function createCounters(): Counters {
+export function createCounters() {
   const places = new Map<string, number>()
   const names: string[] = []
   const values: number[] = []
@@ -47,14 +34,16 @@ export function createCounters(): Counters {
   // Reserves places for a whole histogram, so that `observe` works the same for a dropped one.
   const discarded = reserve('', Array<string>(HISTOGRAM_PLACES - 1).fill(''))
 
-  const counters: Counters = {
-    counter(metric, labels) {
+  const counters = {
+    /** Returns the place of a series. Store the place, because each lookup builds a string. */
+    counter(metric: MetricName, labels: readonly string[]): number {
       const name = seriesName(metric, labels)
       const known = places.get(name)
       if (known !== undefined) return known
       return names.length < MAX_SERIES ? reserve(name) : dropped
     },
-    histogram(metric, labels) {
+    /** Returns the place of a histogram's first bucket. */
+    histogram(metric: MetricName, labels: readonly string[]): number {
       const known = places.get(seriesName(metric, labels, '0'))
       if (known !== undefined) return known
       if (names.length + HISTOGRAM_PLACES > MAX_SERIES) return discarded
@@ -64,23 +53,26 @@ export function createCounters(): Counters {
       const [first = '', ...others] = buckets
       return reserve(first, [...others, seriesName(metric, labels, 'sum')])
     },
-    add(place, amount) {
+    add(place: number, amount: number): void {
       values[place] = (values[place] as number) + amount
     },
-    observe(place, ms) {
+    /** Adds a duration in whole milliseconds to a histogram. */
+    observe(place: number, ms: number): void {
       let bucket = 0
       while (bucket < BUCKETS_MS.length && ms > (BUCKETS_MS[bucket] as number)) bucket += 1
       counters.add(place + bucket, 1)
       counters.add(place + HISTOGRAM_PLACES - 1, ms)
     },
-    addSource(metric, labels, read) {
+    /** Registers a sum of another feature that only increases. Each `take` counts its increase. */
+    addSource(metric: MetricName, labels: readonly string[], read: () => number): void {
       sources.push({ place: counters.counter(metric, labels), read, counted: 0 })
     },
-    addCache(name, tally) {
+    addCache(name: string, tally: Tally): void {
       counters.addSource('portcullis_cache_requests_total', [name, 'hit'], () => tally.hits)
       counters.addSource('portcullis_cache_requests_total', [name, 'miss'], () => tally.misses)
     },
-    take() {
+    /** Returns the counts since the last call by {@link seriesName}, all above 0. Resets them. */
+    take(): ReadonlyMap<string, number> {
       for (const source of sources) {
         const sum = source.read()
         counters.add(source.place, sum - source.counted)

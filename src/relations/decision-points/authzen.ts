@@ -1,7 +1,8 @@
 /** Relation checks at a policy decision point with the OpenID Authorization API 1.0 (AuthZEN). */
+
+import * as z from 'zod/mini'
 import { Unavailable } from '../../errors.ts'
 import type { ContextHandling } from '../../validators/decision-points.ts'
-import * as z from '../../validators/zod.ts'
 import type { PolicyDecisionPoint, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, WILDCARD } from '../tuple.ts'
 import {

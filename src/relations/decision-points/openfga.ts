@@ -1,7 +1,8 @@
 /** Relation checks at OpenFGA, over its HTTP API: `POST /stores/{store}/check`. */
+
+import * as z from 'zod/mini'
 import { Unavailable } from '../../errors.ts'
 import type { OpenfgaStore } from '../../validators/decision-points.ts'
-import * as z from '../../validators/zod.ts'
 import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, type RelationTuple } from '../tuple.ts'
 import {

@@ -1,4 +1,6 @@
 /** HTTP client for external policy decision points: one POST of JSON, one response of JSON. */
+
+import * as z from 'zod/mini'
 import { Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
 import { JsonRefused, parseStrictJson } from '../../http/strict-json.ts'
@@ -6,7 +8,6 @@ import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../../isolate/deadline.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
-import * as z from '../../validators/zod.ts'
 import type { RelationAnswer } from '../decision-point.ts'
 import type { DecisionPointOptions } from '../definition.ts'
 
@@ -26,18 +27,7 @@ export type DecisionPointReply<Answer> =
   /** The server rejects this query. `code` is the `code` of its response, if it has one. */
   | { readonly kind: 'refused'; readonly code: string | undefined }
 
-export interface DecisionPointServer {
-  /**
-   * Returns `answered` for a 200 response that `schema` accepts, and `refused` for a status that
-   * concerns only this query. Throws `Unavailable('authority')` for everything else. `path` is below
-   * the URL.
-   */
-  post<Answer>(
-    path: string,
-    body: object,
-    schema: z.core.$ZodType<Answer>,
-  ): Promise<DecisionPointReply<Answer>>
-}
+export type DecisionPointServer = ReturnType<typeof createDecisionPointServer>
 
 /** A decision needs few; reasons and advice may add some. */
 const MAX_ANSWER_BYTES = 65_536
@@ -76,7 +66,7 @@ export function createDecisionPointServer({
   token,
   timeoutMs = DEFAULT_AUTHORITY_TIMEOUT_MS,
   ...options
-}: DecisionPointServerOptions): DecisionPointServer {
+}: DecisionPointServerOptions) {
   const breaker = createCircuitBreaker({ name: 'authority', target: url, ...options })
   const deadlines = createDeadlines(timeoutMs)
   const headers = {
@@ -104,7 +94,16 @@ export function createDecisionPointServer({
   }
 
   return {
-    async post(path, body, schema) {
+    /**
+     * Returns `answered` for a 200 response that `schema` accepts, and `refused` for a status that
+     * concerns only this query. Throws `Unavailable('authority')` for everything else. `path` is
+     * below the URL.
+     */
+    async post<Answer>(
+      path: string,
+      body: object,
+      schema: z.core.$ZodType<Answer>,
+    ): Promise<DecisionPointReply<Answer>> {
       const entry = breaker.enter()
       const deadline = deadlines.start()
       try {

@@ -1,4 +1,5 @@
 import { Unavailable } from '../../errors.ts'
+import type { RedisKeys } from '../../redis/keys.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import { createScript, scriptName, scriptResult } from '../../redis/script.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
@@ -30,11 +31,12 @@ export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
 
 export interface RelationCheck {
   /**
-   * Returns an `EVALSHA` command. Returns a promise on the first call, and for a tenant with a long
+   * Returns an `EVALSHA` command for the server with these names of keys. Returns a promise on the first call, and for a tenant with a long
    * name. Throws `TypeError` for arguments that do not have the syntax of a tuple, and for too many
    * contextual tuples. Denies relations that the model does not have.
    */
   command(
+    names: RedisKeys,
     query: RelationQuery,
     options?: { readonly trace?: boolean },
   ): RedisCommand | Promise<RedisCommand>
@@ -73,17 +75,21 @@ export function createRelationCheck(
   /** Not a promise: a request must not await a promise of another request. */
   let name: string | undefined
 
-  async function named(query: RelationQuery, maxSteps: number): Promise<RedisCommand> {
-    const keys = await relationKeysOf(query.tenant)
+  async function named(
+    names: RedisKeys,
+    query: RelationQuery,
+    maxSteps: number,
+  ): Promise<RedisCommand> {
+    const keys = await relationKeysOf(names, query.tenant)
     name ??= await scriptName(text)
     return commandOf(name, keys, query, limits, maxSteps)
   }
 
   return {
-    command(query, { trace = false } = {}) {
-      const keys = relationKeysOf(query.tenant)
+    command(names, query, { trace = false } = {}) {
+      const keys = relationKeysOf(names, query.tenant)
       const maxSteps = trace ? MAX_TRACE_STEPS : 0
-      if (name === undefined || keys instanceof Promise) return named(query, maxSteps)
+      if (name === undefined || keys instanceof Promise) return named(names, query, maxSteps)
       return commandOf(name, keys, query, limits, maxSteps)
     },
     async answerOf(rest, reply, command) {
@@ -146,12 +152,12 @@ export function createRedisDecisionPoint(
 ): ExplainingDecisionPoint {
   return {
     async check(query) {
-      const command = await check.command(query)
+      const command = await check.command(rest.keys, query)
       const [reply] = await rest.send([command])
       return check.answerOf(rest, reply, command)
     },
     async explain(query) {
-      const command = await check.command(query, { trace: true })
+      const command = await check.command(rest.keys, query, { trace: true })
       const [reply] = await rest.send([command])
       return check.explanationOf(rest, reply, command)
     },

@@ -1,12 +1,6 @@
 import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import {
-  RELATION_VERSION_PREFIX,
-  SUBJECT_TUPLES_PREFIX,
-  TUPLE_INDEX_PREFIX,
-  TUPLES_PREFIX,
-  USERSETS_PREFIX,
-} from '../../redis/keys.ts'
+import type { RedisKeys } from '../../redis/keys.ts'
 
 /**
  * Key prefixes of a tenant's relation tuples. The rest of a key is in the written form of tuples. No
@@ -27,17 +21,20 @@ import {
 export type RelationKeys = ReturnType<typeof keysOf>
 
 /** Returns the keys of a tenant; null is for callers without a tenant. No tenant's part is empty. */
-export function relationKeysOf(tenant: string | null): RelationKeys | Promise<RelationKeys> {
+export function relationKeysOf(
+  names: RedisKeys,
+  tenant: string | null,
+): RelationKeys | Promise<RelationKeys> {
   const part = tenant === null ? '' : keyPart(tenant)
-  return typeof part === 'string' ? keysOf(part) : part.then(keysOf)
+  return typeof part === 'string' ? keysOf(names, part) : part.then((text) => keysOf(names, text))
 }
 
-const keysOf = (tenant: string) => ({
-  tuples: `${TUPLES_PREFIX}${tenant}:`,
-  usersets: `${USERSETS_PREFIX}${tenant}:`,
-  index: `${TUPLE_INDEX_PREFIX}${tenant}:`,
-  subjects: `${SUBJECT_TUPLES_PREFIX}${tenant}:`,
-  version: RELATION_VERSION_PREFIX + tenant,
+const keysOf = (names: RedisKeys, tenant: string) => ({
+  tuples: `${names.tuples}${tenant}:`,
+  usersets: `${names.usersets}${tenant}:`,
+  index: `${names.tupleIndex}${tenant}:`,
+  subjects: `${names.subjectTuples}${tenant}:`,
+  version: names.relationVersion + tenant,
 })
 
 /**

@@ -1,5 +1,4 @@
-import { Unavailable } from '../../errors.ts'
-import { resultOf, sendCommand } from '../../redis/reply.ts'
+import { countOf, listOf, malformed, resultOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import {
@@ -54,23 +53,22 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
 
   return {
     async write(tenant, { writes, deletes }) {
-      const keys = await relationKeysOf(tenant)
+      const keys = await relationKeysOf(rest.keys, tenant)
       const args = [
         ...[keys.tuples, keys.usersets, keys.index, keys.subjects],
         ...deletes.flatMap((tuple) => ['-', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
         ...writes.flatMap((tuple) => ['+', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
       ]
       const reply = await runScript(once, writeTuples, [keys.version], args)
-      if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
-      const [written, deleted, version] = reply
-      return { written: count(written), deleted: count(deleted), version: versionIn(version) }
+      const [written, deleted, version] = listOf(reply)
+      return { written: countOf(written), deleted: countOf(deleted), version: versionIn(version) }
     },
 
     async read(tenant, query) {
       const { after, limit, subject } = query
       if (after !== undefined && !matchesFilter(after, query))
         throw new TypeError('RelationTuples.read: `after` is of another query')
-      const keys = await relationKeysOf(tenant)
+      const keys = await relationKeysOf(rest.keys, tenant)
       const found = await (subject === undefined
         ? readOfObjects(keys, query)
         : readOfSubject(keys, subject, query))
@@ -78,12 +76,12 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
         at % 2 === 0 ? [tupleOf(node, found[at + 1])] : [],
       )
       if (tuples.length > limit + 1 || tuples.some((tuple) => !matchesFilter(tuple, query)))
-        throw new Unavailable('redis', 'malformed')
+        throw malformed()
       return { tuples: tuples.slice(0, limit), hasMore: tuples.length > limit }
     },
 
     async subjectsOf(tenant, object, relations) {
-      const keys = await relationKeysOf(tenant)
+      const keys = await relationKeysOf(rest.keys, tenant)
       const sets = relations.flatMap((relation) =>
         [keys.tuples, keys.usersets].map((prefix) => prefix + nodeOf({ object, relation })),
       )
@@ -131,17 +129,8 @@ const afterAll = (begin: string) =>
 function tupleOf(node: string, subject: string | undefined): RelationTuple {
   const hash = node.indexOf('#')
   const object = node.slice(0, Math.max(hash, 0))
-  if (parseObject(object) === undefined || subject === undefined)
-    throw new Unavailable('redis', 'malformed')
+  if (parseObject(object) === undefined || subject === undefined) throw malformed()
   return { object, relation: node.slice(hash + 1), subject }
 }
 
-function texts(value: unknown): readonly string[] {
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
-  throw new Unavailable('redis', 'malformed')
-}
-
-function count(value: unknown): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-  throw new Unavailable('redis', 'malformed')
-}
+const texts = (value: unknown): readonly string[] => listOf(value).map(textOf)

@@ -1,5 +1,4 @@
 /** Reads the feed of changed revocations, revocation cutoffs and bans. */
-import { FEED_KEY } from '../../redis/keys.ts'
 import { listOf, malformed, textOf } from '../../redis/reply.ts'
 import type { RedisCommand, RedisRest } from '../../redis/rest.ts'
 import { createScript } from '../../redis/script.ts'
@@ -13,7 +12,7 @@ export async function feedCommand(
   rest: RedisRest,
   { position }: FeedCursor,
 ): Promise<RedisCommand> {
-  return ['EVALSHA', await FEED_SCRIPT.name(rest), 1, FEED_KEY, position]
+  return ['EVALSHA', await FEED_SCRIPT.name(rest), 1, rest.keys.feed, position]
 }
 
 /** Parses the result of the script. Throws `Unavailable` for anything else. */

@@ -1,7 +1,7 @@
 /** Revocations by operators in Redis: the keys that `admit` reads, and the list of records. */
 import { v7 } from 'uuid'
 import { tokenIdHash } from '../../identity/token-id.ts'
-import { API_KEY_RECORDS, endsKey, REVOCATION_RECORDS } from '../../redis/keys.ts'
+import { endsKey, type RedisKeys } from '../../redis/keys.ts'
 import { listOf, malformed, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
@@ -23,15 +23,15 @@ const LONGEST_SECONDS = 315_360_000
 export function createRevocationLog(rest: RedisRest, now: () => number): RevocationLog {
   const list = createOwnerList({
     rest,
-    ...REVOCATION_RECORDS,
+    ...rest.keys.revocationRecords,
     schema: revocationSchema,
-    sharedKeysOf: keysReadBy,
+    sharedKeysOf: (revocation) => keysReadBy(rest.keys, revocation),
     now,
   })
 
   /** Returns the latest expiry of API keys in epoch seconds. Infinite: one has none. 0: no keys. */
   async function lastApiKeyEnd(): Promise<number> {
-    const ends = endsKey(API_KEY_RECORDS.index)
+    const ends = endsKey(rest.keys.apiKeyRecords.index)
     const latest = listOf(await sendCommand(rest, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
     if (latest.length === 0) return 0
     const score = String(latest[1])
@@ -70,12 +70,15 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
 }
 
 /** Returns the keys at which `admit` reads a revocation. */
-async function keysReadBy({ kind, value, issuers }: Revocation): Promise<string[]> {
+async function keysReadBy(
+  keys: RedisKeys,
+  { kind, value, issuers }: Revocation,
+): Promise<string[]> {
   return Promise.all(
     issuers.map(async (issuer) =>
       kind === 'token'
-        ? revokedTokenKey(await tokenIdHash(issuer, value))
-        : revokedBeforeKey(kind, issuer, value),
+        ? revokedTokenKey(keys, await tokenIdHash(issuer, value))
+        : revokedBeforeKey(keys, kind, issuer, value),
     ),
   )
 }

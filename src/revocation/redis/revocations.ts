@@ -1,5 +1,4 @@
 /** Writes the revoked tokens and revocation cutoffs that `admit` reads. */
-import { FEED_KEY } from '../../redis/keys.ts'
 import { malformed } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
@@ -13,21 +12,24 @@ import {
 /** Creates the writer. `now` returns milliseconds since the epoch. */
 export function createRevocations(rest: RedisRest, now: () => number): Revocations {
   async function write(script: string, key: string, ...args: readonly number[]): Promise<void> {
-    const done = await runText(rest, script, [FEED_KEY, key], args)
+    const done = await runText(rest, script, [rest.keys.feed, key], args)
     if (done !== 1) throw malformed()
   }
   return {
     async revokeToken({ tokenIdHash, untilSeconds }) {
       // At least one second, because Redis refuses a life of 0.
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
-      await write(REVOKE_TOKEN_SCRIPT, revokedTokenKey(tokenIdHash), ttlSeconds)
+      await write(REVOKE_TOKEN_SCRIPT, revokedTokenKey(rest.keys, tokenIdHash), ttlSeconds)
     },
     async revokeBefore({ kind, issuer, value, atSeconds, ttlSeconds }) {
-      const key = await revokedBeforeKey(kind, issuer, value)
+      const key = await revokedBeforeKey(rest.keys, kind, issuer, value)
       await write(REVOKE_BEFORE_SCRIPT, key, Math.floor(atSeconds), Math.ceil(ttlSeconds))
     },
     async liftRevokedBefore({ kind, issuer, value }) {
-      await write(LIFT_REVOKED_BEFORE_SCRIPT, await revokedBeforeKey(kind, issuer, value))
+      await write(
+        LIFT_REVOKED_BEFORE_SCRIPT,
+        await revokedBeforeKey(rest.keys, kind, issuer, value),
+      )
     },
   }
 }

@@ -4,12 +4,8 @@
  * and other writers need.
  */
 import type { $ZodType, output } from 'zod/v4/core'
-import { FEED_KEY, OWNERS_PREFIX } from '../../redis/keys.ts'
-import {
-  createRecordList,
-  type RecordList,
-  type RecordListOptions,
-} from '../../redis/record-list.ts'
+import type { RedisKeys } from '../../redis/keys.ts'
+import { createRecordList, type RecordListOptions } from '../../redis/record-list.ts'
 import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
 /** A record that writes shared keys. Each key has the largest value of its owners. */
@@ -25,39 +21,32 @@ interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Sc
   sharedKeysOf(record: output<Schema>): Promise<readonly string[]>
 }
 
-interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'find'> {
-  /**
-   * Stores a record, its index entries and its keys in one atomic step. `value` is a positive
-   * integer. A key with a value from `value` up to `value + raiseBelow - 1` gets a larger value.
-   */
-  add(record: Record, value: number, raiseBelow?: number): Promise<void>
-  /** Removes a record with its index entries and values. Returns false if it does not exist. */
-  remove(id: string): Promise<boolean>
-}
-
-/** Creates the list. Its methods throw `Unavailable` as those of a {@link RecordList} do. */
-export function createOwnerList<Schema extends $ZodType<Owner>>(
-  options: OwnerListOptions<Schema>,
-): OwnerList<output<Schema>> {
+/** Creates the list. Its methods throw `Unavailable` as those of {@link createRecordList} do. */
+export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerListOptions<Schema>) {
   const { keysOf, run, find, list } = createRecordList(options)
+  const { keys: names } = options.rest
 
   async function keysWith(record: output<Schema>): Promise<string[]> {
-    const own = keysOf(record.id)
-    return [own.record, own.index, own.ends, ...withOwners(await options.sharedKeysOf(record))]
+    return [...keysOf(record.id), ...withOwners(names, await options.sharedKeysOf(record))]
   }
 
   return {
     list,
     find,
 
-    async add(record, value, raiseBelow = 0) {
+    /**
+     * Stores a record, its index entries and its keys in one atomic step. `value` is a positive
+     * integer. A key with a value from `value` up to `value + raiseBelow - 1` gets a larger value.
+     */
+    async add(record: output<Schema>, value: number, raiseBelow = 0): Promise<void> {
       const { id, createdAtSeconds, expiresAtSeconds } = record
       const times = [expiresAtSeconds, createdAtSeconds]
       const args = [id, JSON.stringify(record), value, ...times, raiseBelow]
       await run(ADD_OWNER_SCRIPT, await keysWith(record), args)
     },
 
-    async remove(id) {
+    /** Removes a record with its index entries and values. Returns false if it does not exist. */
+    async remove(id: string): Promise<boolean> {
       const record = await find(id)
       if (record === undefined) return false
       const nowSeconds = Math.floor(options.now() / 1000)
@@ -67,6 +56,6 @@ export function createOwnerList<Schema extends $ZodType<Owner>>(
 }
 
 /** Returns the key of the feed, followed by each shared key and the key of its owners. */
-export function withOwners(keys: readonly string[]): string[] {
-  return [FEED_KEY, ...keys.flatMap((key) => [key, OWNERS_PREFIX + key])]
+export function withOwners({ feed, owners }: RedisKeys, keys: readonly string[]): string[] {
+  return [feed, ...keys.flatMap((key) => [key, owners + key])]
 }

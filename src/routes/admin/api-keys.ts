@@ -1,11 +1,13 @@
 /** Operators' calls that create, list, rotate and disable API keys. */
-import { type ApiKey, newApiKeySchema } from '../../tokens/api-key.ts'
-import { pageQuerySchema } from '../../validators/page.ts'
-import * as z from '../../validators/zod.ts'
+
+import * as z from 'zod/mini'
+import { type ApiKey, MIN_GRACE_SECONDS, newApiKeySchema } from '../../tokens/api-key.ts'
+import { describe } from '../../validators/checks.ts'
+import { wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
-import { createdBy, cursor, existing, idParams, time, timeOf, timeOrNull } from './input.ts'
+import { createdBy, existing, idParams, listing, time, timeOf, timeOrNull } from './input.ts'
 import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
 
 const apiKeyView = () =>
@@ -16,17 +18,23 @@ const apiKeyView = () =>
     roles: z.array(z.string()),
     scopes: z.array(z.string()),
     tenant: z.nullable(z.string()),
-    tokenId: z
-      .uuid()
-      .check(z.describe('identifies the current key in audit events and revocations')),
+    tokenId: z.uuid().check(describe('identifies the current key in audit events and revocations')),
     createdAt: time,
     createdBy,
     rotatedAt: time,
-    expiresAt: z.nullable(time).check(z.describe('null: valid until an operator disables it')),
+    expiresAt: z.nullable(time).check(describe('null: valid until an operator disables it')),
   })
 const apiKey = z
   .string()
-  .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), z.describe('returned only in this response'))
+  .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), describe('returned only in this response'))
+
+const MAX_GRACE_SECONDS = 86_400
+const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
+  z.refine(
+    (seconds) => seconds === 0 || seconds >= MIN_GRACE_SECONDS,
+    'must be 0, or at least 300',
+  ),
+)
 
 function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
   const { id, name, subject, roles, scopes, tenant, tokenId } = key
@@ -81,13 +89,8 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       permission: 'api-keys:list',
       id: 'listApiKeys',
       summary: 'List API keys',
-      query: pageQuerySchema,
       response: 'Valid keys without their secrets, newest first.',
-      reply: () => z.strictObject({ apiKeys: z.array(apiKeyView()), cursor }),
-      async handle({ query }) {
-        const { items, ...rest } = await apiKeys.list(query)
-        return { apiKeys: items.map(viewOf), ...rest }
-      },
+      ...listing('apiKeys', apiKeys.list, apiKeyView, viewOf),
     }),
     call({
       method: 'POST',
@@ -96,20 +99,28 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'rotateApiKey',
       summary: 'Replace the secret of an API key',
       description:
-        'The old secret is invalid everywhere as soon as the call returns. The expiry does not ' +
-        'change. A key with operator permissions that the caller does not have is refused (403).',
+        'Without a grace period, old secrets are invalid everywhere as soon as the call returns. At ' +
+        'most eight old secrets stay valid. The expiry of the key does not change. A key with ' +
+        'operator permissions that the caller does not have is refused (403).',
       params: idParams,
-      body: z.strictObject({}),
+      body: z.strictObject({
+        graceSeconds: z
+          .optional(graceSeconds)
+          .check(describe('how long the old secrets stay valid; default: 0')),
+      }),
       bodyOptional: true,
+      example: { graceSeconds: 3_600 },
+      problems: [409],
       response: 'The new key, returned only in this response.',
       reply: () => z.strictObject({ id: z.uuid(), apiKey }),
-      async handle({ params: { id }, operator, scope, changed }) {
+      async handle({ params: { id }, body, operator, scope, changed }) {
         const key = await existing(apiKeys.find(id))
         refuseOtherTenant(scope, key.tenant)
         refuseBeyond(operator, key, context)
         const grant = { subject: key.subject, tenant: key.tenant ?? undefined }
-        const second = await issuableSecond(operator, grant, context)
-        const { secret } = await existing(apiKeys.rotate(id, second))
+        const issuedAtSeconds = await issuableSecond(operator, grant, context)
+        const options = { graceSeconds: body.graceSeconds ?? 0, issuedAtSeconds }
+        const { secret } = await existing(apiKeys.rotate(id, options))
         changed('api-key.rotate', id)
         return { id, apiKey: secret }
       },
@@ -121,7 +132,8 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'disableApiKey',
       summary: 'Disable an API key',
       params: idParams,
-      response: 'The key is invalid everywhere.',
+      problems: [409],
+      response: 'The key is invalid everywhere, with all its secrets.',
       async handle({ params: { id }, operator, scope, changed }) {
         if (operator.tenant !== undefined)
           refuseOtherTenant(scope, (await existing(apiKeys.find(id))).tenant)

@@ -1,27 +1,28 @@
 /** Operators' calls that create, list and delete bans. */
+
+import * as z from 'zod/mini'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../abuse/ban-record.ts'
+import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
-import { pageQuerySchema } from '../../validators/page.ts'
-import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { cursor, existing, idParams, time, timeOf } from './input.ts'
+import { existing, idParams, listing, time, timeOf } from './input.ts'
 import { addressOf, issuersOf } from './tenant.ts'
 
 const banView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(BAN_KINDS),
-    value: z.string().check(z.describe('normalized: an IPv6 address is its /64')),
+    value: z.string().check(describe('normalized: an IPv6 address is its /64')),
     issuer: z
       .nullable(z.string())
-      .check(z.describe('null for an address, and for all issuers that were trusted')),
+      .check(describe('null for an address, and for all issuers that were trusted')),
     reason: z.nullable(z.string()),
     createdAt: time,
-    createdBy: z.string().check(z.describe('subject of the operator, or portcullis')),
+    createdBy: z.string().check(describe('subject of the operator, or portcullis')),
     expiresAt: time,
     mode: modeSchema.check(
-      z.describe(
+      describe(
         'observe: the ban refuses no request; audit events record the requests that it would refuse',
       ),
     ),
@@ -71,13 +72,8 @@ export function banCalls(context: AdminContext): AdminCall[] {
       permission: 'bans:list',
       id: 'listBans',
       summary: 'List bans',
-      query: pageQuerySchema,
       response: 'Bans in force, newest first.',
-      reply: () => z.strictObject({ bans: z.array(banView()), cursor }),
-      async handle({ query }) {
-        const { items, ...rest } = await bans.list(query)
-        return { bans: items.map(viewOf), ...rest }
-      },
+      ...listing('bans', bans.list, banView, viewOf),
     }),
     call({
       method: 'DELETE',

@@ -1,5 +1,6 @@
 /** Defines a call of the operators' API: its input, its responses and its handler. */
 import type { Context, MiddlewareHandler } from 'hono'
+import * as z from 'zod/mini'
 import type { Principal } from '../../identity/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
@@ -7,7 +8,6 @@ import type { Readmission } from '../../middleware/readmit.ts'
 import { validate, wholeOf } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { routeOf } from '../../policy/route.ts'
-import * as z from '../../validators/zod.ts'
 import type { Operation } from '../openapi/operation.ts'
 import type { AdminContext } from './context.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
@@ -109,7 +109,7 @@ export function adminGroup(
             body: (body && z.parse(body, validatedBody(c))) as OutputOf<Body>,
             operator,
             scope: { operator, call: call.permission, tenantIssuers },
-            changed: (action, target) => c.set('change', { action, target }),
+            changed: (action, target) => c.set('portcullis.change', { action, target }),
             header: (name, value) => c.header(name, value),
           })
           c.header('Cache-Control', 'no-store')
@@ -163,7 +163,7 @@ function ifSent(guard: MiddlewareHandler): MiddlewareHandler {
  */
 function readmitOperator(admitAgain: Readmission, changes: boolean): MiddlewareHandler {
   return async function readmitOperator(c: CallContext, next) {
-    const sinceMs = c.get('heldUpSinceMs')
+    const sinceMs = c.get('portcullis.heldUpSinceMs')
     if (sinceMs !== undefined || (changes && c.req.raw.body !== null)) await admitAgain(c, sinceMs)
     await next()
   }

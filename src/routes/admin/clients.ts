@@ -1,8 +1,10 @@
 /** Operators' calls that create, list, rotate and disable OAuth clients. */
+
+import * as z from 'zod/mini'
 import { type Client, GRANT_TYPES, newClientSchema } from '../../oauth/client.ts'
+import { describe } from '../../validators/checks.ts'
 import { pageSize } from '../../validators/page.ts'
-import { wholeNumber } from '../../validators/schema-parts.ts'
-import * as z from '../../validators/zod.ts'
+import { integer, wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
@@ -24,14 +26,14 @@ const clientCursor = z
       'must be a cursor from an earlier page',
     ),
   )
-const clientSecret = z.string().check(z.describe('returned only in this response'))
+const clientSecret = z.string().check(describe('returned only in this response'))
 
 const clientView = () =>
   z.strictObject({
     clientId: z.uuid(),
     name: z.string(),
     grants: z.array(z.enum(GRANT_TYPES)),
-    scopes: z.nullable(z.array(z.string())).check(z.describe('null: not restricted')),
+    scopes: z.nullable(z.array(z.string())).check(describe('null: not restricted')),
     roles: z.array(z.string()),
     audiences: z.array(z.string()),
     tenant: z.nullable(z.string()),
@@ -39,16 +41,14 @@ const clientView = () =>
     tokenFormat: z.enum(['jwt', 'opaque']),
     tokenAlgorithm: z
       .nullable(z.string())
-      .check(z.describe('null: the algorithm of the first active signing key')),
-    accessTokenSeconds: z.nullable(z.int()).check(z.describe("null: the policy's lifetime")),
+      .check(describe('null: the algorithm of the first active signing key')),
+    accessTokenSeconds: z.nullable(integer()).check(describe("null: the policy's lifetime")),
     dpopBound: z.boolean(),
     disabled: z.boolean(),
-    configured: z
-      .boolean()
-      .check(z.describe('true: defined in CLIENTS; can only be changed there')),
+    configured: z.boolean().check(describe('true: defined in CLIENTS; can only be changed there')),
     createdAt: z
       .nullable(time)
-      .check(z.describe('null: defined in CLIENTS, which has no time of creation')),
+      .check(describe('null: defined in CLIENTS, which has no time of creation')),
   })
 
 function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
@@ -157,10 +157,11 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       body: z.strictObject({
         graceSeconds: z
           .optional(wholeNumber(0, MAX_GRACE_SECONDS))
-          .check(z.describe('how long the old secret stays valid; default: 0')),
+          .check(describe('how long the old secret stays valid; default: 0')),
       }),
       bodyOptional: true,
       example: { graceSeconds: 3_600 },
+      problems: [409],
       response: 'The new secret, returned only in this response.',
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
       async handle({ params: { clientId }, body, operator, scope, changed }) {
@@ -186,6 +187,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
         'on. Later calls for the client return 404, except for the list and for this call, which ' +
         'can be repeated.',
       params: clientParams,
+      problems: [409],
       response: 'The client is disabled everywhere.',
       async handle({ params: { clientId }, scope, changed }) {
         // Includes disabled clients, so that a call that failed halfway can be repeated.

@@ -51,8 +51,8 @@ export async function issuableSecond(
   { revocationFacts, publicUrl, now }: Pick<AdminContext, 'revocationFacts' | 'publicUrl' | 'now'>,
 ): Promise<number> {
   const grant = { subject, client, tenant, roles: [], scopes: [], audiences: [] }
-  const own = await revocationLookup(operator)
-  const keys = [...own.keys, ...(await revokedBeforeKeysOf(grant, publicUrl))]
+  const own = await revocationLookup(revocationFacts.keys, operator)
+  const keys = [...own.keys, ...(await revokedBeforeKeysOf(revocationFacts.keys, grant, publicUrl))]
   const { values } = await revocationFacts.consult({ keys })
   const by = own.revokedBy(values.slice(0, own.keys.length))
   if (by !== undefined) throw new Denied({ code: 'token_revoked', by })

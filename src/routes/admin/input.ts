@@ -1,13 +1,16 @@
 /** Schemas that many calls share, and refusals of input that no schema can detect. */
+
+import * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
-import * as z from '../../validators/zod.ts'
+import { describe } from '../../validators/checks.ts'
+import { type Page, type PageQuery, pageQuerySchema } from '../../validators/page.ts'
 
 /** RFC 3339, UTC. */
 export const time = z.iso.datetime()
 
-export const cursor = z.optional(z.string()).check(z.describe('cursor of the next page'))
+export const cursor = z.optional(z.string()).check(describe('cursor of the next page'))
 
-export const createdBy = z.string().check(z.describe('subject of the operator'))
+export const createdBy = z.string().check(describe('subject of the operator'))
 
 /** A path with an id of the gateway: a UUID, in either case. */
 export const idParams = z.strictObject({ id: z.uuid().check(z.toLowerCase()) })
@@ -30,3 +33,18 @@ export async function existing<Value>(
   if (value === undefined || value === false) throw new Denied({ code: 'not_found' })
   return value as Exclude<Value, undefined | false>
 }
+
+/** Returns the input, the reply and the handler of a call that lists records as `name`. */
+export const listing = <Item>(
+  name: string,
+  list: (page: PageQuery) => Promise<Page<Item>>,
+  view: () => z.core.$ZodType,
+  viewOf: (item: Item) => object,
+) => ({
+  query: pageQuerySchema,
+  reply: () => z.strictObject({ [name]: z.array(view()), cursor }),
+  async handle({ query }: { readonly query: PageQuery }) {
+    const { items, ...rest } = await list(query)
+    return { [name]: items.map(viewOf), ...rest }
+  },
+})

@@ -1,4 +1,6 @@
 /** Operators' calls that list the limits, and override or reset single windows. */
+
+import * as z from 'zod/mini'
 import { limitKeyOf } from '../../admission/limit-key.ts'
 import {
   type LimitOverrideRecord,
@@ -7,9 +9,10 @@ import {
   windowResetSchema,
 } from '../../admission/limit-override.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
+import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
-import * as z from '../../validators/zod.ts'
+import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import {
@@ -27,16 +30,16 @@ import { addressOf, ownersOf, refuseOtherTenant, type TenantScope } from './tena
 const limitView = () =>
   z.strictObject({
     name: z.string(),
-    limit: z.int().check(z.describe('units per window; requests, if the cost is 1')),
-    windowSeconds: z.int(),
+    limit: integer().check(describe('units per window; requests, if the cost is 1')),
+    windowSeconds: integer(),
     by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
     onUnavailable: z.enum(['deny', 'allow']),
-    mode: modeSchema.check(z.describe('observe: the limit counts requests and refuses none')),
-    engine: z.enum(['exact', 'upstash']).check(z.describe('upstash: windows are approximated')),
-    cost: z.int().check(z.describe('units that a request uses')),
+    mode: modeSchema.check(describe('observe: the limit counts requests and refuses none')),
+    engine: z.enum(['exact', 'upstash']).check(describe('upstash: windows are approximated')),
+    cost: integer().check(describe('units that a request uses')),
     lease: z
-      .nullable(z.strictObject({ max: z.int(), ttlMs: z.int() }))
-      .check(z.describe('units that an isolate may reserve in advance; null: none')),
+      .nullable(z.strictObject({ max: integer(), ttlMs: integer() }))
+      .check(describe('units that an isolate may reserve in advance; null: none')),
   })
 const overrideView = () =>
   z.strictObject({
@@ -45,11 +48,11 @@ const overrideView = () =>
     value: z.string(),
     issuer: z
       .nullable(z.string())
-      .check(z.describe('null for an address, and for all issuers that were trusted')),
-    requests: z.int().check(z.describe('requests per window')),
+      .check(describe('null for an address, and for all issuers that were trusted')),
+    requests: integer().check(describe('requests per window')),
     createdAt: time,
     createdBy,
-    expiresAt: z.nullable(time).check(z.describe('null: in force until an operator deletes it')),
+    expiresAt: z.nullable(time).check(describe('null: in force until an operator deletes it')),
   })
 
 function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
@@ -67,17 +70,17 @@ function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
   }
 }
 
-function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof overrideView>> {
+function overrideViewOf({
+  createdAtSeconds,
+  expiresAtSeconds,
+  windows: _,
+  ...override
+}: LimitOverrideRecord) {
   return {
-    id: record.id,
-    limit: record.limit,
-    value: record.value,
-    issuer: record.issuer,
-    requests: record.requests,
-    createdAt: timeOf(record.createdAtSeconds),
-    createdBy: record.createdBy,
-    expiresAt: timeOrNull(record.expiresAtSeconds),
-  }
+    ...override,
+    createdAt: timeOf(createdAtSeconds),
+    expiresAt: timeOrNull(expiresAtSeconds),
+  } satisfies z.infer<ReturnType<typeof overrideView>>
 }
 
 export function limitCalls(context: AdminContext): AdminCall[] {

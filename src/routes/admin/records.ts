@@ -1,11 +1,14 @@
 /** Operators' calls about the audit trail, its erasures, and the signing keys. */
+
+import * as z from 'zod/mini'
 import type { Erasure } from '../../audit/erasure.ts'
 import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema, chainPageSchema, chainQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
+import { describe } from '../../validators/checks.ts'
 import { issuerName, name } from '../../validators/names.ts'
-import * as z from '../../validators/zod.ts'
+import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { cursor, existing, idParams, inputRefused, time, timeOf } from './input.ts'
@@ -16,9 +19,7 @@ const keyView = () =>
     alg: z.string(),
     state: z
       .enum(['active', 'next', 'retired'])
-      .check(
-        z.describe('active: signs; next: will sign; retired: only verifies, until it expires'),
-      ),
+      .check(describe('active: signs; next: will sign; retired: only verifies, until it expires')),
     notBefore: z.optional(time),
     expiresAt: z.optional(time),
   })
@@ -36,8 +37,8 @@ function keyViewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) 
 
 /** The issuer does not have to be trusted any more. */
 const newErasureSchema = z.strictObject({
-  subject: name(255).check(z.describe('the `sub` to erase from the audit trail')),
-  issuer: issuerName.check(z.describe('the issuer of the subject, as in audit events')),
+  subject: name(255).check(describe('the `sub` to erase from the audit trail')),
+  issuer: issuerName.check(describe('the issuer of the subject, as in audit events')),
 })
 
 const erasureView = () =>
@@ -45,11 +46,11 @@ const erasureView = () =>
     id: z.uuid(),
     state: z
       .enum(['pending', 'running', 'done'])
-      .check(z.describe('done: the subject is in neither the database nor its export')),
-    orderedAt: time.check(z.describe('events of decisions up to this time are erased')),
-    rows: z
-      .int()
-      .check(z.describe('the number of erased rows of the chain, when the state is done')),
+      .check(describe('done: the subject is in neither the database nor its export')),
+    orderedAt: time.check(describe('events of decisions up to this time are erased')),
+    rows: integer().check(
+      describe('the number of erased rows of the chain, when the state is done'),
+    ),
   })
 
 const erasureViewOf = ({ orderedMs, ...erasure }: Erasure) =>

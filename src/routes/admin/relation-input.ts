@@ -1,14 +1,16 @@
 /** Input of the calls about relations: schemas, checks against the model, and examples. */
+
+import * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
 import type { InputError } from '../../problems/reasons.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfSyntax, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
 import { MAX_TUPLES_PER_WRITE } from '../../relations/store.ts'
 import { formatTuple, type RelationTuple, WILDCARD } from '../../relations/tuple.ts'
+import { describe, meta, superRefine } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
 import { pageSize } from '../../validators/page.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
-import * as z from '../../validators/zod.ts'
 import { inputRefused } from './input.ts'
 
 /** An id has at most 512 characters, a name of a type or relation 63. */
@@ -27,7 +29,7 @@ const MAX_CURSOR_CHARS = 4_096
 const NAME = '[A-Za-z_][A-Za-z0-9_-]{0,62}'
 const ID_CHARACTER = '[^:#*\\u0000- \\u007f-\\u00a0\\u2000-\\u200f\\u2028-\\u202f\\u3000\\ufeff]'
 const documented = (pattern: string, maxChars: number) =>
-  z.string().check(z.minLength(1), z.maxLength(maxChars), z.meta({ pattern: `^${pattern}$` }))
+  z.string().check(z.minLength(1), z.maxLength(maxChars), meta({ pattern: `^${pattern}$` }))
 
 const object = documented(`${NAME}:${ID_CHARACTER}+`, MAX_OBJECT_CHARS)
 const relation = documented(NAME, MAX_RELATION_CHARS)
@@ -35,7 +37,7 @@ const subject = documented(`${NAME}:(?:\\*|${ID_CHARACTER}+(?:#${NAME})?)`, MAX_
 const consistencyToken = documented('v1\\.[0-9a-z]+\\.[A-Za-z0-9_-]*', MAX_TOKEN_CHARS)
 const tenant = z
   .optional(name(256))
-  .check(z.describe("default: the caller's own tenant, or no tenant if the caller has none"))
+  .check(describe("default: the caller's own tenant, or no tenant if the caller has none"))
 
 /** A tuple in its written form. The schema does not check that form. */
 export const tupleSchema = z.strictObject({ object, relation, subject })
@@ -43,7 +45,7 @@ export const tupleSchema = z.strictObject({ object, relation, subject })
 const tuples = z.optional(z.array(tupleSchema).check(z.maxLength(MAX_TUPLES_PER_WRITE)))
 
 export const tupleChangesSchema = z.strictObject({ tenant, writes: tuples, deletes: tuples }).check(
-  z.superRefine(({ writes = [], deletes = [] }, context) => {
+  superRefine(({ writes = [], deletes = [] }, context) => {
     const report = (path: (string | number)[], message: string) =>
       context.addIssue({ code: 'custom', path, message })
     const count = writes.length + deletes.length
@@ -67,27 +69,27 @@ export const tupleQuerySchema = z.strictObject({
   tenant,
   object: z
     .optional(documented(`${NAME}:${ID_CHARACTER}*`, MAX_OBJECT_CHARS))
-    .check(z.describe('`type:id`, or `type:` for all objects of a type')),
-  relation: z.optional(relation).check(z.describe('requires an object')),
+    .check(describe('`type:id`, or `type:` for all objects of a type')),
+  relation: z.optional(relation).check(describe('requires an object')),
   subject: z.optional(subject),
   limit: pageSize,
   cursor: z
     .optional(documented('[A-Za-z0-9_-]+', MAX_CURSOR_CHARS))
-    .check(z.describe('cursor from an earlier page')),
+    .check(describe('cursor from an earlier page')),
 })
 
 export const relationQuerySchema = z.strictObject({
   tenant,
   object,
   relation,
-  subject: subject.check(z.describe('`type:id`, `type:id#relation` or `type:*`')),
+  subject: subject.check(describe('`type:id`, `type:id#relation` or `type:*`')),
   contextualTuples: z
     .optional(z.array(tupleSchema).check(z.maxLength(MAX_CONTEXTUAL_TUPLES)))
-    .check(z.describe('tuples that are assumed to exist for this check only')),
+    .check(describe('tuples that are assumed to exist for this check only')),
   consistencyToken: z
     .optional(consistencyToken)
-    .check(z.describe('token of a write that the check must include; default: any recent state')),
-  trace: z.optional(z.boolean()).check(z.describe('default: false')),
+    .check(describe('token of a write that the check must include; default: any recent state')),
+  trace: z.optional(z.boolean()).check(describe('default: false')),
 })
 
 export const expansionSchema = z.strictObject({ tenant, object, relation })

@@ -1,4 +1,6 @@
 /** Operators' calls that write, list, check and expand relation tuples. */
+
+import * as z from 'zod/mini'
 import { utf8Length } from '../../audit/truncate.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import {
@@ -25,7 +27,8 @@ import {
   tupleOfCursor,
 } from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
-import * as z from '../../validators/zod.ts'
+import { describe } from '../../validators/checks.ts'
+import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup, type CallGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { consistencyToken, cursor, inputRefused } from './input.ts'
@@ -50,11 +53,11 @@ const checkView = () =>
     outcome: z.enum(['allowed', 'denied', 'unknown']),
     why: z
       .optional(z.enum(['max_depth_exceeded', 'max_work_exceeded', 'negated_cycle']))
-      .check(z.describe('why the outcome is unknown; an unknown outcome is never allowed')),
-    consistencyToken: consistencyToken.check(z.describe('identifies the state that was checked')),
+      .check(describe('why the outcome is unknown; an unknown outcome is never allowed')),
+    consistencyToken: consistencyToken.check(describe('identifies the state that was checked')),
     trace: z
       .optional(z.looseObject({}))
-      .check(z.describe('the steps of the evaluation, from the relation down')),
+      .check(describe('the steps of the evaluation, from the relation down')),
   })
 
 function checkViewOf(
@@ -107,8 +110,8 @@ function callsOf(relations: AdminRelations, context: AdminContext): readonly Adm
       reply: () =>
         z.strictObject({
           consistencyToken,
-          written: z.int().check(z.describe('tuples that did not exist before')),
-          deleted: z.int().check(z.describe('tuples that existed before')),
+          written: integer().check(describe('tuples that did not exist before')),
+          deleted: integer().check(describe('tuples that existed before')),
         }),
       problems: [404],
       async handle({ body, scope, changed, header }) {

@@ -1,10 +1,11 @@
 /** Operators' calls that create, list and delete revocations. */
+
+import * as z from 'zod/mini'
 import { newRevocationSchema, REVOCATION_KINDS, type Revocation } from '../../revocation/record.ts'
-import { pageQuerySchema } from '../../validators/page.ts'
-import * as z from '../../validators/zod.ts'
+import { describe } from '../../validators/checks.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { createdBy, cursor, existing, idParams, time, timeOf } from './input.ts'
+import { createdBy, existing, idParams, listing, time, timeOf } from './input.ts'
 import { ownersOf, ownersWithin, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const revocationView = () =>
@@ -15,14 +16,14 @@ const revocationView = () =>
     issuer: z
       .nullable(z.string())
       .check(
-        z.describe(
+        describe(
           'null: all issuers that were trusted; for an operator with a tenant, all tenant issuers',
         ),
       ),
     reason: z.nullable(z.string()),
     createdAt: time,
     createdBy,
-    expiresAt: time.check(z.describe('when every credential that it covers has expired')),
+    expiresAt: time.check(describe('when every credential that it covers has expired')),
   })
 
 function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...revocation }: Revocation) {
@@ -80,13 +81,8 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       permission: 'revocations:list',
       id: 'listRevocations',
       summary: 'List revocations',
-      query: pageQuerySchema,
       response: 'Revocations in force, newest first.',
-      reply: () => z.strictObject({ revocations: z.array(revocationView()), cursor }),
-      async handle({ query }) {
-        const { items, ...rest } = await revocations.list(query)
-        return { revocations: items.map(viewOf), ...rest }
-      },
+      ...listing('revocations', revocations.list, revocationView, viewOf),
     }),
     call({
       method: 'DELETE',

@@ -1,7 +1,9 @@
 /** The operators' call that mints access tokens, to try a call as another subject. */
+
+import * as z from 'zod/mini'
 import { accessTokenSeconds } from '../../validators/access-token.ts'
+import { describe } from '../../validators/checks.ts'
 import { name, roleNames, scopeNames } from '../../validators/names.ts'
-import * as z from '../../validators/zod.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
@@ -13,9 +15,9 @@ const newTokenSchema = z.strictObject({
   roles: z.optional(roleNames),
   scopes: z.optional(scopeNames),
   tenant: z.optional(name(256)),
-  client: z.optional(name(256)).check(z.describe('default: the subject of the operator')),
-  ttlSeconds: z.optional(accessTokenSeconds).check(z.describe("default: the policy's lifetime")),
-  format: z.optional(z.enum(['jwt', 'opaque'])).check(z.describe('default: jwt')),
+  client: z.optional(name(256)).check(describe('default: the subject of the operator')),
+  ttlSeconds: z.optional(accessTokenSeconds).check(describe("default: the policy's lifetime")),
+  format: z.optional(z.enum(['jwt', 'opaque'])).check(describe('default: jwt')),
 })
 
 export function tokenCalls(context: AdminContext): AdminCall[] {

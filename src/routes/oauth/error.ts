@@ -1,7 +1,9 @@
 /** Maps refusals at `/oauth/*` to their wire form (RFC 6749 section 5.2). */
 import type { Context } from 'hono'
 import { Denied, Unavailable } from '../../errors.ts'
+import { NO_STORE } from '../../http/response-headers.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
+import { retryAfter } from '../../problems/problem-of.ts'
 import type { Denial, OAuthErrorCode } from '../../problems/reasons.ts'
 
 type OAuthWireCode = OAuthErrorCode | 'access_denied' | 'server_error' | 'temporarily_unavailable'
@@ -33,11 +35,7 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
 
 /** Headers of every response (RFC 6749 section 5.1). */
-export const OAUTH_HEADERS = {
-  'Cache-Control': 'no-store',
-  Pragma: 'no-cache',
-  'X-Content-Type-Options': 'nosniff',
-} as const
+export const OAUTH_HEADERS = { ...NO_STORE, Pragma: 'no-cache' } as const
 
 /** Responds to a refusal. The precise reason is only in the audit event. */
 export function toOAuthError(error: Error, c: Context): Response {
@@ -53,11 +51,7 @@ function oauthProblemOf(error: Error): OAuthProblem {
   if (error instanceof Denied) return ofDenial(error.denial)
   if (error instanceof Unavailable) {
     // RFC 7009 section 2.2.1, and RFC 6749 section 4.1.2.1 for the code.
-    return {
-      status: 503,
-      error: 'temporarily_unavailable',
-      headers: { 'Retry-After': String(error.retryAfterSeconds) },
-    }
+    return { status: 503, error: 'temporarily_unavailable', headers: retryAfter(error) }
   }
   // Logs a defect, as for the routes of the policy.
   const { status } = problemOf(error)
@@ -76,14 +70,10 @@ function ofDenial(denial: Denial): OAuthProblem {
       // RFC 9449 section 8.
       return { status: 400, error: 'use_dpop_nonce', headers: { 'DPoP-Nonce': denial.nonce } }
     case 'banned':
-      return { status: 403, error: 'access_denied', headers: retryAfter(denial.retryAfterSeconds) }
+      return { status: 403, error: 'access_denied', headers: retryAfter(denial) }
     case 'rate_limited':
       // RFC 6749 has no code for a rate limit here. This one means that a later request may succeed.
-      return {
-        status: 429,
-        error: 'temporarily_unavailable',
-        headers: retryAfter(denial.retryAfterSeconds),
-      }
+      return { status: 429, error: 'temporarily_unavailable', headers: retryAfter(denial) }
     case 'payload_too_large':
       return { status: 413, error: 'invalid_request' }
     case 'method_not_allowed':
@@ -101,12 +91,9 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'invalid_input':
     case 'unsupported_media_type':
     case 'not_found':
+    case 'conflict':
       return { status: 400, error: 'invalid_request' }
     default:
       return denial satisfies never
   }
-}
-
-function retryAfter(seconds: number): Record<string, string> {
-  return { 'Retry-After': String(seconds) }
 }

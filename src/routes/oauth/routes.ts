@@ -71,7 +71,7 @@ export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<
   ] as const) {
     const route = routeOf({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
     app.all(path, (c, next) => {
-      c.set('route', route)
+      c.set('portcullis.route', route)
       return next()
     })
     app.post(path, stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })), async (c) =>
@@ -92,7 +92,7 @@ async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
     dpop: c.req.header('DPoP'),
     form: await formOf(c),
     address: clientAddressOf(c),
-    identify: (actor) => c.set('principal', actor),
+    identify: (actor) => c.set('portcullis.principal', actor),
     waitUntil: waitUntilOf(c),
   }
 }

@@ -1,5 +1,7 @@
 /** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
-import * as z from '../../validators/zod.ts'
+import * as z from 'zod/mini'
+import { describe } from '../../validators/checks.ts'
+import { integer } from '../../validators/schema-parts.ts'
 import type { Operation, OperationResponse } from './operation.ts'
 
 /** A JSON Schema (draft 2020-12). */
@@ -25,9 +27,9 @@ const client = {
 /** RFC 9457, as `problem.ts` writes it. */
 const problemSchema = () =>
   z.strictObject({
-    type: z.string().check(z.describe('urn:portcullis:problem: followed by the code')),
+    type: z.string().check(describe('urn:portcullis:problem: followed by the code')),
     title: z.string(),
-    status: z.int(),
+    status: integer(),
     detail: z.string(),
     code: z.string(),
     requestId: z.optional(z.string()),
@@ -36,12 +38,12 @@ const problemSchema = () =>
         z.array(
           z.strictObject({
             in: z.enum(['params', 'query', 'headers', 'body']),
-            path: z.string().check(z.describe('a JSON Pointer')),
+            path: z.string().check(describe('a JSON Pointer')),
             message: z.string(),
           }),
         ),
       )
-      .check(z.describe('with status 422: the invalid values and the reasons')),
+      .check(describe('with status 422: the invalid values and the reasons')),
   })
 
 /** RFC 6749 section 5.2, as `oauth/error.ts` writes it. */
@@ -68,6 +70,7 @@ const PROBLEM_STATUSES: Readonly<
     description: 'The path does not support the method.',
     headers: { Allow: 'supported methods' },
   },
+  409: { description: 'Other requests changed the resource.' },
   413: { description: 'The body is too large, or the call accepts no body.' },
   415: { description: 'The media type of the body is not supported.' },
   422: {

@@ -1,18 +1,25 @@
 /** The description of the authorization server's endpoints and of the public calls. */
+
+import * as z from 'zod/mini'
 import { GRANT_TYPES } from '../../oauth/client.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
-import * as z from '../../validators/zod.ts'
+import { describe } from '../../validators/checks.ts'
+import { integer } from '../../validators/schema-parts.ts'
 import type { Operation } from './operation.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
-const TAG = 'OAuth'
-const OAUTH_PROBLEMS = [400, 401, 403, 405, 413, 429, 500, 503]
+const ENDPOINT = {
+  method: 'POST',
+  tag: 'OAuth',
+  problems: [400, 401, 403, 405, 413, 429, 500, 503],
+  security: 'client',
+} as const
 const credentials = () => ({
   client_id: z
     .optional(z.string())
-    .check(z.describe('required unless Authorization names the client')),
+    .check(describe('required unless Authorization names the client')),
   client_secret: z.optional(z.string()),
-  client_assertion: z.optional(z.string()).check(z.describe('a signed JWT (RFC 7523)')),
+  client_assertion: z.optional(z.string()).check(describe('a signed JWT (RFC 7523)')),
   client_assertion_type: z.optional(z.string()),
 })
 
@@ -21,15 +28,13 @@ const tokenForm = () =>
     grant_type: z.enum(GRANT_TYPES),
     scope: z
       .optional(z.string())
-      .check(
-        z.describe('scopes to request, separated by spaces; default: all that can be granted'),
-      ),
-    resource: z.optional(z.string()).check(z.describe('audience of the token (RFC 8707)')),
+      .check(describe('scopes to request, separated by spaces; default: all that can be granted')),
+    resource: z.optional(z.string()).check(describe('audience of the token (RFC 8707)')),
     audience: z.optional(z.string()),
     refresh_token: z.optional(z.string()),
     subject_token: z
       .optional(z.string())
-      .check(z.describe('access token or ID token of a login (RFC 8693)')),
+      .check(describe('access token or ID token of a login (RFC 8693)')),
     subject_token_type: z.optional(z.string()),
     requested_token_type: z.optional(z.string()),
     ...credentials(),
@@ -38,7 +43,7 @@ const tokenResponse = () =>
   z.looseObject({
     access_token: z.string(),
     token_type: z.enum(['Bearer', 'DPoP']),
-    expires_in: z.int().check(z.describe('seconds')),
+    expires_in: integer().check(describe('seconds')),
     scope: z.optional(z.string()),
     refresh_token: z.optional(z.string()),
     issued_token_type: z.optional(z.string()),
@@ -53,23 +58,19 @@ const presentedToken = () =>
 /** Returns the operations below `/oauth`. */
 export const oauthOperations = (): readonly Operation[] => [
   {
-    method: 'POST',
+    ...ENDPOINT,
     path: TOKEN_PATH,
     id: 'token',
-    tag: TAG,
     summary: 'Request an access token',
     description:
       'RFC 6749 section 3.2, RFC 8693. A `DPoP` header (RFC 9449) binds the token to its key.',
     body: { schema: tokenForm(), mediaType: FORM, example: { grant_type: 'client_credentials' } },
     responses: { 200: { description: 'The token.', schema: tokenResponse } },
-    problems: OAUTH_PROBLEMS,
-    security: 'client',
   },
   {
-    method: 'POST',
+    ...ENDPOINT,
     path: REVOCATION_PATH,
     id: 'revoke',
-    tag: TAG,
     summary: 'Revoke a token or a session',
     description: 'RFC 7009. A refresh token revokes all tokens of its session.',
     body: { schema: presentedToken(), mediaType: FORM, example: { token: '<token>' } },
@@ -79,14 +80,11 @@ export const oauthOperations = (): readonly Operation[] => [
           'The token is invalid now. The response is the same for a token that was not valid.',
       },
     },
-    problems: OAUTH_PROBLEMS,
-    security: 'client',
   },
   {
-    method: 'POST',
+    ...ENDPOINT,
     path: INTROSPECTION_PATH,
     id: 'introspect',
-    tag: TAG,
     summary: 'Introspect a token',
     description: 'RFC 7662. A client can introspect its own tokens, and tokens for its audiences.',
     body: { schema: presentedToken(), mediaType: FORM, example: { token: '<token>' } },
@@ -96,8 +94,6 @@ export const oauthOperations = (): readonly Operation[] => [
         schema: () => z.looseObject({ active: z.boolean() }),
       },
     },
-    problems: OAUTH_PROBLEMS,
-    security: 'client',
   },
 ]
 

@@ -4,3 +4,14 @@ local function token_id_of(record)
   local text = redis.call('GET', record)
   return text and cjson.decode(text).tokenId or ''
 end
+
+--- Revokes secrets for `seconds`. KEYS has their references and revocations in turn, from `first` on.
+local function end_secrets(feed, first, seconds)
+  local revocations = {}
+  for at = first + 1, #KEYS, 2 do table.insert(revocations, KEYS[at]) end
+  append_changes(feed, revocations)
+  for at = first, #KEYS, 2 do
+    redis.call('SET', KEYS[at + 1], '1', 'EX', seconds)
+    redis.call('DEL', KEYS[at])
+  end
+end

@@ -1,17 +1,15 @@
 /** API keys in Redis: the reference that `admit` reads, and the record that operators see. */
 import { v4, v7 } from 'uuid'
-import { Unavailable } from '../../errors.ts'
+import { Denied, Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
-import { API_KEY_RECORDS, FEED_KEY } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
-import { type ApiKey, type ApiKeys, apiKeySchema, newApiKey } from '../api-key.ts'
+import { type ApiKey, type ApiKeys, apiKeySchema, newApiKey, type OldSecret } from '../api-key.ts'
 import {
   credentialHash,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
-  referenceKey,
   storedReference,
 } from '../reference.ts'
 import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from './scripts.generated.ts'
@@ -28,35 +26,64 @@ export interface ApiKeysOptions {
 const REMEMBERED_SECONDS = 310
 /** If other requests change the same key at the same time. */
 const MAX_ATTEMPTS = 5
+/** A rotation with a grace period ends older ones. */
+const MAX_OLD_SECRETS = 8
+
+type Secrets = readonly OldSecret[]
 
 /** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
 export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys {
-  const list = createRecordList({ rest, ...API_KEY_RECORDS, schema: apiKeySchema, now })
+  const { keys: names } = rest
+  const list = createRecordList({ rest, ...names.apiKeyRecords, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
 
-  /** Replaces `old` with `key` and a new secret. Returns undefined if `old` has changed. */
-  async function write(key: Omit<ApiKey, 'hash' | 'tokenId'>, old?: ApiKey) {
+  /**
+   * Stores `key` with a new secret. To replace `old`, also ends its secrets that are in `ended`, and
+   * changes the expiry of those in `kept`. Returns undefined if `old` has changed.
+   */
+  async function write(
+    key: Omit<ApiKey, 'hash' | 'tokenId' | 'oldSecrets'>,
+    replaced?: { readonly old: ApiKey; readonly ended: Secrets; readonly kept: Secrets },
+  ) {
+    const { old, ended = [], kept = [] } = replaced ?? {}
     const secret = newApiKey()
-    const issued: ApiKey = { ...key, tokenId: v4(), hash: await credentialHash(secret) }
-    const { record, index, ends } = list.keysOf(key.id)
+    const issued: ApiKey = {
+      ...key,
+      tokenId: v4(),
+      hash: await credentialHash(secret),
+      // Absent in most records, so that earlier versions of the gateway can read them.
+      oldSecrets: kept.length === 0 ? undefined : [...kept],
+    }
+    const keys = [...list.keysOf(key.id), names.reference + issued.hash, names.feed]
     const end = key.expiresAtSeconds
-    // At least one second, also for a key that is about to expire: 0 would mean no expiry.
-    const life = end === null ? 0 : Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS)
-    const keys = [record, index, ends, referenceKey(issued.hash)]
-    if (old !== undefined) keys.push(...(await keysOfCredential(old)))
-    const done = await list.run(WRITE_API_KEY_SCRIPT, keys, [
+    const values = [
       key.id,
       JSON.stringify(issued),
       await storedReference(referenceOf(issued)),
-      life,
+      lifeUntil(end),
       end ?? NEVER_ENDS,
       old?.tokenId ?? '',
       revokedSeconds(key),
-    ])
+      kept.length,
+    ]
+    for (const one of kept) {
+      keys.push(names.reference + one.hash)
+      const { tokenId, issuedAtSeconds, untilSeconds } = one
+      const present = { tokenId, rotatedAtSeconds: issuedAtSeconds, expiresAtSeconds: untilSeconds }
+      const reference = referenceOf({ ...key, ...present })
+      values.push(await storedReference(reference), lifeUntil(untilSeconds))
+    }
+    keys.push(...(await keysOfSecrets(ended)))
+    const done = await list.run(WRITE_API_KEY_SCRIPT, keys, values)
     return done === 1 ? { key: issued, secret } : undefined
   }
 
-  function referenceOf(key: ApiKey): ReferenceRecord {
+  /** Returns 0 for no end. At least one second for a key that is about to expire. */
+  function lifeUntil(end: number | null): number {
+    return end === null ? 0 : Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS)
+  }
+
+  function referenceOf(key: Omit<ApiKey, 'hash' | 'oldSecrets'>): ReferenceRecord {
     return {
       kind: 'api_key',
       tokenId: key.tokenId,
@@ -72,10 +99,25 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
     }
   }
 
-  /** Returns the keys of the present secret: its reference, its revocation and the feed. */
-  async function keysOfCredential({ hash, tokenId }: ApiKey): Promise<string[]> {
-    const revoked = revokedTokenKey(await tokenIdHash(publicUrl, tokenId))
-    return [referenceKey(hash), revoked, FEED_KEY]
+  /** Returns two keys for each secret: its reference and its revocation. */
+  async function keysOfSecrets(secrets: Secrets): Promise<string[]> {
+    const pairs = secrets.map(async ({ hash, tokenId }) => [
+      names.reference + hash,
+      revokedTokenKey(names, await tokenIdHash(publicUrl, tokenId)),
+    ])
+    return (await Promise.all(pairs)).flat()
+  }
+
+  /** Returns all secrets of a key, the newest first, with their ends after a grace period. */
+  function secretsOf(key: ApiKey, graceSeconds: number): Secrets {
+    const { tokenId, hash, rotatedAtSeconds: issuedAtSeconds, oldSecrets = [] } = key
+    const endSeconds = key.expiresAtSeconds ?? Number.POSITIVE_INFINITY
+    const present = { tokenId, hash, issuedAtSeconds, untilSeconds: endSeconds }
+    const graceEndSeconds = nowSeconds() + graceSeconds
+    return [present, ...oldSecrets].map((one) => ({
+      ...one,
+      untilSeconds: Math.min(one.untilSeconds, graceEndSeconds),
+    }))
   }
 
   function revokedSeconds({ expiresAtSeconds }: Pick<ApiKey, 'expiresAtSeconds'>): number {
@@ -94,7 +136,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
       const result = await change(key)
       if (result !== undefined) return result
     }
-    throw new Unavailable('redis', 'refused')
+    throw new Denied({ code: 'conflict' })
   }
 
   return {
@@ -122,15 +164,20 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
       return issued
     },
 
-    rotate: (id, issuedAtSeconds) =>
-      changed(id, (old) =>
-        write({ ...old, rotatedAtSeconds: issuedAtSeconds ?? nowSeconds() }, old),
-      ),
+    rotate: (id, { graceSeconds = 0, issuedAtSeconds } = {}) =>
+      changed(id, (old) => {
+        const secrets = secretsOf(old, graceSeconds)
+        const kept = secrets
+          .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
+          .slice(0, MAX_OLD_SECRETS)
+        const ended = secrets.filter((one) => !kept.includes(one))
+        const key = { ...old, rotatedAtSeconds: issuedAtSeconds ?? nowSeconds() }
+        return write(key, { old, ended, kept })
+      }),
 
     async end(id) {
       const ended = await changed(id, async (key) => {
-        const { record, index, ends } = list.keysOf(id)
-        const keys = [record, index, ends, ...(await keysOfCredential(key))]
+        const keys = [...list.keysOf(id), names.feed, ...(await keysOfSecrets(secretsOf(key, 0)))]
         const values = [id, key.tokenId, revokedSeconds(key)]
         return (await list.run(END_API_KEY_SCRIPT, keys, values)) === 1 ? true : undefined
       })

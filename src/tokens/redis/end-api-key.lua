@@ -1,7 +1,7 @@
 --- Ends an API key.
 --
--- KEYS: record, index, ends, reference, revocation, feed. ARGV: id, token id, how long the token id
--- stays revoked, in seconds.
+-- KEYS: record, index, ends, feed, then reference and revocation of each secret. ARGV: id, token id,
+-- how long the token ids stay revoked, in seconds.
 --
 -- Returns 0 if the record has changed in the meantime.
 
@@ -9,9 +9,8 @@
 --@include api-key.lua
 
 if token_id_of(KEYS[1]) ~= ARGV[2] then return 0 end
-append_changes(KEYS[6], { KEYS[5] })
-redis.call('SET', KEYS[5], '1', 'EX', ARGV[3])
-redis.call('DEL', KEYS[4], KEYS[1])
+end_secrets(KEYS[4], 5, ARGV[3])
+redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 return 1

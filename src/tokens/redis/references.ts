@@ -5,7 +5,6 @@ import {
   parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceStore,
-  referenceKey,
   storedReference,
 } from '../reference.ts'
 
@@ -24,15 +23,15 @@ export function createReferenceStore(
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
       const text = await storedReference(record)
-      const reply = await sendCommand(rest, ['SET', referenceKey(hash), text, ...expiry])
+      const reply = await sendCommand(rest, ['SET', rest.keys.reference + hash, text, ...expiry])
       if (reply !== 'OK') throw malformed()
     },
     async find(hash) {
-      const text = await sendCommand(rest, ['GET', referenceKey(hash)])
+      const text = await sendCommand(rest, ['GET', rest.keys.reference + hash])
       return text === null ? undefined : parseStoredReference(text)
     },
     async remove(hash) {
-      const reply = await sendCommand(rest, ['DEL', referenceKey(hash)])
+      const reply = await sendCommand(rest, ['DEL', rest.keys.reference + hash])
       if (reply !== 0 && reply !== 1) throw malformed()
     },
   }

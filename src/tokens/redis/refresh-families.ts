@@ -1,14 +1,13 @@
 /** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
-import { FEED_KEY } from '../../redis/keys.ts'
+
+import * as z from 'zod/mini'
 import { malformed, recordIn, sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
-import * as z from '../../validators/zod.ts'
 import {
   type RefreshFamilies,
   type RefreshFamily,
   type RotationReply,
-  refreshFamilyKey,
   sessionSchema,
 } from '../refresh-family.ts'
 import { END_FAMILY_SCRIPT, OPEN_FAMILY_SCRIPT, ROTATE_FAMILY_SCRIPT } from './scripts.generated.ts'
@@ -31,6 +30,7 @@ const rotationReply = z.union([
  * is useful only together with the used token.
  */
 export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
+  const { keys: names } = rest
   async function run(
     script: string,
     keys: readonly string[],
@@ -40,20 +40,23 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
   }
 
   return {
+    keys: names,
     async open(familyHash, { session, current }, ttlSeconds) {
       const ttlMs = Math.max(1, Math.floor(ttlSeconds * 1000))
-      const keys = [refreshFamilyKey(familyHash)]
+      const keys = [names.refreshFamily + familyHash]
       await run(OPEN_FAMILY_SCRIPT, keys, [JSON.stringify(session), current, ttlMs])
     },
 
     async find(familyHash) {
-      return familyOf(await sendCommand(rest, ['HMGET', refreshFamilyKey(familyHash), ...FIELDS]))
+      return familyOf(
+        await sendCommand(rest, ['HMGET', names.refreshFamily + familyHash, ...FIELDS]),
+      )
     },
 
     async rotate(request) {
       const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
-      const family = refreshFamilyKey(request.familyHash)
-      const keys = [family, revokedBeforeKey, FEED_KEY, ...request.revokedBeforeKeys]
+      const family = names.refreshFamily + request.familyHash
+      const keys = [family, revokedBeforeKey, names.feed, ...request.revokedBeforeKeys]
       const reply = await runText(rest, ROTATE_FAMILY_SCRIPT, keys, [
         request.presented,
         request.successor,
@@ -69,7 +72,7 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
     },
 
     async end(familyHash, { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }) {
-      const keys = [refreshFamilyKey(familyHash), revokedBeforeKey, FEED_KEY]
+      const keys = [names.refreshFamily + familyHash, revokedBeforeKey, names.feed]
       await run(END_FAMILY_SCRIPT, keys, [revokedBeforeSeconds, revokedBeforeTtlSeconds])
     },
   }

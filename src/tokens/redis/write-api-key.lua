@@ -1,8 +1,10 @@
 --- Stores an API key, or replaces one.
 --
--- KEYS: record, index, ends, new reference. To replace a key, also its reference, its revocation and
--- the feed. ARGV: id, record, reference, life in seconds or 0, expiry; the token id to replace or an
--- empty string; how long the old token id stays revoked, in seconds.
+-- KEYS: record, index, ends, new reference, feed. To replace a key, also the references of the old
+-- secrets that stay valid, then reference and revocation of each one that ends. ARGV: id, record,
+-- reference, life in seconds or 0, expiry; the token id to replace or an empty string; how long an
+-- ended token id stays revoked, in seconds; the number of old secrets that stay valid, then reference
+-- and life of each.
 --
 -- Returns 0 if the record has changed in the meantime.
 
@@ -10,13 +12,13 @@
 --@include ../../redis/set-with-life.lua
 --@include api-key.lua
 
-local life = tonumber(ARGV[4])
+local kept = tonumber(ARGV[8])
 if token_id_of(KEYS[1]) ~= ARGV[6] then return 0 end
-if KEYS[5] then
-  append_changes(KEYS[7], { KEYS[6] })
-  redis.call('SET', KEYS[6], '1', 'EX', ARGV[7])
-  redis.call('DEL', KEYS[5])
+end_secrets(KEYS[5], 6 + kept, ARGV[7])
+for at = 1, kept do
+  set_with_life(KEYS[5 + at], ARGV[7 + 2 * at], tonumber(ARGV[8 + 2 * at]))
 end
+local life = tonumber(ARGV[4])
 set_with_life(KEYS[4], ARGV[3], life)
 set_with_life(KEYS[1], ARGV[2], life)
 redis.call('ZADD', KEYS[2], 0, ARGV[1])

@@ -1,7 +1,8 @@
 /**
  * The audit consumer with injected failures: it dies or loses its database on the first deliveries.
  */
-import consumer, { type AuditEnv } from '../../../workers/audit.ts'
+import type { AuditEnv } from '../../../src/workers/audit-worker.ts'
+import consumer from '../../../workers/audit.ts'
 
 /** Fails like D1 during an outage. */
 const lost = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'))

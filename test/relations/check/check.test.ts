@@ -1,5 +1,6 @@
 /** The results of a check, and the results that it must never have. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import type { RelationQuery } from '../../../src/relations/decision-point.ts'
@@ -234,7 +235,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     await storeTuples('folder:1#viewer@user:anne')
     const query = queryOf('folder:1#viewer@user:anne')
     expect((await authority().check(query)).version).toBe(0)
-    const { version } = await relationKeysOf(null)
+    const { version } = await relationKeysOf(DEFAULT_KEYS, null)
     await redis.direct.set(version, '1795000000000001')
     const atLeast = 1_795_000_000_000_001
     expect((await authority().check({ ...query, atLeast })).version).toBe(atLeast)
@@ -246,7 +247,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
 
   test('reports a key of the wrong type as an outage, not as a decision', async () => {
     await storeTuples()
-    const { tuples } = await relationKeysOf(null)
+    const { tuples } = await relationKeysOf(DEFAULT_KEYS, null)
     await redis.direct.set(`${tuples}folder:1#viewer`, 'x')
     const pending = authority().check(queryOf('folder:1#viewer@user:anne'))
     await expect(pending).rejects.toMatchObject({ dependency: 'redis', fault: 'refused' })
@@ -325,8 +326,8 @@ describe('a malformed reply', () => {
     ['a negative version', { result: [1, '-1', 3, 0, []] }],
     ['steps without a parent', { result: [1, '', 3, 0, 'x'] }],
   ])('is not a decision: %s', async (_, reply) => {
-    const rest: RedisRest = { send: async () => [reply ?? {}] }
-    const command = await check.command(query, { trace: true })
+    const rest: RedisRest = { keys: DEFAULT_KEYS, send: async () => [reply ?? {}] }
+    const command = await check.command(DEFAULT_KEYS, query, { trace: true })
     const pending = check.explanationOf(rest, reply, command)
     await expect(pending).rejects.toMatchObject({ name: 'Unavailable', dependency: 'redis' })
   })
@@ -334,12 +335,13 @@ describe('a malformed reply', () => {
   test('to the full script is not a decision either', async () => {
     const sent: unknown[] = []
     const rest: RedisRest = {
+      keys: DEFAULT_KEYS,
       send: async ([command]) => {
         sent.push(command?.[0])
         return [{ error: 'NOSCRIPT No matching script' }]
       },
     }
-    const command = await check.command(query)
+    const command = await check.command(DEFAULT_KEYS, query)
     const pending = check.answerOf(rest, { error: 'NOSCRIPT No matching script' }, command)
     await expect(pending).rejects.toMatchObject({ fault: 'refused' })
     expect(sent).toEqual(['EVAL'])

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RedisHandle, startRedis } from '../../../dev/redis.ts'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import type { RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationDecision } from '../../../src/relations/decision-point.ts'
 import { createRelationCheck } from '../../../src/relations/redis/check.ts'
@@ -118,7 +119,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
         const rest = restOver(redis)
         const [answer] = await answersOf(rest, check, tuples, queries)
         for (const query of queries) {
-          const command = await check.command(query, { trace: true })
+          const command = await check.command(DEFAULT_KEYS, query, { trace: true })
           const [reply] = await rest.send([command])
           const { decision, trace } = await check.explanationOf(rest, reply, command)
           expect(decision).toEqual(answer?.decision)
@@ -157,6 +158,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
         const changed = text.replaceAll(right, wrong)
         const rest = restOver(redis)
         const mutant: RedisRest = {
+          keys: DEFAULT_KEYS,
           send: (commands) =>
             rest.send(
               commands.map(([name = '', ...args]) =>

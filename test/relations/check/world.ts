@@ -1,5 +1,6 @@
 /** A Redis for checks without HTTP: many thousands of queries in a few seconds. */
 import type { Redis } from 'ioredis'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
 import type { RelationCheck } from '../../../src/relations/redis/check.ts'
@@ -9,6 +10,7 @@ import { expectedKeys } from '../tuples/tuple-model.ts'
 
 /** Sends commands like `RedisRest`. */
 export const restOver = (redis: Redis): RedisRest => ({
+  keys: DEFAULT_KEYS,
   async send(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const pipeline = redis.pipeline()
     for (const [name, ...args] of commands) pipeline.call(String(name), ...args)
@@ -23,7 +25,7 @@ export async function writesOf(
   tenant: string | null = null,
 ): Promise<RedisCommand[]> {
   const texts = tuples.map(({ object, relation, subject }) => `${object}#${relation}@${subject}`)
-  const keys = expectedKeys(new Set(texts), await relationKeysOf(tenant))
+  const keys = expectedKeys(new Set(texts), await relationKeysOf(DEFAULT_KEYS, tenant))
   return [...keys].map(([key, members]) => ['ZADD', key, ...members.flatMap((one) => [0, one])])
 }
 
@@ -38,7 +40,7 @@ export async function answersOf(
   queries: readonly RelationQuery[],
 ): Promise<RelationAnswer[]> {
   const writes = await writesOf(tuples)
-  const commands = await Promise.all(queries.map((query) => check.command(query)))
+  const commands = await Promise.all(queries.map((query) => check.command(DEFAULT_KEYS, query)))
   const replies = await rest.send([['FLUSHDB'], ...writes, ...commands])
   const answers: RelationAnswer[] = []
   for (const [index, command] of commands.entries())

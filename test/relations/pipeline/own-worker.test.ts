@@ -18,7 +18,8 @@ import {
   type GatewayVariables,
   problemHandler,
   type RelationOptions,
-} from '../../../src/index.ts'
+} from '../../../src/parts.ts'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import type { RedisRest } from '../../../src/redis/rest.ts'
 import { principal } from '../../admission/callers.ts'
 import { startWorld, type World } from './gateway.ts'
@@ -60,6 +61,7 @@ function appOf(
 ) {
   const { send } = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
   const rest: RedisRest = {
+    keys: DEFAULT_KEYS,
     async send(commands, options) {
       const replies = await send(commands, options)
       if (slow) slow.nowMs += slow.tripMs
@@ -86,7 +88,7 @@ function appOf(
   app.onError(problemHandler())
   app.use(clientAddress())
   app.use(async (c, next) => {
-    c.set('principal', anne)
+    c.set('portcullis.principal', anne)
     await next()
   })
   app.get(

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
 import { upstash } from '../../../src/features/upstash.ts'
 import { tokenIdHash } from '../../../src/identity/token-id.ts'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { encodeConsistency } from '../../../src/relations/consistency.ts'
-import { credentialHash, referenceKey, storedReference } from '../../../src/tokens/reference.ts'
+import { credentialHash, storedReference } from '../../../src/tokens/reference.ts'
 import { recordOf } from '../../admission/callers.ts'
 import { ISSUER, REMOTE_ISSUER } from '../../harness/issuer.ts'
 import { PUBLIC_URL, ROUTES, startWorld, type World } from './gateway.ts'
@@ -255,7 +256,7 @@ describe('the cost of a relation', () => {
       roles: ['reader'],
       scopes: [],
     })
-    const key = referenceKey(await credentialHash(text))
+    const key = DEFAULT_KEYS.reference + (await credentialHash(text))
     await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
     await warm(isolate, await world.token('anybody'))
     expect(await isolate.statusOf('/orders/1', text)).toBe(200)
@@ -385,7 +386,7 @@ describe('the option `issuers` of relations', () => {
       roles: ['reader'],
       scopes: [],
     })
-    const key = referenceKey(await credentialHash(text))
+    const key = DEFAULT_KEYS.reference + (await credentialHash(text))
     await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
     return text
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
 import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import { createRelationTuples } from '../../../src/relations/redis/tuples.ts'
@@ -115,7 +116,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
           }
           const expected = new Map<string, string[]>()
           for (const [tenant, set] of sets) {
-            const keys = await relationKeysOf(tenant)
+            const keys = await relationKeysOf(DEFAULT_KEYS, tenant)
             for (const [key, members] of expectedKeys(set, keys)) expected.set(key, members)
             const matching = [...set].filter((text) => matchesFilter(tuple(text), filter))
             const inOrder =
@@ -190,7 +191,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
 
   test('get increasing versions, even if the clock was set back', async () => {
     const ahead = (Date.now() + 3_600_000) * 1_000
-    const { version: key } = await relationKeysOf('acme')
+    const { version: key } = await relationKeysOf(DEFAULT_KEYS, 'acme')
     await redis.direct.set(key, String(ahead))
     const nothing = { writes: [], deletes: tuples('order:1#viewer@user:a') }
     expect((await store.write('acme', nothing)).version).toBe(ahead + 1)
@@ -200,7 +201,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
 
   test('are written all or not at all', async () => {
     await store.write('acme', { writes: tuples('order:1#viewer@user:a'), deletes: [] })
-    const keys = await relationKeysOf('acme')
+    const keys = await relationKeysOf(DEFAULT_KEYS, 'acme')
     const wrong = [
       `${keys.tuples}order:2#viewer`,
       `${keys.subjects}user:b`,
@@ -254,7 +255,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
 describe('a malformed reply is an outage:', () => {
   const saying = (...replies: unknown[]) =>
     createRelationTuples(
-      { send: async () => replies.map((result): RedisReply => ({ result })) },
+      { keys: DEFAULT_KEYS, send: async () => replies.map((result): RedisReply => ({ result })) },
       TYPES,
     )
   const change = { writes: tuples('order:1#viewer@user:a'), deletes: [] }

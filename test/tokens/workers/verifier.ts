@@ -16,14 +16,14 @@ const now = () => BEGINNING_MS + Date.now() - startedMs
 /** A verifier for each provider, created at its first use. */
 const verifiers = new Map<string, TokenVerifier>()
 
-function verifierFor(jwksUri: string): TokenVerifier {
-  const known = verifiers.get(jwksUri)
+/** Without `jwksUri`, the key set is found in the metadata of `issuer`. */
+function verifierFor(issuer: string, jwksUri: string | undefined): TokenVerifier {
+  const name = jwksUri ?? issuer
+  const known = verifiers.get(name)
   if (known !== undefined) return known
-  const trusted = issuers.parse([
-    { issuer: 'https://idp.test/', audience: 'https://api.test', jwksUri },
-  ])
+  const trusted = issuers.parse([{ issuer, audience: 'https://api.test', jwksUri }])
   const verifier = createTokenVerifier({ issuers: trusted, now })
-  verifiers.set(jwksUri, verifier)
+  verifiers.set(name, verifier)
   return verifier
 }
 
@@ -48,15 +48,16 @@ export default {
   async fetch(request: Request, _env: unknown, context: ExecutionContext): Promise<Response> {
     startedMs ||= Date.now()
     const { pathname } = new URL(request.url)
-    const jwksUri = request.headers.get('x-jwks-uri') ?? ''
+    const jwksUri = request.headers.get('x-jwks-uri') ?? undefined
+    const issuer = request.headers.get('x-issuer') ?? 'https://idp.test/'
     if (pathname === '/bare') return verifyBare(request)
-    if (pathname === '/poison') return poison(jwksUri, await request.text())
+    if (pathname === '/poison') return poison(jwksUri ?? '', await request.text())
     // Without waitUntil, all work of a request ends when its client leaves.
     const waitUntil =
       pathname === '/mortal' ? undefined : (promise: Promise<unknown>) => context.waitUntil(promise)
     try {
       const token = bearerToken(request.headers.get('authorization') ?? undefined)
-      return new Response((await verifierFor(jwksUri).verify(token, waitUntil)).subject)
+      return new Response((await verifierFor(issuer, jwksUri).verify(token, waitUntil)).subject)
     } catch (error) {
       if (error instanceof Denied)
         return new Response(JSON.stringify(error.denial), { status: 401 })

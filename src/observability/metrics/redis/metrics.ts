@@ -1,13 +1,5 @@
-import { Unavailable } from '../../../errors.ts'
-import {
-  BAN_RECORDS,
-  endsKey,
-  METRICS_ISOLATES_KEY,
-  METRICS_KEY,
-  METRICS_REPORT_PREFIX,
-  OVERFLOW_KEY,
-} from '../../../redis/keys.ts'
-import { resultOf } from '../../../redis/reply.ts'
+import { endsKey } from '../../../redis/keys.ts'
+import { listOf, malformed, resultOf } from '../../../redis/reply.ts'
 import type { RedisRest } from '../../../redis/rest.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import type { MetricsStore } from '../store.ts'
@@ -31,10 +23,11 @@ const DROPPED_SERIES = '["portcullis_metrics_dropped_total"]'
  */
 export function createMetricsStore(rest: RedisRest): MetricsStore {
   const script = createScript(ADD_TOTALS_SCRIPT)
+  const { metrics, metricsIsolates, metricsReport, banRecords, overflow: spill } = rest.keys
   return {
     async add({ isolate, number, counts, open, nowMs }) {
       const members = [isolate, ...new Set(open.map((name) => `${name} ${isolate}`))]
-      const keys = [METRICS_KEY, METRICS_REPORT_PREFIX + isolate, METRICS_ISOLATES_KEY]
+      const keys = [metrics, metricsReport + isolate, metricsIsolates]
       await runScript(rest, script, keys, [
         ...[number, MAX_TOTAL_SERIES, DROPPED_SERIES, METRICS_TTL_SECONDS, REPORT_TTL_SECONDS],
         ...[nowMs, nowMs - RECENT_MS, members.length, ...members],
@@ -43,11 +36,11 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
     },
     async read(nowMs) {
       const replies = await rest.send([
-        ['HGETALL', METRICS_KEY],
-        ['ZRANGEBYSCORE', METRICS_ISOLATES_KEY, nowMs - RECENT_MS, '+inf'],
-        ['ZREVRANGE', METRICS_ISOLATES_KEY, 0, 0, 'WITHSCORES'],
-        ['ZCOUNT', endsKey(BAN_RECORDS.index), `(${Math.floor(nowMs / 1000)}`, '+inf'],
-        ['ZCARD', OVERFLOW_KEY],
+        ['HGETALL', metrics],
+        ['ZRANGEBYSCORE', metricsIsolates, nowMs - RECENT_MS, '+inf'],
+        ['ZREVRANGE', metricsIsolates, 0, 0, 'WITHSCORES'],
+        ['ZCOUNT', endsKey(banRecords.index), `(${Math.floor(nowMs / 1000)}`, '+inf'],
+        ['ZCARD', spill],
       ])
       const [totals, members, last, bans, overflow] = replies.map(resultOf)
       const names = textsOf(members)
@@ -70,14 +63,11 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
   }
 }
 
-function textsOf(reply: unknown): readonly string[] {
-  if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
-  return reply.map(String)
-}
+const textsOf = (reply: unknown): readonly string[] => listOf(reply).map(String)
 
 function numberOf(reply: unknown): number {
   const number = Number(reply)
-  if (reply === null || !Number.isFinite(number)) throw new Unavailable('redis', 'malformed')
+  if (reply === null || !Number.isFinite(number)) throw malformed()
   return number
 }
 

@@ -1,0 +1,253 @@
+/** `portcullis deploy`: deploys a gateway with everything that it needs, and takes a version back. */
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { seconds } from '../arguments.ts'
+import { offlineCommand } from '../command.ts'
+import { carryOut } from '../deploy/carry-out.ts'
+import { type Cloudflare, createCloudflare } from '../deploy/cloudflare.ts'
+import { bundleSizes } from '../deploy/dry-run.ts'
+import { type Environment, environmentOf, PRODUCTION } from '../deploy/environment.ts'
+import { makePlan, type Plan, stepsOf } from '../deploy/plan.ts'
+import { readProject } from '../deploy/project.ts'
+import { awaitReadiness } from '../deploy/readiness.ts'
+import { type Scratch, withScratch } from '../deploy/secrets.ts'
+import {
+  incomplete,
+  missingCredentials,
+  mistakesIn,
+  readValues,
+  type Values,
+} from '../deploy/values.ts'
+import { createWrangler, type RunWrangler } from '../deploy/wrangler.ts'
+import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
+import { createOutput, type Output } from '../output.ts'
+import { projectAround } from '../project.ts'
+import { record, table } from '../text.ts'
+
+interface TargetOptions {
+  readonly json?: boolean
+  readonly env: string
+  readonly envFile?: string
+}
+
+interface DeployOptions extends TargetOptions {
+  readonly plan?: boolean
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+  readonly createOperator?: boolean
+  readonly wait?: number
+}
+
+interface RollbackOptions extends TargetOptions {
+  readonly to?: string
+  readonly worker?: string
+  readonly yes?: boolean
+}
+
+const DEFAULT_WAIT_SECONDS = 60
+const BYTES_PER_KIB = 1024
+const COLUMNS = ['action', 'what', 'name', 'detail']
+
+const CREDENTIALS_HELP = `
+Environment:
+  CLOUDFLARE_API_TOKEN      an API token of Cloudflare
+  CLOUDFLARE_ACCOUNT_ID     the account
+and the variables of the gateway, such as UPSTASH_REDIS_REST_URL: docs/deploy.md`
+
+export function addDeployCommands(program: Command): void {
+  const deploy = targeted(
+    offlineCommand(program, {
+      name: 'deploy',
+      does: 'deploy the gateway of this folder, and create what it needs in Cloudflare',
+      examples: [
+        'portcullis deploy --plan',
+        'portcullis deploy --env staging --create-operator',
+        'portcullis deploy --yes --json',
+      ],
+    }),
+  )
+    .option('--plan', 'show what would be done, and change nothing')
+    .option('--dry-run', 'bundle the Workers and print their sizes; needs no account')
+    .option(
+      '--create-operator',
+      'create the first operator and print its secret once; the policy needs authorizationServer()',
+    )
+    .option(
+      '--wait <time>',
+      'longest time to wait until the gateway is ready (default: 60s)',
+      seconds,
+    )
+    .option('-y, --yes', 'do not ask for confirmation')
+    .addHelpText('after', CREDENTIALS_HELP)
+    .enablePositionalOptions()
+    .action(deployProject)
+  targeted(
+    offlineCommand(deploy, {
+      name: 'rollback',
+      does: 'let an earlier version of the gateway serve again; data and migrations do not change',
+      examples: ['portcullis deploy rollback', 'portcullis deploy rollback --env staging --yes'],
+    }),
+  )
+    .option('--to <version>', 'id of the version (default: the one before the present one)')
+    .option('--worker <name>', 'another Worker of the project (default: the gateway)')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .action(rollBack)
+}
+
+function targeted(command: Command): Command {
+  return command
+    .option('--env <name>', 'environment, such as staging', PRODUCTION)
+    .option('--env-file <file>', 'file with values (default: .portcullis/<env>.env)')
+}
+
+/** What both commands work with. */
+interface Target {
+  readonly folder: string
+  readonly environment: Environment
+  readonly values: Values
+  readonly output: Output
+}
+
+function targetOf({ env, envFile, json }: TargetOptions): Target {
+  const folder = projectAround(process.cwd()) ?? process.cwd()
+  const environment = environmentOf(readProject(folder), env)
+  const values = readValues({ folder, environment: env }, envFile, process.env)
+  return { folder, environment, values, output: createOutput(json ?? false) }
+}
+
+function cloudflareOf({ CLOUDFLARE_API_TOKEN, CLOUDFLARE_ACCOUNT_ID }: Values): Cloudflare {
+  return createCloudflare({
+    token: CLOUDFLARE_API_TOKEN ?? '',
+    accountId: CLOUDFLARE_ACCOUNT_ID ?? '',
+    baseUrl: process.env.CLOUDFLARE_API_BASE_URL || undefined,
+  })
+}
+
+function wranglerFor({ folder, values }: Target, scratch: Scratch): RunWrangler {
+  const credentials = ['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID']
+  const env = Object.entries(values).filter(([name]) => credentials.includes(name))
+  const secrets = Object.entries(values)
+    .filter(([name]) => name !== 'CLOUDFLARE_ACCOUNT_ID')
+    .map(([, value]) => value)
+  return createWrangler({
+    cwd: folder,
+    env: Object.fromEntries(env),
+    scratch: scratch.path,
+    secrets,
+  })
+}
+
+async function deployProject(options: DeployOptions): Promise<void> {
+  const target = targetOf(options)
+  const { environment, values, folder, output } = target
+  if (options.dryRun) return withScratch((scratch) => dryRun(target, scratch))
+  const missing = missingCredentials(values)
+  if (missing.length > 0) {
+    const unset = mistakesIn(environment, { PUBLIC_URL: 'https://gateway.invalid', ...values }, [])
+    throw incomplete(folder, environment.name, [...missing, ...unset])
+  }
+  const cloudflare = cloudflareOf(values)
+  const createOperator = options.createOperator ?? false
+  const plan = await makePlan({ environment, values, cloudflare, createOperator })
+  const steps = stepsOf(plan)
+  const shown = { environment: environment.name, url: plan.publicUrl, steps }
+  if (options.plan) {
+    output.result({ ...shown, mistakes: plan.mistakes }, table(steps, COLUMNS, output.style))
+    if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
+    output.remark(`The gateway will be at ${plan.publicUrl}. Nothing was changed.`)
+    return
+  }
+  if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
+  for (const line of table(steps, COLUMNS).split('\n')) output.remark(line)
+  await confirm(`Deploy to ${environment.name}?`, options)
+  await withScratch(async (scratch) => {
+    const wrangler = wranglerFor(target, scratch)
+    const report = (line: string) => output.remark(line)
+    const parts = { environment, values, cloudflare, wrangler, scratch, report }
+    const { versions, operator } = await carryOut(plan, parts)
+    const wait = options.wait ?? DEFAULT_WAIT_SECONDS
+    const readiness = await awaitReadiness(plan.publicUrl, wait)
+    const rollback = `npx portcullis deploy rollback${environmentOption(environment.name)}`
+    const client = operator && { clientId: operator.clientId, clientSecret: operator.clientSecret }
+    const result = { url: plan.publicUrl, ready: readiness.ready, rollback, ...client }
+    output.result({ ...shown, ...result, versions }, record(result, output.style))
+    if (operator !== undefined) output.remark('The secret is shown once and not stored.')
+    if (options.createOperator && operator === undefined)
+      output.remark('CLIENTS is set already; no client was created.')
+    if (!readiness.ready) throw notReady(plan, readiness.last, wait, rollback)
+  })
+}
+
+/** Deploys an earlier version of one Worker again. */
+async function rollBack(options: RollbackOptions): Promise<void> {
+  const target = targetOf(options)
+  const { environment, values, folder, output } = target
+  const missing = missingCredentials(values)
+  if (missing.length > 0) throw incomplete(folder, environment.name, missing)
+  const worker = workerNamed(environment, options.worker)
+  const [present, ...earlier] = await cloudflareOf(values).deployments(worker)
+  const version =
+    options.to ?? earlier.find((deployment) => deployment.version !== present?.version)?.version
+  if (present === undefined || version === undefined) {
+    const detail = `${worker} has no earlier version to return to`
+    throw new Failure(REFUSED, 'no_earlier_version', detail)
+  }
+  output.remark(`${worker} serves version ${present.version}, from ${present.createdAt}.`)
+  await confirm(`Return to version ${version}?`, options)
+  await withScratch(async (scratch) => {
+    const message = 'portcullis deploy rollback'
+    const wrangler = wranglerFor(target, scratch)
+    await wrangler(['rollback', version, '--name', worker, '-y', '-m', message])
+  })
+  output.result(
+    { environment: environment.name, worker, version, previous: present.version },
+    `${worker} serves version ${version} again.`,
+  )
+  output.remark('Resources, data and migrations are unchanged.')
+}
+
+/** Returns the name of the gateway, or that of another Worker as its file or the account names it. */
+function workerNamed(
+  { workers, name: environment }: Environment,
+  wanted: string | undefined,
+): string {
+  const names = workers.map(({ name }) => name)
+  if (wanted === undefined) return names.at(-1) ?? ''
+  const found = names.find((name) => name === wanted || name === `${wanted}-${environment}`)
+  if (found === undefined) throw usage(`--worker: the project has ${names.join(', ')}`)
+  return found
+}
+
+async function dryRun(target: Target, scratch: Scratch): Promise<void> {
+  const { environment, output } = target
+  const sizes = await bundleSizes(environment, wranglerFor(target, scratch), scratch)
+  const lines = sizes.map(
+    ({ worker, bytes, gzipBytes }) => `${worker}: ${kib(bytes)} KiB, gzip ${kib(gzipBytes)} KiB`,
+  )
+  output.result({ sizes }, [...lines, 'Nothing was deployed.'].join('\n'))
+}
+
+const kib = (bytes: number): string => (bytes / BYTES_PER_KIB).toFixed(1)
+
+const environmentOption = (name: string): string => (name === PRODUCTION ? '' : ` --env ${name}`)
+
+/** Throws a usage failure unless a person at a terminal agrees, or `--yes` was given. */
+async function confirm(
+  question: string,
+  { yes, json }: { readonly yes?: boolean; readonly json?: boolean },
+): Promise<void> {
+  if (yes) return
+  if (json || !process.stdin.isTTY) throw usage('without a terminal, this command needs --yes')
+  const prompt = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await prompt.question(`${question} [y/N] `)
+  prompt.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw usage('not confirmed; nothing was changed')
+}
+
+function notReady({ publicUrl }: Plan, last: string, wait: number, rollback: string): Failure {
+  return new Failure(
+    UNDECIDED,
+    'not_ready',
+    `deployed, but ${publicUrl}/-/readyz was not ready within ${wait} s (${last}). A new domain may need some minutes. To return to the version before: ${rollback}`,
+  )
+}

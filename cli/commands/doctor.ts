@@ -1,0 +1,35 @@
+/** `portcullis doctor`: checks a deployment and what it depends on. */
+import type { Command } from 'commander'
+import { offlineCommand } from '../command.ts'
+import { PRODUCTION } from '../deploy/environment.ts'
+import type { DoctorOptions } from '../doctor/examine.ts'
+
+const HELP = `
+Checks the variables of the gateway, Redis, the key sets of the issuers, the origin and wrangler.toml from
+this machine, and with --url a running gateway, its queue and its audit trail. The most urgent finding
+is the first. It changes nothing, except a key in Redis that expires after ten seconds.
+
+Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.
+
+Environment: the variables of the gateway (docs/configuration.md), which override those of the file and of
+[vars] in wrangler.toml; with --url also PORTCULLIS_CLIENT_ID and PORTCULLIS_CLIENT_SECRET.`
+
+export function addDoctorCommand(program: Command): void {
+  offlineCommand(program, {
+    name: 'doctor',
+    does: 'check a gateway and what it depends on, and say how to correct each mistake',
+    examples: [
+      'portcullis doctor',
+      'portcullis doctor --env-file .portcullis/production.env --url https://api.example.com',
+      'portcullis doctor --json',
+    ],
+  })
+    .option('--env <name>', 'environment, such as staging', PRODUCTION)
+    .option('--env-file <file>', 'file with values (default: .portcullis/<env>.env)')
+    .option('--url <gateway>', 'a running gateway to check as well')
+    .addHelpText('after', HELP)
+    .action(async (options: DoctorOptions) => {
+      const { examine } = await import('../doctor/examine.ts')
+      await examine(options)
+    })
+}

@@ -1,0 +1,45 @@
+/** `portcullis redis`: runs a local Redis with the REST API of Upstash, for an app on Node. */
+import { type Command, InvalidArgumentError } from 'commander'
+import { offlineCommand } from '../command.ts'
+
+/** The same as that of `npm run upstash-rest`. */
+const DEFAULT_PORT = 8079
+const MAX_PORT = 65_535
+
+interface RedisOptions {
+  readonly port: number
+  readonly json?: boolean
+}
+
+const HELP = `
+Runs a Redis and, on 127.0.0.1 only, a server with the REST API of Upstash over it. Needs neither wrangler
+nor a project. Prints two lines for .env when it is ready; progress goes to stderr. With --json, stdout gets
+one object with the URL and the token. Ctrl-C stops all of it, and a Redis that it started loses its data.
+
+The Redis is the one at REDIS_URL, or else redis-server from the PATH, or else js-redis-server from npm.
+
+The token that callers must present is UPSTASH_REDIS_REST_TOKEN of the environment; or else that of .env in
+this folder, if UPSTASH_REDIS_REST_URL in the same file is on this machine; or else a new random one.
+
+Exit codes: 0 stopped, 1 no Redis or the port is in use, 2 wrong usage.`
+
+export function addRedisCommand(program: Command): void {
+  offlineCommand(program, {
+    name: 'redis',
+    does: 'run a local Redis with the REST API of Upstash, for an app on Node',
+    examples: ['portcullis redis', 'portcullis redis --port 8080', 'portcullis redis --json'],
+  })
+    .option('--port <number>', 'port to listen on, 0 for a free one', portNumber, DEFAULT_PORT)
+    .addHelpText('after', HELP)
+    .action(async ({ port, json = false }: RedisOptions) => {
+      const { serveRedis } = await import('../serve-redis.ts')
+      await serveRedis({ port, json, env: process.env, folder: process.cwd() })
+    })
+}
+
+function portNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT) {
+    throw new InvalidArgumentError(`It must be a number from 0 to ${MAX_PORT}.`)
+  }
+  return Number(text)
+}

@@ -1,0 +1,70 @@
+/** `portcullis token`: signs an access token with the keys of the project on this machine. */
+import type { Command } from 'commander'
+import { repeated, seconds } from '../arguments.ts'
+import { offlineCommand } from '../command.ts'
+import { Failure, REFUSED, usage } from '../failure.ts'
+import { createOutput } from '../output.ts'
+import { requireProject } from '../project.ts'
+
+interface SignOptions {
+  readonly json?: boolean
+  readonly sub: string
+  readonly role: readonly string[]
+  readonly scope?: string
+  readonly client: string
+  readonly tenant?: string
+  readonly sid?: string
+  readonly jti?: string
+  readonly ttl?: number
+}
+
+const DEFAULT_TTL_SECONDS = 3_600
+
+const SOURCES = `
+The token is signed with the active key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both are
+read from the environment, or else from .dev.vars, which \`portcullis dev\` writes. A deployed gateway
+has other keys and refuses the token.`
+
+export function addSign(token: Command): void {
+  offlineCommand(token, {
+    name: 'sign',
+    isDefault: true,
+    does: 'sign an access token for the gateway of this project on this machine (default command)',
+    examples: [
+      'portcullis token sign --sub alice --role reader',
+      'TOKEN=$(portcullis token sign --sub alice --role reader --ttl 15m)',
+    ],
+  })
+    .addHelpText('after', SOURCES)
+    .requiredOption('--sub <subject>', 'subject of the token')
+    .option('--role <role>', 'a role; repeatable', repeated, [])
+    .option('--scope <scope>', 'scopes, separated by spaces')
+    .option('--client <id>', 'client_id', 'dev')
+    .option('--tenant <tenant>', 'tenant')
+    .option('--sid <session>', 'session')
+    .option('--jti <id>', 'token id (default: a random UUID)')
+    .option('--ttl <time>', 'lifetime: 90s, 15m, 1h or 2d (default: 1h)', seconds)
+    .action(sign)
+}
+
+async function sign(options: SignOptions): Promise<void> {
+  for (const [name, value] of Object.entries(options)) {
+    if ([value].flat().includes('')) throw usage(`--${name} must not be empty`)
+  }
+  const root = requireProject(process.cwd())
+  const { localToken } = await import('../../dev/start/local-token.ts')
+  const request = {
+    subject: options.sub,
+    client: options.client,
+    roles: options.role,
+    scope: options.scope,
+    tenant: options.tenant,
+    session: options.sid,
+    tokenId: options.jti,
+    ttlSeconds: options.ttl ?? DEFAULT_TTL_SECONDS,
+  }
+  const token = await localToken(request, root, process.env).catch((error: Error) => {
+    throw new Failure(REFUSED, 'invalid_signing_keys', error.message)
+  })
+  createOutput(options.json ?? false).result({ token }, token)
+}

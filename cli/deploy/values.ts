@@ -1,0 +1,123 @@
+/** The values of an environment: from this process, from its file, and from the configuration. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { Misconfigured } from '../../src/errors.ts'
+import { environmentSchema, parseConfig } from '../../src/validators/environment.ts'
+import { Failure, USAGE, usage } from '../failure.ts'
+import { type Environment, STATE_FOLDER } from './environment.ts'
+import { namesIn, tableOf } from './project.ts'
+
+/** Values by the name of their variable. */
+export type Values = Readonly<Record<string, string>>
+
+/** Variables of the gateway that can have a value of their own; a binding cannot. */
+export const GATEWAY_VARIABLES: readonly string[] = Object.keys(environmentSchema.shape).filter(
+  (name) => name !== 'ORIGIN',
+)
+/** Secrets of the audit Worker. */
+export const AUDIT_VARIABLES: readonly string[] = ['AUDIT_SIGNING_KEYS']
+const CREDENTIALS = ['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID'] as const
+
+/** Stands for a value that only Cloudflare has, so that the rest can be checked. */
+const UNKNOWN: Values = {
+  UPSTASH_REDIS_REST_URL: 'https://redis.invalid',
+  UPSTASH_REDIS_REST_TOKEN: 'unknown',
+  PUBLIC_URL: 'https://gateway.invalid',
+  ORIGIN_URL: 'https://origin.invalid',
+}
+
+/** Returns the file with the values of an environment that is read if no other is named. */
+export const valuesFile = (folder: string, environment: string): string =>
+  join(folder, STATE_FOLDER, `${environment}.env`)
+
+/**
+ * Returns the values that a deployment uses. Variables of `processEnv` take precedence over those
+ * of the file. Empty values count as absent. Throws a usage failure if a named file cannot be read.
+ */
+export function readValues(
+  { folder, environment }: { readonly folder: string; readonly environment: string },
+  named: string | undefined,
+  processEnv: NodeJS.ProcessEnv,
+): Values {
+  const file = named ?? valuesFile(folder, environment)
+  if (named !== undefined && !existsSync(file)) throw usage(`--env-file: ${named} does not exist`)
+  const inFile = existsSync(file) ? parseEnv(textIn(file)) : {}
+  const names = [...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS]
+  const values: Record<string, string> = {}
+  for (const name of names) {
+    const value = processEnv[name] || inFile[name]
+    if (value) values[name] = value
+  }
+  return values
+}
+
+function textIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    throw usage(`${file} cannot be read; it must be a file that you may read`)
+  }
+}
+
+/** Returns the variables of the gateway in its configuration. */
+export function configuredVariables({ workers }: Environment): Values {
+  const vars = tableOf(workers.at(-1)?.table.vars)
+  return Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
+}
+
+/**
+ * Returns what is wrong with the values of the gateway, `NAME: reason` each, by its own schema.
+ * `stored` are the names of secrets that Cloudflare has already; their values are unknown.
+ */
+export function mistakesIn(
+  environment: Environment,
+  values: Values,
+  stored: readonly string[],
+): readonly string[] {
+  const bindings = namesIn(environment.workers.at(-1)?.table.services, 'binding')
+  const assumed = Object.entries(UNKNOWN).filter(([name]) => stored.includes(name))
+  try {
+    parseConfig({
+      ...Object.fromEntries(assumed),
+      ...configuredVariables(environment),
+      ...Object.fromEntries(Object.entries(values).filter(([name]) => isOfGateway(name))),
+      ...(bindings.includes('ORIGIN') && { ORIGIN: {} }),
+    })
+    return []
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    return error.mistakes.filter((mistake) => {
+      const [name = ''] = mistake.split(/[:.[]/)
+      return !(stored.includes(name) && values[name] === undefined)
+    })
+  }
+}
+
+const isOfGateway = (name: string): boolean => GATEWAY_VARIABLES.includes(name)
+
+/** Returns the names of absent credentials, in the form of {@link mistakesIn}. */
+export function missingCredentials(values: Values): readonly string[] {
+  return CREDENTIALS.filter((name) => values[name] === undefined).map(
+    (name) => `${name}: is missing`,
+  )
+}
+
+/** Creates the failure for incomplete or wrong values. Nothing was created. */
+export function incomplete(
+  folder: string,
+  environment: string,
+  mistakes: readonly string[],
+): Failure {
+  const findings = mistakes.map((mistake) => {
+    const [name = '', ...reason] = mistake.split(': ')
+    return { in: '', path: name, message: reason.join(': ') }
+  })
+  const where = valuesFile(folder, environment)
+  return new Failure(
+    USAGE,
+    'values_incomplete',
+    `nothing was created or deployed, because values of the environment ${environment} are missing or wrong; write them to ${where}, or set them in the environment of this command`,
+    { findings },
+  )
+}

@@ -1,0 +1,105 @@
+/** Checks the variables of the gateway with its own schema. */
+import { Misconfigured } from '../../src/errors.ts'
+import { type Config, environmentSchema, parseConfig } from '../../src/validators/environment.ts'
+import type { Values } from '../deploy/values.ts'
+import { type Finding, mistake, ok, warning } from './finding.ts'
+
+const CHECK = 'environment'
+const DAY_MS = 86_400_000
+const SOON_DAYS = 7
+
+/** What to do about a mistake in a variable. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  UPSTASH_REDIS_REST_URL: 'Copy the REST URL of the database from the console of Upstash.',
+  UPSTASH_REDIS_REST_TOKEN:
+    'Copy the REST token of the database, not the read-only one, from the console of Upstash.',
+  PUBLIC_URL:
+    'Set it to the URL at which clients find the gateway, such as https://api.example.com.',
+  ORIGIN_URL: 'Set it to the URL of your API, or bind a Worker as ORIGIN in wrangler.toml.',
+  ISSUERS: 'Correct the entry of the issuer; docs/your-api.md lists its fields.',
+  SIGNING_KEYS: 'Create the keys as docs/tokens.md describes, and do not edit them by hand.',
+  CLIENTS: 'Create each entry with `portcullis clients hash-secret`.',
+}
+const OTHER_REMEDY = 'Correct the variable; docs/configuration.md describes it.'
+
+export interface CheckedEnvironment {
+  readonly findings: readonly Finding[]
+  /** Undefined if there are mistakes. */
+  readonly config: Config | undefined
+}
+
+/** Checks all variables. `bindsOrigin`: the origin is a Worker of `wrangler.toml`. */
+export function checkEnvironment(
+  values: Values,
+  bindsOrigin: boolean,
+  nowMs: number,
+): CheckedEnvironment {
+  const binding = bindsOrigin ? { ORIGIN: {} } : {}
+  try {
+    const config = parseConfig({ ...values, ...binding })
+    const count = Object.keys(values).filter((name) => name in environmentSchema.shape).length
+    const findings = [ok(CHECK, `${count} variables, all valid`), ...cautions(config, nowMs)]
+    return { findings, config }
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    const findings = error.mistakes.map((text) => {
+      const [name = ''] = text.split(/[:.[]/)
+      return mistake(CHECK, text, REMEDIES[name] ?? OTHER_REMEDY)
+    })
+    return { findings, config: undefined }
+  }
+}
+
+/** Values that are valid, but probably not meant. */
+function cautions({ publicUrl, signingKeys, issuers }: Config, nowMs: number): Finding[] {
+  const findings: Finding[] = []
+  if (new URL(publicUrl).protocol === 'http:' && !isLocal(publicUrl)) {
+    findings.push(
+      warning(
+        CHECK,
+        'PUBLIC_URL: is http, so tokens travel in clear text',
+        'Serve the gateway over https, and set PUBLIC_URL to that URL.',
+      ),
+    )
+  }
+  if (issuers.length === 0) {
+    findings.push(
+      warning(
+        CHECK,
+        'ISSUERS: there is no issuer, so the gateway accepts no token',
+        'Add your identity provider to ISSUERS, or set SIGNING_KEYS.',
+      ),
+    )
+  }
+  if (signingKeys !== undefined) findings.push(signingKeyFinding(signingKeys.keys, nowMs))
+  return findings
+}
+
+export function isLocal(url: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
+}
+
+type SigningKeys = NonNullable<Config['signingKeys']>['keys']
+
+function signingKeyFinding(keys: SigningKeys, nowMs: number): Finding {
+  const check = 'signing keys'
+  const rotate = 'Rotate the signing keys and deploy them; docs/tokens.md describes it.'
+  const active = keys.filter(
+    ({ nbf = 0, exp = Number.POSITIVE_INFINITY }) => nbf * 1_000 <= nowMs && nowMs < exp * 1_000,
+  )
+  if (active.length === 0) return mistake(check, 'no key of SIGNING_KEYS signs now', rotate)
+  const endMs = Math.max(...keys.map(({ exp = Number.POSITIVE_INFINITY }) => exp * 1_000))
+  const days = Math.floor((endMs - nowMs) / DAY_MS)
+  return days < SOON_DAYS
+    ? warning(check, `the last key expires in ${days} days`, rotate)
+    : ok(check, `${keys.length} in SIGNING_KEYS, ${active.length} of them sign now`)
+}
+
+/** Returns a variable that is valid by itself, although others may not be. */
+export function validVariable<Name extends 'UPSTASH_REDIS_REST_URL' | 'ORIGIN_URL'>(
+  values: Values,
+  name: Name,
+): string | undefined {
+  const value = values[name]
+  return environmentSchema.shape[name].safeParse(value).success ? value : undefined
+}

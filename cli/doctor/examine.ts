@@ -1,0 +1,131 @@
+/** Runs all checks of `portcullis doctor`, and prints the findings. */
+
+import { namesIn } from '../deploy/project.ts'
+import {
+  configuredVariables,
+  GATEWAY_VARIABLES,
+  readValues,
+  type Values,
+} from '../deploy/values.ts'
+import { REFUSED, usage } from '../failure.ts'
+import { createOutput } from '../output.ts'
+import { projectAround } from '../project.ts'
+import { counted, table } from '../text.ts'
+import { checkEnvironment, validVariable } from './environment.ts'
+import { byUrgency, type Finding, notChecked } from './finding.ts'
+import { checkGateway } from './gateway.ts'
+import { checkProject } from './project.ts'
+import { createRedactor } from './redact.ts'
+import { checkRedis } from './redis.ts'
+import { checkKeySets, checkOrigin } from './upstreams.ts'
+
+export interface DoctorOptions {
+  readonly json?: boolean
+  readonly env: string
+  readonly envFile?: string
+  readonly url?: string
+}
+
+const COLUMNS = ['level', 'check', 'finding']
+const INVALID = 'Correct the variable first.'
+const NO_VARIABLES = notChecked(
+  'environment',
+  'no variable of the gateway is set here, so Redis, key sets and origin were not called',
+  'Name the file with the variables of the gateway with --env-file.',
+)
+
+/**
+ * Runs all checks, prints the findings, and sets the exit code to 1 if there is an error. Throws a
+ * usage failure for options that are not valid.
+ */
+export async function examine(options: DoctorOptions): Promise<void> {
+  const url = options.url === undefined ? undefined : originOf(options.url)
+  const folder = process.cwd()
+  const root = projectAround(folder)
+  const now = new Date()
+  const project = checkProject(root, options.env, now.toISOString().slice(0, 10))
+  const { environment } = project
+  const given = readValues(
+    { folder: root ?? folder, environment: options.env },
+    options.envFile,
+    process.env,
+  )
+  const configured = environment && configuredVariables(environment)
+  const values = { ...(url && { PUBLIC_URL: url }), ...configured, ...given }
+  const bindings = namesIn(environment?.workers.at(-1)?.table.services, 'binding')
+  // A gateway that runs has its variables elsewhere, so none are expected here.
+  const isRemote = url !== undefined && !GATEWAY_VARIABLES.some((name) => name in given)
+  const parts = await Promise.all([
+    isRemote ? [NO_VARIABLES] : checkFromHere(values, bindings, now.getTime()),
+    project.findings,
+    checkGateway(url, process.env, folder),
+  ])
+  report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)
+}
+
+/** Checks the variables, and with them what the gateway depends on. */
+async function checkFromHere(
+  values: Values,
+  bindings: readonly string[],
+  nowMs: number,
+): Promise<readonly Finding[]> {
+  const { findings, config } = checkEnvironment(values, bindings.includes('ORIGIN'), nowMs)
+  const others = await Promise.all([
+    redisFindings(values, config?.redis.timeoutMs),
+    config === undefined ? [unread('key sets', 'the environment')] : checkKeySets(config),
+    originFinding(values, bindings),
+  ])
+  return [...findings, ...others.flat()]
+}
+
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {
+    throw usage(
+      '--url must be an http or https URL without a path, such as https://api.example.com',
+    )
+  }
+  return url.origin
+}
+
+const unread = (check: string, what: string): Finding =>
+  notChecked(check, `${what} is missing or not valid`, INVALID)
+
+async function redisFindings(
+  values: Values,
+  timeoutMs: number | undefined,
+): Promise<readonly Finding[]> {
+  const url = validVariable(values, 'UPSTASH_REDIS_REST_URL')
+  const token = values.UPSTASH_REDIS_REST_TOKEN
+  if (url === undefined) return [unread('redis', 'UPSTASH_REDIS_REST_URL')]
+  if (token === undefined) return [unread('redis', 'UPSTASH_REDIS_REST_TOKEN')]
+  return checkRedis({ url, token, prefix: values.REDIS_PREFIX ?? 'pc:', timeoutMs })
+}
+
+function originFinding(values: Values, bindings: readonly string[]): Promise<Finding> | Finding {
+  const url = validVariable(values, 'ORIGIN_URL')
+  if (url !== undefined || (values.ORIGIN_URL === undefined && bindings.includes('ORIGIN'))) {
+    return checkOrigin(url)
+  }
+  return unread('origin', 'ORIGIN_URL')
+}
+
+function report(found: readonly Finding[], values: Values, json: boolean): void {
+  const redact = createRedactor(values)
+  const findings = byUrgency(found).map((finding) => ({
+    level: finding.level,
+    check: redact(finding.check),
+    seen: redact(finding.seen),
+    remedy: finding.remedy,
+  }))
+  const rows = findings.map(({ level, check, seen, remedy }) => {
+    const finding = remedy === undefined ? seen : `${seen}. ${remedy}`
+    return { level, check, finding }
+  })
+  const output = createOutput(json)
+  const count = (level: Finding['level']) => findings.filter((one) => one.level === level).length
+  const [errors, warnings] = [count('error'), count('warning')]
+  output.result({ ok: errors === 0, findings }, table(rows, COLUMNS, output.style))
+  output.remark(`${counted(errors, 'error')}, ${counted(warnings, 'warning')}.`)
+  if (errors > 0) process.exitCode = REFUSED
+}

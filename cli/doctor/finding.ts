@@ -1,0 +1,45 @@
+/** What `portcullis doctor` reports. */
+
+/** `not checked`: nothing is known about it from here. */
+export type Level = 'error' | 'warning' | 'ok' | 'not checked'
+
+export interface Finding {
+  readonly level: Level
+  /** What was checked, such as `redis clock`. */
+  readonly check: string
+  /** Contains no secret. */
+  readonly seen: string
+  /** One sentence; absent if there is nothing to do. */
+  readonly remedy?: string
+}
+
+export const ok = (check: string, seen: string): Finding => ({ level: 'ok', check, seen })
+
+export const warning = (check: string, seen: string, remedy: string): Finding => ({
+  level: 'warning',
+  check,
+  seen,
+  remedy,
+})
+
+export const mistake = (check: string, seen: string, remedy: string): Finding => ({
+  level: 'error',
+  check,
+  seen,
+  remedy,
+})
+
+export const notChecked = (check: string, seen: string, remedy: string): Finding => ({
+  level: 'not checked',
+  check,
+  seen,
+  remedy,
+})
+
+/** From the most to the least urgent. */
+const ORDER: readonly Level[] = ['error', 'warning', 'ok', 'not checked']
+
+/** Returns the findings with the most urgent ones first. Otherwise keeps their order. */
+export function byUrgency(findings: readonly Finding[]): Finding[] {
+  return [...findings].sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
+}

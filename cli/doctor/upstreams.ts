@@ -1,0 +1,60 @@
+/** Checks the key sets of the issuers, and the origin. */
+import { inspectKeySet } from '../../dev/start/key-sets.ts'
+import type { Config } from '../../src/validators/environment.ts'
+import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
+import { request, shownUrl } from './request.ts'
+
+/** Checks all issuers at the same time. */
+export function checkKeySets({ issuers, publicUrl }: Config): Promise<readonly Finding[]> {
+  const others = issuers.filter(({ issuer }) => issuer !== publicUrl)
+  return Promise.all(others.map(keySetFinding))
+}
+
+async function keySetFinding(config: Config['issuers'][number]): Promise<Finding> {
+  const check = `key set of ${config.issuer}`
+  if (config.jwks !== undefined) {
+    return ok(check, `${config.jwks.keys.length} keys in the configuration`)
+  }
+  const report = await inspectKeySet(config, new AbortController().signal)
+  if (report.mistake !== undefined) return mistake(check, report.mistake, remedyFor(report.mistake))
+  const { location, algorithms, ignored } = report
+  const seen = `${location} has keys for ${algorithms.join(', ')}`
+  if (ignored.length === 0) return ok(check, seen)
+  const unused = ignored.map((key) => `${key.index} (${key.check})`).join(', ')
+  return warning(
+    check,
+    `${seen}; not usable, by position and member: ${unused}`,
+    'Ignore this if no access token is signed with these keys; otherwise report it to the provider.',
+  )
+}
+
+function remedyFor(text: string): string {
+  if (/no key that can be used/.test(text)) {
+    return 'Set `algorithms` of the issuer in ISSUERS to those of its keys.'
+  }
+  if (/^metadata/.test(text)) {
+    return 'Write `issuer` in ISSUERS exactly as the provider does, or set its jwksUri.'
+  }
+  return 'Set jwksUri in ISSUERS to the URL that the metadata of the provider names as jwks_uri.'
+}
+
+/** Calls the origin once. Any response below 500 means that it is reachable. */
+export async function checkOrigin(url: string | undefined): Promise<Finding> {
+  const check = 'origin'
+  if (url === undefined) {
+    return notChecked(
+      check,
+      'the origin is a Worker that is bound as ORIGIN',
+      'Call a route of the running gateway that the origin serves.',
+    )
+  }
+  const answer = await request(url)
+  const shown = shownUrl(url)
+  if (typeof answer === 'string') {
+    return mistake(check, `${shown} ${answer}`, 'Start the origin, or correct ORIGIN_URL.')
+  }
+  const seen = `${shown} responds with status ${answer.status} in ${Math.round(answer.durationMs)} ms`
+  return answer.status < 500
+    ? ok(check, seen)
+    : warning(check, seen, 'Look into the log of the origin.')
+}

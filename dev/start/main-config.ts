@@ -1,0 +1,14 @@
+/** The configuration of the main Worker of a project. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const MAIN_CONFIG = 'wrangler.toml'
+
+/** Returns the problem if the folder `root` has no `wrangler.toml`, or else undefined. */
+export function missingConfig(root: string): string | undefined {
+  if (existsSync(join(root, MAIN_CONFIG))) return undefined
+  return (
+    `there is no ${MAIN_CONFIG} in ${root}; \`npm create portcullis@latest\` creates a project, ` +
+    'and `portcullis redis` runs a Redis for an app on Node'
+  )
+}

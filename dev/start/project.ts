@@ -1,0 +1,54 @@
+/** The folder that `npm start` or `portcullis dev` serves. */
+import type { GatewayVars } from './gateway-vars.ts'
+import type { Workshop } from './wrangler.ts'
+
+/** Opt-in features of a policy that decide how it is served here. */
+export interface PolicyFeatures {
+  readonly operators: boolean
+  readonly authorizationServer: boolean
+}
+
+/** A database whose tables wrangler creates before the Workers start. */
+export interface Migrations {
+  readonly database: string
+  /** The configuration that binds it, relative to the root. */
+  readonly config: string
+}
+
+/** A running gateway, for which examples are printed. */
+export interface Started {
+  readonly url: string
+  readonly vars: GatewayVars
+  readonly features: PolicyFeatures
+  /** Undefined: the default policy. */
+  readonly policyFile: string | undefined
+}
+
+export interface Project extends Workshop {
+  /** A gateway has health checks and needs an origin; an app has neither. */
+  readonly kind: 'gateway' | 'app'
+  /** Configurations of the Workers, relative to the root. The first one serves the port. */
+  readonly configs: readonly [string, ...string[]]
+  /** Undefined: the audit Worker creates its tables itself. */
+  readonly migrations: Migrations | undefined
+  /** Configuration of a demo origin. Undefined: a server in this process is the demo origin. */
+  readonly demoOrigin: string | undefined
+  /** Variables in the configuration of the gateway. All other sources override them. */
+  readonly vars: Readonly<Record<string, string>>
+  /**
+   * Returns the features of the policy. `directory` is for generated files. A policy that cannot be
+   * read counts as one with all features: wrangler reports its mistake.
+   */
+  featuresOf(policyFile: string | undefined, directory: string): Promise<PolicyFeatures>
+  /**
+   * Returns the arguments with which wrangler bundles another policy file. Undefined: the policy is
+   * always the project's own.
+   */
+  readonly policyArguments:
+    | ((policyFile: string, directory: string) => readonly string[])
+    | undefined
+  /** Throws an `Error` if the relation model is invalid, or its JSON file is out of date. */
+  checkModel(): Promise<void>
+  /** Returns example requests, ready to paste. */
+  examples(started: Started): Promise<string>
+}

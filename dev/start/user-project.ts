@@ -1,0 +1,123 @@
+/** The project of a user that depends on this package: its Workers, its policy and its packages. */
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parse, TomlError } from 'smol-toml'
+import type { Policy } from '../../src/policy/policy.ts'
+import { appRequests, generalRequests, printed, requestsOf } from './examples.ts'
+import { MAIN_CONFIG, missingConfig } from './main-config.ts'
+import type { PolicyFeatures, Project } from './project.ts'
+
+const AUDIT_CONFIG = 'workers/audit.toml'
+const POLICY = 'portcullis.config.ts'
+/** In the directory of the instance. */
+const BUNDLED_POLICY = 'policy.mjs'
+const ALL_FEATURES: PolicyFeatures = { operators: true, authorizationServer: true }
+
+interface WorkerConfig {
+  readonly vars?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Reads the project in the folder `root`. Throws an `Error` if it has no `wrangler.toml`, or does
+ * not have wrangler.
+ */
+export function openProject(root: string): Project {
+  const missing = missingConfig(root)
+  if (missing !== undefined) throw new Error(missing)
+  const wrangler = wranglerOf(root)
+  const hasAudit = existsSync(join(root, AUDIT_CONFIG))
+  const policyFile = join(root, POLICY)
+  const kind = existsSync(policyFile) ? 'gateway' : 'app'
+  let policy: Policy | undefined
+
+  return {
+    root,
+    wrangler,
+    kind,
+    configs: hasAudit ? [MAIN_CONFIG, AUDIT_CONFIG] : [MAIN_CONFIG],
+    migrations: undefined,
+    demoOrigin: undefined,
+    vars: variablesIn(root),
+    async featuresOf(_policyFile, directory) {
+      if (kind === 'app') return { operators: false, authorizationServer: false }
+      policy = await policyIn(policyFile, root, wrangler, directory)
+      if (policy === undefined) return ALL_FEATURES
+      const { features } = policy
+      const has = (name: string) => features.some(({ feature }) => feature === name)
+      return { operators: has('operators'), authorizationServer: has('authorizationServer') }
+    },
+    policyArguments: undefined,
+    checkModel: async () => {},
+    async examples({ url, vars, features }) {
+      if (kind === 'app') return printed(url, await appRequests(url, vars), false)
+      const requests =
+        policy === undefined
+          ? await generalRequests(url, vars)
+          : await requestsOf(policy, url, vars)
+      return printed(url, requests, features.operators && features.authorizationServer)
+    },
+  }
+}
+
+/** Returns the path of the project's own wrangler. */
+function wranglerOf(root: string): string {
+  try {
+    const manifest = createRequire(join(root, 'package.json')).resolve('wrangler/package.json')
+    return join(dirname(manifest), 'bin', 'wrangler.js')
+  } catch {
+    throw new Error(
+      `wrangler is not installed in ${root}; run \`npm install\`, or first \`npm install --save-dev wrangler\``,
+    )
+  }
+}
+
+/** Returns the variables with text. wrangler passes the others to the Worker itself. */
+function variablesIn(root: string): Readonly<Record<string, string>> {
+  const { vars = {} } = configIn(root)
+  const texts = Object.entries(vars).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  )
+  return Object.fromEntries(texts)
+}
+
+function configIn(root: string): WorkerConfig {
+  try {
+    return parse(readFileSync(join(root, MAIN_CONFIG), 'utf8')) as WorkerConfig
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const [problem] = error.message.split('\n')
+    throw new Error(`${MAIN_CONFIG}:${error.line}:${error.column}: ${problem}`)
+  }
+}
+
+/**
+ * Loads the policy into this process, bundled by wrangler's own bundler. Returns undefined if that
+ * is not possible.
+ */
+async function policyIn(
+  file: string,
+  root: string,
+  wrangler: string,
+  directory: string,
+): Promise<Policy | undefined> {
+  const outfile = join(directory, BUNDLED_POLICY)
+  try {
+    const { build } = createRequire(wrangler)('esbuild') as typeof import('esbuild')
+    await build({
+      entryPoints: [file],
+      outfile,
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      packages: 'external',
+      absWorkingDir: root,
+      logLevel: 'silent',
+    })
+    const module = (await import(pathToFileURL(outfile).href)) as { readonly default?: Policy }
+    return module.default
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,4 @@
+/** The audit Worker of a project. */
+import { auditWorker } from 'portcullis/cloudflare'
+
+export default auditWorker()

@@ -1,0 +1,130 @@
+/** Parses the command line. */
+import { parseArgs } from 'node:util'
+import {
+  audienceOf,
+  directoryOf,
+  issuerOf,
+  KINDS,
+  type Kind,
+  oneOf,
+  originOf,
+  PROVIDER_NAMES,
+  REDIS_CHOICES,
+  type RedisChoice,
+} from './answers.ts'
+import { usage } from './failure.ts'
+
+const MAX_LINE = 96
+
+/** Returns the words with commas, in indented lines. */
+function wrapped(words: readonly string[]): string {
+  const lines: string[] = []
+  for (const word of words) {
+    const last = lines.at(-1)
+    const extended = last === undefined ? undefined : `${last}, ${word}`
+    if (extended === undefined || extended.length > MAX_LINE) lines.push(`  ${word}`)
+    else lines[lines.length - 1] = extended
+  }
+  return lines.join(',\n')
+}
+
+export const HELP = `npm create portcullis@latest [-- directory] [-- options]
+create-portcullis [directory] [options]
+
+Creates a project that guards an API with Portcullis. Without --yes, it asks for what is missing.
+
+  --kind <kind>          gateway: a Worker of its own in front of your API (default)
+                         middleware: a Hono app with guarded routes
+  --idp <provider>       identity provider: a name from the list below (default: none, so that only
+                         development tokens are accepted)
+  --issuer <url>         issuer identifier of the identity provider
+  --audience <name>      identifier of your API at the identity provider
+  --origin <url>         your API behind the gateway (default: a demo origin)
+  --redis <redis>        Redis in development: local (default) or upstash; deployments use Upstash
+  -y, --yes              use the defaults for what is missing
+  --json                 print the result as JSON, errors too; implies --yes
+  -h, --help
+  -v, --version
+
+With --redis upstash, UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN are read from the environment
+and stored in .dev.vars, which git ignores.
+
+Identity providers:
+${wrapped(PROVIDER_NAMES)}
+
+Exit codes: 0 done, 1 the project cannot be written, 2 wrong usage, 130 cancelled.`
+
+/** The flags that were given. Undefined: to be asked, or the default. */
+export interface Flags {
+  readonly directory?: string
+  readonly kind?: Kind
+  /** A provider, or `none`. */
+  readonly idp?: string
+  readonly issuer?: string
+  readonly audience?: string
+  readonly origin?: string
+  readonly redis?: RedisChoice
+}
+
+export interface Options {
+  readonly action: 'create' | 'help' | 'version'
+  /** Whether nothing may be asked. */
+  readonly yes: boolean
+  readonly json: boolean
+  readonly flags: Flags
+}
+
+/** Parses the arguments. Throws a usage failure for an unknown flag or an invalid value. */
+export function parseOptions(argv: readonly string[]): Options {
+  const { values, positionals } = parsed(argv)
+  const { help = false, version = false, json = false, yes = false } = values
+  const action = help ? 'help' : version ? 'version' : 'create'
+  if (action !== 'create') return { action, yes, json, flags: {} }
+  const [directory, ...others] = positionals
+  if (others.length > 0) throw usage(`one directory is expected, not ${positionals.length}`)
+  const flags: Flags = {
+    ...(directory !== undefined && { directory: directoryOf(directory) }),
+    ...(values.kind !== undefined && { kind: oneOf('kind', values.kind, KINDS) }),
+    ...(values.idp !== undefined && { idp: oneOf('idp', values.idp, PROVIDER_NAMES) }),
+    ...(values.issuer !== undefined && { issuer: issuerOf(values.issuer) }),
+    ...(values.audience !== undefined && { audience: audienceOf(values.audience) }),
+    ...(values.origin !== undefined && { origin: originOf(values.origin) }),
+    ...(values.redis !== undefined && { redis: oneOf('redis', values.redis, REDIS_CHOICES) }),
+  }
+  checkTogether(flags)
+  return { action, yes: yes || json, json, flags }
+}
+
+function parsed(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        kind: { type: 'string' },
+        idp: { type: 'string' },
+        issuer: { type: 'string' },
+        audience: { type: 'string' },
+        origin: { type: 'string' },
+        redis: { type: 'string' },
+        yes: { type: 'boolean', short: 'y' },
+        json: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean', short: 'v' },
+      },
+    })
+  } catch (error) {
+    const [problem = ''] = (error as Error).message.split(/\.(?: |\n)|\n/)
+    throw usage(`${problem}; see --help`)
+  }
+}
+
+/** Throws a usage failure for flags that contradict each other. */
+function checkTogether({ kind, idp, issuer, audience, origin }: Flags): void {
+  if (kind === 'middleware' && origin !== undefined) {
+    throw usage('--origin is for --kind gateway: the routes of a middleware are in the app itself')
+  }
+  if (idp === 'none' && (issuer !== undefined || audience !== undefined)) {
+    throw usage('--idp none excludes --issuer and --audience')
+  }
+}

@@ -1,0 +1,3 @@
+import { auditWorker } from 'portcullis/cloudflare'
+
+export default auditWorker()

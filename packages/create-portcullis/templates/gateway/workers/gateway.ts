@@ -1,0 +1,4 @@
+import { gatewayWorker } from 'portcullis/cloudflare'
+import policy from '../portcullis.config.ts'
+
+export default gatewayWorker(policy)

@@ -1,0 +1,15 @@
+/** The client's address, as the platform reports it. */
+import type { Context } from 'hono'
+import { IS_WORKERS } from '../isolate/platform.ts'
+import { connectingAddress } from '../middleware/client-address.ts'
+
+/** What `@hono/node-server` passes as the environment of a request. */
+interface NodeBindings {
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
+}
+
+/** Returns the address that no client can choose. Undefined if the platform reports none. */
+export function platformAddress(c: Context): string | undefined {
+  if (IS_WORKERS) return connectingAddress(c)
+  return (c.env as NodeBindings | undefined)?.incoming?.socket?.remoteAddress
+}

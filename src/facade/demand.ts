@@ -1,0 +1,63 @@
+/** What the routes that match a request declare. */
+import type { Context, MiddlewareHandler } from 'hono'
+import { METHOD_NAME_ALL } from 'hono/router'
+import type { RouterRoute } from 'hono/types'
+import { findTargetHandler } from 'hono/utils/handler'
+import { shadows } from '../http/path-pattern.ts'
+import type { Declaration } from './declaration.ts'
+
+export interface Demand {
+  /** In their order. Empty for a route without a declaration. */
+  readonly declarations: readonly Declaration[]
+  /** The pattern of the route. Null if only middlewares match. */
+  readonly path: string | null
+  /** Whether anonymous callers are admitted. */
+  readonly anonymous: boolean
+}
+
+const EVERY_PATH = '/*'
+
+/**
+ * Returns what the routes behind the guard declare, up to the first route that has a declaration for
+ * its method: its handlers answer the request.
+ *
+ * Anonymous callers are admitted only if all these declarations are public, and no other route comes
+ * before the first of them. What `app.use` registers for the same paths is not such a route.
+ */
+export function demandOf(
+  c: Context,
+  declarationOf: (handler: MiddlewareHandler) => Declaration | undefined,
+): Demand {
+  const routes = c.req.matchedRoutes
+  const declarations: Declaration[] = []
+  const before: RouterRoute[] = []
+  let isClosed = false
+  let own: RouterRoute | undefined
+  for (const route of routes.slice(c.req.routeIndex + 1)) {
+    if (own !== undefined && (route.method !== own.method || route.path !== own.path)) break
+    const declaration = declarationOf(findTargetHandler(route.handler) as MiddlewareHandler)
+    if (declaration === undefined) {
+      if (declarations.length === 0) before.push(route)
+      continue
+    }
+    if (declarations.length === 0) isClosed = before.some((one) => !surrounds(one, route))
+    declarations.push(declaration)
+    if (route.method !== METHOD_NAME_ALL) own = route
+  }
+  const open = declarations.length > 0 && declarations.every(({ anonymous }) => anonymous)
+  const path = own?.path ?? pathOf(routes.slice(c.req.routeIndex + 1))
+  return { declarations, path, anonymous: open && !isClosed }
+}
+
+/** Whether it may be a middleware around the route, instead of another route. */
+function surrounds(one: RouterRoute, route: RouterRoute): boolean {
+  if (one.method === route.method && one.path === route.path) return true
+  return one.method === METHOD_NAME_ALL && shadows(one.path, route.path)
+}
+
+function pathOf(routes: readonly RouterRoute[]): string | null {
+  const last = routes.findLast(
+    ({ method, path }) => method !== METHOD_NAME_ALL || path !== EVERY_PATH,
+  )
+  return last?.path ?? null
+}

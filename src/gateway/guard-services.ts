@@ -1,0 +1,124 @@
+/** The services of the guards, for the gateway and for apps of Hono. */
+import {
+  type AuthenticationFailures,
+  createAuthenticationFailures,
+} from '../abuse/authentication-failures.ts'
+import type { Abuse } from '../abuse/definition.ts'
+import { createFailureCounter } from '../abuse/redis/authentication-failures.ts'
+import { createViolationCounter } from '../abuse/redis/violations.ts'
+import { createViolations, type Violations } from '../abuse/violations.ts'
+import { type Admission, createAdmission } from '../admission/admission.ts'
+import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
+import { type Authorizer, createAuthorizer } from '../authorization/permissions.ts'
+import { createAddressList } from '../http/address-list.ts'
+import type { Breakers } from '../isolate/breakers.ts'
+import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
+import type { Policy } from '../policy/policy.ts'
+import { createRedisRest, type RedisRest, type RedisRestOptions } from '../redis/rest.ts'
+import type { RelationCheck } from '../relations/redis/check.ts'
+import type { References } from '../tokens/references.ts'
+import { createTokenVerifier, type ReadyTokenVerifier } from '../tokens/verifier.ts'
+import type { IssuerConfig } from '../validators/issuer.ts'
+import type { MetricsServices } from './metrics.ts'
+
+export interface RedisClients {
+  readonly redis: RedisRest
+  /** For writes after a response: they read the state of the circuit breaker, and do not change it. */
+  readonly behindResponses: RedisRest
+}
+
+/** Creates the clients of an isolate. They share a circuit breaker. */
+export function redisClients(
+  options: Omit<RedisRestOptions, 'breaker'>,
+  { watch, now }: Pick<GuardServicesOptions, 'watch' | 'now'>,
+): RedisClients {
+  const breaker = createCircuitBreaker({ name: 'redis', watch, now })
+  return {
+    redis: createRedisRest({ ...options, breaker }),
+    behindResponses: createRedisRest({ ...options, breaker: passiveBreakerOf(breaker) }),
+  }
+}
+
+export interface GuardServicesOptions extends RedisClients {
+  readonly policy: Pick<Policy, 'roles' | 'abuse' | 'revocation'>
+  readonly issuers: readonly IssuerConfig[]
+  /** Of the gateway, if it issues tokens. */
+  readonly ownIssuer?: string | undefined
+  /** Accepts opaque tokens and API keys. Default: only JWTs. */
+  readonly references?: References | undefined
+  /** Runs inside the admission call. */
+  readonly relationCheck?: RelationCheck | undefined
+  /** Counters for metrics. Default none. */
+  readonly metrics?: Pick<MetricsServices, 'memories' | 'local'>
+  readonly watch: Breakers['watch']
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface GuardServices {
+  readonly verifier: ReadyTokenVerifier
+  readonly admission: Admission
+  readonly authorizer: Authorizer
+  readonly failures: AuthenticationFailures | undefined
+  readonly violations: Violations | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Builds the services of the guards, once for each isolate. */
+export function guardServices({
+  policy: { roles, abuse, revocation },
+  redis,
+  behindResponses,
+  issuers,
+  ownIssuer,
+  references,
+  relationCheck,
+  metrics,
+  watch,
+  now,
+}: GuardServicesOptions): GuardServices {
+  return {
+    verifier: createTokenVerifier({
+      issuers,
+      ownIssuer,
+      now,
+      tally: metrics?.memories.tokens,
+      keySets: { watch },
+    }),
+    admission: createAdmission({
+      store: createUpstashAdmissionStore(redis, relationCheck),
+      references,
+      maxStalenessMs: revocation.maxStalenessMs,
+      observesBans: abuse.bans?.mode === 'observe',
+      tallies: metrics?.memories,
+      local: metrics?.local,
+      now,
+    }),
+    authorizer: createAuthorizer(roles),
+    ...abuseServices(abuse, behindResponses, now),
+    now,
+  }
+}
+
+/** Creates the counters that the policy configures. `now` is in milliseconds since the epoch. */
+function abuseServices(
+  { authenticationFailures, bans: rule, exempt }: Abuse,
+  redis: RedisRest,
+  now: () => number,
+): Pick<GuardServices, 'failures' | 'violations'> {
+  const isExempt = createAddressList(exempt)
+  return {
+    failures:
+      authenticationFailures &&
+      createAuthenticationFailures({
+        ...authenticationFailures,
+        counter: createFailureCounter(redis),
+        now,
+        isExempt,
+      }),
+    violations:
+      rule &&
+      createViolations({ rule, counter: createViolationCounter(redis, now), now, isExempt }),
+  }
+}

@@ -1,0 +1,100 @@
+/** The guards of a route in the order of the pipeline, for the gateway and for apps of Hono. */
+import type { MiddlewareHandler } from 'hono'
+import { admit } from '../middleware/admit.ts'
+import { authenticate } from '../middleware/authenticate.ts'
+import { authorize } from '../middleware/authorize.ts'
+import { banOffenders } from '../middleware/ban-offenders.ts'
+import { stage } from '../middleware/in-order.ts'
+import { limitBody } from '../middleware/limit-body.ts'
+import { readmit } from '../middleware/readmit.ts'
+import type { RelationOptions } from '../middleware/relation.ts'
+import { serverTiming } from '../middleware/server-timing.ts'
+import { throttle } from '../middleware/throttle.ts'
+import { type ValidateOptions, validate } from '../middleware/validate.ts'
+import type { PolicyLimit } from '../policy/policy.ts'
+import type { DpopVerifier } from '../tokens/dpop.ts'
+import type { References } from '../tokens/references.ts'
+import type { Mode } from '../validators/mode.ts'
+import type { GuardServices } from './guard-services.ts'
+
+/** What the guards use. The optional services accept further kinds of credentials. */
+export interface GuardParts
+  extends Pick<
+    GuardServices,
+    'verifier' | 'admission' | 'authorizer' | 'failures' | 'violations' | 'now'
+  > {
+  readonly references?: References | undefined
+  readonly proofs?: DpopVerifier | undefined
+}
+
+export interface CallerDemand {
+  readonly limits: readonly PolicyLimit[]
+  readonly maxBodyBytes: number
+  /** Limits the body for `c.req` too. Default false. */
+  readonly ofRequest?: boolean
+  /** Admits callers without a credential. */
+  readonly anonymous: boolean
+  /** Requires a proof of possession. Default false. */
+  readonly dpop?: boolean
+  /** Default false. */
+  readonly sendNonces?: boolean
+  /** A revocation is in force at once, whatever `maxStalenessMs` allows. Default false. */
+  readonly strict?: boolean
+  /** Default none. */
+  readonly relation?: RelationOptions | undefined
+}
+
+/** Returns the guards up to the admission: who the caller is, and whether it may call now. */
+export function callerGuards(
+  { verifier, references, proofs, admission, authorizer, failures, violations, now }: GuardParts,
+  demand: CallerDemand,
+): MiddlewareHandler[] {
+  const { limits, maxBodyBytes, ofRequest = false, strict = false, relation } = demand
+  const credentials = {
+    verifier,
+    references,
+    proofs,
+    dpop: demand.dpop ? 'required' : 'accepted',
+    sendNonces: demand.sendNonces,
+    anonymous: demand.anonymous,
+  } as const
+  return present([
+    stage('limitBody', limitBody({ maxBytes: maxBodyBytes, ofRequest })),
+    violations && stage('banOffenders', banOffenders({ violations, limits })),
+    failures && stage('throttle', throttle({ failures, verifier, references })),
+    stage('authenticate', authenticate(credentials)),
+    stage('admit', admit({ admission, limits, strict, relation, now })),
+    serverTiming({ authorizer, now }),
+  ])
+}
+
+export interface RequestDemand {
+  readonly anonymous: boolean
+  /** Undefined: no permission is required. */
+  readonly permission: string | undefined
+  /** Undefined: enforced. */
+  readonly mode: Mode | undefined
+  /** Default none. */
+  readonly relation?: RelationOptions | undefined
+  /** The stage `inspect`. Default none: the bundle does not contain it. */
+  readonly inspection?: MiddlewareHandler | undefined
+  readonly input: ValidateOptions
+  /** Whether the route has limits. Undefined: a delayed request is not admitted again. */
+  readonly readmission: { readonly isLimited: boolean } | undefined
+}
+
+/** Returns the guards after the admission: whether the caller may do this, with this input. */
+export function requestGuards(
+  { authorizer, admission }: GuardParts,
+  { anonymous, permission, mode, relation, inspection, input, readmission }: RequestDemand,
+): MiddlewareHandler[] {
+  return present([
+    !anonymous && stage('authorize', authorize({ authorizer, permission, mode, relation })),
+    inspection && stage('inspect', inspection),
+    stage('validate', validate(input)),
+    readmission && stage('readmit', readmit({ admission, relation, ...readmission })),
+  ])
+}
+
+const present = (guards: readonly (MiddlewareHandler | false | undefined)[]): MiddlewareHandler[] =>
+  guards.filter((guard) => typeof guard === 'function')

@@ -1,0 +1,228 @@
+/**
+ * The tokens of known identity providers: fields of an entry of `ISSUERS`, which the entry can
+ * replace one by one. `sources.ts` says where each row comes from. This table is part of every
+ * gateway, so it contains nothing else.
+ */
+
+type Claim = string | readonly (string | readonly string[])[]
+type Value = string | boolean | null
+
+export interface Preset {
+  readonly issuer?: string
+  readonly audience?: string
+  /** `{issuer}` stands for the issuer without a trailing slash. Default: from its metadata. */
+  readonly jwksUri?: string
+  readonly algorithms?: readonly string[]
+  readonly typ: string | readonly string[]
+  readonly audienceClaim?: string
+  readonly subjectClaim?: Claim
+  readonly clientClaim?: Claim
+  readonly tenantClaim?: Claim
+  readonly sessionClaim?: Claim
+  readonly scopeClaim?: Claim
+  readonly rolesClaim?: Claim
+  readonly rolesMap?: Readonly<Record<string, string>>
+  readonly tokenUse?: 'id'
+  readonly clients?: readonly string[]
+  readonly require?: Readonly<Record<string, Value | readonly Value[]>>
+  readonly refuse?: readonly string[]
+  /** The entry must restrict one of these claims in `require`: anybody can get a token. */
+  readonly restrict?: readonly string[]
+}
+
+/** The token names a client. ID tokens of the provider do not. */
+const ANY_CLIENT = ['*']
+const UNTYPED = ['JWT', 'none']
+const EITHER = ['JWT', 'at+jwt']
+
+export const PRESETS = {
+  auth0: {
+    typ: EITHER,
+    clients: ANY_CLIENT,
+    tenantClaim: 'org_id',
+    scopeClaim: [['scope'], ['permissions']],
+  },
+  authentik: {
+    typ: EITHER,
+    clients: ANY_CLIENT,
+    require: { uid: '*' },
+    refuse: ['events'],
+    rolesClaim: [['roles'], ['groups']],
+  },
+  'better-auth': {
+    typ: UNTYPED,
+    jwksUri: '{issuer}/api/auth/jwks',
+    require: { id: '*' },
+    rolesClaim: [['roles'], ['role']],
+    tenantClaim: 'activeOrganizationId',
+  },
+  clerk: {
+    typ: 'JWT',
+    audienceClaim: 'azp',
+    require: { sid: '*', sts: ['active', null] },
+    rolesClaim: [['o', 'rol'], ['org_role']],
+    rolesMap: { 'org:*': '*', '*': '*' },
+    tenantClaim: [['o', 'id'], ['org_id']],
+  },
+  'cloudflare-access': {
+    typ: 'JWT',
+    jwksUri: '{issuer}/cdn-cgi/access/certs',
+    require: { type: 'app' },
+    subjectClaim: [['sub'], ['common_name']],
+    rolesClaim: [['custom', 'groups'], ['groups']],
+  },
+  cognito: {
+    typ: UNTYPED,
+    audienceClaim: 'client_id',
+    require: { token_use: 'access' },
+    rolesClaim: 'cognito:groups',
+    sessionClaim: 'origin_jti',
+  },
+  'cognito-id': {
+    typ: UNTYPED,
+    tokenUse: 'id',
+    require: { token_use: 'id' },
+    clientClaim: 'aud',
+    rolesClaim: 'cognito:groups',
+    sessionClaim: 'origin_jti',
+  },
+  descope: {
+    audience: '{issuer}',
+    algorithms: ['RS256', 'ES384'],
+    typ: 'JWT',
+    audienceClaim: 'iss',
+    require: { drn: 'DS' },
+    tenantClaim: 'dct',
+  },
+  entra: {
+    issuer: 'https://login.microsoftonline.com/{tenantid}/v2.0',
+    typ: 'JWT',
+    clients: ANY_CLIENT,
+    require: { tid: '*' },
+    clientClaim: [['azp'], ['appid']],
+    tenantClaim: 'tid',
+    rolesClaim: [['roles'], ['groups']],
+  },
+  firebase: {
+    typ: 'JWT',
+    tokenUse: 'id',
+    require: { auth_time: '*' },
+    rolesClaim: [['roles'], ['role']],
+    tenantClaim: 'firebase.tenant',
+  },
+  fusionauth: {
+    typ: 'JWT',
+    require: { applicationId: '*' },
+    clientClaim: 'aud',
+    tenantClaim: 'tid',
+  },
+  'github-actions': {
+    issuer: 'https://token.actions.githubusercontent.com',
+    typ: 'JWT',
+    clientClaim: 'repository',
+    tenantClaim: 'repository_owner',
+    rolesClaim: [['repository'], ['environment']],
+    restrict: ['repository', 'repository_id', 'repository_owner', 'repository_owner_id', 'sub'],
+  },
+  'gitlab-ci': {
+    issuer: 'https://gitlab.com',
+    typ: 'JWT',
+    require: { job_id: '*' },
+    clientClaim: 'project_path',
+    tenantClaim: 'namespace_path',
+    rolesClaim: [['project_path'], ['environment']],
+    restrict: ['project_path', 'project_id', 'namespace_path', 'namespace_id', 'sub'],
+  },
+  google: {
+    issuer: 'https://accounts.google.com',
+    typ: 'JWT',
+    tokenUse: 'id',
+    require: { email_verified: [true, 'true', null] },
+    clientClaim: 'azp',
+    tenantClaim: 'hd',
+    rolesClaim: [['hd'], ['email']],
+  },
+  keycloak: {
+    typ: EITHER,
+    clients: ANY_CLIENT,
+    require: { typ: ['Bearer', 'DPoP'] },
+    refuse: ['at_hash', 'events'],
+    clientClaim: [['azp'], ['client_id']],
+    sessionClaim: [['sid'], ['session_state']],
+    rolesClaim: [
+      ['realm_access', 'roles'],
+      ['resource_access', '{audience}', 'roles'],
+    ],
+  },
+  kubernetes: {
+    algorithms: ['RS256', 'ES256', 'ES384', 'ES512'],
+    typ: UNTYPED,
+    require: { sub: 'system:serviceaccount:*' },
+    clientClaim: [['kubernetes.io', 'serviceaccount', 'uid']],
+    tenantClaim: [['kubernetes.io', 'namespace']],
+    rolesClaim: 'sub',
+  },
+  logto: {
+    algorithms: ['ES384', 'ES256', 'RS256'],
+    typ: 'at+jwt',
+    tenantClaim: 'organization_id',
+  },
+  okta: {
+    typ: UNTYPED,
+    clients: ANY_CLIENT,
+    require: { jti: 'AT.*' },
+    clientClaim: 'cid',
+    scopeClaim: 'scp',
+    rolesClaim: [['roles'], ['groups']],
+  },
+  ory: {
+    typ: EITHER,
+    clients: ANY_CLIENT,
+    clientClaim: 'client_id',
+    scopeClaim: [['scp'], ['scope']],
+    rolesClaim: [['ext', 'roles'], ['roles']],
+    tenantClaim: [['ext', 'tenant'], ['tenant']],
+  },
+  ping: {
+    typ: ['at+jwt', 'JWT', 'none'],
+    clients: ANY_CLIENT,
+    clientClaim: 'client_id',
+    subjectClaim: [['sub'], ['client_id']],
+    rolesClaim: [['roles'], ['groups']],
+  },
+  stytch: {
+    typ: UNTYPED,
+    require: { 'https://stytch.com/session': '*' },
+    sessionClaim: [['https://stytch.com/session', 'id']],
+    tenantClaim: [['https://stytch.com/organization', 'organization_id']],
+    rolesClaim: [['https://stytch.com/session', 'roles']],
+  },
+  supabase: {
+    audience: 'authenticated',
+    typ: 'JWT',
+    jwksUri: '{issuer}/.well-known/jwks.json',
+    require: { role: 'authenticated', is_anonymous: [false, null] },
+    sessionClaim: 'session_id',
+    rolesClaim: [['app_metadata', 'roles'], ['app_metadata', 'role'], ['user_role']],
+  },
+  workos: {
+    typ: 'JWT',
+    audienceClaim: 'client_id',
+    require: { sid: 'session_*' },
+    tenantClaim: 'org_id',
+    scopeClaim: [['scope'], ['permissions']],
+    rolesClaim: [['roles'], ['role']],
+  },
+  zitadel: {
+    typ: UNTYPED,
+    clients: ANY_CLIENT,
+    require: { jti: '*' },
+    tenantClaim: 'urn:zitadel:iam:user:resourceowner:id',
+    rolesClaim: [
+      ['urn:zitadel:iam:org:project:roles'],
+      ['urn:zitadel:iam:org:project:{audience}:roles'],
+    ],
+  },
+} as const satisfies Readonly<Record<string, Preset>>
+
+export type PresetName = keyof typeof PRESETS

@@ -1,0 +1,10 @@
+/** Defaults of the gateway and of apps of Hono. */
+import type { RevocationDefinition } from './definition.ts'
+
+/** 1 MiB. */
+export const DEFAULT_MAX_BODY_BYTES = 1_048_576
+export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
+/** Strict: every request is checked in Redis. See docs/decisions/0038. */
+export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStalenessMs: 0 }
+/** See docs/decisions/0024. */
+export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000

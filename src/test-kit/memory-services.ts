@@ -1,0 +1,124 @@
+/** The services of a gateway without Redis, queue and network. `gateway/` composes the real ones. */
+import { createAuthenticationFailures } from '../abuse/authentication-failures.ts'
+import { createViolations } from '../abuse/violations.ts'
+import { createAdmission } from '../admission/admission.ts'
+import type { AuditSink } from '../audit/event.ts'
+import { createAuthorizer } from '../authorization/permissions.ts'
+import type { Services } from '../gateway/compose-services.ts'
+import { createAddressList } from '../http/address-list.ts'
+import { createBreakers } from '../isolate/breakers.ts'
+import { guardedOrigin } from '../origin/guarded-origin.ts'
+import { createOrigin, type Fetches } from '../origin/origin.ts'
+import type { Policy } from '../policy/policy.ts'
+import { createRelationChecker, type RelationChecker } from '../relations/checker.ts'
+import type { RelationQuery } from '../relations/decision-point.ts'
+import { createDpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
+import { createReferences } from '../tokens/references.ts'
+import { createTokenVerifier } from '../tokens/verifier.ts'
+import { issuers as issuersSchema } from '../validators/issuer.ts'
+import type { IssuerEntry } from './issuer.ts'
+import { createMemoryFailureCounter, createMemoryViolationCounter } from './memory-counters.ts'
+import type { MemoryStore } from './memory-store.ts'
+
+export interface MemoryServicesOptions {
+  readonly policy: Policy
+  readonly publicUrl: string
+  readonly issuers: readonly IssuerEntry[]
+  readonly store: MemoryStore
+  readonly auditSink: AuditSink
+  readonly origin: Fetches
+  /** Decides relations in place of the policy decision point. */
+  readonly hasRelation: (query: RelationQuery) => boolean
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/**
+ * Creates the services that the routes of the policy need, with the defaults of the gateway. Every
+ * request consults the store, whatever `revocation.maxStalenessMs` allows. The gateway has no signing
+ * keys: the origin gets no assertion. Routes of opt-in features do not exist.
+ */
+export function memoryServices(options: MemoryServicesOptions): Services {
+  const { policy, publicUrl, store, auditSink, origin, now } = options
+  const issuers = issuersSchema.parse(options.issuers)
+  const breakers = createBreakers({ now, alarm: () => {} })
+  const references = createReferences({ audience: publicUrl, now })
+  return {
+    publicUrl,
+    issuers: issuers.map(({ issuer }) => issuer),
+    publicKeys: () => ({ keys: [] }),
+    verifier: createTokenVerifier({ issuers, now }),
+    references,
+    proofs: createDpopVerifier({
+      publicUrl,
+      nonceSecret: nonceSecretOf([]),
+      nonceRequired: policy.tokens.dpopNonceRequired,
+      now,
+    }),
+    admission: createAdmission({
+      store: store.admission,
+      references,
+      observesBans: policy.abuse.bans?.mode === 'observe',
+      now,
+    }),
+    authorizer: createAuthorizer(policy.roles),
+    relations: relationsOf(options),
+    ...abuseServices(options),
+    auditSink,
+    origin: guardedOrigin({
+      origin: createOrigin({ binding: origin }),
+      watch: breakers.watch,
+      now,
+    }),
+    assertions: undefined,
+    breakers,
+    metrics: { text: async () => '', metricsAccess: 'operators' },
+    checks: [],
+    now,
+  }
+}
+
+function relationsOf({
+  policy: { relations },
+  hasRelation,
+  now,
+}: MemoryServicesOptions): RelationChecker | undefined {
+  if (relations === undefined) return undefined
+  return createRelationChecker({
+    decisionPoint: {
+      check: async (query) => ({
+        decision: { outcome: hasRelation(query) ? 'allowed' : 'denied' },
+        version: 0,
+      }),
+    },
+    issuers: relations.issuers && new Set(relations.issuers),
+    now,
+  })
+}
+
+function abuseServices({
+  policy: { abuse },
+  store,
+  now,
+}: MemoryServicesOptions): Pick<Services, 'failures' | 'violations'> {
+  const { authenticationFailures, bans: rule } = abuse
+  const isExempt = createAddressList(abuse.exempt)
+  return {
+    failures:
+      authenticationFailures &&
+      createAuthenticationFailures({
+        ...authenticationFailures,
+        counter: createMemoryFailureCounter(now),
+        now,
+        isExempt,
+      }),
+    violations:
+      rule &&
+      createViolations({
+        rule,
+        counter: createMemoryViolationCounter(store.bans, now),
+        now,
+        isExempt,
+      }),
+  }
+}

@@ -1,0 +1,210 @@
+/** The stores of admission in memory: limits, revocations, bans, references, used proofs. */
+import { subjectBanKey } from '../abuse/ban.ts'
+import type { LimitRequest, RateLimit } from '../admission/limit.ts'
+import { limitKeyOf } from '../admission/limit-key.ts'
+import type {
+  AdmissionFacts,
+  AdmissionQuery,
+  AdmissionStore,
+  ProofUse,
+  ReferenceFacts,
+  ReferenceLimit,
+  ReferenceQuery,
+} from '../admission/store.ts'
+import type { Principal } from '../identity/principal.ts'
+import { DEFAULT_KEYS } from '../redis/keys.ts'
+import {
+  NOTHING_REVOCABLE,
+  type RevocationKeys,
+  type Revocations,
+  revocationKeysOf,
+  revokedBeforeKey,
+  revokedBy,
+  revokedTokenKey,
+} from '../revocation/revocation.ts'
+import { failedBindingOf } from '../tokens/credential.ts'
+import {
+  failedCheckOf,
+  principalOfRecord,
+  REFERENCE_TOLERANCE_SECONDS,
+  type ReferenceRecord,
+  type ReferenceStore,
+} from '../tokens/reference.ts'
+import { createExactWindow, type ExactWindow } from './exact-window.ts'
+import { createExpiringValues, type ExpiringValues } from './expiring-values.ts'
+
+export interface MemoryStore {
+  readonly admission: AdmissionStore
+  readonly revocations: Revocations
+  readonly references: ReferenceStore
+  /** Seconds since the epoch at which each ban ends, by its key. */
+  readonly bans: ExpiringValues<number>
+}
+
+/** What decides about a request before its limits. */
+interface Standing {
+  readonly facts: Omit<AdmissionFacts, 'limits' | 'proofUsed'>
+  readonly isRefused: boolean
+}
+
+/**
+ * Creates empty stores, which decide as the stores in Redis do. `now` returns milliseconds since the
+ * epoch; limits may use fractions of it.
+ *
+ * Counts every limit exactly, whatever its engine is. Does NOT support leases, the revocation feed,
+ * relations, or limits that operators have overridden.
+ */
+export function createMemoryStore(now: () => number): MemoryStore {
+  const revoked = createExpiringValues<number>(now)
+  const bans = createExpiringValues<number>(now)
+  const usedProofs = createExpiringValues<true>(now)
+  const records = createExpiringValues<ReferenceRecord>(now)
+  const windows = new Map<string, ExactWindow>()
+
+  function windowOf({ rule, key }: LimitRequest): ExactWindow {
+    const known = windows.get(key)
+    if (known !== undefined) return known
+    const unused = createExactWindow(rule.limit, rule.windowSeconds)
+    windows.set(key, unused)
+    return unused
+  }
+
+  /** Takes the cost of a request from all limits or, if one of them refuses, from none. */
+  function count(requests: readonly LimitRequest[]): RateLimit[] {
+    const nowMicros = Math.round(now() * 1000)
+    const counted = requests.map((request) => {
+      const { rule } = request
+      const window = windowOf(request)
+      const cost = rule.cost ?? 1
+      return { rule, window, cost, admitted: window.fits(nowMicros, cost) }
+    })
+    const isAdmitted = counted.every(({ rule, admitted }) => admitted || rule.mode === 'observe')
+    return counted.map(({ rule, window, cost, admitted }) => {
+      if (admitted && isAdmitted) window.take(nowMicros, cost)
+      const { remaining, waitMs } = window.state(nowMicros, cost)
+      return { rule, limit: rule.limit, remaining, resetMs: Math.floor(now()) + waitMs, admitted }
+    })
+  }
+
+  function standingOf(
+    keys: Pick<AdmissionQuery, 'revocation' | 'bans' | 'observedBans' | 'nowMs'>,
+  ): Standing {
+    const { revocation, observedBans = [], nowMs } = keys
+    const facts = {
+      tokenRevoked: revocation.token !== undefined && revoked.get(revocation.token) !== undefined,
+      revokedBeforeSeconds: revocation.revokedBefore.map(({ key }) => revoked.get(key)),
+      bannedUntilSeconds: keys.bans.map(({ key }) => bans.get(key)),
+      observedUntilSeconds: observedBans.map(({ key }) => bans.get(key)),
+    }
+    const isBanned = facts.bannedUntilSeconds.some((until = 0) => until > nowMs / 1000)
+    return { facts, isRefused: isBanned || revokedBy(revocation, revocation, facts) !== undefined }
+  }
+
+  /** Marks a proof as used. Returns whether it was used before. */
+  function isReplayed(proof: ProofUse | undefined): boolean {
+    if (proof === undefined) return false
+    if (usedProofs.get(proof.replayId) !== undefined) return true
+    usedProofs.set(proof.replayId, true, now() + proof.replayTtlSeconds * 1000)
+    return false
+  }
+
+  async function consult(query: AdmissionQuery): Promise<AdmissionFacts> {
+    const { facts, isRefused } = standingOf(query)
+    const proofUsed = !isRefused && isReplayed(query.proof)
+    const limits = isRefused || proofUsed ? query.limits.map(() => undefined) : count(query.limits)
+    return { ...facts, proofUsed, limits }
+  }
+
+  async function resolve(query: ReferenceQuery): Promise<ReferenceFacts> {
+    const { reference, audience, thumbprint, addressBan, observedBan, proof, nowMs } = query
+    const record = records.get(reference.hash)
+    const principal = record && (await principalOfRecord(record))
+    const isValid =
+      record !== undefined &&
+      failedCheckOf(record, { audience, nowMs }) === undefined &&
+      failedBindingOf(record.confirmation, thumbprint) === undefined
+    const revocation = principal
+      ? await revocationKeysOf(DEFAULT_KEYS, principal)
+      : NOTHING_REVOCABLE
+    const banKeys = [addressBan, ...(await subjectBansOf(principal, 'enforce'))]
+    const observedKeys =
+      observedBan === undefined ? [] : [observedBan, ...(await subjectBansOf(principal, 'observe'))]
+    const owner = isValid ? principal : undefined
+    const requests = await Promise.all(query.limits.map((limit) => requestOf(limit, owner)))
+    // Nothing below waits, so no other request decides in between.
+    const { isRefused } = standingOf({
+      revocation,
+      bans: banKeys.map((key) => ({ by: 'address', key })),
+      nowMs,
+    })
+    const proofUsed = isValid && !isRefused && isReplayed(proof)
+    const counted = requests.filter((request) => request !== undefined)
+    const states = isRefused || proofUsed ? [] : count(counted)
+    return {
+      record,
+      proofUsed,
+      read: new Map([
+        ...revocationKeysIn(revocation).map((key) => [key, revoked.get(key)] as const),
+        ...[...banKeys, ...observedKeys].map((key) => [key, bans.get(key)] as const),
+      ]),
+      limits: requests.map((request) => {
+        const state = request && states[counted.indexOf(request)]
+        return request && state && { key: request.key, state }
+      }),
+    }
+  }
+
+  return {
+    admission: { keys: DEFAULT_KEYS, consult, resolve },
+    bans,
+    revocations: {
+      async revokeToken({ tokenIdHash, untilSeconds }) {
+        // At least one second, as in Redis, which refuses a life of 0.
+        const untilMs = Math.max(untilSeconds * 1000, now() + 1000)
+        revoked.set(revokedTokenKey(DEFAULT_KEYS, tokenIdHash), 1, untilMs)
+      },
+      async revokeBefore({ kind, issuer, value, atSeconds, ttlSeconds }) {
+        const key = await revokedBeforeKey(DEFAULT_KEYS, kind, issuer, value)
+        const latest = Math.max(revoked.get(key) ?? 0, Math.floor(atSeconds))
+        revoked.set(key, latest, Math.max(revoked.endOf(key), now() + ttlSeconds * 1000))
+      },
+      async liftRevokedBefore({ kind, issuer, value }) {
+        revoked.delete(await revokedBeforeKey(DEFAULT_KEYS, kind, issuer, value))
+      },
+    },
+    references: {
+      async put(hash, record) {
+        const endSeconds = record.expiresAtSeconds ?? Number.POSITIVE_INFINITY
+        records.set(hash, record, (endSeconds + REFERENCE_TOLERANCE_SECONDS) * 1000)
+      },
+      find: async (hash) => records.get(hash),
+      remove: async (hash) => records.delete(hash),
+    },
+  }
+}
+
+function revocationKeysIn({ token, revokedBefore }: RevocationKeys): string[] {
+  const cutoffs = revokedBefore.map(({ key }) => key)
+  return token === undefined ? cutoffs : [token, ...cutoffs]
+}
+
+async function subjectBansOf(
+  principal: Principal | undefined,
+  mode: 'enforce' | 'observe',
+): Promise<string[]> {
+  if (principal === undefined) return []
+  return [await subjectBanKey(DEFAULT_KEYS, principal.issuer, principal.subject, mode)]
+}
+
+/** Returns the window to count; undefined if only the principal determines it and there is none. */
+async function requestOf(
+  { rule, window }: ReferenceLimit,
+  principal: Principal | undefined,
+): Promise<LimitRequest | undefined> {
+  if ('key' in window) return { rule, key: window.key }
+  if (principal === undefined) return undefined
+  const { by } = window
+  const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
+  const key = await limitKeyOf({ name: rule.name, by }, { issuer, value: principal[by] ?? '' })
+  return { rule, key }
+}

@@ -1,0 +1,251 @@
+/** Runs requests through the real pipeline of a policy, in memory, and reports each decision. */
+import { decodeJwt } from 'jose'
+import type { AuditEvent } from '../audit/event.ts'
+import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
+import { tokenIdHash } from '../identity/token-id.ts'
+import type { Fetches } from '../origin/origin.ts'
+import { type Policy, requirePolicy } from '../policy/policy.ts'
+import type { RelationQuery } from '../relations/decision-point.ts'
+import type { RevokedBeforeKind } from '../revocation/revocation.ts'
+import { newApiKey } from '../tokens/api-key.ts'
+import { credentialHash } from '../tokens/reference.ts'
+import { DEFAULT_MAX_TOKEN_AGE_SECONDS } from '../validators/issuer.ts'
+import { type Decision, decisionOf, type OriginRequest } from './decision.ts'
+import { createIssuer, type Issuer, type TokenOptions } from './issuer.ts'
+import { memoryServices } from './memory-services.ts'
+import { createMemoryStore } from './memory-store.ts'
+import { type RequestParts, requestOf } from './request.ts'
+
+export interface PolicyTesterOptions {
+  /** Identifiers of the trusted issuers. Default `https://issuer.test`. */
+  readonly issuers?: readonly [string, ...string[]]
+  /** Responds to requests that the gateway allows. Default: status 200 without a body. */
+  readonly origin?: (request: Request) => Response | Promise<Response>
+  /** Reports whether a relation exists; the model is not evaluated. Default: none exists. */
+  readonly relations?: (query: RelationQuery) => boolean
+  /** When the clock begins, in milliseconds since the epoch. Default: now. */
+  readonly startMs?: number
+}
+
+/** A caller with a token of one of the trusted issuers. */
+export interface Caller extends TokenOptions {
+  /** Default: the first of the trusted issuers. */
+  readonly issuer?: string
+}
+
+export interface TestedRequest extends RequestParts {
+  /** The caller. Equal callers have the same token until it expires. Default: anonymous. */
+  readonly as?: Caller | undefined
+  /** A credential that is sent as it is, in place of a token of `as`. */
+  readonly token?: string
+  /** Client address. Default `192.0.2.1`. */
+  readonly address?: string
+}
+
+/** An API key of the gateway. */
+export interface TestedApiKey {
+  readonly sub: string
+  readonly roles?: readonly string[]
+  readonly scope?: readonly string[]
+  readonly tenant?: string
+}
+
+/** What to revoke: one token, or all tokens that were issued until now to one of the others. */
+export interface TestedRevocation {
+  readonly token?: string
+  readonly sub?: string
+  readonly client?: string
+  readonly tenant?: string
+  readonly session?: string
+  /** Default: the first of the trusted issuers. */
+  readonly issuer?: string
+}
+
+export interface PolicyTester {
+  /**
+   * Returns the decision about a request, written as `GET /orders/1`. Counters and bans are up to
+   * date when the promise resolves. Throws `TypeError` for a request that cannot be built.
+   */
+  request(line: string, request?: TestedRequest): Promise<Decision>
+  /** Signs the token that a caller of `request` has. */
+  token(caller?: Caller): Promise<string>
+  /** Creates an API key, to send as `token`. */
+  apiKey(key: TestedApiKey): Promise<string>
+  /** Revokes as an operator does: in force from the next request on. */
+  revoke(revocation: TestedRevocation): Promise<void>
+  /** Moves the clock, which otherwise does not move. */
+  advanceSeconds(seconds: number): void
+}
+
+const PUBLIC_URL = 'https://gateway.test'
+const DEFAULT_ISSUERS = ['https://issuer.test'] as const
+/** An address for documentation (RFC 5737), which the policy does not exempt from bans. */
+const DEFAULT_ADDRESS = '192.0.2.1'
+
+const CUTOFFS = [
+  ['sub', 'subject'],
+  ['client', 'client'],
+  ['tenant', 'tenant'],
+  ['session', 'session'],
+] as const satisfies readonly (readonly [keyof TestedRevocation, RevokedBeforeKind])[]
+
+/**
+ * Creates a tester for a policy of `definePolicy`. It runs the pipeline of the gateway, with stores
+ * in memory, an origin in memory, and its own clock. It makes no call and needs no environment.
+ *
+ * Does NOT test what the policy does not decide: the configuration of issuers, the signatures of
+ * `X-Auth-Assertion`, leases and staleness (every request is checked), the model of relations, and the
+ * routes of opt-in features such as `operators()`.
+ *
+ * @example
+ * ```ts
+ * const tester = policyTester(policy)
+ * const reader = { sub: 'alice', roles: ['reader'] }
+ * expect(await tester.request('GET /orders/1', { as: reader })).toMatchObject({ allowed: true })
+ * expect(await tester.request('POST /orders', { as: reader, body: {} })).toMatchObject({
+ *   status: 403,
+ *   code: 'insufficient_permission',
+ * })
+ * ```
+ */
+export function policyTester(policy: Policy, options: PolicyTesterOptions = {}): PolicyTester {
+  requirePolicy(policy)
+  const { issuers: names = DEFAULT_ISSUERS, startMs = Date.now() } = options
+  let nowMs = startMs
+  const now = () => nowMs
+  const store = createMemoryStore(now)
+  const events = new Map<string, AuditEvent>()
+  const received = new Map<string, OriginRequest>()
+  const tokens = new Map<string, { readonly token: string; readonly endMs: number }>()
+  let prepared: Promise<Prepared> | undefined
+
+  async function prepare(): Promise<Prepared> {
+    const made = await Promise.all(names.map((issuer) => createIssuer({ issuer, now })))
+    const services = memoryServices({
+      policy,
+      publicUrl: PUBLIC_URL,
+      issuers: made.map(({ entry }) => entry),
+      store,
+      auditSink: { record: (event) => void events.set(event.requestId, event) },
+      origin: recordingOrigin(received, options.origin),
+      hasRelation: options.relations ?? (() => false),
+      now,
+    })
+    const issuers = new Map(made.map((issuer) => [issuer.issuer, issuer]))
+    return { gateway: createGateway(services, policy), issuers }
+  }
+
+  function ready(): Promise<Prepared> {
+    prepared ??= prepare()
+    return prepared
+  }
+
+  async function tokenOf({ issuer: name = names[0], ...claims }: Caller): Promise<string> {
+    const issuer = (await ready()).issuers.get(name)
+    if (issuer === undefined)
+      throw new TypeError(`request: ${name} is not in the \`issuers\` of the tester`)
+    const key = JSON.stringify([name, claims])
+    const known = tokens.get(key)
+    if (known !== undefined && nowMs < known.endMs) return known.token
+    const token = await issuer.token(claims)
+    tokens.set(key, { token, endMs: (decodeJwt(token).exp ?? 0) * 1000 })
+    return token
+  }
+
+  return {
+    async request(line, { as, token, address = DEFAULT_ADDRESS, ...parts } = {}) {
+      if (as !== undefined && token !== undefined)
+        throw new TypeError('request: has both `as` and `token`; remove one of them')
+      const { gateway } = await ready()
+      const credential = as === undefined ? token : await tokenOf(as)
+      const added: Record<string, string> = { 'cf-connecting-ip': address }
+      if (credential !== undefined) added.authorization = `Bearer ${credential}`
+      const request = requestOf(PUBLIC_URL, line, parts, added)
+      const behind: Promise<unknown>[] = []
+      const response = await gateway.fetch(request, {}, executionContext(behind))
+      await Promise.allSettled(behind)
+      const id = response.headers.get('x-request-id') ?? ''
+      const decision = await decisionOf(response, events.get(id), received.get(id))
+      events.delete(id)
+      received.delete(id)
+      return decision
+    },
+
+    token: (caller = {}) => tokenOf(caller),
+
+    async apiKey({ sub, roles = [], scope = [], tenant }) {
+      const key = newApiKey()
+      await store.references.put(await credentialHash(key), {
+        kind: 'api_key',
+        tokenId: crypto.randomUUID(),
+        tokenIssuer: PUBLIC_URL,
+        issuer: PUBLIC_URL,
+        subject: sub,
+        tenant,
+        roles: [...roles],
+        scopes: [...scope],
+        audiences: [PUBLIC_URL],
+        issuedAtSeconds: Math.floor(nowMs / 1000),
+        expiresAtSeconds: null,
+      })
+      return key
+    },
+
+    async revoke({ token, issuer = names[0], ...cutoffs }) {
+      if (token !== undefined) {
+        const { iss = '', jti = '', exp = 0 } = decodeJwt(token)
+        await store.revocations.revokeToken({
+          tokenIdHash: await tokenIdHash(iss, jti),
+          untilSeconds: exp,
+        })
+      }
+      for (const [name, kind] of CUTOFFS) {
+        const value = cutoffs[name]
+        if (value === undefined) continue
+        await store.revocations.revokeBefore({
+          kind,
+          issuer,
+          value,
+          atSeconds: nowMs / 1000,
+          ttlSeconds: DEFAULT_MAX_TOKEN_AGE_SECONDS,
+        })
+      }
+    },
+
+    advanceSeconds(seconds) {
+      nowMs += seconds * 1000
+    },
+  }
+}
+
+/** Built for the first request, because keys are created asynchronously. */
+interface Prepared {
+  readonly gateway: Gateway
+  readonly issuers: ReadonlyMap<string, Issuer>
+}
+
+/** Collects what the gateway does behind its response. */
+function executionContext(behind: Promise<unknown>[]): ExecutionContext {
+  return {
+    waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+    passThroughOnException() {},
+    props: {},
+  } as ExecutionContext
+}
+
+/** Creates an origin that records requests by their id. */
+function recordingOrigin(
+  received: Map<string, OriginRequest>,
+  respond: PolicyTesterOptions['origin'] = () => new Response(),
+): Fetches {
+  return {
+    async fetch(url, { method = 'GET', headers, body }) {
+      const fields = Object.fromEntries(new Headers(headers))
+      const text = await new Response(body).text()
+      const path = url.slice(new URL(url).origin.length)
+      received.set(fields['x-request-id'] ?? '', { method, path, headers: fields, body: text })
+      const hasBody = method !== 'GET' && method !== 'HEAD'
+      return respond(new Request(url, { method, headers: fields, body: hasBody ? text : null }))
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** Builds the request of a test from its short form. */
+
+export interface RequestParts {
+  /** Text, bytes, a form or a stream is sent as it is. Any other value is sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A method, a space, and a path with an optional query. */
+const FORM = /^(?<method>[A-Z]+) (?<target>\/\S*)$/
+
+/**
+ * Creates a request to `base` for a line such as `GET /orders/1?page=2`. `added` are headers that
+ * `headers` may replace. Throws `TypeError` for any other line.
+ */
+export function requestOf(
+  base: string,
+  line: string,
+  { body, headers }: RequestParts,
+  added: Readonly<Record<string, string>>,
+): Request {
+  const { method, target } = FORM.exec(line)?.groups ?? {}
+  if (method === undefined || target === undefined)
+    throw new TypeError(`request: ${JSON.stringify(line)} must have the form "GET /path"`)
+  const fields = new Headers({ ...added, ...headers })
+  if (body === undefined) return new Request(base + target, { method, headers: fields })
+  const isJson = !isBody(body)
+  if (isJson && !fields.has('content-type')) fields.set('content-type', 'application/json')
+  const init = {
+    method,
+    headers: fields,
+    body: isJson ? JSON.stringify(body) : body,
+    // The Fetch standard requires this for a body that streams.
+    duplex: 'half',
+  }
+  return new Request(base + target, init)
+}
+
+type Body = NonNullable<RequestInit['body']>
+
+function isBody(body: unknown): body is Body {
+  return (
+    typeof body === 'string' ||
+    body instanceof ArrayBuffer ||
+    ArrayBuffer.isView(body) ||
+    body instanceof Blob ||
+    body instanceof FormData ||
+    body instanceof URLSearchParams ||
+    body instanceof ReadableStream
+  )
+}

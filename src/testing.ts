@@ -1,0 +1,20 @@
+/** Tools for tests of a policy and of a guarded app: `portcullis/testing`. Works in any runner. */
+
+export type { Allowed, Decision, OriginRequest, Refused } from './test-kit/decision.ts'
+export {
+  createIssuer,
+  type Issuer,
+  type IssuerEntry,
+  type IssuerOptions,
+  type TokenOptions,
+} from './test-kit/issuer.ts'
+export { type PolicyTestRow, policyTest } from './test-kit/policy-test.ts'
+export {
+  type Caller,
+  type PolicyTester,
+  type PolicyTesterOptions,
+  policyTester,
+  type TestedApiKey,
+  type TestedRequest,
+  type TestedRevocation,
+} from './test-kit/policy-tester.ts'

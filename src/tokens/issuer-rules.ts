@@ -1,0 +1,204 @@
+/** What an issuer's configuration says about its tokens, prepared once for all of them. */
+import { type ClaimSources, type Path, pathOf, pathsOf } from '../validators/claim-path.ts'
+import {
+  DEFAULT_ROLES_CLAIM,
+  DEFAULT_TENANT_CLAIM,
+  type IssuerConfig,
+  mediaType,
+  NO_TYPE,
+  refusedClaimsOf,
+} from '../validators/issuer.ts'
+import { createNameMap, type NameMap, starIn } from '../validators/name-pattern.ts'
+import { type JwsHeader, own } from './jws.ts'
+import { type ClaimName, rejected, rejectedFor } from './rejection.ts'
+
+type Payload = Readonly<Record<string, unknown>>
+
+export interface IssuerRules {
+  readonly config: IssuerConfig
+  /** Throws `Denied` unless the header's `alg` and `typ` are permitted. */
+  checkHeader(header: JwsHeader): void
+  /** Reads the claims where the configuration says they are. Does NOT check their form. */
+  read(payload: Payload): Record<Exclude<ClaimName, 'sub_iss'>, unknown>
+  /** Throws `Denied` unless the audience, the client and all other claims are as configured. */
+  check(payload: Payload, claims: { aud: readonly string[]; client_id?: string | undefined }): void
+}
+
+/** The claims of RFC 9068, and the names that some providers use for them. */
+const SUBJECT: readonly Path[] = [['sub']]
+const CLIENT: readonly Path[] = [['client_id'], ['azp'], ['cid'], ['appid']]
+const TENANT: readonly Path[] = [[DEFAULT_TENANT_CLAIM]]
+const SESSION: readonly Path[] = [['sid']]
+const SCOPE: readonly Path[] = [['scope'], ['scp']]
+const AUDIENCE = 'aud'
+
+export function issuerRules(config: IssuerConfig): IssuerRules {
+  const types = new Set([config.typ].flat().map(mediaType))
+  const audiences = [config.audience].flat()
+  const isOurs = (name: unknown) => audiences.some((audience) => audience === name)
+  const audience = pathOf(config.audienceClaim ?? AUDIENCE)
+  const hasOwnAudience = audience.join() === AUDIENCE
+  const { tenantClaim, rolesClaim } = config
+  const subject = readerOf(config.subjectClaim, SUBJECT)
+  const client = readerOf(config.clientClaim, CLIENT)
+  const session = readerOf(config.sessionClaim, SESSION)
+  const tenant = readerOf(tenantClaim === DEFAULT_TENANT_CLAIM ? undefined : tenantClaim, TENANT)
+  const scope = config.scopeClaim === undefined ? SCOPE : pathsOf(config.scopeClaim)
+  const scopeKeys = new Set(scope.map(keyOf))
+  const rolesOfValue = rolesClaim === DEFAULT_ROLES_CLAIM ? namesIn : rolesIn
+  const roles = pathsOf(rolesClaim).flatMap((path) => withAudiences(path, audiences))
+  const toRoles = mapping(config.rolesMap)
+  const toScopes = mapping(config.scopesMap)
+  const refused = refusedClaimsOf(config).map(pathOf)
+  const required = Object.entries(config.require ?? {}).map(
+    ([name, value]) => [pathOf(name), [value].flat()] as const,
+  )
+
+  function scopesOf(payload: Payload): unknown {
+    // Without a configured claim, `scp` is only read in place of `scope`.
+    const paths = config.scopeClaim === undefined ? scope.filter(isIn(payload)).slice(0, 1) : scope
+    return toScopes(paths.flatMap((path) => valuesAt(payload, path).flatMap(scopesIn)))
+  }
+
+  function rolesOf(payload: Payload): unknown {
+    return toRoles(
+      roles.flatMap((path) => {
+        const values = valuesAt(payload, path)
+        if (scopeKeys.has(keyOf(path))) return values.flatMap(scopesIn)
+        return values.flatMap((value) => rolesOfValue(value, path.at(-1)))
+      }),
+    )
+  }
+
+  return {
+    config,
+    checkHeader({ alg, typ }) {
+      const { algorithms } = config
+      if (!algorithms.some((algorithm) => algorithm === alg))
+        throw rejectedFor('alg', alg, algorithms)
+      if (!types.has(typ === undefined ? NO_TYPE : mediaType(typ)))
+        throw rejectedFor('typ', typ, [...types])
+    },
+    read: (payload) => ({
+      sub: subject(payload),
+      aud: valuesAt(payload, audience)[0],
+      exp: own(payload, 'exp'),
+      iat: own(payload, 'iat'),
+      nbf: own(payload, 'nbf'),
+      jti: own(payload, 'jti'),
+      scope: scopesOf(payload),
+      roles: rolesOf(payload),
+      tenant: tenant(payload),
+      sid: session(payload),
+      client_id: client(payload),
+      cnf: own(payload, 'cnf'),
+    }),
+    check(payload, claims) {
+      if (!claims.aud.some(isOurs)) throw rejectedFor('aud', claims.aud, audiences)
+      // A token with an audience is for that audience, whatever else it says.
+      const stated = hasOwnAudience ? undefined : own(payload, AUDIENCE)
+      if (stated !== undefined && ![stated].flat().some(isOurs))
+        throw rejectedFor('aud', stated, audiences)
+      const { clients } = config
+      if (clients !== undefined && !clients.some((one) => matches(one, claims.client_id)))
+        throw rejected('client_id')
+      for (const path of refused) {
+        if (valuesAt(payload, path).some((value) => value !== null)) throw rejected('refused_claim')
+      }
+      for (const [path, accepted] of required) {
+        const values = valuesAt(payload, path).flat()
+        if (!accepted.some((one) => isMet(one, values))) throw rejected('required_claim')
+      }
+    },
+  }
+}
+
+/**
+ * Creates the reader of a claim with one value, from the first path that has one. A provider that is
+ * configured may send null, an empty text or a whole number for it.
+ */
+function readerOf(sources: ClaimSources | undefined, otherwise: readonly Path[]) {
+  if (sources === undefined)
+    return (payload: Payload) => firstAt(payload, otherwise, (value) => value !== undefined)
+  const paths = pathsOf(sources)
+  return (payload: Payload) => {
+    const value = firstAt(payload, paths, hasValue)
+    return Number.isSafeInteger(value) ? `${value}` : value
+  }
+}
+
+const hasValue = (value: unknown) => value !== undefined && value !== null && value !== ''
+
+const keyOf = (path: Path) => JSON.stringify(path)
+
+const isIn = (payload: Payload) => (path: Path) => Object.hasOwn(payload, path[0] as string)
+
+/** In a name, `{audience}` stands for each configured audience. */
+function withAudiences(path: Path, audiences: readonly string[]): readonly Path[] {
+  if (!path.some((name) => name.includes(AUDIENCE_PLACE))) return [path]
+  return audiences.map((audience) =>
+    path.map((name) => name.replaceAll(AUDIENCE_PLACE, () => audience)),
+  )
+}
+const AUDIENCE_PLACE = '{audience}'
+
+function mapping(map: NameMap | undefined): (names: readonly unknown[]) => readonly unknown[] {
+  const mapName = map && createNameMap(map)
+  // What is not a name is kept, so that its token is refused.
+  const mapped = (name: unknown): readonly unknown[] =>
+    mapName !== undefined && typeof name === 'string' ? mapName(name) : [name]
+  return (names) => [...new Set(names.flatMap((name) => [...mapped(name)]))]
+}
+
+/** Returns the values at a path. More than one only if the path has a `*`. */
+function valuesAt(payload: Payload, path: Path): readonly unknown[] {
+  let found: readonly unknown[] = [payload]
+  for (const name of path) found = found.flatMap((value) => membersOf(value, name))
+  return found
+}
+
+function membersOf(value: unknown, name: string): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  if (name === '*') return Object.values(value)
+  if (Array.isArray(value) || !Object.hasOwn(value, name)) return []
+  return [(value as Payload)[name]]
+}
+
+function firstAt(payload: Payload, paths: readonly Path[], isValue: (value: unknown) => boolean) {
+  for (const path of paths) {
+    const value = valuesAt(payload, path).find(isValue)
+    if (value !== undefined) return value
+  }
+  return undefined
+}
+
+const namesIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [value])
+
+/** A list of roles, one role, the keys of an object, or a flag that is named as the role. */
+function rolesIn(value: unknown, name: string | undefined): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  if (value === null || value === false) return []
+  if (value === true) return [name]
+  if (typeof value !== 'object') return [value]
+  return Object.entries(value).flatMap(([key, held]) => (isHeld(held) ? [key] : []))
+}
+
+const isHeld = (value: unknown) => value !== false && value !== null
+
+function scopesIn(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return value === '' ? [] : value.split(' ')
+  return namesIn(value)
+}
+
+const matches = (pattern: string, value: unknown) =>
+  typeof value === 'string' && starIn(pattern, value) !== undefined
+
+/** Null is met by the absence of the claim, and `*` by any value. */
+function isMet(accepted: string | number | boolean | null, values: readonly unknown[]): boolean {
+  const present = values.filter((value) => value !== null && value !== '')
+  if (accepted === null) return present.length === 0
+  if (accepted === '*') return present.length > 0
+  return present.some((value) =>
+    typeof accepted === 'string' ? matches(accepted, value) : value === accepted,
+  )
+}

@@ -1,0 +1,78 @@
+/** Schema of the options of `portcullis()`. */
+import * as z from 'zod/mini'
+import { abuseSchema } from './abuse.ts'
+import { configured } from './configuration.ts'
+import { issuers } from './issuer.ts'
+import { limitsSchema } from './limit.ts'
+import { rolesSchema } from './names.ts'
+import { maxBodyBytesSchema, maxConcurrentRequestsSchema, revocationSchema } from './protection.ts'
+import { wholeNumber } from './schema-parts.ts'
+import { httpUrl, keyPrefix, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS } from './variables.ts'
+
+/** For messages. */
+export const OPTIONS = 'The options of portcullis()'
+
+const required = { error: 'is missing' }
+
+const hasMethod = (value: unknown, name: string): boolean =>
+  typeof (value as Readonly<Record<string, unknown>> | null | undefined)?.[name] === 'function'
+
+/** The message for a value that is no object. Unknown names keep their own message. */
+const whole = (message: string) => ({
+  error: ({ code }: { readonly code: string }) => (code === 'invalid_type' ? message : undefined),
+})
+
+const redisServer = z.strictObject(
+  {
+    url: z.pipe(z.string(required), httpUrl),
+    token: z.string(required).check(z.minLength(1, 'must not be empty')),
+    keyPrefix: z.optional(keyPrefix),
+    timeoutMs: z.optional(wholeNumber(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS)),
+  },
+  whole('must be { url, token }, or a client with a method send'),
+)
+
+/** Of issuers, it also fills in the defaults. */
+const guardOptions = z.strictObject(
+  {
+    issuers: z.pipe(
+      z.array(z.unknown(), 'must be a list of issuers').check(z.minLength(1, 'must not be empty')),
+      issuers,
+    ),
+    redis: redisServer,
+    roles: z.optional(rolesSchema),
+    limits: z.optional(limitsSchema),
+    abuse: z.optional(abuseSchema),
+    revocation: z.optional(revocationSchema),
+    maxBodyBytes: z.optional(maxBodyBytesSchema),
+    maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
+    audit: z.optional(
+      z.custom<object>(
+        (value) => hasMethod(value, 'record'),
+        'must be an audit sink, such as consoleAuditSink()',
+      ),
+    ),
+    clientAddress: z.optional(
+      z.custom<object>(
+        (value) => typeof value === 'function',
+        'must be a function of the context that returns an address',
+      ),
+    ),
+  },
+  whole('must be an object'),
+)
+
+const withClient = z.extend(guardOptions, { redis: z.unknown() })
+
+/** Reports whether `redis` is a client, not the address of a server. */
+export const isRedisClient = (redis: unknown): boolean => hasMethod(redis, 'send')
+
+/**
+ * Checks the options of `portcullis()`, and returns the issuers with their defaults. Throws one
+ * `Misconfigured` with all mistakes and their paths.
+ */
+export function checkedIssuers(options: unknown): z.output<typeof issuers> {
+  const { redis } = (options ?? {}) as { readonly redis?: unknown }
+  const schema = isRedisClient(redis) ? withClient : guardOptions
+  return configured(OPTIONS, schema, options).issuers
+}

@@ -1,0 +1,96 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCli } from './command-line.ts'
+
+describe('portcullis token sign', () => {
+  let folder: string
+  let project: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'portcullis-token-sign-'))
+    project = join(folder, 'project')
+    await mkdir(join(project, 'src'), { recursive: true })
+    const manifest = { name: 'my-gateway', dependencies: { portcullis: '^0.1.0' } }
+    await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
+  })
+
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  async function verified(token: string) {
+    const vars = parseEnv(await readFile(join(project, '.dev.vars'), 'utf8'))
+    const { PUBLIC_URL: issuer = '', SIGNING_KEYS = '' } = vars
+    const { keys } = JSON.parse(SIGNING_KEYS) as JSONWebKeySet
+    const keySet = createLocalJWKSet({ keys: keys.map(({ d, ...key }) => key) })
+    return await jwtVerify(token, keySet, { issuer, audience: issuer, typ: 'at+jwt' })
+  }
+
+  test.each([
+    ['by its name', ['token', 'sign']],
+    ['as the default of its group', ['token']],
+  ])('prints a token with all requested claims, %s', async (_how, command) => {
+    const { code, stdout, stderr } = await runCli(
+      [
+        ...command,
+        ...['--sub', 'alice', '--role', 'reader', '--role', 'writer', '--scope', 'a b'],
+        ...['--client', 'shop', '--tenant', 'acme', '--sid', 's1', '--jti', 'j1', '--ttl', '15m'],
+      ],
+      { cwd: project },
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { iat = 0, exp = 0, iss, aud, ...claims } = (await verified(stdout.trim())).payload
+    expect(claims).toEqual({
+      sub: 'alice',
+      roles: ['reader', 'writer'],
+      scope: 'a b',
+      client_id: 'shop',
+      tenant: 'acme',
+      sid: 's1',
+      jti: 'j1',
+    })
+    expect(exp - iat).toBe(900)
+  })
+
+  test('uses the keys of the project in a folder below it, and writes nothing there', async () => {
+    const below = join(project, 'src')
+    const { stdout } = await runCli(['token', '--sub', 'alice', '--json'], { cwd: below })
+    const { token } = JSON.parse(stdout) as { readonly token: string }
+    const { payload } = await verified(token)
+    expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3_600)
+    expect(await readdir(below)).toEqual([])
+  })
+
+  test.each([
+    ['no subject', ['token'], "required option '--sub <subject>' not specified"],
+    ['an empty subject', ['token', '--sub', ''], '--sub must not be empty'],
+    ['an empty role', ['token', '--sub', 'a', '--role', ''], '--role must not be empty'],
+    ['another unit', ['token', '--sub', 'a', '--ttl', '1w'], 'It must look like 90s, 15m, 1h'],
+  ])('refuses %s with exit code 2', async (_what, args, message) => {
+    const { code, stdout, stderr } = await runCli(args, { cwd: project })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+  })
+
+  test('refuses keys that are none, without repeating them', async () => {
+    const env = { SIGNING_KEYS: '{"keys":["secret"]}' }
+    const outcome = await runCli(['token', '--sub', 'a'], { cwd: project, env })
+    expect(outcome).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'portcullis: invalid_signing_keys: SIGNING_KEYS is not a private JWK Set with an active key\n',
+    })
+  })
+
+  test.each([['token', '--sub', 'a'], ['dev']])(
+    '%s outside a project names the command that creates one',
+    async (...args) => {
+      const { code, stderr } = await runCli(args, { cwd: folder })
+      expect(code).toBe(2)
+      expect(stderr).toContain('npm create portcullis@latest')
+    },
+  )
+})

@@ -1,0 +1,102 @@
+/** A project that `npm create portcullis` writes, and its processes. */
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { blocksOf } from '../docs/blocks.ts'
+import { freePort, ROOT } from '../harness/process.ts'
+import { type Command, type Outcome, runIn } from '../start/checkout.ts'
+import { descendantsOf } from '../start/processes.ts'
+import type { Tarballs } from './tarballs.ts'
+
+/** A first installation may fill the cache of npm; later ones need no network. */
+const NPM_SETTINGS = {
+  npm_config_prefer_offline: 'true',
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+}
+
+const DOCUMENTED_URL = 'http://127.0.0.1:8787'
+/** Replaces curl, which may be missing on this machine. */
+const CURL = join(ROOT, 'test/docs/curl.mjs')
+
+export interface CreatedProject {
+  readonly path: string
+  /** Runs a command in the project. Throws if it fails. Returns its standard output. */
+  run(...command: readonly [string, ...string[]]): Promise<string>
+  /** Runs `npm start` until the ready line, and returns the URL. */
+  start(): Promise<string>
+  /** Returns an access token for development. */
+  token(...args: readonly string[]): Promise<string>
+  file(name: string): Promise<string>
+  /** Runs the requests of the README, and returns their statuses: as documented, and as received. */
+  requestsOfReadme(): Promise<{ documented: readonly string[]; received: readonly string[] }>
+  /** Returns the processes that `npm start` started. */
+  processes(): readonly number[]
+  /** Sends SIGTERM to `npm start` and waits for its end. */
+  stop(): Promise<void>
+}
+
+/**
+ * Creates a project in the new folder `name` with `npm create`, and installs its packages. The
+ * package `portcullis` comes from the tarball.
+ */
+export async function createProject(
+  { folder, portcullis, createPortcullis }: Tarballs,
+  name: string,
+  ...flags: readonly string[]
+): Promise<CreatedProject> {
+  const parent = join(folder, `of-${name}`)
+  const path = join(parent, name)
+  await mkdir(parent)
+  const create = ['npm', 'exec', '--yes', `--package=${createPortcullis}`, '--'] as const
+  await succeed(
+    runIn(parent, [...create, 'create-portcullis', name, '--yes', ...flags], NPM_SETTINGS),
+  )
+  await succeed(runIn(path, ['npm', 'install', portcullis], NPM_SETTINGS))
+  let started: Command | undefined
+  let url = DOCUMENTED_URL
+  const file = (name: string) => readFile(join(path, name), 'utf8')
+
+  async function run(...command: readonly [string, ...string[]]): Promise<string> {
+    return (await succeed(runIn(path, command, NPM_SETTINGS))).stdout
+  }
+
+  return {
+    path,
+    run,
+    async start() {
+      const port = await freePort()
+      started = runIn(path, ['npm', 'start'], { PORT: String(port) })
+      url = `http://127.0.0.1:${port}`
+      await started.printed(new RegExp(`^Portcullis is ready on ${url}\n`, 'm'))
+      return url
+    },
+    async token(...args) {
+      return (await run('npm', 'run', '-s', 'token', '--', ...args)).trim()
+    },
+    file,
+    async requestsOfReadme() {
+      const blocks = blocksOf(await file('README.md'))
+      const { text = '' } = blocks.find((block) => block.text.startsWith('TOKEN=')) ?? {}
+      const lines = text.replaceAll(DOCUMENTED_URL, url)
+      const script = `curl() { node ${CURL} "$@"; }\nexport PORTCULLIS_URL=${url}\n${lines}`
+      const output = await run('sh', '-euc', script)
+      const all = (what: RegExp, from: string) =>
+        [...from.matchAll(what)].map(([, status]) => status)
+      return {
+        documented: all(/# (\d{3})$/gm, text) as string[],
+        received: all(/^HTTP\/1\.1 (\d{3})/gm, output) as string[],
+      }
+    },
+    processes: () => (started === undefined ? [] : descendantsOf(started.pid)),
+    async stop() {
+      started?.child.kill('SIGTERM')
+      await started?.ended
+    },
+  }
+}
+
+async function succeed(command: Command): Promise<Outcome> {
+  const outcome = await command.ended
+  if (outcome.code === 0) return outcome
+  throw new Error(`${command.child.spawnargs.join(' ')}: ${JSON.stringify(outcome)}`)
+}

@@ -1,0 +1,369 @@
+/** The table of consumers: projects of every supported kind install, compile, build and run the package. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { createIssuer, type Issuer } from 'portcullis/testing'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeTarballs, type Tarballs } from '../create/tarballs.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { freePort } from '../harness/process.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { type Consumer, createConsumer } from './consumer.ts'
+import { createTable } from './table.ts'
+
+const COMPILERS = ['5.6', '5', '6', '7'] as const
+type Compiler = (typeof COMPILERS)[number]
+const NODES = ['20', '22', '24'] as const
+const BINARY = `node-${process.platform}-${process.arch}`
+
+const DOM = { lib: ['es2022', 'dom', 'dom.iterable'], types: [] }
+const ES = ['es2022']
+
+/** Versions of the peers: the newest ones, and the oldest ones that package.json allows. */
+const NEWEST = { hono: '4', zod: '4' }
+const OLDEST = { hono: '4.6.0', zod: '4.0.0' }
+
+let tarballs: Tarballs
+let redis: TestRedis
+let newest: Consumer
+let oldest: Consumer
+const table = createTable()
+
+beforeAll(async () => {
+  redis = await startTestRedis()
+  tarballs = await makeTarballs()
+  const shared = { portcullis: `file:${tarballs.portcullis}` }
+  const compilers = COMPILERS.map((version) => [
+    `typescript-${version}`,
+    `npm:typescript@${version}`,
+  ])
+  const nodes = NODES.map((version) => [`node-${version}`, `npm:${BINARY}@${version}`])
+  newest = await createConsumer(tarballs.folder, 'newest', {
+    ...shared,
+    ...NEWEST,
+    '@hono/node-server': '*',
+    ...Object.fromEntries([...compilers, ...nodes]),
+    '@types/node': '22',
+    'workers-types-4': 'npm:@cloudflare/workers-types@4',
+    'workers-types-5': 'npm:@cloudflare/workers-types@5',
+    esbuild: '*',
+    vite: '*',
+    vitest: '*',
+    wrangler: '*',
+  })
+  oldest = await createConsumer(tarballs.folder, 'oldest', {
+    ...shared,
+    ...OLDEST,
+    '@hono/node-server': '1',
+    'node-24': `npm:${BINARY}@24`,
+  })
+  for (const consumer of [newest, oldest]) {
+    await consumer.copy('examples/hono/app.ts', 'src/app.ts')
+    await consumer.copy('examples/testing/policy.ts', 'src/policy.ts')
+    await consumer.copy('test/package/run.mjs', 'run.mjs')
+    await consumer.write('src/subpaths.ts', await subpathsOf(consumer))
+  }
+  await newest.copy('examples', 'examples')
+  await newest.copy('portcullis.model.json', 'portcullis.model.json')
+}, 600_000)
+
+afterAll(async () => {
+  console.log(table.text())
+  await tarballs?.close()
+  await redis?.close()
+})
+
+/** Returns a module that imports every subpath. */
+async function subpathsOf({ path }: Consumer): Promise<string> {
+  const manifest = await readFile(join(path, 'node_modules/portcullis/package.json'), 'utf8')
+  const { exports } = JSON.parse(manifest) as { exports: Record<string, { types?: string }> }
+  return Object.entries(exports)
+    .filter(([, { types }]) => types !== undefined)
+    .map(([subpath], index) => {
+      const name = `subpath${index}`
+      return `import * as ${name} from 'portcullis${subpath.slice(1)}'\nexport { ${name} }\n`
+    })
+    .join('')
+}
+
+interface Compilation {
+  readonly version?: Compiler
+  readonly consumer?: Consumer
+  readonly resolution?: 'bundler' | 'node16' | 'nodenext'
+  readonly files?: readonly string[]
+  /** Overrides of the compiler's options. */
+  readonly options?: Readonly<Record<string, unknown>>
+}
+
+let compilations = 0
+
+/** Compiles without `skipLibCheck`. Returns the folder of the emitted JavaScript, if any. */
+async function compile({
+  version = '5',
+  consumer = newest,
+  resolution = 'nodenext',
+  files = ['subpaths', 'app', 'policy'],
+  options = {},
+}: Compilation): Promise<string> {
+  compilations += 1
+  const config = `tsconfig.${compilations}.json`
+  const outDir = `out/${compilations}`
+  await consumer.write(config, {
+    compilerOptions: {
+      target: 'es2022',
+      module: resolution === 'bundler' ? 'esnext' : resolution,
+      moduleResolution: resolution,
+      strict: true,
+      skipLibCheck: false,
+      rootDir: 'src',
+      outDir,
+      ...DOM,
+      ...options,
+    },
+    files: files.map((file) => `src/${file}.ts`),
+  })
+  const compiler = join(newest.path, `node_modules/typescript-${version}/bin/tsc`)
+  await consumer.run(['node', compiler, '-p', config])
+  return outDir
+}
+
+/** Runs the app and the policy in a folder of JavaScript. */
+function runIn(consumer: Consumer, folder: string, node = 'node'): Promise<string> {
+  const files = [`./${folder}/app.js`, `./${folder}/policy.js`] as const
+  return consumer.run([node, 'run.mjs', ...files], redisVars(redis))
+}
+
+/** Checks that the peers are in their range, and that there is one copy of each. */
+const installed = (of: () => Consumer) => async () => {
+  const tree = await of().run(['npm', 'ls', '--all', '--parseable', 'portcullis', 'hono', 'zod'])
+  const copies = tree.trim().split('\n')
+  expect(copies.map((path) => basename(path)).sort()).toEqual(['hono', 'portcullis', 'zod'])
+}
+
+/** Checks, emits and runs with one compilation. */
+function steps(of: () => Consumer, compilation: Compilation, node?: string) {
+  let folder = ''
+  return {
+    install: installed(of),
+    async types() {
+      folder = await compile({ ...compilation, consumer: of() })
+    },
+    async build() {
+      if (!existsSync(join(of().path, folder, 'app.js'))) throw new Error('nothing was emitted')
+    },
+    run: () => runIn(of(), folder, node),
+  }
+}
+
+describe('TypeScript', () => {
+  const resolutions = ['bundler', 'node16', 'nodenext'] as const
+  const all = COMPILERS.flatMap((version) =>
+    resolutions.map((resolution) => [version, resolution] as const),
+  )
+
+  // The declarations of newer versions of Hono need TypeScript 5.7; see the proofs below.
+  test.each(all)('TypeScript %s with moduleResolution %s', (version, resolution) => {
+    const isOld = version === '5.6'
+    return table.row(
+      `TypeScript ${version}, ${resolution}${isOld ? `, hono ${OLDEST.hono}` : ''}`,
+      steps(() => (isOld ? oldest : newest), { version, resolution }),
+    )
+  })
+
+  test('TypeScript 5.6 with the newest Hono', () =>
+    table.row(
+      'TypeScript 5.6, newest hono, skipLibCheck',
+      steps(() => newest, { version: '5.6', options: { skipLibCheck: true } }),
+    ))
+})
+
+describe('platforms', () => {
+  test.each([
+    ['lib: dom', DOM],
+    ['@cloudflare/workers-types 4', { lib: ES, types: ['workers-types-4'] }],
+    ['@cloudflare/workers-types 5', { lib: ES, types: ['workers-types-5'] }],
+    ['only @types/node', { lib: ES, types: ['node'] }],
+    ['the default libraries of the compiler', { lib: undefined, types: [] }],
+    ['no platform, skipLibCheck', { lib: ES, types: [], skipLibCheck: true }],
+  ])('%s', async (name, options) => {
+    for (const version of ['5', '7'] as const)
+      await table.row(`${name}, TypeScript ${version}`, {
+        types: () => compile({ version, options: { ...options, noEmit: true } }),
+      })
+  })
+})
+
+describe('declarations of other packages that fail without ours', () => {
+  async function errorsOf(imported: string, compilation: Compilation): Promise<string> {
+    const consumer = compilation.consumer ?? newest
+    const file = `only-${imported.replace(/\W/g, '-')}`
+    await consumer.write(`src/${file}.ts`, `import '${imported}'\n`)
+    return compile({ ...compilation, files: [file] }).then(() => '', String)
+  }
+
+  test.each([
+    ['the newest hono with TypeScript 5.6', 'hono', /Uint8Array/, { version: '5.6' }],
+    ['hono without a platform', 'hono', /Cannot find name 'Re/, { options: { lib: ES } }],
+    ['zod without a platform', 'zod', /Cannot find name 'URL'/, { options: { lib: ES } }],
+  ] as const)('%s', async (_, imported, message, compilation) => {
+    const errors = await errorsOf(imported, compilation)
+    expect(errors).toMatch(message)
+    expect(errors).not.toContain('portcullis/')
+  })
+
+  test('the oldest hono with only the types of Node', async () => {
+    await oldest.copy('node_modules/@types/node', 'node_modules/@types/node')
+    const options = { lib: ES, types: ['node'] }
+    expect(await errorsOf('hono', { consumer: oldest, options })).toMatch(/RequestInfo/)
+  })
+})
+
+describe('versions', () => {
+  test('the oldest hono and zod', () =>
+    table.row(
+      `hono ${OLDEST.hono} and zod ${OLDEST.zod}`,
+      steps(() => oldest, {}),
+    ))
+
+  test.each(NODES)('Node %s', (version) =>
+    table.row(`Node ${version}, @hono/node-server`, {
+      ...steps(() => newest, {}, `node_modules/node-${version}/bin/node`),
+    }),
+  )
+})
+
+describe('bundlers', () => {
+  const entries = ['src/app.ts', 'src/policy.ts']
+
+  test('esbuild', () =>
+    table.row('esbuild', {
+      install: installed(() => newest),
+      build: () =>
+        newest.run([
+          ...([
+            'npx',
+            'esbuild',
+            ...entries,
+            '--bundle',
+            '--format=esm',
+            '--platform=node',
+          ] as const),
+          '--outdir=out/esbuild',
+        ]),
+      run: () => runIn(newest, 'out/esbuild'),
+    }))
+
+  test('vite', () =>
+    table.row('vite', {
+      install: installed(() => newest),
+      async build() {
+        await newest.write(
+          'vite.config.js',
+          `export default { ssr: { noExternal: true }, build: { outDir: 'out/vite', rolldownOptions: {
+            input: ${JSON.stringify(entries)}, output: { entryFileNames: '[name].js' } } } }`,
+        )
+        await newest.run(['node_modules/.bin/vite', 'build', '--ssr', '--logLevel', 'warn'])
+      },
+      run: () => runIn(newest, 'out/vite'),
+    }))
+
+  test('vitest', () =>
+    table.row('vitest', {
+      install: installed(() => newest),
+      run: () => newest.run(['node_modules/.bin/vitest', 'run', '--dir', 'examples/testing']),
+    }))
+})
+
+describe('wrangler', () => {
+  const settings = { compatibility_date: '2026-11-17' }
+  // Offline, wrangler would wait for the look-up of Request.cf.
+  const env = { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' }
+  let issuer: Issuer | undefined
+  let provider: TestServer
+  beforeAll(async () => {
+    provider = await startHttpServer(async ({ url = '' }, response) => {
+      const document = await issuer?.fetch(new URL(url, provider.url))
+      response.writeHead(document?.status ?? 500, { 'content-type': 'application/json' })
+      response.end(await document?.text())
+    })
+    issuer = await createIssuer({ issuer: provider.url, audience: 'https://notes.example.com' })
+    await newest.write(
+      'src/gateway.js',
+      `import { gatewayWorker } from 'portcullis/cloudflare'
+      import policy from './policy.ts'
+      export default gatewayWorker(policy)`,
+    )
+  })
+  afterAll(() => provider?.close())
+
+  test.each(['app.ts', 'gateway.js'])('dry run of %s', (main) =>
+    table.row(`wrangler deploy --dry-run, ${main}`, {
+      install: installed(() => newest),
+      async build() {
+        await newest.write('wrangler.json', { name: 'consumer', main: `src/${main}`, ...settings })
+        await newest.run(
+          ['node_modules/.bin/wrangler', 'deploy', '--dry-run', '-c', 'wrangler.json'],
+          env,
+        )
+      },
+    }),
+  )
+
+  test('one request to the app in wrangler dev', () =>
+    table.row('wrangler dev, app.ts', {
+      install: installed(() => newest),
+      async run() {
+        const vars = { ...redisVars(redis), ISSUER: provider.url }
+        await newest.write('dev.json', { name: 'consumer', main: 'src/app.ts', ...settings, vars })
+        const port = String(await freePort())
+        const command = [
+          'node_modules/.bin/wrangler',
+          'dev',
+          '-c',
+          'dev.json',
+          '--ip',
+          '127.0.0.1',
+        ] as const
+        const worker = newest.start([...command, '--port', port, '--inspector-port', '0'], env)
+        try {
+          await worker.printed(/Ready on/)
+          const headers = { authorization: `Bearer ${await issuer?.token({ roles: ['reader'] })}` }
+          const { status } = await fetch(`http://127.0.0.1:${port}/notes`, { headers })
+          expect(status).toBe(200)
+        } finally {
+          worker.child.kill('SIGTERM')
+          await worker.ended
+        }
+      },
+    }))
+})
+
+describe('examples', () => {
+  test.each([
+    ['books/policy.ts'],
+    ['configuration/policy.ts'],
+    ['mcp/policy.ts'],
+    ['minimal/policy.ts'],
+    ['middleware/worker.ts'],
+    ['hono/node.ts'],
+    ['testing/issuer.ts'],
+  ])('%s', (file) =>
+    table.row(`examples/${file}`, {
+      async build() {
+        const output = `--outfile=out/examples/${file.replace('.ts', '.js')}`
+        const format = [
+          '--bundle',
+          '--format=esm',
+          '--platform=node',
+          '--packages=external',
+        ] as const
+        await newest.run(['node_modules/.bin/esbuild', `examples/${file}`, ...format, output])
+      },
+      async run() {
+        const built = `./out/examples/${file.replace('.ts', '.js')}`
+        const script = `await import('${built}'); process.exit(0)`
+        await newest.run(['node', '--input-type=module', '-e', script], { PORT: '0' })
+      },
+    }),
+  )
+})

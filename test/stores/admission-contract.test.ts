@@ -1,0 +1,40 @@
+/** The stores of admission in Redis and in memory decide alike. */
+import { afterAll, beforeAll, describe } from 'vitest'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import { createMemoryStore } from '../../src/test-kit/memory-store.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { admissionContract } from './admission-contract.ts'
+
+describe.each(['auto', 'embedded'] as const)('stores of admission in Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+
+  admissionContract(async () => {
+    await redis.direct.flushall()
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    return {
+      store: createUpstashAdmissionStore(rest),
+      revocations: createRevocations(rest, Date.now),
+      references: createReferenceStore(rest),
+      ban: async (key, untilSeconds) => void (await redis.direct.set(key, untilSeconds)),
+    }
+  })
+})
+
+describe('stores of admission in memory', () => {
+  admissionContract(async () => {
+    const { admission, revocations, references, bans } = createMemoryStore(Date.now)
+    return {
+      store: admission,
+      revocations,
+      references,
+      ban: async (key, untilSeconds) => bans.set(key, untilSeconds, Number.POSITIVE_INFINITY),
+    }
+  })
+})

@@ -1,0 +1,2 @@
+/** Runs the tests of the example. */
+import '../../examples/testing/policy.test.ts'

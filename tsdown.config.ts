@@ -1,0 +1,68 @@
+/** `npm run build`: the package in `dist`, a module for each subpath, and the command line. */
+import { defineConfig, type UserConfig } from 'tsdown'
+import { markPure, shortenMaps, simplifyDeclarations } from './dev/package/plugins.ts'
+import { subpaths } from './dev/package/subpaths.ts'
+
+const shared: UserConfig = {
+  format: 'esm',
+  report: false,
+  logLevel: 'warn',
+  failOnWarn: true,
+  checks: { bundlerTimings: false },
+}
+
+/**
+ * Returns the chunk of a module that several subpaths share: one for each folder of `src`. Folders
+ * have no cycles, so chunks have none. One chunk for each combination of subpaths would be more
+ * files than modules are worth.
+ */
+function chunkOf(module: string): string | null {
+  return /\/src\/([a-z-]+)\/.*(?<!\.d)\.ts$/.exec(module)?.[1] ?? null
+}
+
+export default defineConfig([
+  {
+    ...shared,
+    entry: Object.fromEntries(subpaths().map(({ built, source }) => [built, source])),
+    tsconfig: 'tsconfig.build.json',
+    platform: 'neutral',
+    target: 'es2023',
+    // Packages stay imports, so that an app has one copy of each.
+    deps: { neverBundle: true },
+    dts: { sourcemap: false },
+    plugins: [markPure(), shortenMaps(), simplifyDeclarations()],
+    sourcemap: true,
+    // The other build writes and cleans these.
+    clean: ['dist/**', '!dist/portcullis.mjs', '!dist/cli/**'],
+    inputOptions: { preserveEntrySignatures: 'allow-extension' },
+    outputOptions: {
+      chunkFileNames: 'chunks/[name]-[hash].js',
+      // Documentation is in the declarations.
+      comments: { jsdoc: false },
+      codeSplitting: {
+        groups: [{ name: chunkOf, minShareCount: 2 }],
+        includeDependenciesRecursively: false,
+      },
+    },
+    suppressWarnings: /TypeScript 7\.0 does not yet have a stable API/,
+  },
+  {
+    ...shared,
+    entry: { portcullis: 'cli/main.ts' },
+    platform: 'node',
+    target: 'node20',
+    // Needs only Node: it starts fast, and its packages are not the consumer's.
+    deps: {
+      alwaysBundle: /./,
+      onlyBundle: false,
+      // The consumer's own, which `portcullis dev` uses if there is no other Redis.
+      neverBundle: ['js-redis-server/core'],
+    },
+    // What only some commands need is loaded by them.
+    outputOptions: { chunkFileNames: 'cli/[name].mjs' },
+    copy: { from: 'dev/start/leash.mjs', to: 'dist/cli' },
+    minify: true,
+    dts: false,
+    clean: ['dist/portcullis.mjs', 'dist/cli/**'],
+  },
+])
