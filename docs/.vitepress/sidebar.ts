@@ -16,10 +16,10 @@ interface Group {
 const DOCS = join(import.meta.dirname, '..')
 
 const PAGES = [
-  ['Start', ['index', 'your-api', 'middleware', 'deploy']],
+  ['Start', ['index', 'your-api', 'identity-providers', 'middleware', 'testing', 'deploy']],
   ['Control access', ['tokens', 'relations', 'abuse']],
   ['Operate', ['operate', 'audit', 'errors']],
-  ['Reference', ['configuration', 'storage-schema', 'architecture', 'glossary']],
+  ['Reference', ['package', 'configuration', 'storage-schema', 'architecture', 'glossary']],
   ['Assurance', ['threat-model', 'checklist', 'benchmarks']],
 ] as const
 
