@@ -164,7 +164,7 @@ function renamed(table: TomlTable, name: string, own: ReadonlySet<string>): Toml
   return result
 }
 
-/** Makes the paths absolute, because the generated file is in another folder. */
+/** Returns the table with absolute paths: the generated file is in another folder. */
 function withAbsolutePaths(table: TomlTable, folder: string): TomlTable {
   const absolute = (value: TomlValue | undefined) =>
     typeof value === 'string' && !isAbsolute(value) ? resolve(folder, value) : (value ?? '')

@@ -110,8 +110,8 @@ const issuer = z
   )
 
 /**
- * A token that does not state its type, or its audience, may be any token of its issuer. Another
- * claim must then tell access tokens from others.
+ * A token that does not state its type, or its audience, may be any token of its issuer. A rule on
+ * another claim must then accept access tokens alone.
  */
 function* mistakesInRules({ require = {}, ...config }: z.output<typeof issuer>) {
   for (const name of Object.keys(require)) {

@@ -386,7 +386,7 @@ describe('a mistake of the operator is named before anything is created:', () =>
     expect(stderr).toContain('cloudflare_unreachable')
   })
 
-  test('a name of an environment that is none', async () => {
+  test('an invalid name of an environment', async () => {
     const { code, stderr } = await project.deploy(['--env', 'Two Words', '--plan'])
     expect(code).toBe(2)
     expect(stderr).toContain('--env')

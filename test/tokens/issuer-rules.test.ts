@@ -230,7 +230,7 @@ describe('typ', () => {
     expect(await of('none', { typ: 'JWT' })).toBe('token_rejected:typ')
   })
 
-  it('may be absent only if another rule tells access tokens from others', () => {
+  it('may be absent only if a rule on another claim accepts access tokens alone', () => {
     const refusal =
       'ISSUERS[0].typ: accepts tokens without typ, so the entry requires a rule in require, such as { "token_use": "access" }, or clients'
     for (const typ of ['none', ['JWT', 'none']]) {
