@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createIssuer, type Issuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startWrangler } from '../../dev/start/wrangler.ts'
 import { makeTarballs, type Tarballs } from '../create/tarballs.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
@@ -22,6 +23,9 @@ const ES = ['es2022']
 /** Versions of the peers: the newest ones, and the oldest ones that package.json allows. */
 const NEWEST = { hono: '4', zod: '4' }
 const OLDEST = { hono: '4.6.0', zod: '4.0.0' }
+
+/** Ends a request that wrangler does not serve, so that the failure shows what wrangler printed. */
+const RESPONSE_TIMEOUT_MS = 30_000
 
 let tarballs: Tarballs
 let redis: TestRedis
@@ -316,23 +320,25 @@ describe('wrangler', () => {
         const vars = { ...redisVars(redis), ISSUER: provider.url }
         await newest.write('dev.json', { name: 'consumer', main: 'src/app.ts', ...settings, vars })
         const port = String(await freePort())
-        const command = [
-          'node_modules/.bin/wrangler',
-          'dev',
-          '-c',
-          'dev.json',
-          '--ip',
-          '127.0.0.1',
-        ] as const
-        const worker = newest.start([...command, '--port', port, '--inspector-port', '0'], env)
+        const address = ['--ip', '127.0.0.1', '--port', port, '--inspector-port', '0']
+        const worker = startWrangler(['dev', '-c', 'dev.json', ...address], newest.path, {
+          root: newest.path,
+          wrangler: join(newest.path, 'node_modules/wrangler/bin/wrangler.js'),
+        })
         try {
-          await worker.printed(/Ready on/)
-          const headers = { authorization: `Bearer ${await issuer?.token({ roles: ['reader'] })}` }
-          const { status } = await fetch(`http://127.0.0.1:${port}/notes`, { headers })
+          await Promise.race([
+            new Promise<void>((resolve) =>
+              worker.follow((line) => line.includes('Ready on') && resolve()),
+            ),
+            worker.ended.then(() => Promise.reject(new Error(worker.lines().join('\n')))),
+          ])
+          const { status } = await fetch(`http://127.0.0.1:${port}/notes`, {
+            headers: { authorization: `Bearer ${await issuer?.token({ roles: ['reader'] })}` },
+            signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+          }).catch((cause) => Promise.reject(new Error(worker.lines().join('\n'), { cause })))
           expect(status).toBe(200)
         } finally {
-          worker.child.kill('SIGTERM')
-          await worker.ended
+          await worker.stop()
         }
       },
     }))
