@@ -1,37 +1,20 @@
 /** Tokens of each provider, at a gateway that only its configuration adapts to the provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { AuditEvent } from '../../src/audit/event.ts'
-import { composeServices } from '../../src/gateway/compose-services.ts'
-import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { PRESETS, type PresetName } from '../../src/identity-providers/presets.ts'
 import { SOURCES, type Source } from '../../src/identity-providers/sources.ts'
-import { definePolicy } from '../../src/policy/policy.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { mistakes, withIssuers } from '../config/environment.ts'
-import { newAddress } from '../harness/address.ts'
-import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { createSigner, type Signer } from '../tokens/signer.ts'
 import { DOCUMENTED, type Documented, type Variant } from './documented-tokens.ts'
+import { type ProviderGateway, startProviderGateway } from './gateway.ts'
 
-const PUBLIC_URL = 'https://gateway.test'
 const ALGORITHMS: readonly Algorithm[] = ['RS256', 'ES256', 'ES384', 'EdDSA']
 const signers = new Map<Algorithm, Signer>(
   await Promise.all(ALGORITHMS.map(async (alg) => [alg, await createSigner(alg)] as const)),
 )
 const rows = Object.entries(DOCUMENTED) as [PresetName, Documented][]
-
-const policy = definePolicy({
-  roles: { reader: ['orders:read'] },
-  limits: {
-    standard: { limit: 100_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
-  },
-  routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] }],
-})
 
 const algorithmOf = ({ header }: Documented): Algorithm => header.alg ?? 'RS256'
 
@@ -57,47 +40,13 @@ function tokenOf(row: Documented, { claims, header, instead }: Omit<Variant, 'ch
   )
 }
 
-let redis: TestRedis
-let origin: TestServer
-let app: { fetch(request: Request): Response | Promise<Response> }
-const reached: string[] = []
-let events: AuditEvent[] = []
+let gateway: ProviderGateway
+let outcomeOf: ProviderGateway['outcomeOf']
 beforeAll(async () => {
-  redis = await startTestRedis()
-  await redis.direct.flushall()
-  origin = await startHttpServer((request, response) => {
-    reached.push(`${request.method} ${request.url}`)
-    response.end('[]')
-  })
-  const services = composeServices(
-    {
-      ...redisVars(redis),
-      PUBLIC_URL,
-      ORIGIN_URL: origin.url,
-      ISSUERS: JSON.stringify(rows.map(([, row]) => entryOf(row))),
-    },
-    policy,
-  )
-  app = createGateway(
-    { ...services, auditSink: { record: (event) => void events.push(event) } },
-    policy,
-  )
+  gateway = await startProviderGateway(rows.map(([, row]) => entryOf(row)))
+  outcomeOf = gateway.outcomeOf
 })
-afterAll(async () => {
-  await origin.close()
-  await redis.close()
-})
-
-/** Returns the status, with the reason of the audit event for a refusal. */
-async function outcomeOf(token: string): Promise<string> {
-  events = []
-  const before = reached.length
-  const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
-  const response = await app.fetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
-  await response.text()
-  expect(reached.length - before).toBe(response.status === 200 ? 1 : 0)
-  return response.status === 200 ? '200' : `${response.status} ${events[0]?.reason}`
-}
+afterAll(() => gateway.close())
 
 describe.each(rows)('%s', (_, row) => {
   test('accepts the documented token and reads its identity', async () => {
@@ -135,10 +84,9 @@ describe.each(rows)('%s', (_, row) => {
     const { issuer, subject } = await createTokenVerifier({
       issuers: issuers.parse([entryOf(row)]),
     }).verify(token)
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const atSeconds = Math.floor(Date.now() / 1000)
     const order = { kind: 'subject', issuer, value: subject, ttlSeconds: 600 } as const
-    await createRevocations(rest, Date.now).revokeBefore({ ...order, atSeconds })
+    await gateway.revocations.revokeBefore({ ...order, atSeconds })
     expect(await outcomeOf(token)).toBe('401 token_revoked:subject')
   })
 })

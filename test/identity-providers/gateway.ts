@@ -1,0 +1,69 @@
+/** A gateway that only `ISSUERS` adapts to identity providers, with an origin that records its requests. */
+import { expect } from 'vitest'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import type { Revocations } from '../../src/revocation/revocation.ts'
+import { newAddress } from '../harness/address.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
+
+const PUBLIC_URL = 'https://gateway.test'
+
+const policy = definePolicy({
+  roles: { reader: ['orders:read'] },
+  limits: {
+    standard: { limit: 100_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+  },
+  routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] }],
+})
+
+export interface ProviderGateway {
+  /**
+   * Sends a token to a route that requires the role `reader`. Returns `200`, or the status with the
+   * reason of the audit event. Fails if a refused request reached the origin.
+   */
+  outcomeOf(token: string): Promise<string>
+  readonly revocations: Revocations
+  close(): Promise<void>
+}
+
+/** Starts a gateway over a real Redis. `issuers` are the entries of `ISSUERS`. */
+export async function startProviderGateway(issuers: readonly object[]): Promise<ProviderGateway> {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  let reached = 0
+  const origin = await startHttpServer((_request, response) => {
+    reached += 1
+    response.end('[]')
+  })
+  const environment = { ...redisVars(redis), PUBLIC_URL, ORIGIN_URL: origin.url }
+  const services = composeServices({ ...environment, ISSUERS: JSON.stringify(issuers) }, policy)
+  let reason: string | undefined
+  const auditSink = {
+    record(event: AuditEvent) {
+      reason = event.reason
+    },
+  }
+  const app = createGateway({ ...services, auditSink }, policy)
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  return {
+    async outcomeOf(token) {
+      const before = reached
+      const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
+      const response = await app.fetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
+      await response.text()
+      const isAllowed = response.status === 200
+      expect(reached - before, 'requests that reached the origin').toBe(isAllowed ? 1 : 0)
+      return isAllowed ? '200' : `${response.status} ${reason}`
+    },
+    revocations: createRevocations(rest, Date.now),
+    async close() {
+      await origin.close()
+      await redis.close()
+    },
+  }
+}
