@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { type Packed, packPackage } from './package/pack.ts'
 import { subpaths } from './package/subpaths.ts'
 import { ROOT } from './start/settings.ts'
 
@@ -29,18 +30,11 @@ const ALLOWED =
 const AMBIENT =
   /(?<![\w.'"`])(?:Uint8Array<|D1Database|R2Bucket|ExportedHandler|MessageBatch|NodeJS\.)/
 
-interface Packed {
-  readonly filename: string
-  readonly size: number
-  readonly unpackedSize: number
-  readonly files: readonly { readonly path: string }[]
-}
-
 const failures: string[] = []
 const folder = mkdtempSync(join(tmpdir(), 'check-package-'))
 try {
   execFileSync('npm', ['run', '-s', 'build'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
-  const packed = pack(folder)
+  const packed = packPackage(folder)
   const tarball = join(folder, packed.filename)
   execFileSync('tar', ['xzf', tarball, '-C', folder])
   checkFiles(packed, join(folder, 'package'))
@@ -53,14 +47,6 @@ try {
 }
 for (const failure of failures) console.error(`check:package: ${failure}`)
 if (failures.length > 0) process.exitCode = 1
-
-function pack(destination: string): Packed {
-  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', destination]
-  const output = execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' })
-  const [packed] = Object.values(JSON.parse(output)) as Packed[]
-  if (packed === undefined) throw new Error('npm pack reported no package')
-  return packed
-}
 
 function checkFiles({ files, size, unpackedSize }: Packed, unpacked: string): void {
   console.log(`${files.length} files, ${size} bytes packed, ${unpackedSize} unpacked`)

@@ -7,6 +7,9 @@ import { makeCheckout } from '../start/checkout.ts'
 
 const CREATE_PACKAGE = 'packages/create-portcullis'
 
+/** What the package contains in addition to what a checkout needs to start. */
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs']
+
 export interface Tarballs {
   /** Absolute paths. */
   readonly portcullis: string
@@ -21,11 +24,12 @@ export async function makeTarballs(): Promise<Tarballs> {
   const checkout = await makeCheckout()
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-create-'))
   const kept = join(folder, 'tarballs')
-  await cp(join(ROOT, CREATE_PACKAGE), join(checkout.path, CREATE_PACKAGE), { recursive: true })
+  for (const name of [CREATE_PACKAGE, ...DOCUMENTS])
+    await cp(join(ROOT, name), join(checkout.path, name), { recursive: true })
   const script = [
     'npm run -s prepare',
     `mkdir ${kept}`,
-    `npm pack -s --ignore-scripts --pack-destination ${kept}`,
+    `npm run -s package -- ${kept}`,
     `cd ${CREATE_PACKAGE}`,
     `npm pack -s --pack-destination ${kept}`,
   ].join('\n')

@@ -1,12 +1,11 @@
 /** The size of the README, and every relative link of every Markdown file. */
-import { existsSync, statSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sidebar } from '../../docs/.vitepress/sidebar.ts'
-import { slugOf } from '../../docs/.vitepress/slug.ts'
 import { ROOT } from '../harness/process.ts'
-import { outlineOf } from './blocks.ts'
 import { DOCUMENTS, readDocument } from './documents.ts'
+import { anchorsOf, faultOf, relativeLinks } from './link-faults.ts'
 
 const README_MAX_BYTES = 9_216
 
@@ -25,43 +24,6 @@ test('each decision record has a number of its own', () => {
   const numbers = DOCUMENTS.flatMap((path) => /^docs\/decisions\/(\d{4})-/.exec(path)?.[1] ?? [])
   expect(numbers).toEqual([...new Set(numbers)])
 })
-
-/** A document without fenced blocks and inline code. */
-const proseOf = (markdown: string): string => outlineOf(markdown).prose.replace(/`[^`\n]*`/g, '')
-
-/** Targets of links and images that are not addresses of other sites. */
-function relativeLinks(markdown: string): string[] {
-  const targets = [...proseOf(markdown).matchAll(/\]\(\s*<?([^)>\s]+)/g)].map(([, to = '']) => to)
-  return [...new Set(targets.filter((target) => !/^[a-z][a-z+.-]*:/i.test(target)))]
-}
-
-/** Text of a heading as it is shown: links without targets, code without backticks. */
-const shown = (heading: string): string =>
-  heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
-
-/** Anchors of a document. A repeated heading gets a number. */
-function anchorsOf(markdown: string): ReadonlySet<string> {
-  const anchors = new Set<string>()
-  for (const heading of outlineOf(markdown).headings) {
-    const slug = slugOf(shown(heading))
-    let anchor = slug
-    for (let count = 1; anchors.has(anchor); count++) anchor = `${slug}-${count}`
-    anchors.add(anchor)
-  }
-  return anchors
-}
-
-/** Returns what is wrong with a link of a document, or undefined. */
-function faultOf(document: string, target: string): string | undefined {
-  const [path = '', anchor] = target.split('#')
-  const file = path === '' ? document : normalize(join(dirname(document), decodeURI(path)))
-  if (!existsSync(join(ROOT, file))) return `${target}: no such file ${file}`
-  if (anchor === undefined) return undefined
-  if (!file.endsWith('.md')) return `${target}: only Markdown files have headings`
-  return anchorsOf(readDocument(file)).has(anchor)
-    ? undefined
-    : `${target}: no heading #${anchor} in ${file}`
-}
 
 describe('relative links lead to a file and a heading that exist:', () => {
   test.each(DOCUMENTS)('%s', (document) => {

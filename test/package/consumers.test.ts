@@ -1,11 +1,12 @@
 /** The table of consumers: projects of every supported kind install, compile, build and run the package. */
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createIssuer, type Issuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startWrangler } from '../../dev/start/wrangler.ts'
 import { makeTarballs, type Tarballs } from '../create/tarballs.ts'
+import { faultOf, relativeLinks } from '../docs/link-faults.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -158,6 +159,18 @@ function steps(of: () => Consumer, compilation: Compilation, node?: string) {
     run: () => runIn(of(), folder, node),
   }
 }
+
+test('each link of the installed documents leads to a file and a heading of the package', async () => {
+  const root = join(newest.path, 'node_modules/portcullis')
+  const paths = await readdir(root, { recursive: true })
+  const documents = paths.filter((path) => path.endsWith('.md'))
+  expect(documents).toEqual(expect.arrayContaining(['README.md', 'docs/configuration.md']))
+  const faults = documents.flatMap((document) => {
+    const links = relativeLinks(readFileSync(join(root, document), 'utf8'))
+    return links.map((target) => faultOf(document, target, root)).filter(Boolean)
+  })
+  expect(faults).toEqual([])
+})
 
 describe('TypeScript', () => {
   const resolutions = ['bundler', 'node16', 'nodenext'] as const

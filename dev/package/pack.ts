@@ -1,0 +1,63 @@
+/**
+ * `npm run package -- FOLDER`: packs the built package. The guides link to documents that only the
+ * repository has; in the package, such a link is its text.
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, normalize, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ROOT } from '../start/settings.ts'
+
+export interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly unpackedSize: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+/** Packs the build of this checkout into an existing folder. */
+export function packPackage(destination: string): Packed {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-pack-'))
+  try {
+    const paths = new Set(npmPack(ROOT, '--dry-run').files.map(({ path }) => path))
+    for (const path of paths) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      if (path.endsWith('.md')) {
+        const markdown = readFileSync(join(ROOT, path), 'utf8')
+        writeFileSync(join(folder, path), withoutDeadLinks(markdown, dirname(path), paths))
+      } else {
+        cpSync(join(ROOT, path), join(folder, path))
+      }
+    }
+    return npmPack(folder, '--pack-destination', destination)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function npmPack(cwd: string, ...options: readonly string[]): Packed {
+  const args = ['pack', '--ignore-scripts', '--json', ...options]
+  const output = execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: 'pipe' })
+  const [packed] = Object.values(JSON.parse(output)) as Packed[]
+  if (packed === undefined) throw new Error('npm pack reported no package')
+  return packed
+}
+
+/** A fenced block, a link, or inline code. Only a link has groups. */
+const BLOCK_LINK_OR_CODE =
+  /^ *```[\s\S]*?^ *```$|\[((?:`[^`\n]*`|[^\]`])*)\]\(([^)\s]+)\)|`[^`\n]*`/gm
+
+/** Replaces links to files that are not among these paths by their text. */
+function withoutDeadLinks(markdown: string, folder: string, paths: ReadonlySet<string>): string {
+  return markdown.replace(BLOCK_LINK_OR_CODE, (whole, text?: string, target?: string) => {
+    if (text === undefined || target === undefined || /^(?:#|[a-z]+:)/.test(target)) return whole
+    const [file = ''] = target.split('#')
+    return paths.has(normalize(join(folder, file))) ? whole : text
+  })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { filename } = packPackage(resolve(process.argv[2] ?? '.'))
+  console.log(filename)
+}
