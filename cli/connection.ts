@@ -62,7 +62,7 @@ function originOf(text: string): URL {
  * Reads the `.dev.vars` of the project that contains `folder`. Returns an empty object outside a
  * project.
  */
-function devVarsAround(folder: string): NodeJS.Dict<string> {
+export function devVarsAround(folder: string): NodeJS.Dict<string> {
   const root = projectAround(folder)
   if (root === undefined) return {}
   const file = join(root, '.dev.vars')

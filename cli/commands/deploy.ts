@@ -1,8 +1,8 @@
 /** `portcullis deploy`: deploys a gateway with everything that it needs, and takes a version back. */
-import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { seconds } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
+import { isConfirmed } from '../confirm.ts'
 import { carryOut } from '../deploy/carry-out.ts'
 import { type Cloudflare, createCloudflare } from '../deploy/cloudflare.ts'
 import { bundleSizes } from '../deploy/dry-run.ts'
@@ -238,10 +238,7 @@ async function confirm(
 ): Promise<void> {
   if (yes) return
   if (json || !process.stdin.isTTY) throw usage('without a terminal, this command needs --yes')
-  const prompt = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await prompt.question(`${question} [y/N] `)
-  prompt.close()
-  if (!/^y(es)?$/i.test(answer.trim())) throw usage('not confirmed; nothing was changed')
+  if (!(await isConfirmed(question))) throw usage('not confirmed; nothing was changed')
 }
 
 function notReady({ publicUrl }: Plan, last: string, wait: number, rollback: string): Failure {

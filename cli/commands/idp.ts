@@ -1,12 +1,29 @@
-/** `portcullis idp`: shows what the gateway knows about the tokens of identity providers. */
+/** `portcullis idp`: presets of identity providers, and what is wrong with their tokens. */
 import type { Command } from 'commander'
 import { PRESETS, type Preset, type PresetName } from '../../src/identity-providers/presets.ts'
 import { NOT_VERIFIED, SOURCES, type Source } from '../../src/identity-providers/sources.ts'
+import { repeated } from '../arguments.ts'
 import { type CommonOptions, offlineCommand } from '../command.ts'
+import { PRODUCTION } from '../deploy/environment.ts'
 import { usage } from '../failure.ts'
+import type { IdpDoctorOptions } from '../idp/configuration.ts'
 import { createOutput } from '../output.ts'
 
 const COLUMNS = ['preset', 'provider', 'issuer', 'audience']
+
+const DOCTOR_HELP = `
+<token> is an access token, or - to read it from standard input: arguments are visible to other users.
+<issuer> is an http or https URL. The first line names the mistake. All checks follow, and the entry of
+ISSUERS, or its change, that corrects the mistake. The verifier of the gateway decides each check.
+
+The token is sent nowhere. Only the metadata and the key set of an issuer are fetched, over https or from
+this machine. The issuer must be in ISSUERS, or be named with --issuer. Otherwise the command asks, or
+needs --yes: anybody can write a token that names any issuer.
+
+ISSUERS is read from --issuers, or from the environment, the file of --env-file, .dev.vars, or [vars] in
+wrangler.toml, in this order.
+
+Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.`
 
 export function addIdpCommands(program: Command): void {
   const idp = program.command('idp').description('presets for identity providers')
@@ -35,6 +52,33 @@ export function addIdpCommands(program: Command): void {
       }
       const answer = shown(preset)
       createOutput(options.json ?? false).result(answer, textOf(answer))
+    })
+  addDoctor(idp)
+}
+
+function addDoctor(idp: Command): void {
+  offlineCommand(idp, {
+    name: 'doctor',
+    does: 'find out why a gateway refuses the tokens of a provider, and what its entry must be',
+    examples: [
+      'portcullis idp doctor - < token.txt',
+      'portcullis idp doctor - --issuers issuers.json --json < token.txt',
+      'portcullis idp doctor - --issuer https://sso.example.com/realms/shop --audience orders-api < token.txt',
+      'portcullis idp doctor https://tenant.eu.auth0.com/ --audience https://api.example.com',
+    ],
+  })
+    .argument('<subject>', 'a token, - for a token from standard input, or the URL of an issuer')
+    .option('--issuers <json>', 'ISSUERS to compare with: a file, or JSON')
+    .option('--issuer <url>', 'the issuer that is meant; its keys are fetched without a question')
+    .option('--audience <name>', 'the audience in place of that of the entry; repeatable', repeated)
+    .option('--preset <name>', 'the preset in place of that of the entry')
+    .option('--env <name>', 'environment, such as staging', PRODUCTION)
+    .option('--env-file <file>', 'file with values (default: .portcullis/<env>.env)')
+    .option('-y, --yes', 'fetch the keys of an issuer that only the token names')
+    .addHelpText('after', DOCTOR_HELP)
+    .action(async (subject: string, options: IdpDoctorOptions) => {
+      const { examine } = await import('../idp/examine.ts')
+      await examine(subject, options)
     })
 }
 

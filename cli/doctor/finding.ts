@@ -40,6 +40,6 @@ export const notChecked = (check: string, seen: string, remedy: string): Finding
 const ORDER: readonly Level[] = ['error', 'warning', 'ok', 'not checked']
 
 /** Returns the findings with the most urgent ones first. Otherwise keeps their order. */
-export function byUrgency(findings: readonly Finding[]): Finding[] {
+export function byUrgency<Found extends Finding>(findings: readonly Found[]): Found[] {
   return [...findings].sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
 }

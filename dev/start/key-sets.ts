@@ -7,7 +7,7 @@ import {
   MetadataRefused,
   metadataUrlsOf,
 } from '../../src/tokens/discovery.ts'
-import { type IgnoredKey, importKeys } from '../../src/tokens/key-ring.ts'
+import { type IgnoredKey, importKeys, type KeyRing } from '../../src/tokens/key-ring.ts'
 import { DEFAULT_KEY_SET_TIMEOUT_MS, MAX_KEY_SET_BYTES } from '../../src/tokens/key-set-source.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 
@@ -33,15 +33,23 @@ export async function keySetComplaints(
 /** What the gateway would get as the key set of an issuer. */
 export type KeySetReport =
   /** `mistake` names the URL and the reason. Other text of the server is not repeated. */
-  | { readonly mistake: string }
+  | { readonly mistake: string; readonly metadata?: Metadata | undefined }
   | {
       readonly mistake?: never
+      /** Undefined if the configuration names the URL of the key set. */
+      readonly metadata?: Metadata | undefined
       /** Without the query, which may be secret. */
       readonly location: string
       /** Algorithms of its usable keys. */
       readonly algorithms: readonly string[]
       readonly ignored: readonly IgnoredKey[]
+      readonly ring: KeyRing
+      /** The key set as it was downloaded. */
+      readonly text: string
     }
+
+/** The metadata that an issuer publishes. Its `issuer` may be another one. */
+export type Metadata = Readonly<Record<string, unknown>>
 
 /** Fetches the key set of an issuer, which must not be in its configuration, as the gateway does. */
 export async function inspectKeySet(
@@ -51,21 +59,33 @@ export async function inspectKeySet(
   const { issuer, jwksUri, algorithms } = config
   if (jwksUri !== undefined) return keySetAt('jwksUri', jwksUri, algorithms, signal)
   const mistakes: string[] = []
+  let metadata: Metadata | undefined
   for (const url of metadataUrlsOf(issuer)) {
     const { text, why } = await fetchText(url, MAX_METADATA_BYTES, signal)
     if (text === undefined) {
       mistakes.push(`metadata ${url} ${why}`)
       continue
     }
+    metadata ??= objectIn(text)
     try {
       const uri = keySetUriIn(text, issuer)
-      return await keySetAt('jwks_uri', uri, algorithms, signal)
+      const report = await keySetAt('jwks_uri', uri, algorithms, signal)
+      return { ...report, metadata: objectIn(text) }
     } catch (error) {
       const why = error instanceof MetadataRefused ? error.message : 'is not valid JSON'
       mistakes.push(`metadata ${url} ${why}`)
     }
   }
-  return { mistake: mistakes.join('; ') }
+  return { mistake: mistakes.join('; '), metadata }
+}
+
+function objectIn(text: string): Metadata | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Metadata) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 async function keySetAt(
@@ -77,10 +97,11 @@ async function keySetAt(
   const { origin, pathname } = new URL(uri)
   const location = origin + pathname
   const { text, why } = await fetchText(uri, MAX_KEY_SET_BYTES, signal)
-  const found = text === undefined ? why : await keysIn(text, algorithms)
+  if (text === undefined) return { mistake: `${member} ${location} ${why}` }
+  const found = await keysIn(text, algorithms)
   if (typeof found === 'string') return { mistake: `${member} ${location} ${found}` }
   const names = new Set([...found.ring].map(({ algorithm }) => algorithm))
-  return { location, algorithms: [...names].sort(), ignored: found.ignored }
+  return { location, algorithms: [...names].sort(), text, ...found }
 }
 
 type Fetched = { readonly text: string; readonly why?: never } | { text?: never; why: string }

@@ -58,6 +58,7 @@ describe('the help of every command', () => {
       'portcullis keys list',
       'portcullis idp list',
       'portcullis idp show',
+      'portcullis idp doctor',
       'portcullis deploy',
       'portcullis deploy rollback',
       'portcullis doctor',
