@@ -89,6 +89,8 @@ export function testCommandsOf(guides: readonly Guide[]): void {
           [IDP, provider.url],
           [UPSTASH_URL, redis.url],
           [UPSTASH_TOKEN, redis.token],
+          // Its default port may be in use.
+          ['npx portcullis redis', 'npx portcullis redis --port 0'],
         ],
         {
           PORT: port,
