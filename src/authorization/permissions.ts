@@ -42,6 +42,16 @@ export interface Authorizer {
   declare?(permissions: Iterable<string>): void
 }
 
+/** The authorizer of a policy. */
+export interface PolicyAuthorizer extends Authorizer {
+  declare(permissions: Iterable<string>): void
+  /**
+   * Returns the scopes that a token issued for this principal must stay within, so that it permits
+   * no more than the principal. Undefined: only roles bound it. Scopes without a `:` are included.
+   */
+  scopesHeldBy(principal: Principal): readonly string[] | undefined
+}
+
 /**
  * Creates the authorizer for the roles of a policy.
  *
@@ -58,7 +68,7 @@ export interface Authorizer {
  *   - Without `scopeUse`, for credentials of the gateway itself: as `narrow`, but every scope with a
  *     `:` narrows.
  */
-export function createAuthorizer(roles: Roles): Required<Authorizer> & Authorizer {
+export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   const sets = compiled(roles)
   const patterns = [...roles.values()].flat().filter((pattern) => pattern !== '*')
   const ofRoles = permissionSet(patterns)
@@ -97,7 +107,16 @@ export function createAuthorizer(roles: Roles): Required<Authorizer> & Authorize
     return byRole && bound?.covers(permission) !== false
   }
 
+  function scopesHeldBy({ scopes, scopeUse, roles: held }: Principal) {
+    if (scopeUse === 'ignore' || (scopeUse === 'grant' && held.length > 0)) return undefined
+    const counts = (scope: string) =>
+      scopeUse !== 'narrow' || !scope.includes(':') || namesPermissionOfPolicy(scope)
+    const counted = scopes.filter(counts)
+    return counted.length > 0 ? counted : undefined
+  }
+
   return Object.assign(isPermitted, {
+    scopesHeldBy,
     declare(permissions: Iterable<string>) {
       for (const permission of permissions) declared.add(permission)
       scopeSets = new WeakMap()

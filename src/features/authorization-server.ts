@@ -39,7 +39,7 @@ export function authorizationServer(): GatewayFeature {
 }
 
 function serverOf(
-  { config, policy, redis: rest, verifier, proofs, now }: FeatureParts,
+  { config, policy, redis: rest, verifier, authorizer, proofs, now }: FeatureParts,
   keys: SigningJwk[],
 ): AuthorizationServer {
   const { publicUrl: issuer, clients: configured } = config
@@ -68,6 +68,7 @@ function serverOf(
     verifier,
     dpop: proofs,
     scopeOfRoles: createScopeOfRoles(policy.roles),
+    scopesHeldBy: authorizer.scopesHeldBy,
     tenantIssuers: tenantIssuersOf(policy, config),
     sessionSeconds,
     exchangeLimits,

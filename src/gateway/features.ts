@@ -3,7 +3,7 @@
 import type { Hono, MiddlewareHandler } from 'hono'
 import type { Admission } from '../admission/admission.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
-import type { Authorizer } from '../authorization/permissions.ts'
+import type { PolicyAuthorizer } from '../authorization/permissions.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
@@ -34,7 +34,7 @@ export interface FeatureParts {
   readonly verifier: TokenVerifier
   readonly proofs: DpopVerifier
   readonly admission: Admission
-  readonly authorizer: Authorizer
+  readonly authorizer: PolicyAuthorizer
   readonly relations: RelationServices | undefined
   readonly spanTally: SpanTally
   /** Milliseconds since the epoch. */

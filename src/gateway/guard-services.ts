@@ -9,7 +9,7 @@ import { createViolationCounter } from '../abuse/redis/violations.ts'
 import { createViolations, type Violations } from '../abuse/violations.ts'
 import { type Admission, createAdmission } from '../admission/admission.ts'
 import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
-import { type Authorizer, createAuthorizer } from '../authorization/permissions.ts'
+import { createAuthorizer, type PolicyAuthorizer } from '../authorization/permissions.ts'
 import { createAddressList } from '../http/address-list.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
@@ -58,7 +58,7 @@ export interface GuardServicesOptions extends RedisClients {
 export interface GuardServices {
   readonly verifier: ReadyTokenVerifier
   readonly admission: Admission
-  readonly authorizer: Authorizer
+  readonly authorizer: PolicyAuthorizer
   readonly failures: AuthenticationFailures | undefined
   readonly violations: Violations | undefined
   /** Milliseconds since the epoch. */

@@ -9,18 +9,21 @@ type Value = string | boolean | null
 
 export interface Preset {
   readonly issuer?: string
+  /** `{issuer}`: the issuer is an audience, in addition to those of the entry. */
   readonly audience?: string
   /** `{issuer}` stands for the issuer without a trailing slash. Default: from its metadata. */
   readonly jwksUri?: string
   readonly algorithms?: readonly string[]
   readonly typ: string | readonly string[]
-  readonly audienceClaim?: string
+  readonly audienceClaim?: Claim
   readonly subjectClaim?: Claim
   readonly clientClaim?: Claim
   readonly tenantClaim?: Claim
   readonly sessionClaim?: Claim
+  readonly tokenIdClaim?: Claim
   readonly scopeClaim?: Claim
   readonly rolesClaim?: Claim
+  readonly rolesSeparator?: string
   readonly rolesMap?: Readonly<Record<string, string>>
   readonly tokenUse?: 'id'
   readonly clients?: readonly string[]
@@ -34,6 +37,7 @@ export interface Preset {
 const ANY_CLIENT = ['*']
 const UNTYPED = ['JWT', 'none']
 const EITHER = ['JWT', 'at+jwt']
+const ANY = ['at+jwt', 'JWT', 'none']
 
 export const PRESETS = {
   auth0: {
@@ -54,6 +58,7 @@ export const PRESETS = {
     jwksUri: '{issuer}/api/auth/jwks',
     require: { id: '*' },
     rolesClaim: [['roles'], ['role']],
+    rolesSeparator: ',',
     tenantClaim: 'activeOrganizationId',
   },
   clerk: {
@@ -72,7 +77,7 @@ export const PRESETS = {
     rolesClaim: [['custom', 'groups'], ['groups']],
   },
   cognito: {
-    typ: UNTYPED,
+    typ: ANY,
     audienceClaim: 'client_id',
     require: { token_use: 'access' },
     rolesClaim: 'cognito:groups',
@@ -96,11 +101,12 @@ export const PRESETS = {
   },
   entra: {
     issuer: 'https://login.microsoftonline.com/{tenantid}/v2.0',
-    typ: 'JWT',
+    typ: EITHER,
     clients: ANY_CLIENT,
     require: { tid: '*' },
     clientClaim: [['azp'], ['appid']],
     tenantClaim: 'tid',
+    tokenIdClaim: [['jti'], ['uti']],
     rolesClaim: [['roles'], ['groups']],
   },
   firebase: {
@@ -111,7 +117,7 @@ export const PRESETS = {
     tenantClaim: 'firebase.tenant',
   },
   fusionauth: {
-    typ: 'JWT',
+    typ: EITHER,
     require: { applicationId: '*' },
     clientClaim: 'aud',
     tenantClaim: 'tid',
@@ -121,7 +127,7 @@ export const PRESETS = {
     typ: 'JWT',
     clientClaim: 'repository',
     tenantClaim: 'repository_owner',
-    rolesClaim: [['repository'], ['environment']],
+    rolesClaim: [['repository'], ['sub']],
     restrict: ['repository', 'repository_id', 'repository_owner', 'repository_owner_id', 'sub'],
   },
   'gitlab-ci': {
@@ -130,7 +136,7 @@ export const PRESETS = {
     require: { job_id: '*' },
     clientClaim: 'project_path',
     tenantClaim: 'namespace_path',
-    rolesClaim: [['project_path'], ['environment']],
+    rolesClaim: [['project_path'], ['sub']],
     restrict: ['project_path', 'project_id', 'namespace_path', 'namespace_id', 'sub'],
   },
   google: {
@@ -168,7 +174,7 @@ export const PRESETS = {
     tenantClaim: 'organization_id',
   },
   okta: {
-    typ: UNTYPED,
+    typ: ANY,
     clients: ANY_CLIENT,
     require: { jti: 'AT.*' },
     clientClaim: 'cid',
@@ -184,7 +190,7 @@ export const PRESETS = {
     tenantClaim: [['ext', 'tenant'], ['tenant']],
   },
   ping: {
-    typ: ['at+jwt', 'JWT', 'none'],
+    typ: ANY,
     clients: ANY_CLIENT,
     clientClaim: 'client_id',
     subjectClaim: [['sub'], ['client_id']],
@@ -201,20 +207,21 @@ export const PRESETS = {
     audience: 'authenticated',
     typ: 'JWT',
     jwksUri: '{issuer}/.well-known/jwks.json',
-    require: { role: 'authenticated', is_anonymous: [false, null] },
+    require: { role: 'authenticated', is_anonymous: [false, null], client_id: null },
     sessionClaim: 'session_id',
     rolesClaim: [['app_metadata', 'roles'], ['app_metadata', 'role'], ['user_role']],
   },
   workos: {
+    audience: '{issuer}',
     typ: 'JWT',
-    audienceClaim: 'client_id',
+    audienceClaim: [['client_id'], ['iss']],
     require: { sid: 'session_*' },
     tenantClaim: 'org_id',
     scopeClaim: [['scope'], ['permissions']],
     rolesClaim: [['roles'], ['role']],
   },
   zitadel: {
-    typ: UNTYPED,
+    typ: ANY,
     clients: ANY_CLIENT,
     require: { jti: '*' },
     tenantClaim: 'urn:zitadel:iam:user:resourceowner:id',

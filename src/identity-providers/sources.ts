@@ -71,7 +71,7 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     notes: [
       'The key set is at /api/auth/jwks; set jwksUri for another basePath.',
       'A custom definePayload must keep id, or require must replace that rule.',
-      'Several roles of one user are one text with commas; rolesMap maps the whole text.',
+      'Several roles of one user are one text with commas, which is split.',
     ],
   },
   clerk: {
@@ -136,10 +136,10 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     code: ['descope/python-sdk pull request 28: sample tokens (drn DS and DSR, ES384, typ JWT)'],
     unverified: ['roles beside tenants', 'the issuer as a URL'],
     issuer: 'https://api.descope.com/PROJECT, or the project id alone',
-    audience: 'the issuer (default): a project is one application',
+    audience: 'the issuer (always included): a project is one application',
     notes: [
       'With a project id as the issuer, set jwksUri to https://api.descope.com/PROJECT/.well-known/jwks.json.',
-      'If a JWT template adds aud, set audience to the issuer and that value.',
+      'If a JWT template adds aud, list its value in audience.',
       'Roles of the project are read, not those of its tenants.',
     ],
   },
@@ -157,7 +157,7 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     notes: [
       'Application roles are in roles, groups are ids in groups; map them with rolesMap.',
       'For several tenants, list them in tenants in place of issuer; common is not accepted.',
-      'Tokens have no jti: revoking one revokes all tokens of its subject that were issued until then.',
+      'uti is the id of a token, by which a single token is revoked.',
     ],
   },
   firebase: {
@@ -195,7 +195,7 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     audience: 'the audience that the workflow requests',
     notes: [
       'Every repository on GitHub can get a token for your audience: require must restrict the owner or the repository.',
-      'The repository and the environment are roles; map them with rolesMap.',
+      'The repository and sub are roles; map them with rolesMap. A repository chooses the names of its environments, so a name alone is no role.',
       'sub contains ids in repositories created after 2026-07-15: repo:OWNER@ID/REPO@ID:ref:BRANCH.',
     ],
   },
@@ -210,7 +210,7 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     audience: 'aud in id_tokens of the job',
     notes: [
       'Every project of the instance can get a token for your audience: require must restrict the namespace or the project.',
-      'The project and the environment are roles; map them with rolesMap.',
+      'The project and sub are roles; map them with rolesMap. A project chooses the names of its environments, so a name alone is no role.',
     ],
   },
   google: {
@@ -283,17 +283,17 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     links: [
       'https://support.okta.com/help/s/article/the-typ-field-is-missing-from-the-access-token-header',
       'https://support.okta.com/help/s/article/list-of-reserved-claim-names',
+      'https://developer.okta.com/docs/guides/customize-tokens-groups-claim/overview/',
     ],
     date: READ,
-    copy: 'archived pages: the header; the names cid and uid',
+    copy: 'archived pages: the header; the names cid and uid; the overview of the guide to groups claims',
     unverified: [
       'jti and scp, described at https://developer.okta.com/docs/reference/api/oidc/#access-token',
-      'groups as the name of a custom claim: the second page calls it reserved',
     ],
     issuer: 'https://DOMAIN/oauth2/SERVER',
     audience: 'the audience of the authorization server, such as api://default',
     notes: [
-      'Add a groups claim to access tokens and map the groups with rolesMap.',
+      'Add a groups claim to access tokens and map the groups with rolesMap. If groups is reserved at your server, choose another name and set rolesClaim to it.',
       'Tokens of the org authorization server are for Okta only and cannot be verified.',
     ],
   },
@@ -341,9 +341,12 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
   },
   supabase: {
     name: 'Supabase Auth',
-    links: ['https://supabase.com/docs/guides/auth/jwt-fields'],
+    links: [
+      'https://supabase.com/docs/guides/auth/jwt-fields',
+      'https://supabase.com/docs/guides/auth/oauth-server/token-security',
+    ],
     date: READ,
-    copy: 'apps/docs/content/guides/auth/jwt-fields.mdx of supabase/supabase at 317f7920cc2b',
+    copy: 'apps/docs/content/guides/auth/jwt-fields.mdx of supabase/supabase at 317f7920cc2b; the sample of the second page',
     code: ['supabase/auth@058836f42649 internal/tokens/service.go'],
     unverified: ['user_role of a hook', 'the header typ'],
     issuer: 'https://REF.supabase.co/auth/v1',
@@ -351,7 +354,7 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     notes: [
       'Needs asymmetric signing keys. Roles are in app_metadata, or user_role of a hook; users can change user_metadata.',
       'Anonymous users are refused; "is_anonymous": "*" in require accepts them too.',
-      'Tokens of OAuth clients of the project have client_id; "client_id": null in require refuses them.',
+      'Tokens of OAuth clients of the project (client_id) are refused, because such a client could use all roles of its user; "client_id": ["CLIENT", null] in require accepts one.',
     ],
   },
   workos: {
@@ -364,10 +367,11 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
       'client_id: the sample does not have it, an issue of workos/emulate (38) calls it documented',
       'the header typ',
     ],
-    issuer: 'https://api.workos.com/user_management/CLIENT, or the custom domain',
-    audience: 'the client id: client_id is compared',
+    issuer:
+      'https://api.workos.com/user_management/CLIENT, https://api.workos.com in older environments, or the custom domain',
+    audience: 'the client id: client_id is compared, and in tokens without it, the issuer',
     notes: [
-      'If there is no metadata, set jwksUri to https://api.workos.com/sso/jwks/CLIENT.',
+      'If there is no metadata, set jwksUri to https://api.workos.com/sso/jwks/CLIENT. It must be the key set of your client if the issuer is https://api.workos.com.',
       'If a JWT template adds aud, list its value in audience beside the client id.',
     ],
   },

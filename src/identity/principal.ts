@@ -24,7 +24,7 @@ export interface Principal {
   readonly scopes: readonly string[]
   /** What the scopes do to the permissions of the roles; see `createAuthorizer`. */
   readonly scopeUse?: ScopeUse | undefined
-  /** `jti`. A token without one can be revoked only by a cutoff, not individually. */
+  /** `jti`, or the configured claim. A token without one can be revoked only by a cutoff. */
   readonly tokenId: string | undefined
   /** Identifies the token in revocation and audit; see `tokenIdHash`. Undefined without a `jti`. */
   readonly tokenIdHash: string | undefined

@@ -1,4 +1,5 @@
 /** The dependencies of the authorization server. Each part of it declares those that it uses. */
+import type { PolicyAuthorizer } from '../authorization/permissions.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Revocations } from '../revocation/revocation.ts'
 import type { TokenIssuer } from '../tokens/access-grant.ts'
@@ -28,6 +29,7 @@ export interface AuthorizationServerOptions {
   readonly dpop: DpopVerifier
   /** Returns the scopes that roles grant under the policy. */
   readonly scopeOfRoles: ScopeOfRoles
+  readonly scopesHeldBy: PolicyAuthorizer['scopesHeldBy']
   /** Issuers that share their tenants with the gateway. */
   readonly tenantIssuers: ReadonlySet<string>
   /** Life of a session after a login elsewhere. Undefined: it ends with the login's token. */

@@ -141,11 +141,11 @@ function cannotStartSession({ session, subject, client, issuer, tokenIssuer }: P
 function grantOf(
   subject: Principal,
   { client, form, proof }: TokenRequest,
-  { scopeOfRoles, issuer }: AuthorizationServerOptions,
+  { scopeOfRoles, scopesHeldBy, issuer }: AuthorizationServerOptions,
 ): AccessGrant {
   refuseUnbound(subject, proof, 'invalid_request', 'subject_token_dpop_binding')
-  const { roles, scopeUse } = subject
-  const held = subject.scopes.length > 0 && scopeUse !== 'ignore' ? subject.scopes : undefined
+  const { roles } = subject
+  const held = scopesHeldBy(subject)
   return {
     subject: subject.subject,
     subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,

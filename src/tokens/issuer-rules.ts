@@ -30,29 +30,35 @@ const CLIENT: readonly Path[] = [['client_id'], ['azp'], ['cid'], ['appid']]
 const TENANT: readonly Path[] = [[DEFAULT_TENANT_CLAIM]]
 const SESSION: readonly Path[] = [['sid']]
 const SCOPE: readonly Path[] = [['scope'], ['scp']]
+const TOKEN_ID: readonly Path[] = [['jti']]
 const AUDIENCE = 'aud'
+/** Claims in which a token states its kind, and kinds that give no access to an API. */
+const KIND: readonly string[] = ['typ', 'type', 'token_type', 'token_use']
+const OTHER_KIND = /^(id|refresh|offline|logout)([ _-]?token)?$/i
 
 export function issuerRules(config: IssuerConfig): IssuerRules {
   const types = new Set([config.typ].flat().map(mediaType))
   const audiences = [config.audience].flat()
   const isOurs = (name: unknown) => audiences.some((audience) => audience === name)
-  const audience = pathOf(config.audienceClaim ?? AUDIENCE)
-  const hasOwnAudience = audience.join() === AUDIENCE
+  const audience = readerOf(config.audienceClaim, [[AUDIENCE]])
   const { tenantClaim, rolesClaim } = config
   const subject = readerOf(config.subjectClaim, SUBJECT)
   const client = readerOf(config.clientClaim, CLIENT)
   const session = readerOf(config.sessionClaim, SESSION)
+  const tokenId = readerOf(config.tokenIdClaim, TOKEN_ID)
   const tenant = readerOf(tenantClaim === DEFAULT_TENANT_CLAIM ? undefined : tenantClaim, TENANT)
   const scope = config.scopeClaim === undefined ? SCOPE : pathsOf(config.scopeClaim)
   const scopeKeys = new Set(scope.map(keyOf))
   const rolesOfValue = rolesClaim === DEFAULT_ROLES_CLAIM ? namesIn : rolesIn
   const roles = pathsOf(rolesClaim).flatMap((path) => withAudiences(path, audiences))
+  const { rolesSeparator } = config
   const toRoles = mapping(config.rolesMap)
   const toScopes = mapping(config.scopesMap)
   const refused = refusedClaimsOf(config).map(pathOf)
   const required = Object.entries(config.require ?? {}).map(
     ([name, value]) => [pathOf(name), [value].flat()] as const,
   )
+  const kindClaims = KIND.filter((name) => config.require?.[name] === undefined)
 
   function scopesOf(payload: Payload): unknown {
     // Without a configured claim, `scp` is only read in place of `scope`.
@@ -65,7 +71,8 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       roles.flatMap((path) => {
         const values = valuesAt(payload, path)
         if (scopeKeys.has(keyOf(path))) return values.flatMap(scopesIn)
-        return values.flatMap((value) => rolesOfValue(value, path.at(-1)))
+        const names = values.flatMap((value) => rolesOfValue(value, path.at(-1)))
+        return rolesSeparator === undefined ? names : names.flatMap(splitAt(rolesSeparator))
       }),
     )
   }
@@ -81,11 +88,11 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
     },
     read: (payload) => ({
       sub: subject(payload),
-      aud: valuesAt(payload, audience)[0],
+      aud: audience(payload),
       exp: own(payload, 'exp'),
       iat: own(payload, 'iat'),
       nbf: own(payload, 'nbf'),
-      jti: own(payload, 'jti'),
+      jti: tokenId(payload),
       scope: scopesOf(payload),
       roles: rolesOf(payload),
       tenant: tenant(payload),
@@ -96,7 +103,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
     check(payload, claims) {
       if (!claims.aud.some(isOurs)) throw rejectedFor('aud', claims.aud, audiences)
       // A token with an audience is for that audience, whatever else it says.
-      const stated = hasOwnAudience ? undefined : own(payload, AUDIENCE)
+      const stated = config.audienceClaim === undefined ? undefined : own(payload, AUDIENCE)
       if (stated !== undefined && ![stated].flat().some(isOurs))
         throw rejectedFor('aud', stated, audiences)
       const { clients } = config
@@ -105,6 +112,8 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       for (const path of refused) {
         if (valuesAt(payload, path).some((value) => value !== null)) throw rejected('refused_claim')
       }
+      if (kindClaims.some((name) => statesOtherKind(own(payload, name), config)))
+        throw rejected('refused_claim')
       for (const [path, accepted] of required) {
         const values = valuesAt(payload, path).flat()
         if (!accepted.some((one) => isMet(one, values))) throw rejected('required_claim')
@@ -132,6 +141,11 @@ const hasValue = (value: unknown) => value !== undefined && value !== null && va
 const keyOf = (path: Path) => JSON.stringify(path)
 
 const isIn = (payload: Payload) => (path: Path) => Object.hasOwn(payload, path[0] as string)
+
+function statesOtherKind(kind: unknown, { tokenUse }: IssuerConfig): boolean {
+  if (typeof kind !== 'string' || !OTHER_KIND.test(kind)) return false
+  return tokenUse !== 'id' || !/^id/i.test(kind)
+}
 
 /** In a name, `{audience}` stands for each configured audience. */
 function withAudiences(path: Path, audiences: readonly string[]): readonly Path[] {
@@ -184,6 +198,13 @@ function rolesIn(value: unknown, name: string | undefined): readonly unknown[] {
 }
 
 const isHeld = (value: unknown) => value !== false && value !== null
+
+/** Splits a text into names without surrounding spaces. What is no text is kept. */
+const splitAt = (separator: string) => (value: unknown) => {
+  if (typeof value !== 'string') return [value]
+  const names = value.split(separator).map((name) => name.trim())
+  return names.filter((name) => name !== '')
+}
 
 function scopesIn(value: unknown): readonly unknown[] {
   if (typeof value === 'string') return value === '' ? [] : value.split(' ')

@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
-import { claimPath, claimSources, pathOf } from './claim-path.ts'
+import { claimPath, claimSources, pathsOf } from './claim-path.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
 import { converted, nonEmpty, text, unique } from './schema-parts.ts'
@@ -77,14 +77,17 @@ const issuer = z
     subjectClaim: z.optional(claimSources),
     clientClaim: z.optional(claimSources),
     sessionClaim: z.optional(claimSources),
+    tokenIdClaim: z.optional(claimSources),
     scopeClaim: z.optional(claimSources),
     /** The claim that is compared with `audience`, where tokens have no `aud`. */
-    audienceClaim: z.optional(claimPath),
+    audienceClaim: z.optional(claimSources),
+    /** Splits a text with several roles. */
+    rolesSeparator: z.optional(text(1)),
     rolesMap: z.optional(nameMap),
     scopesMap: z.optional(nameMap),
     scopes: z.optional(z.enum(['ignore', 'narrow', 'grant'])),
     tokenUse: z.optional(z.enum(['access', 'id'])),
-    /** Patterns of the clients whose tokens are accepted. */
+    /** Patterns of accepted clients. */
     clients: z.optional(list(namePattern)),
     require: z.optional(requirements),
     /** Claims that a token must not have. */
@@ -126,7 +129,7 @@ function* mistakesInRules({ require = {}, ...config }: z.output<typeof issuer>) 
   if ([config.typ].flat().includes(NO_TYPE)) {
     yield { path: ['typ'], message: `accepts tokens without typ, so the entry ${remedy}` }
   }
-  if (config.audienceClaim !== undefined && pathOf(config.audienceClaim).join() === 'iss') {
+  if (pathsOf(config.audienceClaim ?? []).some((path) => path.join() === 'iss')) {
     yield { path: ['audienceClaim'], message: `accepts every token of the issuer, so it ${remedy}` }
   }
 }
@@ -205,7 +208,7 @@ function withPreset(entry: unknown, context: z.core.ParsePayload): unknown {
   if (own.jwks !== undefined) all.jwksUri = own.jwksUri
   else if (own.jwksUri === undefined && typeof all.issuer === 'string')
     all.jwksUri = fields.jwksUri?.replace('{issuer}', all.issuer.replace(/\/$/, ''))
-  if (all.audience === '{issuer}') all.audience = all.issuer
+  if (fields.audience === '{issuer}') all.audience = [all.issuer, own.audience ?? []].flat()
   return all
 }
 

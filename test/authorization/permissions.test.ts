@@ -179,4 +179,19 @@ describe('the scopes of a token of another issuer', () => {
     expect(granted([], ['orders:write'])).toBe(true)
     expect(granted(['reader'], ['write:orders', '*', 'orders:read'])).toBe(false)
   })
+
+  test('a token that is issued for a principal is bound by the scopes that bind the principal', () => {
+    const { scopesHeldBy } = createAuthorizer(roles)
+    const scopes = ['openid', 'read:orders', 'orders:read']
+    const of = (held: string[], use?: Principal['scopeUse'], names = scopes) =>
+      scopesHeldBy(caller(held, names, use))
+    expect(of(['reader'])).toEqual(scopes)
+    expect(of(['reader'], 'narrow')).toEqual(['openid', 'orders:read'])
+    expect(of(['reader'], 'narrow', ['read:orders'])).toBeUndefined()
+    expect(of([], 'narrow')).toEqual(['openid', 'orders:read'])
+    expect(of(['reader'], 'ignore')).toBeUndefined()
+    expect(of(['reader'], 'grant')).toBeUndefined()
+    expect(of([], 'grant')).toEqual(scopes)
+    expect(of(['reader'], undefined, [])).toBeUndefined()
+  })
 })

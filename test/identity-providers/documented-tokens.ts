@@ -435,7 +435,12 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       uti: 'u',
       ver: '2.0',
     },
-    identity: { client: GUID(5), tenant: GUID(1), scopes: ['Orders.Read', 'user_impersonation'] },
+    identity: {
+      client: GUID(5),
+      tenant: GUID(1),
+      tokenId: 'u',
+      scopes: ['Orders.Read', 'user_impersonation'],
+    },
     withoutRoles: { roles: undefined },
     accepted: {
       'a token of a group': { claims: { roles: undefined, groups: [GUID(7), GUID(8)] } },

@@ -404,6 +404,21 @@ describe('token exchange', () => {
     expect((await gateway.exchange(client, other)).body.error).toBe('invalid_scope')
   })
 
+  test('ignores scopes of the login that name no permission of the policy, as a request does', async () => {
+    const client = await gateway.createClient()
+    const scope = 'openid read:orders urn:example:scope'
+    const login = await gateway.login({ claims: { roles: ['reader'], scope } })
+    const { body } = await gateway.exchange(client, login)
+    expect(body.scope).toBe('openid')
+    expect((await gateway.call(body.access_token)).status).toBe(200)
+    expect((await gateway.exchange(client, login, { scope: 'orders:read' })).status).toBe(200)
+    for (const scope of ['read:orders', 'orders:write', 'profile'])
+      expect((await gateway.exchange(client, login, { scope })).body.error).toBe('invalid_scope')
+    const without = await gateway.login({ claims: { roles: [], scope } })
+    const granted = await gateway.exchange(client, without, { scope: 'orders:read' })
+    expect(granted.body.error).toBe('invalid_scope')
+  })
+
   describe('token exchange of a token of the gateway itself', () => {
     test('returns a narrower token of the same session, which ends no later and cannot be refreshed', async () => {
       const front = await gateway.createClient({ accessTokenSeconds: 300 })

@@ -1,7 +1,9 @@
 /** Claims that are elsewhere than RFC 9068 says, and rules in the place of `typ` and `aud`. */
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { mistakes, remote, withIssuers } from '../config/environment.ts'
 import { createChecks } from './checks.ts'
+import { goodClaims } from './signer.ts'
 
 const { verify, check: checkWith } = await createChecks()
 const check = (claims: object, header: object = {}, config: object = {}) =>
@@ -112,6 +114,24 @@ describe('roles', () => {
     expect(await roles({ scope: 'openid read:orders' }, config)).toEqual(['reader'])
   })
 
+  it('are split at the configured separator, and at no other', async () => {
+    const of = (value: unknown, rolesSeparator?: string) =>
+      roles({ r: value }, { rolesClaim: 'r', rolesSeparator })
+    expect(await of('admin, user,,')).toEqual(['admin, user,,'])
+    expect(await of('admin, user,,', ',')).toEqual(['admin', 'user'])
+    expect(await of(['admin,user', 'user', 'sales team'], ',')).toEqual([
+      'admin',
+      'user',
+      'sales team',
+    ])
+    expect(await of('admin user', ' ')).toEqual(['admin', 'user'])
+    expect(await of('', ',')).toEqual([])
+    const mapped = { rolesClaim: 'r', rolesSeparator: ',', rolesMap: { admin: 'operator' } }
+    expect(await roles({ r: 'admin,user' }, mapped)).toEqual(['operator'])
+    for (const rolesSeparator of ['', ', ', 1])
+      expect(configMistakes({ rolesSeparator }), `${rolesSeparator}`).toHaveLength(1)
+  })
+
   it('S64: in an object of the default claim refuse the token', async () => {
     for (const value of [{ reader: true }, true, null, 1, [{ name: 'reader' }]])
       expect(await check({ roles: value })).toBe('token_rejected:roles')
@@ -207,6 +227,15 @@ describe('other claims', () => {
     expect(await check({ sub: undefined }, {}, config)).toBe('token_rejected:sub')
   })
 
+  it('the token id is in jti, or in the first configured claim that has one', async () => {
+    expect((await verify({ jti: 'a', uti: 'b' })).tokenId).toBe('a')
+    const config = { tokenIdClaim: [['jti'], ['uti']] }
+    expect((await verify({ jti: undefined, uti: 'b' }, config)).tokenId).toBe('b')
+    expect((await verify({ jti: 'a', uti: 'b' }, config)).tokenId).toBe('a')
+    expect((await verify({ jti: undefined }, config)).tokenId).toBeUndefined()
+    expect(await check({ jti: undefined, uti: ['b'] }, {}, config)).toBe('token_rejected:jti')
+  })
+
   it('the client is in client_id, azp, cid or appid, in this order', async () => {
     const client = async (claims: object) => (await verify(claims)).client
     expect(await client({ appid: 'd' })).toBe('d')
@@ -255,6 +284,15 @@ describe('the audience', () => {
     expect(await check({ aud: undefined }, {}, config)).toBe('token_rejected:aud')
   })
 
+  it('may be in the first of several claims that has a value', async () => {
+    const first = { audienceClaim: [['client_id'], ['azp']], audience: 'app' }
+    const of = (claims: object) => check({ aud: undefined, ...claims }, {}, first)
+    expect(await of({ client_id: 'app' })).toBe('ok')
+    expect(await of({ azp: 'app' })).toBe('ok')
+    expect(await of({ client_id: 'other', azp: 'app' })).toBe('token_rejected:aud')
+    expect(await of({})).toBe('token_rejected:aud')
+  })
+
   it('of a token that has aud must be in aud too', async () => {
     expect(await check({ aud: 'other', client_id: 'app' }, {}, config)).toBe('token_rejected:aud')
     expect(await check({ aud: ['app'], client_id: 'app' }, {}, config)).toBe('ok')
@@ -267,6 +305,7 @@ describe('the audience', () => {
       'ISSUERS[0].audienceClaim: accepts every token of the issuer, so it requires a rule in require, such as { "token_use": "access" }, or clients',
     ])
     expect(configMistakes({ audienceClaim, require: { drn: 'DS' } })).toEqual([])
+    expect(configMistakes({ audienceClaim: [['client_id'], ['iss']] })).toHaveLength(1)
   })
 })
 
@@ -348,10 +387,79 @@ describe('ID tokens', () => {
     expect(await check({ nonce: 'n' })).toBe('ok')
   })
 
+  it('are refused by the kind that they state, and so are refresh and logout tokens', async () => {
+    const kinds = ['ID', 'id_token', 'Refresh', 'refresh', 'refresh_token', 'Offline', 'logout']
+    for (const claim of ['typ', 'type', 'token_type', 'token_use']) {
+      for (const kind of kinds)
+        expect(await check({ [claim]: kind }), `${claim} ${kind}`).toBe(
+          'token_rejected:refused_claim',
+        )
+      for (const kind of ['Bearer', 'access', 'access_token', 'DPoP', 'app', 'idea', '', 1, null])
+        expect(await check({ [claim]: kind }), `${claim} ${kind}`).toBe('ok')
+      const id = { tokenUse: 'id' }
+      expect(await check({ [claim]: 'id' }, {}, id)).toBe('ok')
+      expect(await check({ [claim]: 'refresh' }, {}, id)).toBe('token_rejected:refused_claim')
+      const require = { [claim]: 'Offline' }
+      expect(await check({ [claim]: 'Offline' }, {}, { require })).toBe('ok')
+    }
+  })
+
   it('are refused by other claims that the configuration names', async () => {
     const config = { refuse: ['email', 'profile.name'] }
     expect(await check({ email: 'a@b' }, {}, config)).toBe('token_rejected:refused_claim')
     expect(await check({ profile: { name: 'a' } }, {}, config)).toBe('token_rejected:refused_claim')
     expect(await check({ email: null, profile: {} }, {}, config)).toBe('ok')
+  })
+})
+
+describe('any claim', () => {
+  const configs: readonly object[] = [
+    {},
+    {
+      rolesClaim: [['roles'], ['*', 'roles'], 'groups.*.name', ['https://a.test/roles']],
+      rolesMap: { 'app-*': '*', '*': ['a', '*'] },
+      rolesSeparator: ',',
+      subjectClaim: [['uid'], ['sub']],
+      clientClaim: [['app', 'id'], ['azp']],
+      tenantClaim: [['org', 'id'], ['org']],
+      sessionClaim: [['session', 'id'], ['sid']],
+      tokenIdClaim: [['jti'], ['uti']],
+      scopeClaim: [['scp'], ['permissions'], ['scope', '*']],
+      scopesMap: { '*': '*' },
+      audienceClaim: [['client_id'], ['aud']],
+      clients: ['*'],
+      require: { sub: '*', 'status.*': ['active', null] },
+      refuse: ['nonce', 'events.*'],
+    },
+    {
+      rolesClaim: 'roles.*.*.*',
+      scopeClaim: ['permissions', '*', '*'],
+      scopes: 'grant',
+      typ: ['at+jwt', 'none'],
+      clients: ['*'],
+    },
+  ]
+  const names = fc.constantFrom(
+    ...['roles', 'groups', 'scope', 'scp', 'permissions', 'org', 'app', 'session', 'status', 'uid'],
+    ...['sub', 'aud', 'azp', 'client_id', 'jti', 'uti', 'sid', 'tenant', 'typ', 'nonce', 'events'],
+    ...['https://a.test/roles', '__proto__', 'constructor'],
+  )
+  const claims = fc.dictionary(names, fc.jsonValue({ maxDepth: 4 }), { maxKeys: 8 })
+
+  it('is read or refused: no value throws, and no value is multiplied', async () => {
+    await fc.assert(
+      fc.asyncProperty(claims, fc.constantFrom(...configs), async (changes, config) => {
+        const result = await check(changes, {}, config)
+        expect(result).toMatch(/^(ok|token_rejected:\w+)$/)
+        if (result !== 'ok') return
+        const { subject, roles, scopes } = await verify(changes, config)
+        expect(subject.length).toBeLessThanOrEqual(255)
+        // A map with one result and one `*` at most doubles what the token contains.
+        const bound = 2 * JSON.stringify({ ...goodClaims, ...changes }).length
+        expect(roles.length + scopes.length).toBeLessThanOrEqual(bound)
+        for (const name of [...roles, ...scopes]) expect(name).toMatch(/^[^\p{Cc}]{1,256}$/u)
+      }),
+      { numRuns: 1_000 },
+    )
   })
 })
