@@ -29,7 +29,7 @@ export function addDoctorCommand(program: Command): void {
     .option('--url <gateway>', 'a running gateway to check as well')
     .addHelpText('after', HELP)
     .action(async (options: DoctorOptions) => {
-      const { examine } = await import('../doctor/examine.ts')
-      await examine(options)
+      const { examineGateway } = await import('../examinations.ts')
+      await examineGateway(options)
     })
 }

@@ -77,8 +77,8 @@ function addDoctor(idp: Command): void {
     .option('-y, --yes', 'fetch the keys of an issuer that only the token names')
     .addHelpText('after', DOCTOR_HELP)
     .action(async (subject: string, options: IdpDoctorOptions) => {
-      const { examine } = await import('../idp/examine.ts')
-      await examine(subject, options)
+      const { examineProvider } = await import('../examinations.ts')
+      await examineProvider(subject, options)
     })
 }
 

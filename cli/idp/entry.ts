@@ -27,43 +27,64 @@ export interface Selected {
   readonly conditions: readonly string[]
 }
 
-/** Selects the entry for an issuer. `payload` is empty if there is no token. */
+/**
+ * Selects the entry for an issuer. `payload` is undefined if there is no token: an issuer of another
+ * tenant is then another issuer.
+ */
 export function selectEntry(
   issuer: string,
-  payload: Fields,
+  payload: Fields | undefined,
   { all }: Entries,
   options: IdpDoctorOptions,
 ): Selected {
   const candidates = candidatesOf(all ?? [], options)
-  const own = fieldsOf(options)
   const configured = candidates.flatMap(({ configs }) => configs.map((config) => config.issuer))
   const exact = candidates.find(({ configs }) => configs.some((one) => one.issuer === issuer))
   if (exact !== undefined) {
     const check = passed('iss', issuer, configured)
-    const fields = { ...exact.fields, ...own }
-    return { check, of: nameOf(exact), entry: exact, fields, conditions: [] }
+    return { check, ...comparedWith(exact, {}, issuer, payload, options) }
   }
   const near = nearest(issuer, candidates)
   const expected = configured.length === 0 ? 'no issuer is configured' : shown(configured)
-  if (near !== undefined) {
+  if (near !== undefined && (near.isSpelling || payload !== undefined)) {
     const { entry, mistake, remedy, isSpelling } = near
     const check = failed('iss', issuer, mistake, { expected, remedy })
     const { tenants } = entry.fields
-    const place = Array.isArray(tenants) ? { tenants: [...tenants, payload.tid] } : { issuer }
-    const fields = { ...entry.fields, ...place, ...own }
-    const condition =
-      'issuer: only if its tokens shall be accepted instead of those of the configured issuer'
-    return { check, of: nameOf(entry), entry, fields, conditions: isSpelling ? [] : [condition] }
+    const place = Array.isArray(tenants) ? { tenants: [...tenants, payload?.tid] } : { issuer }
+    const compared = comparedWith(entry, place, issuer, payload, options)
+    const conditions = isSpelling ? compared.conditions : [...compared.conditions, OTHER_ISSUER]
+    return { check, ...compared, conditions }
   }
   const mistake =
-    all === undefined && options.issuer === undefined
-      ? `there is no ISSUERS to compare with, so the issuer ${shown(issuer)} is not configured`
-      : `the issuer ${shown(issuer)} is not in ISSUERS`
+    options.issuer !== undefined
+      ? `the issuer of the token is ${shown(issuer)}, and --issuer names ${shown(options.issuer)}`
+      : all === undefined
+        ? `there is no ISSUERS to compare with, so the issuer ${shown(issuer)} is not configured`
+        : `the issuer ${shown(issuer)} is not in ISSUERS`
   const remedy =
     'Add an entry, if you trust the issuer. Name another configuration with --issuers or --env-file'
   const check = failed('iss', issuer, mistake, { expected, remedy })
-  const { fields, conditions } = newFields(issuer, payload, options)
+  const { fields, conditions } = newFields(issuer, payload ?? {}, options)
   return { check, of: 'a new entry', entry: undefined, fields, conditions }
+}
+
+const OTHER_ISSUER =
+  'issuer: only if its tokens shall be accepted instead of those of the configured issuer'
+
+/** An entry that only options describe is composed, as if there were none. */
+function comparedWith(
+  entry: Entry,
+  changes: Fields,
+  issuer: string,
+  payload: Fields | undefined,
+  options: IdpDoctorOptions,
+): Omit<Selected, 'check'> {
+  const of = nameOf(entry)
+  if (entry.index === undefined) {
+    return { of, entry: undefined, ...newFields(issuer, payload ?? {}, options) }
+  }
+  const fields = { ...entry.fields, ...changes, ...fieldsOf(options) }
+  return { of, entry, fields, conditions: [] }
 }
 
 /** An issuer that an option names replaces those of the configuration, unless it is one of them. */

@@ -15,7 +15,7 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
   const json = options.json ?? false
   const url = argument.replace(WELL_KNOWN, '')
   const entries = readEntries(options)
-  const selected = selectEntry(url, {}, entries, options)
+  const selected = selectEntry(url, undefined, entries, options)
   const found: Check[] = entries.mistakes.map((text) =>
     failed('configuration', 'not valid', text, {
       remedy: 'Correct the entry; docs/configuration.md lists its fields',
@@ -39,21 +39,18 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
   // Only the slash at the end is corrected. Any other issuer may be a stranger.
   const isSlash = named === `${url}/` || `${named}/` === url
   const issuer = isSlash ? String(named) : url
+  // An issuer that is not configured is what the command is for.
+  const { check, entry } = selected
+  const isNew = entry === undefined && check.level === 'error'
   const corrected = isSlash ? await keysOf({ ...config, issuer }) : keys
   found.push(
-    ...selectedCheck(selected.check),
+    isNew ? { ...check, level: 'warning' } : check,
     ...keys.checks,
     ...algorithms(corrected),
     ...endpoints(keys),
   )
-  const suggestion = suggest({ ...selected.fields, issuer }, selected.entry, corrected)
+  const suggestion = suggest({ ...selected.fields, issuer }, entry, corrected)
   report(found, suggestion, `${issuer} can be used`, json)
-}
-
-/** An issuer that is not configured is what the command is for; another spelling is a mistake. */
-function selectedCheck(check: Check): readonly Check[] {
-  const isNew = check.level === 'error' && / not (in|configured)/.test(check.mistake ?? '')
-  return [isNew ? { ...check, level: 'warning' } : check]
 }
 
 function algorithmsOf({ ring }: Keys): readonly string[] {
@@ -87,7 +84,7 @@ function suggest(
   const usable = algorithmsOf(keys)
   const isDefault = usable.some((name) => DEFAULT_ALGORITHMS.some((one) => one === name))
   const all: Fields = { ...fields, ...(!isDefault && { algorithms: usable }) }
-  const before: Fields = entry?.index === undefined ? {} : entry.fields
+  const before: Fields = entry?.fields ?? {}
   const changed = Object.entries(all).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
   )

@@ -72,7 +72,8 @@ const COGNITO = /^https:\/\/cognito-idp\.([\w-]+)\.amazonaws\.com\/([\w-]+)\/?$/
 export function differenceOf(seen: string, configured: string, of: string): Difference | undefined {
   const spelling = (mistake: string): Difference => ({
     mistake,
-    remedy: 'Write the issuer exactly as in the token: it is compared character by character',
+    remedy:
+      'Write the issuer exactly as in iss of the token: it is compared character by character',
     isSpelling: true,
   })
   const other = (what: string): Difference => ({
@@ -81,13 +82,13 @@ export function differenceOf(seen: string, configured: string, of: string): Diff
     isSpelling: false,
   })
   if (seen === `${configured}/`) {
-    return spelling(`the issuer of the token ends with a slash, and that of ${of} does not`)
+    return spelling(`the issuer ${shown(seen)} ends with a slash, and that of ${of} does not`)
   }
   if (configured === `${seen}/`) {
-    return spelling(`the issuer of ${of} ends with a slash, and that of the token does not`)
+    return spelling(`the issuer ${shown(seen)} has no slash at its end, and that of ${of} has one`)
   }
   if (seen.toLowerCase() === configured.toLowerCase()) {
-    return spelling(`the issuer of the token and that of ${of} differ in upper and lower case`)
+    return spelling(`the issuer ${shown(seen)} and that of ${of} differ in upper and lower case`)
   }
   const [, region, pool] = COGNITO.exec(seen) ?? []
   const [, ownRegion, ownPool] = COGNITO.exec(configured) ?? []
@@ -99,9 +100,7 @@ export function differenceOf(seen: string, configured: string, of: string): Diff
   if (!URL.canParse(seen) || !URL.canParse(configured)) return undefined
   const [a, b] = [new URL(seen), new URL(configured)]
   if (a.host === b.host && a.protocol !== b.protocol && a.pathname === b.pathname) {
-    return spelling(
-      `the issuer of the token is ${a.protocol}//, and that of ${of} is ${b.protocol}//`,
-    )
+    return spelling(`the issuer ${shown(seen)} and that of ${of} differ in http and https`)
   }
   if (a.host === b.host) return other(/\/realms\//.test(seen) ? 'realm' : 'tenant')
   const preset = presetOf(seen)

@@ -57,7 +57,7 @@ export async function repair(comparison: Comparison): Promise<Repaired> {
 export const errorsIn = (checks: readonly Check[]): number =>
   checks.filter(({ level }) => level === 'error').length
 
-/** Returns what the verifier of the gateway decides. Downloads nothing: it gets the keys. */
+/** Returns what the verifier of the gateway decides, with the keys that were fetched. */
 export async function verdictOf(
   token: string,
   config: IssuerConfig,

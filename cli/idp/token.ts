@@ -41,7 +41,7 @@ export async function examineToken(token: string, options: IdpDoctorOptions): Pr
   const invalid = entries.mistakes.map(entryMistake)
   if (config === undefined) {
     const own = mistakes.map((text) => entryMistake(text.replace(/^ISSUERS\[0\]/, selected.of)))
-    return stop(...(invalid.length > 0 ? invalid : own), selected.check)
+    return stop(...invalid, selected.check, ...own)
   }
   const keys = await keysFor(config, selected, entries, options)
   const { fields, of } = selected
@@ -196,7 +196,7 @@ async function suggest(
 ): Promise<Suggestion | undefined> {
   const { presented, nowMs } = comparison
   const { entry } = selected
-  const before: Fields = entry?.index === undefined ? {} : entry.fields
+  const before: Fields = entry?.fields ?? {}
   const changed = Object.entries(repaired.fields).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
   )
