@@ -43,3 +43,4 @@ export type {
 export type { IssuerConfig } from './validators/issuer.ts'
 export type { Mode } from './validators/mode.ts'
 export type { Method } from './validators/policy.ts'
+export type { TokenSource } from './validators/token-source.ts'

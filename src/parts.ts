@@ -128,7 +128,13 @@ export {
 export { createReferences, type References } from './tokens/references.ts'
 export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
 export { createTokenIssuer } from './tokens/token-issuer.ts'
+export {
+  createTokenSources,
+  type TokenSources,
+  type TokenSourcesOptions,
+} from './tokens/token-sources.ts'
 export { createTokenVerifier } from './tokens/verifier.ts'
 export { type Config, parseConfig } from './validators/environment.ts'
 export type { IssuerConfig } from './validators/issuer.ts'
 export type { Mode } from './validators/mode.ts'
+export type { TokenSource } from './validators/token-source.ts'

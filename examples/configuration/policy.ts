@@ -155,6 +155,7 @@ export default definePolicy({
     },
     refreshGraceSeconds: 5,
     dpopNonceRequired: true,
+    sources: [{ header: 'Authorization' }, { header: 'X-API-Key' }],
   },
   abuse: {
     authenticationFailures: { limit: 50, windowSeconds: 60, mode: 'enforce' },

@@ -34,6 +34,8 @@ export function reasonOfDenial(denial: Denial): string {
   switch (denial.code) {
     case 'token_rejected':
     case 'invalid_dpop_proof':
+    case 'ambiguous_credentials':
+    case 'cross_origin_request':
     case 'ambiguous_path':
     case 'malformed_request':
       return `${denial.code}:${denial.check}`

@@ -103,6 +103,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     issuers: config.issuers,
     ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
     references,
+    ownSources: policy.tokens.sources,
     relationCheck: relations?.check,
     metrics,
     watch,

@@ -37,7 +37,7 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
   const { admission, authorizer, auditSink, origin } = services
-  const { assertions, relations: checker, publicUrl } = services
+  const { assertions, relations: checker, publicUrl, sources } = services
   const { operatorCalls = [], authorizationServer, description, spans, now } = services
   const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
@@ -53,10 +53,12 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   if (description !== undefined) {
     const operations = calls.map(({ operation }) => operation)
     const issuesTokens = authorizationServer !== undefined
-    app.route('/-', description({ publicUrl, issuesTokens, operations }))
+    app.route('/-', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
   }
 
-  const { maxConcurrentRequests, stripHeaders, keepHeaders } = policy
+  const { headers: tokenHeaders = [], cookies: tokenCookies } = sources ?? {}
+  const { maxConcurrentRequests, keepHeaders } = policy
+  const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const hygiene = [
     audit({ sink: auditSink, now }),
     stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
@@ -110,7 +112,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     const target = route.coalesce
       ? { origin: shared, readmission: createReadmission(readmissionOptions(route)) }
       : { origin }
-    const forward = stage('proxy', proxy({ ...route, ...target, assertions }))
+    const forward = stage('proxy', proxy({ ...route, ...target, assertions, tokenCookies }))
     app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
   }
   app.all('*', refuseUnknown(app.routes))

@@ -17,8 +17,10 @@ import type { Policy } from '../policy/policy.ts'
 import { createRedisRest, type RedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { References } from '../tokens/references.ts'
+import { createTokenSources, type TokenSources } from '../tokens/token-sources.ts'
 import { createTokenVerifier, type ReadyTokenVerifier } from '../tokens/verifier.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
+import type { TokenSource } from '../validators/token-source.ts'
 import type { MetricsServices } from './metrics.ts'
 
 export interface RedisClients {
@@ -46,6 +48,8 @@ export interface GuardServicesOptions extends RedisClients {
   readonly ownIssuer?: string | undefined
   /** Accepts opaque tokens and API keys. Default: only JWTs. */
   readonly references?: References | undefined
+  /** Where {@link references} and the gateway's own JWTs are read from. Default `Authorization`. */
+  readonly ownSources?: readonly TokenSource[] | undefined
   /** Runs inside the admission call. */
   readonly relationCheck?: RelationCheck | undefined
   /** Counters for metrics. Default none. */
@@ -57,6 +61,8 @@ export interface GuardServicesOptions extends RedisClients {
 
 export interface GuardServices {
   readonly verifier: ReadyTokenVerifier
+  /** Undefined: credentials are read from `Authorization` only. */
+  readonly sources: TokenSources | undefined
   readonly admission: Admission
   readonly authorizer: PolicyAuthorizer
   readonly failures: AuthenticationFailures | undefined
@@ -73,6 +79,7 @@ export function guardServices({
   issuers,
   ownIssuer,
   references,
+  ownSources,
   relationCheck,
   metrics,
   watch,
@@ -85,6 +92,10 @@ export function guardServices({
       now,
       tally: metrics?.memories.tokens,
       keySets: { watch },
+    }),
+    sources: createTokenSources({
+      issuers,
+      own: references && { publicUrl: references.audience, sources: ownSources },
     }),
     admission: createAdmission({
       store: createUpstashAdmissionStore(redis, relationCheck),

@@ -21,7 +21,7 @@ import type { GuardServices } from './guard-services.ts'
 export interface GuardParts
   extends Pick<
     GuardServices,
-    'verifier' | 'admission' | 'authorizer' | 'failures' | 'violations' | 'now'
+    'verifier' | 'sources' | 'admission' | 'authorizer' | 'failures' | 'violations' | 'now'
   > {
   readonly references?: References | undefined
   readonly proofs?: DpopVerifier | undefined
@@ -45,15 +45,15 @@ export interface CallerDemand {
 }
 
 /** Returns the guards up to the admission: who the caller is, and whether it may call now. */
-export function callerGuards(
-  { verifier, references, proofs, admission, authorizer, failures, violations, now }: GuardParts,
-  demand: CallerDemand,
-): MiddlewareHandler[] {
+export function callerGuards(parts: GuardParts, demand: CallerDemand): MiddlewareHandler[] {
+  const { verifier, references, proofs, sources } = parts
+  const { admission, authorizer, failures, violations, now } = parts
   const { limits, maxBodyBytes, ofRequest = false, strict = false, relation } = demand
   const credentials = {
     verifier,
     references,
     proofs,
+    sources,
     dpop: demand.dpop ? 'required' : 'accepted',
     sendNonces: demand.sendNonces,
     anonymous: demand.anonymous,
@@ -61,7 +61,7 @@ export function callerGuards(
   return present([
     stage('limitBody', limitBody({ maxBytes: maxBodyBytes, ofRequest })),
     violations && stage('banOffenders', banOffenders({ violations, limits })),
-    failures && stage('throttle', throttle({ failures, verifier, references })),
+    failures && stage('throttle', throttle({ failures, verifier, references, sources })),
     stage('authenticate', authenticate(credentials)),
     stage('admit', admit({ admission, limits, strict, relation, now })),
     serverTiming({ authorizer, now }),

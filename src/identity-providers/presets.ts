@@ -26,6 +26,7 @@ export interface Preset {
   readonly rolesSeparator?: string
   readonly rolesMap?: Readonly<Record<string, string>>
   readonly tokenUse?: 'id'
+  readonly tokenSources?: readonly { readonly header: string; readonly fromCookie?: string }[]
   readonly clients?: readonly string[]
   readonly require?: Readonly<Record<string, Value | readonly Value[]>>
   readonly refuse?: readonly string[]
@@ -75,6 +76,7 @@ export const PRESETS = {
     require: { type: 'app' },
     subjectClaim: [['sub'], ['common_name']],
     rolesClaim: [['custom', 'groups'], ['groups']],
+    tokenSources: [{ header: 'Cf-Access-Jwt-Assertion', fromCookie: 'CF_Authorization' }],
   },
   cognito: {
     typ: ANY,

@@ -99,7 +99,7 @@ export const SOURCES: Readonly<Record<PresetName, Source>> = {
     issuer: 'https://TEAM.cloudflareaccess.com',
     audience: 'the AUD tag of the application',
     notes: [
-      'Access sends the token in Cf-Access-Jwt-Assertion. The gateway reads Authorization only.',
+      'The token is read from Cf-Access-Jwt-Assertion, where Access sends it, and not from Authorization.',
       'Groups are in custom.groups if the identity provider of the team sends them.',
     ],
   },

@@ -2,12 +2,14 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { Denied } from '../errors.ts'
 import { writeHeaders } from '../http/response-headers.ts'
+import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
 import type { Principal, TokenVerifier } from '../identity/principal.ts'
 import { bearerText, type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import { credentialHash, type Reference } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import { rejected } from '../tokens/rejection.ts'
+import { type AcceptingSource, acceptedFrom, type TokenSources } from '../tokens/token-sources.ts'
 import {
   type CredentialCheckVariables,
   type CredentialVariables,
@@ -26,7 +28,9 @@ export interface AuthenticateOptions {
   readonly dpop?: 'required' | 'accepted' | undefined
   /** Sends callers with a proof a nonce for the next one (RFC 9449 section 9). Default false. */
   readonly sendNonces?: boolean | undefined
-  /** Admits callers without an `Authorization` header. Default false. */
+  /** From `createTokenSources`. Default: credentials are read from `Authorization`. */
+  readonly sources?: TokenSources | undefined
+  /** Admits callers without a credential. Default false. */
   readonly anonymous?: boolean
 }
 
@@ -35,10 +39,14 @@ type Environment = {
 }
 
 /**
- * Verifies the credential in the `Authorization` header and sets `principal`: null for an anonymous
- * caller. On an anonymous route as well, a credential that is sent must be valid. Throws `Denied`
+ * Verifies the credential of the request and sets `principal`: null for an anonymous caller. On an
+ * anonymous route as well, a credential that is sent must be valid. Throws `Denied`
  * (`missing_token`, `token_rejected`, `invalid_dpop_proof`, `use_dpop_nonce`), and `Unavailable` if
  * the keys for the verification are not available.
+ *
+ * The credential is in `Authorization`, or in one of `sources` (throws as `TokenSources.read` does).
+ * Shared caches recognize responses to known callers by `Authorization` (RFC 9111 section 3.5).
+ * Therefore the response to a credential of another source becomes private.
  *
  * An opaque token or an API key that this isolate has not cached is left to `admit`, which calls
  * Redis anyway and sets the principal. Until then, `callerOf` throws.
@@ -51,14 +59,51 @@ type Environment = {
  * app.get('/orders', authenticate({ verifier }), (c) => c.json(callerOf(c)?.subject))
  * ```
  */
-export const authenticate = ({
+export const authenticate = (options: AuthenticateOptions): MiddlewareHandler<Environment> => {
+  const identify = createIdentification(options)
+  const { sources } = options
+  if (sources === undefined)
+    return function authenticate(c, next) {
+      return identify(c, receivedHeaders(c).get('authorization'), next)
+    }
+
+  const bySource = new Map<AcceptingSource, Identification>()
+  function identificationFrom(source: AcceptingSource): Identification {
+    let known = bySource.get(source)
+    if (known === undefined) {
+      known = createIdentification({ ...options, ...acceptedFrom(source, options) })
+      bySource.set(source, known)
+    }
+    return known
+  }
+
+  return async function authenticate(c, next) {
+    const presented = sources.read(receivedHeaders(c), c.req.raw)
+    if (presented === undefined) await identify(c, undefined, next)
+    else await identificationFrom(presented.source)(c, presented.authorization, next)
+    writeHeaders(c, (headers) => {
+      const fields = fieldsOf(headers)
+      if (presented?.source.isInAuthorization === false) makePrivate(fields)
+      varyBy(fields, sources.vary)
+    })
+  }
+}
+
+/** Identifies the caller by the value of an `Authorization` header. */
+type Identification = (
+  c: Context<Environment>,
+  authorization: string | undefined,
+  next: Next,
+) => Promise<void>
+
+function createIdentification({
   verifier,
   references,
   proofs,
   dpop = 'accepted',
   sendNonces = false,
   anonymous = false,
-}: AuthenticateOptions): MiddlewareHandler<Environment> => {
+}: AuthenticateOptions): Identification {
   if (proofs === undefined && (dpop === 'required' || sendNonces))
     throw new TypeError('authenticate: `proofs` is required for dpop "required" and for sendNonces')
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
@@ -111,8 +156,7 @@ export const authenticate = ({
     }
   }
 
-  return function authenticate(c, next) {
-    const header = receivedHeaders(c).get('authorization')
+  return function identify(c, header, next) {
     if (header === undefined && anonymous) {
       c.set('portcullis.principal', null)
       return next()

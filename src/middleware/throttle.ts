@@ -9,6 +9,7 @@ import { sleep } from '../isolate/timers.ts'
 import type { Denial } from '../problems/reasons.ts'
 import { credentialOf } from '../tokens/credential.ts'
 import type { References } from '../tokens/references.ts'
+import type { TokenSources } from '../tokens/token-sources.ts'
 import {
   type CredentialCheck,
   type CredentialCheckVariables,
@@ -21,9 +22,10 @@ import { receivedHeaders } from './request-headers.ts'
 
 export interface ThrottleOptions {
   readonly failures: AuthenticationFailures
-  /** As for `authenticate`: tokens that it has cached as valid pass. */
+  /** This and the next two as for `authenticate`: tokens that it has cached as valid pass. */
   readonly verifier: Pick<TokenVerifier, 'recall'>
   readonly references?: References | undefined
+  readonly sources?: TokenSources | undefined
 }
 
 /** The limit name in the response and the audit event of a throttled request. */
@@ -50,8 +52,8 @@ type Environment = { Variables: Partial<CredentialCheckVariables> }
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
  * `invalid_dpop_proof`). Refuses an address that has used up its failures before a signature is
- * verified or Redis is called: `Denied` (`rate_limited`). Requests without `Authorization` pass. So
- * does a credential that this isolate has cached as valid: its owner may only share the address.
+ * verified or Redis is called: `Denied` (`rate_limited`). Requests without a credential pass. So does
+ * a credential that this isolate has cached as valid: its owner may only share the address.
  *
  * A check in progress counts as a failure until its outcome is known, so a burst of forged tokens
  * costs no more checks than the same tokens one after another. In a burst of valid tokens that are
@@ -68,7 +70,7 @@ type Environment = { Variables: Partial<CredentialCheckVariables> }
  * app.use(clientAddress(), throttle({ failures, verifier }), authenticate({ verifier }))
  * ```
  */
-export const throttle = ({ failures, verifier, references }: ThrottleOptions) => {
+export const throttle = ({ failures, verifier, references, sources }: ThrottleOptions) => {
   const forms = { references: references !== undefined, dpop: true }
   const waiting = createInFlightCount(WAITING_SLOT_MS)
 
@@ -119,7 +121,11 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
   }
 
   return createMiddleware<Environment>(async function throttle(c, next) {
-    const header = receivedHeaders(c).get('authorization')
+    const received = receivedHeaders(c)
+    const header =
+      sources === undefined
+        ? received.get('authorization')
+        : sources.read(received, c.req.raw)?.authorization
     if (header === undefined) return next()
     const address = clientAddressOf(c, 'throttle')
     const refusal = refusalOf(address, header)

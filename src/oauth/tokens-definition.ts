@@ -1,4 +1,5 @@
 /** The part of a policy that defines how the gateway issues tokens. */
+import type { TokenSource } from '../validators/token-source.ts'
 
 /** A limit on the exchanges in a fixed window, which begins with the first exchange. */
 interface ExchangeLimit {
@@ -30,11 +31,15 @@ export interface TokensDefinition {
   readonly refreshGraceSeconds?: number
   /** Refuses DPoP proofs without the gateway's nonce (RFC 9449 sections 8 and 9). Default false. */
   readonly dpopNonceRequired?: boolean
+  /** Where the gateway's own tokens and API keys are read from. Default `Authorization`. */
+  readonly sources?: readonly TokenSource[]
 }
 
-/** The definition with its defaults; `sessionSeconds` has none. */
-export type Tokens = Required<Omit<TokensDefinition, 'sessionSeconds' | 'exchangeLimits'>> &
-  Pick<TokensDefinition, 'sessionSeconds'> & { readonly exchangeLimits: ExchangeLimits }
+/** The definition with its defaults; `sessionSeconds` and `sources` have none. */
+export type Tokens = Required<
+  Omit<TokensDefinition, 'sessionSeconds' | 'sources' | 'exchangeLimits'>
+> &
+  Pick<TokensDefinition, 'sessionSeconds' | 'sources'> & { readonly exchangeLimits: ExchangeLimits }
 
 /** Returns the definition with defaults for missing values. */
 export function tokensOf(definition: TokensDefinition = {}): Tokens {

@@ -35,6 +35,16 @@ export function problemOfDenial(denial: Denial): Problem {
         challenge: `${DPOP}, error="use_dpop_nonce", ${DPOP_ALGS}`,
         headers: { 'DPoP-Nonce': denial.nonce },
       })
+    case 'ambiguous_credentials':
+      // RFC 6750 section 3.1: more than one method for including an access token.
+      return problem('ambiguous_credentials', 'The request has more than one credential.', {
+        challenge: `${BEARER}, error="invalid_request"`,
+      })
+    case 'cross_origin_request':
+      return problem(
+        'cross_origin_request',
+        'A page of another origin may not send this request with a cookie.',
+      )
     case 'oauth_refused':
       // The OAuth routes have their own error format. This is for other routes.
       return problem('oauth_error', denial.error)

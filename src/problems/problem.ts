@@ -7,6 +7,8 @@ const PROBLEMS = {
   invalid_token: { status: 401, title: 'Invalid token' },
   invalid_dpop_proof: { status: 401, title: 'Invalid DPoP proof' },
   use_dpop_nonce: { status: 401, title: 'DPoP nonce required' },
+  ambiguous_credentials: { status: 400, title: 'Ambiguous credentials' },
+  cross_origin_request: { status: 403, title: 'Cross-origin request' },
   oauth_error: { status: 400, title: 'OAuth error' },
   insufficient_permission: { status: 403, title: 'Insufficient permission' },
   banned: { status: 403, title: 'Banned' },

@@ -53,6 +53,10 @@ export type Denial =
   | { readonly code: 'invalid_dpop_proof'; readonly check: string }
   /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
   | { readonly code: 'use_dpop_nonce'; readonly nonce: string }
+  /** The request has more than one credential. */
+  | { readonly code: 'ambiguous_credentials'; readonly check: string }
+  /** A page of another origin may have sent the cookie with the token. */
+  | { readonly code: 'cross_origin_request'; readonly check: string }
   | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
   | {
       readonly code: 'banned'

@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
+import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
 import {
   bodyOf,
   callerOf,
@@ -18,7 +19,8 @@ import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin
 import { setIdentity } from '../origin/identity-headers.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
-import { fieldsOf, makePrivate, sanitizeResponse, varyByCaller } from './origin-response.ts'
+import { withoutCookies } from '../tokens/token-cookie.ts'
+import { sanitizeResponse } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 
 export interface ProxyOptions {
@@ -34,6 +36,8 @@ export interface ProxyOptions {
   readonly forwardAuthorization?: boolean
   /** Forwards the caller's `Cookie`. Default false. */
   readonly forwardCookies?: boolean
+  /** Names of cookies with tokens, which are never forwarded. Default none. */
+  readonly tokenCookies?: readonly string[] | undefined
   /** Origins (`https://app.test`) with pages that may open a WebSocket. Default none. */
   readonly webSocketOrigins?: readonly string[]
   /** Whether identical requests share one call to `origin`. Default false. */
@@ -41,6 +45,9 @@ export interface ProxyOptions {
   /** Admits requests again that have waited for another one. Default: they are not. */
   readonly readmission?: Readmission | undefined
 }
+
+/** Request headers that identify callers, unless the configuration names other sources. */
+const CALLER_HEADERS = ['Authorization']
 
 /**
  * Creates the handler at the end of the pipeline. The origin gets the method, the path and query as
@@ -96,7 +103,7 @@ export const proxy = ({
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
     if (caller !== null) makePrivate(fields)
-    varyByCaller(fields)
+    varyBy(fields, CALLER_HEADERS)
     return response
   }
 }
@@ -114,7 +121,7 @@ function sharingOf(c: Context, readmission: Readmission | undefined): SharingOpt
 function setProvenance(
   c: Context<{ Variables: GatewayVariables }>,
   headers: Map<string, string>,
-  { forwardAuthorization, forwardCookies }: Omit<ProxyOptions, 'origin'>,
+  { forwardAuthorization, forwardCookies, tokenCookies = [] }: Omit<ProxyOptions, 'origin'>,
 ): void {
   const received = receivedHeaders(c)
   const trace = traceOf(c)
@@ -128,7 +135,9 @@ function setProvenance(
     copy('dpop')
   }
   // Unchanged: only `;` separates cookies (RFC 6265 section 4.2.1), and a comma can be in a value.
-  if (forwardCookies) copy('cookie')
+  const cookies = forwardCookies ? received.get('cookie') : undefined
+  const forwarded = cookies && withoutCookies(cookies, tokenCookies)
+  if (forwarded) headers.set('cookie', forwarded)
 
   function copy(name: string, as = name): void {
     const value = received.get(name)

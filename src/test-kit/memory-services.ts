@@ -14,8 +14,10 @@ import { createRelationChecker, type RelationChecker } from '../relations/checke
 import type { RelationQuery } from '../relations/decision-point.ts'
 import { createDpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
 import { createReferences } from '../tokens/references.ts'
+import { createTokenSources } from '../tokens/token-sources.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { issuers as issuersSchema } from '../validators/issuer.ts'
+import type { TokenSource } from '../validators/token-source.ts'
 import type { IssuerEntry } from './issuer.ts'
 import { createMemoryFailureCounter, createMemoryViolationCounter } from './memory-counters.ts'
 import type { MemoryStore } from './memory-store.ts'
@@ -24,6 +26,8 @@ export interface MemoryServicesOptions {
   readonly policy: Policy
   readonly publicUrl: string
   readonly issuers: readonly IssuerEntry[]
+  /** Of the issuers. Default `Authorization`. */
+  readonly tokenSources?: readonly TokenSource[] | undefined
   readonly store: MemoryStore
   readonly auditSink: AuditSink
   readonly origin: Fetches
@@ -39,8 +43,8 @@ export interface MemoryServicesOptions {
  * keys: the origin gets no assertion. Routes of opt-in features do not exist.
  */
 export function memoryServices(options: MemoryServicesOptions): Services {
-  const { policy, publicUrl, store, auditSink, origin, now } = options
-  const issuers = issuersSchema.parse(options.issuers)
+  const { policy, publicUrl, store, auditSink, origin, now, tokenSources } = options
+  const issuers = issuersSchema.parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
   const breakers = createBreakers({ now, alarm: () => {} })
   const references = createReferences({ audience: publicUrl, now })
   return {
@@ -48,6 +52,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     issuers: issuers.map(({ issuer }) => issuer),
     publicKeys: () => ({ keys: [] }),
     verifier: createTokenVerifier({ issuers, now }),
+    sources: createTokenSources({ issuers, own: { publicUrl, sources: policy.tokens.sources } }),
     references,
     proofs: createDpopVerifier({
       publicUrl,

@@ -10,15 +10,18 @@ import type { RevokedBeforeKind } from '../revocation/revocation.ts'
 import { newApiKey } from '../tokens/api-key.ts'
 import { credentialHash } from '../tokens/reference.ts'
 import { DEFAULT_MAX_TOKEN_AGE_SECONDS } from '../validators/issuer.ts'
+import type { TokenSource } from '../validators/token-source.ts'
 import { type Decision, decisionOf, type OriginRequest } from './decision.ts'
 import { createIssuer, type Issuer, type TokenOptions } from './issuer.ts'
 import { memoryServices } from './memory-services.ts'
 import { createMemoryStore } from './memory-store.ts'
-import { type RequestParts, requestOf } from './request.ts'
+import { credentialHeader, type RequestParts, requestOf } from './request.ts'
 
 export interface PolicyTesterOptions {
   /** Identifiers of the trusted issuers. Default `https://issuer.test`. */
   readonly issuers?: readonly [string, ...string[]]
+  /** Where tokens of the issuers are read from. Default `Authorization`. */
+  readonly tokenSources?: readonly TokenSource[]
   /** Responds to requests that the gateway allows. Default: status 200 without a body. */
   readonly origin?: (request: Request) => Response | Promise<Response>
   /** Reports whether a relation exists; the model is not evaluated. Default: none exists. */
@@ -38,6 +41,8 @@ export interface TestedRequest extends RequestParts {
   readonly as?: Caller | undefined
   /** A credential that is sent as it is, in place of a token of `as`. */
   readonly token?: string
+  /** Where the credential is sent. Default `Authorization`. */
+  readonly source?: TokenSource | undefined
   /** Client address. Default `192.0.2.1`. */
   readonly address?: string
 }
@@ -110,7 +115,7 @@ const CUTOFFS = [
  */
 export function policyTester(policy: Policy, options: PolicyTesterOptions = {}): PolicyTester {
   requirePolicy(policy)
-  const { issuers: names = DEFAULT_ISSUERS, startMs = Date.now() } = options
+  const { issuers: names = DEFAULT_ISSUERS, startMs = Date.now(), tokenSources } = options
   let nowMs = startMs
   const now = () => nowMs
   const store = createMemoryStore(now)
@@ -125,6 +130,7 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
       policy,
       publicUrl: PUBLIC_URL,
       issuers: made.map(({ entry }) => entry),
+      tokenSources,
       store,
       auditSink: { record: (event) => void events.set(event.requestId, event) },
       origin: recordingOrigin(received, options.origin),
@@ -153,13 +159,15 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
   }
 
   return {
-    async request(line, { as, token, address = DEFAULT_ADDRESS, ...parts } = {}) {
+    async request(line, { as, token, source, address = DEFAULT_ADDRESS, ...parts } = {}) {
       if (as !== undefined && token !== undefined)
         throw new TypeError('request: has both `as` and `token`; remove one of them')
       const { gateway } = await ready()
       const credential = as === undefined ? token : await tokenOf(as)
-      const added: Record<string, string> = { 'cf-connecting-ip': address }
-      if (credential !== undefined) added.authorization = `Bearer ${credential}`
+      const added = {
+        'cf-connecting-ip': address,
+        ...(credential !== undefined && credentialHeader(credential, source)),
+      }
       const request = requestOf(PUBLIC_URL, line, parts, added)
       const behind: Promise<unknown>[] = []
       const response = await gateway.fetch(request, {}, executionContext(behind))

@@ -1,4 +1,5 @@
 /** Builds the request of a test from its short form. */
+import { isAuthorization, type TokenSource } from '../validators/token-source.ts'
 
 export interface RequestParts {
   /** Text, bytes, a form or a stream is sent as it is. Any other value is sent as JSON. */
@@ -48,4 +49,13 @@ function isBody(body: unknown): body is Body {
     body instanceof URLSearchParams ||
     body instanceof ReadableStream
   )
+}
+
+/** Returns the header that presents a credential. */
+export function credentialHeader(
+  credential: string,
+  source: TokenSource = { header: 'Authorization' },
+): Readonly<Record<string, string>> {
+  if ('cookie' in source) return { cookie: `${source.cookie}=${credential}` }
+  return { [source.header]: isAuthorization(source) ? `Bearer ${credential}` : credential }
 }

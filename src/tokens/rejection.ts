@@ -11,6 +11,8 @@ export type TokenCheck =
   | 'segments'
   | 'base64url'
   | 'api_key_checksum'
+  // The issuer does not list the source that the token was in.
+  | 'source'
   // References: the store has no record of this one.
   | 'reference_unknown'
   // A bound token without its proof, or a proof that does not match the token (RFC 9449).

@@ -9,6 +9,7 @@ import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
 import { converted, nonEmpty, text, unique } from './schema-parts.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
+import { tokenSources } from './token-source.ts'
 import { httpUrl, isPrivateLine } from './variables.ts'
 
 /** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
@@ -87,6 +88,8 @@ const issuer = z
     scopesMap: z.optional(nameMap),
     scopes: z.optional(z.enum(['ignore', 'narrow', 'grant'])),
     tokenUse: z.optional(z.enum(['access', 'id'])),
+    /** Default: `Authorization`. */
+    tokenSources: z.optional(tokenSources),
     /** Patterns of accepted clients. */
     clients: z.optional(list(namePattern)),
     require: z.optional(requirements),

@@ -15,16 +15,12 @@ import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
 import { nonEmpty, wholeNumber } from './schema-parts.ts'
 import { zodSchema } from './strictness.ts'
+import { tokenSources } from './token-source.ts'
+import { webOrigin } from './variables.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]
-
-const origin = z.url({ protocol: /^https?$/ }).check(
-  z.refine((value) => new URL(value).origin === value, {
-    error: 'must be an origin such as https://app.example',
-  }),
-)
 
 /** A name, or an object with one. Not a union, because its errors would not name the field. */
 const permissionSchema = z.pipe(
@@ -61,7 +57,7 @@ const routeSchema = z
     originTimeoutMs: z.optional(wholeNumber(1, 600_000)),
     forwardAuthorization: z.optional(z.boolean()),
     forwardCookies: z.optional(z.boolean()),
-    webSocketOrigins: z.optional(z.array(origin)),
+    webSocketOrigins: z.optional(z.array(webOrigin)),
     dpop: z.optional(z.boolean()),
     coalesce: z.optional(z.boolean()),
   })
@@ -91,6 +87,7 @@ export const policySchema = z.strictObject({
         ),
         refreshGraceSeconds: wholeNumber(0, 60),
         dpopNonceRequired: z.boolean(),
+        sources: tokenSources,
       }),
     ),
   ),

@@ -17,6 +17,16 @@ function hasCredentials(url: string): boolean {
   return username !== '' || password !== ''
 }
 
+/** The origin of pages (RFC 6454), without a path and without wildcards. */
+export const webOrigin = z
+  .string()
+  .check(
+    z.refine(
+      (value) => /^https?:[^*]+$/.test(value) && URL.parse(value)?.origin === value,
+      'must be an origin such as https://app.example',
+    ),
+  )
+
 /** Whether the URL is https, or http that does not leave the machine (RFC 8252 section 8.3). */
 export function isPrivateLine(url: string): boolean {
   const { protocol, hostname } = new URL(url)

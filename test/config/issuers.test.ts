@@ -117,3 +117,58 @@ describe('ISSUERS', () => {
     expect(inline()).toHaveLength(1)
   })
 })
+
+describe('tokenSources', () => {
+  const of = (...tokenSources: unknown[]) => mistakes(withIssuers({ ...remote, tokenSources }))
+
+  it('accepts headers, and cookies with origins', () => {
+    expect(of({ header: 'Authorization' })).toEqual([])
+    expect(of({ header: 'X-API-Key' }, { header: 'Cf-Access-Jwt-Assertion' })).toEqual([])
+    expect(of({ cookie: '__Host-token' })).toEqual([])
+    const origins = ['https://app.test']
+    expect(of({ header: 'X-Jwt', fromCookie: 'session', origins })).toEqual([])
+    expect(of({ cookie: 'CF_Authorization', origins: ['https://app.test'] })).toEqual([])
+  })
+
+  it('refuses a query parameter, and says why', () => {
+    const message =
+      'ISSUERS[0].tokenSources[0]: must be { "header": NAME } or { "cookie": NAME }; ' +
+      'a query parameter is not possible, because URLs are logged'
+    const others = [{ query: 'access_token' }, { header: 'X-A', query: 'a' }, 'query', {}, null]
+    for (const source of [...others, { header: 'X-A', cookie: 'a' }])
+      expect(of(source)).toEqual([message])
+    expect(of({ header: 'X-A', origins: [] })).toEqual([
+      'ISSUERS[0].tokenSources[0]: origins requires fromCookie: browsers send other headers only ' +
+        'for pages of the same origin',
+    ])
+  })
+
+  it('refuses names that are not possible or have another meaning', () => {
+    const inHeader = (header: string) => of({ header })
+    for (const name of ['', 'X_Api_Key', 'X-Api-Key:', 'X-Schlüssel', 'x'.repeat(257)])
+      expect(inHeader(name).length).toBeGreaterThan(0)
+    const taken = ['Cookie', 'set-cookie', 'DPoP', 'Host', 'Origin', 'X-Request-Id', 'traceparent']
+    for (const name of [...taken, 'Proxy-Authorization', 'Sec-WebSocket-Key', 'CF-Connecting-IP'])
+      expect(inHeader(name)).toEqual([
+        'ISSUERS[0].tokenSources[0].header: is a header with another meaning',
+      ])
+    for (const cookie of ['', 'a b', 'a;b', 'a=b', 'a,b', 'é'])
+      expect(of({ cookie })).toHaveLength(1)
+  })
+
+  it('refuses origins that no browser sends', () => {
+    for (const origin of [
+      'https://app.test/',
+      'https://*.app.test',
+      'null',
+      '*',
+      'https://app.test:443',
+    ])
+      expect(of({ cookie: 'a', origins: [origin] })).not.toEqual([])
+  })
+
+  it('refuses no sources, and too many', () => {
+    expect(of()).toHaveLength(1)
+    expect(of(...Array(9).fill({ header: 'X-A' }))).toHaveLength(1)
+  })
+})

@@ -7,6 +7,8 @@ import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import type { Revocations } from '../../src/revocation/revocation.ts'
+import { credentialHeader } from '../../src/test-kit/request.ts'
+import type { TokenSource } from '../../src/validators/token-source.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
@@ -24,9 +26,10 @@ const policy = definePolicy({
 export interface ProviderGateway {
   /**
    * Sends a token to a route that requires the role `reader`. Returns `200`, or the status with the
-   * reason of the audit event. Fails if a refused request reached the origin.
+   * reason of the audit event. Fails if a refused request reached the origin. `source` is where the
+   * token is sent; default `Authorization`.
    */
-  outcomeOf(token: string): Promise<string>
+  outcomeOf(token: string, source?: TokenSource): Promise<string>
   readonly revocations: Revocations
   close(): Promise<void>
 }
@@ -51,9 +54,9 @@ export async function startProviderGateway(issuers: readonly object[]): Promise<
   const app = createGateway({ ...services, auditSink }, policy)
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   return {
-    async outcomeOf(token) {
+    async outcomeOf(token, source) {
       const before = reached
-      const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
+      const headers = { ...credentialHeader(token, source), 'cf-connecting-ip': newAddress() }
       const response = await app.fetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
       await response.text()
       const isAllowed = response.status === 200

@@ -41,14 +41,15 @@ function tokenOf(row: Documented, { claims, header, instead }: Omit<Variant, 'ch
 }
 
 let gateway: ProviderGateway
-let outcomeOf: ProviderGateway['outcomeOf']
 beforeAll(async () => {
   gateway = await startProviderGateway(rows.map(([, row]) => entryOf(row)))
-  outcomeOf = gateway.outcomeOf
 })
 afterAll(() => gateway.close())
 
 describe.each(rows)('%s', (_, row) => {
+  const [source] = issuers.parse([entryOf(row)])[0]?.tokenSources ?? []
+  const outcomeOf = (token: string) => gateway.outcomeOf(token, source)
+
   test('accepts the documented token and reads its identity', async () => {
     const token = await tokenOf(row)
     expect(await outcomeOf(token)).toBe('200')

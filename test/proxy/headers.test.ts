@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { fieldsOf, makePrivate, varyBy } from '../../src/http/shared-caches.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { headerWord, setIdentity } from '../../src/origin/identity-headers.ts'
-import {
-  fieldsOf,
-  makePrivate,
-  sanitizeResponse,
-  varyByCaller,
-} from '../../src/routes/origin-response.ts'
+import { sanitizeResponse } from '../../src/routes/origin-response.ts'
 
 const ALICE: Principal = {
   issuer: 'https://issuer.test/',
@@ -116,7 +112,7 @@ describe('response headers', () => {
     const headers = new Headers({ Connection: 'vary', Vary: 'Authorization' })
     const fields = fieldsOf(headers)
     sanitizeResponse(fields)
-    varyByCaller(fields)
+    varyBy(fields, ['Authorization'])
     expect(headers.get('Vary')).toBe('Authorization')
   })
 
@@ -166,7 +162,7 @@ describe('response headers', () => {
     ['Accept,*', 'Accept,*'],
   ])('S61: Vary %j becomes %j', (before, after) => {
     const headers = new Headers(before === undefined ? {} : { Vary: before })
-    varyByCaller(fieldsOf(headers))
+    varyBy(fieldsOf(headers), ['Authorization'])
     expect(headers.get('Vary')).toBe(after)
   })
 })

@@ -284,6 +284,43 @@ describe('policyTester', () => {
   })
 })
 
+describe('a credential that is not in Authorization', () => {
+  const tokenSources = [{ header: 'X-Token' }, { cookie: '__Host-token' }]
+
+  test('is sent where the test says', async () => {
+    const tester = policyTester(policy, { tokenSources })
+    for (const source of tokenSources)
+      expect(await tester.request('GET /notes', { as: reader, source })).toMatchObject({
+        allowed: true,
+        origin: { headers: { 'x-auth-subject': 'alice' } },
+      })
+    const [, source] = tokenSources
+    expect(
+      await tester.request('POST /notes', { as: writer, source, body: { text: 'a' } }),
+    ).toMatchObject({ status: 403, code: 'cross_origin_request' })
+    expect(await tester.request('GET /notes', { as: reader })).toMatchObject({
+      code: 'invalid_token',
+      reason: 'token_rejected:source',
+    })
+  })
+
+  test('is an API key if the policy names its source', async () => {
+    const sources = [{ header: 'X-API-Key' }]
+    const tester = policyTester(
+      definePolicy({
+        roles: { reader: ['notes:read'] },
+        limits: {},
+        tokens: { sources },
+        routes: [{ method: 'GET', path: '/notes', permission: 'notes:read' }],
+      }),
+    )
+    const token = await tester.apiKey({ sub: 'job', roles: ['reader'] })
+    const [source] = sources
+    expect(await tester.request('GET /notes', { token, source })).toMatchObject({ allowed: true })
+    expect(await tester.request('GET /notes', { token })).toMatchObject({ code: 'invalid_token' })
+  })
+})
+
 describe('policyTest', () => {
   const rows = [
     { request: 'GET /notes', expect: 'missing_token' },

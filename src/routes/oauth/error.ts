@@ -86,6 +86,8 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'relation_unknown':
     case 'call_refused':
     case 'signature_matched':
+    case 'ambiguous_credentials':
+    case 'cross_origin_request':
     case 'ambiguous_path':
     case 'malformed_request':
     case 'invalid_input':

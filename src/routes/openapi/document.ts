@@ -2,6 +2,11 @@
 import * as z from 'zod/mini'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
+import {
+  DEFAULT_TOKEN_SOURCES,
+  isAuthorization,
+  type TokenSource,
+} from '../../validators/token-source.ts'
 import type { Operation, OperationResponse } from './operation.ts'
 
 /** A JSON Schema (draft 2020-12). */
@@ -17,8 +22,8 @@ export type DocumentedOperation = ReturnType<typeof documented>
 export type OpenApiDocument = ReturnType<typeof openApiDocument>
 
 const JSON_TYPE = 'application/json'
-const operator = { type: 'http', scheme: 'bearer', description: "An operator's access token." }
-const client = {
+const OPERATOR = "An operator's access token."
+const client: SecurityScheme = {
   type: 'http',
   scheme: 'basic',
   description: 'An OAuth client (RFC 6749 section 2.3).',
@@ -81,17 +86,51 @@ const PROBLEM_STATUSES: Readonly<
   503: { description: 'A dependency is unavailable.', headers: RETRY_AFTER },
 }
 
+export interface DocumentOptions {
+  readonly publicUrl: string
+  readonly version: string
+  /** Where operators' tokens are read from. Default `Authorization`. */
+  readonly sources?: readonly TokenSource[] | undefined
+}
+
+/** A security scheme (OpenAPI 3.1 section 4.8.27). */
+export type SecurityScheme = { readonly description: string } & (
+  | { readonly type: 'http'; readonly scheme: 'bearer' | 'basic' }
+  | { readonly type: 'apiKey'; readonly in: 'header' | 'cookie'; readonly name: string }
+)
+
+/** Returns a scheme for each source: `operator`, `operator2`, `operator3`. */
+function operatorSchemes(sources: readonly TokenSource[]): Record<string, SecurityScheme> {
+  const schemes = sources.map((source, at) => [
+    at === 0 ? 'operator' : `operator${at + 1}`,
+    schemeOf(source),
+  ])
+  return Object.fromEntries(schemes)
+}
+
+function schemeOf(source: TokenSource): SecurityScheme {
+  if ('cookie' in source)
+    return { type: 'apiKey', in: 'cookie', name: source.cookie, description: OPERATOR }
+  if (isAuthorization(source)) return { type: 'http', scheme: 'bearer', description: OPERATOR }
+  return { type: 'apiKey', in: 'header', name: source.header, description: OPERATOR }
+}
+
 /** Describes `operations`. Pure. It runs for some milliseconds, so call it once. */
 export function openApiDocument(
   operations: readonly Operation[],
-  { publicUrl, version }: { readonly publicUrl: string; readonly version: string },
+  { publicUrl, version, sources = DEFAULT_TOKEN_SOURCES }: DocumentOptions,
 ) {
+  const operators = operatorSchemes(sources)
   const hasClients = operations.some(({ security }) => security === 'client')
+  const securitySchemes: Record<string, SecurityScheme> = {
+    ...operators,
+    ...(hasClients && { client }),
+  }
   const paths: Record<string, Record<string, DocumentedOperation>> = {}
   for (const operation of operations) {
     const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] ??= {}
-    paths[path][operation.method.toLowerCase()] = documented(operation)
+    paths[path][operation.method.toLowerCase()] = documented(operation, Object.keys(operators))
   }
   return {
     openapi: '3.1.0',
@@ -112,21 +151,23 @@ export function openApiDocument(
         ...problemResponses('Problem', 'application/problem+json', operations),
         ...problemResponses('OAuthError', JSON_TYPE, operations),
       ]),
-      securitySchemes: { operator, ...(hasClients && { client }) },
+      securitySchemes,
     },
   }
 }
 
-function documented(operation: Operation) {
+function documented(operation: Operation, operators: readonly string[]) {
   const { params, query, body, security } = operation
   const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
   const kind = problemKindOf(operation)
+  // One of them suffices. Without any, the call needs no credentials.
+  const schemes = security === 'operator' ? operators : security === undefined ? [] : [security]
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description && { description: operation.description }),
-    security: security === undefined ? [] : [{ [security]: [] }],
+    security: schemes.map((name) => ({ [name]: [] })),
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {

@@ -4,6 +4,7 @@ import type {
   DocumentedResponse,
   JsonSchema,
   OpenApiDocument,
+  SecurityScheme,
 } from './document.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -90,7 +91,7 @@ function operationSection(
     '<h4>Responses</h4>',
     responsesPart(document, operation),
     '<h4>Example</h4>',
-    `<pre><code>${escaped(curlOf(path, method, operation))}</code></pre>`,
+    `<pre><code>${escaped(curlOf(document, path, method, operation))}</code></pre>`,
     '</section>',
   ].join('\n')
 }
@@ -140,13 +141,17 @@ function resolved(
 }
 
 /** Renders the call as a command. The reader replaces the names in capitals. */
-function curlOf(path: string, method: string, operation: DocumentedOperation): string {
-  const [scheme] = operation.security.flatMap((one) => Object.keys(one))
+function curlOf(
+  { components }: OpenApiDocument,
+  path: string,
+  method: string,
+  operation: DocumentedOperation,
+): string {
+  const [name = ''] = operation.security.flatMap((one) => Object.keys(one))
   const lines = [
     `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$PORTCULLIS_URL${path}"`,
   ]
-  if (scheme === 'operator') lines.push('-H "Authorization: Bearer $TOKEN"')
-  if (scheme === 'client') lines.push('-u "$CLIENT_ID:$CLIENT_SECRET"')
+  lines.push(...credentialsFor(components.securitySchemes[name]))
   for (const [mediaType, { example = {} }] of Object.entries(
     operation.requestBody?.content ?? {},
   )) {
@@ -157,6 +162,16 @@ function curlOf(path: string, method: string, operation: DocumentedOperation): s
     }
   }
   return lines.join(' \\\n  ')
+}
+
+/** Returns the option of curl for a credential. */
+function credentialsFor(scheme: SecurityScheme | undefined): readonly string[] {
+  if (scheme === undefined) return []
+  if (scheme.type === 'apiKey')
+    return [scheme.in === 'cookie' ? `-b "${scheme.name}=$TOKEN"` : `-H "${scheme.name}: $TOKEN"`]
+  return scheme.scheme === 'basic'
+    ? ['-u "$CLIENT_ID:$CLIENT_SECRET"']
+    : ['-H "Authorization: Bearer $TOKEN"']
 }
 
 /** The parts of a JSON Schema that are shown. */

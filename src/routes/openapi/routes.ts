@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import { CACHEABLE } from '../../http/response-headers.ts'
+import type { TokenSource } from '../../validators/token-source.ts'
 import { type OpenApiDocument, openApiDocument } from './document.ts'
 import type { Operation } from './operation.ts'
 import { oauthOperations, publicOperations } from './own-operations.ts'
@@ -9,6 +10,8 @@ import { docsHeaders, docsPage } from './page.ts'
 
 export interface OpenApiOptions {
   readonly publicUrl: string
+  /** Where operators' tokens are read from. Default `Authorization`. */
+  readonly sources?: readonly TokenSource[] | undefined
   /** Whether there is an authorization server. */
   readonly issuesTokens: boolean
   /** Calls in addition to those that the gateway always has. */
@@ -22,7 +25,12 @@ const VERSION = '1.0.0'
  * Creates `GET /openapi.json` and `GET /docs`. They are public: they describe the software, not its
  * data. An isolate builds them at the first request and then serves them from memory.
  */
-export function openApiRoutes({ publicUrl, issuesTokens, operations }: OpenApiOptions): Hono {
+export function openApiRoutes({
+  publicUrl,
+  sources,
+  issuesTokens,
+  operations,
+}: OpenApiOptions): Hono {
   let document: OpenApiDocument | undefined
   let page: string | undefined
 
@@ -33,7 +41,7 @@ export function openApiRoutes({ publicUrl, issuesTokens, operations }: OpenApiOp
         ...operations,
         ...publicOperations(issuesTokens),
       ],
-      { publicUrl, version: VERSION },
+      { publicUrl, version: VERSION, sources },
     )
     return document
   }
