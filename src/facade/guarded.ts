@@ -2,6 +2,7 @@
 import type { MiddlewareHandler } from 'hono'
 import { abuseOf } from '../abuse/definition.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
+import { permissionSet } from '../authorization/permissions.ts'
 import { Misconfigured } from '../errors.ts'
 import { guardServices, type RedisClients, redisClients } from '../gateway/guard-services.ts'
 import { type CallerDemand, callerGuards, requestGuards } from '../gateway/guards.ts'
@@ -44,10 +45,11 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const clients = isRedisClient(options.redis)
     ? clientsOf(options.redis as RedisClient)
     : redisClients(options.redis as RedisRestOptions, { watch, now })
+  const roles = new Map(Object.entries(options.roles ?? {}))
   const services = guardServices({
     ...clients,
     policy: {
-      roles: new Map(Object.entries(options.roles ?? {})),
+      roles,
       abuse: abuseOf(options.abuse),
       revocation: { ...DEFAULT_REVOCATION, ...options.revocation },
     },
@@ -55,6 +57,10 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
     watch,
     now,
   })
+  /** Undefined: without roles, every permission is one of scopes. */
+  const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
+  /** Permissions that were logged because no role grants them. */
+  const warned = new Set<string>()
   const limits = limitsOf(options.limits ?? {})
   const defaultMaxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   const onError = problemHandler({ now })
@@ -167,8 +173,13 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
         .filter((name) => !limits.has(name))
         .map((name) => `unknown limit "${name}"; the options have ${known}`)
       if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
+      if (permission === undefined) return
       // Before the first request: the permissions decide what a scope means.
-      if (permission !== undefined) services.authorizer.declare?.([permission.name])
+      services.authorizer.declare?.([permission.name])
+      if (ofRoles === undefined || ofRoles.covers(permission.name) || warned.has(permission.name))
+        return
+      warned.add(permission.name)
+      console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
     },
     revoke: createRevoke({ issuers, revocations: createRevocations(clients.redis, now), now }),
   }

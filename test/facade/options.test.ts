@@ -36,6 +36,13 @@ const WRONG = {
   clientAddress: 'X-Real-IP',
   nonsense: {},
 }
+const MISCONFIGURED = {
+  type: 'urn:portcullis:problem:misconfigured',
+  title: 'Misconfigured',
+  status: 500,
+  code: 'misconfigured',
+  detail: 'The server is not configured correctly; its log names the mistakes.',
+}
 const PATHS = [
   'issuers[0].issuer',
   'issuers[0].algorithms[0]',
@@ -82,6 +89,21 @@ describe('wrong options', () => {
     expect(mistakes[0]).toMatch(expected)
   })
 
+  const ISSUER_MESSAGE =
+    'issuers[0].issuer: must be an https URL without query and fragment, so that its metadata can be found; or set jwksUri'
+
+  test.each([
+    ['missing', undefined, 'issuers[0].issuer: is missing'],
+    ['a name', 'me.eu.auth0.com', ISSUER_MESSAGE],
+    ['without TLS', 'http://me.eu.auth0.com/', ISSUER_MESSAGE],
+    ['with a query', 'https://me.eu.auth0.com/?a', ISSUER_MESSAGE],
+    ['a number', 7, 'issuers[0].issuer: Invalid input: expected string, received number'],
+  ])('name an issuer that is %s, and what it must be', (_, issuer, message) => {
+    const issuers = [{ issuer, audience: 'notes' }]
+    const options = { ...given.options, issuers }
+    expect(mistakesOf(() => portcullis(options as never))).toEqual([message])
+  })
+
   test('of a route are reported at the start', () => {
     const guard = guardWith(given, { limits: { standard: '1/s', expensive: '1/s' } })
     expect(mistakesOf(() => guard.require('notes'))).toEqual([
@@ -94,6 +116,39 @@ describe('wrong options', () => {
       'must be a zod schema',
     ])
     expect(mistakesOf(() => guard.require('notes:read').maxBodyBytes(-1))).toHaveLength(1)
+  })
+})
+
+describe('a permission that no role grants', () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  beforeEach(() => warn.mockClear())
+  afterAll(() => warn.mockRestore())
+
+  test('is logged once, because a name may be misspelled', () => {
+    const guard = guardWith(given)
+    guard.require('notes:read')
+    guard.require('notes:raed').maxBodyBytes(0)
+    guard.require({ name: 'notes:raed', mode: 'observe' })
+    expect(warn.mock.calls).toEqual([
+      ["guard.require('notes:raed'): no role of the options grants it; only scopes of a token can"],
+    ])
+  })
+
+  test.each([
+    ['a pattern covers it', { editor: ['notes:*'] }],
+    ['the options have no roles', {}],
+  ])('is not logged if %s', (_, roles) => {
+    guardWith(given, { roles }).require('notes:raed')
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  test('is granted by the scopes of a token without roles', async () => {
+    const guard = guardWith(given)
+    const app = new Hono().use(guard)
+    app.get('/', guard.require('notes:export'), (c) => c.text('in'))
+    const headers = await given.bearer([], { claims: { scope: 'notes:export' } })
+    expect((await app.request('/', { headers })).status).toBe(200)
+    expect((await app.request('/', { headers: await given.bearer() })).status).toBe(403)
   })
 })
 
@@ -139,7 +194,8 @@ describe('options that are a function of the environment', () => {
       for (let sent = 0; sent < 2; sent++) {
         const response = await app.request('/', {}, env)
         expect(response.status).toBe(500)
-        expect(await response.json()).toMatchObject({ code: 'misconfigured' })
+        expect(response.headers.get('Content-Type')).toBe('application/problem+json')
+        expect(await response.json()).toEqual(MISCONFIGURED)
       }
     })
     expect(log.split('The options of portcullis() are not valid')).toHaveLength(2)
