@@ -27,7 +27,7 @@ import { record, table } from '../text.ts'
 interface TargetOptions {
   readonly json?: boolean
   readonly env: string
-  readonly envFile?: string
+  readonly values?: string
 }
 
 interface DeployOptions extends TargetOptions {
@@ -97,7 +97,7 @@ export function addDeployCommands(program: Command): void {
 function targeted(command: Command): Command {
   return command
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
-    .option('--env-file <file>', 'file with values (default: .portcullis/<env>.env)')
+    .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
 }
 
 /** What both commands work with. */
@@ -108,10 +108,10 @@ interface Target {
   readonly output: Output
 }
 
-function targetOf({ env, envFile, json }: TargetOptions): Target {
+function targetOf({ env, values: named, json }: TargetOptions): Target {
   const folder = projectAround(process.cwd()) ?? process.cwd()
   const environment = environmentOf(readProject(folder), env)
-  const values = readValues({ folder, environment: env }, envFile, process.env)
+  const values = readValues({ folder, environment: env }, named, process.env)
   return { folder, environment, values, output: createOutput(json ?? false) }
 }
 

@@ -20,12 +20,12 @@ export function addDoctorCommand(program: Command): void {
     does: 'check a gateway and what it depends on, and say how to correct each mistake',
     examples: [
       'portcullis doctor',
-      'portcullis doctor --env-file .portcullis/production.env --url https://api.example.com',
+      'portcullis doctor --values .portcullis/production.env --url https://api.example.com',
       'portcullis doctor --json',
     ],
   })
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
-    .option('--env-file <file>', 'file with values (default: .portcullis/<env>.env)')
+    .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
     .option('--url <gateway>', 'a running gateway to check as well')
     .addHelpText('after', HELP)
     .action(async (options: DoctorOptions) => {

@@ -41,7 +41,7 @@ export function readValues(
   processEnv: NodeJS.ProcessEnv,
 ): Values {
   const file = named ?? valuesFile(folder, environment)
-  if (named !== undefined && !existsSync(file)) throw usage(`--env-file: ${named} does not exist`)
+  if (named !== undefined && !existsSync(file)) throw usage(`--values: ${named} does not exist`)
   const inFile = existsSync(file) ? parseEnv(textIn(file)) : {}
   const names = [...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS]
   const values: Record<string, string> = {}

@@ -22,7 +22,7 @@ import { checkKeySets, checkOrigin } from './upstreams.ts'
 export interface DoctorOptions {
   readonly json?: boolean
   readonly env: string
-  readonly envFile?: string
+  readonly values?: string
   readonly url?: string
 }
 
@@ -31,7 +31,7 @@ const INVALID = 'Correct the variable first.'
 const NO_VARIABLES = notChecked(
   'environment',
   'no variable of the gateway is set here, so Redis, key sets and origin were not called',
-  'Name the file with the variables of the gateway with --env-file.',
+  'Name the file with the variables of the gateway with --values.',
 )
 
 /**
@@ -47,7 +47,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const { environment } = project
   const given = readValues(
     { folder: root ?? folder, environment: options.env },
-    options.envFile,
+    options.values,
     process.env,
   )
   const configured = environment && configuredVariables(environment)

@@ -213,7 +213,7 @@ describe('environments', DEPLOYING, () => {
     const file = `PUBLIC_URL=${gateway.url}\nUPSTASH_REDIS_REST_TOKEN=staging-token\n`
     await project.write('staging.env', file)
     const env = { PUBLIC_URL: '', UPSTASH_REDIS_REST_TOKEN: '' }
-    const args = ['--env', 'staging', '--env-file', 'staging.env', '--yes']
+    const args = ['--env', 'staging', '--values', 'staging.env', '--yes']
     const { code, stderr } = await project.deploy(args, env)
     expect(code, stderr).toBe(0)
     expect(api.queues()).toEqual(['shop-audit-staging', 'shop-audit-staging-dead-letters'])
