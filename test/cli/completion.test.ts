@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROOT } from '../harness/process.ts'
+import { isInstalled, ROOT } from '../harness/process.ts'
 import { runCli } from './command-line.ts'
 
 /** Returns what the shells' scripts get for a line. The last word may be empty. */
@@ -46,55 +46,56 @@ describe('suggestions', () => {
   })
 })
 
-test.each(['zsh', 'fish'])(
-  'there is a script for %s, which calls the command line',
-  async (shell) => {
-    const { code, stdout, stderr } = await runCli(['completion', shell])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('portcullis complete -- ')
-  },
-)
-
 test('another shell is refused', async () => {
   const { code, stdout, stderr } = await runCli(['completion', 'tcsh'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain('Allowed choices are bash, zsh, fish')
 })
 
-const hasBash = existsSync('/bin/bash')
+const CLI = `${process.execPath} ${join(ROOT, 'cli/main.ts')}`
 
-describe.runIf(hasBash)('in bash, the tab key', () => {
-  let folder: string
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'portcullis-completion-'))
-    await writeFile(join(folder, 'public-keys.json'), '{}')
-    await writeFile(
-      join(folder, 'start'),
-      `calls() { printf '<%s>\\n' "$@"; }
-portcullis() {
-  if [[ $1 == complete || $1 == completion ]]; then ${process.execPath} ${join(ROOT, 'cli/main.ts')} "$@"
-  else calls "$@"; fi
+/** Prints the words of a line instead of running it, except the calls of the scripts. */
+const STAND_IN = `portcullis() {
+  if [[ $1 == complete || $1 == completion ]]; then ${CLI} "$@"
+  else printf '<%s>\\n' "$@"; fi
 }
-source <(portcullis completion bash)
-`,
-    )
-  })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
+`
+const START = {
+  bash: `${STAND_IN}source <(portcullis completion bash)\n`,
+  zsh: `${STAND_IN}autoload -Uz compinit; compinit -D -u; source <(portcullis completion zsh)\n`,
+  fish: `function portcullis; ${CLI} $argv; end\n${CLI} completion fish | source\n`,
+}
+type Shell = keyof typeof START
 
-  /** Types keys into an interactive bash without start files. Returns its output. */
-  function typed(keys: string): Promise<string> {
-    const shell = spawn('/bin/bash', ['--norc', '--noprofile', '-i'], {
-      cwd: folder,
-      env: { PATH: '/usr/bin:/bin', HOME: folder, INPUTRC: '/dev/null', TERM: 'dumb' },
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'portcullis-completion-'))
+  await writeFile(join(folder, 'public-keys.json'), '{}')
+  for (const [shell, script] of Object.entries(START))
+    await writeFile(join(folder, `start.${shell}`), script)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const hasRun = () => existsSync(join(folder, 'ran'))
+
+/** Starts a shell without start files of the user. Returns its output after `input`. */
+function outputOf(shell: Shell, args: readonly string[], input = ''): Promise<string> {
+  const child = spawn(shell, args, {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder, INPUTRC: '/dev/null', TERM: 'dumb' },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
     })
-    let output = ''
-    for (const stream of [shell.stdout, shell.stderr])
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output += text
-      })
-    shell.stdin.end(`source ./start\n${keys}\nexit\n`)
-    return new Promise((resolve) => shell.once('close', () => resolve(output)))
-  }
+  child.stdin.end(input)
+  return new Promise((resolve) => child.once('close', () => resolve(output)))
+}
+
+describe.runIf(isInstalled('bash'))('in bash, the tab key', () => {
+  const typed = (keys: string): Promise<string> =>
+    outputOf('bash', ['--norc', '--noprofile', '-i'], `source start.bash\n${keys}\nexit\n`)
 
   test.each([
     ['a command', 'portcullis rel\t', ['relations']],
@@ -118,6 +119,56 @@ source <(portcullis completion bash)
   test('runs nothing that is in the line', async () => {
     await typed('portcullis revoke subject "$(touch ran)" `touch ran` \t\t\u0015')
     await typed('portcullis revoke subject ;touch ran;portcullis re\t\t\u0015')
-    expect(existsSync(join(folder, 'ran'))).toBe(false)
+    expect(hasRun()).toBe(false)
+  })
+})
+
+describe.runIf(isInstalled('zsh'))('in zsh, the tab key', () => {
+  /** The line editor of zsh needs a terminal, which its own module provides. */
+  const typed = (keys: string): Promise<string> =>
+    outputOf('zsh', [
+      '-fc',
+      `zmodload zsh/zpty; zpty shell zsh -f -i; zpty -w shell 'source ./start.zsh'
+zpty -w -n shell $1; zpty -w -n shell $'\\n'; zpty -w shell exit
+while zpty -r shell line; do print -rn -- $line; done`,
+      'typed',
+      keys,
+    ])
+
+  test.each([
+    ['a command', 'portcullis rel\t', ['relations']],
+    ['a subcommand', 'portcullis apikeys rot\t', ['apikeys', 'rotate']],
+    ['an option', 'portcullis audit query --req\t', ['audit', 'query', '--request-id']],
+    ['a choice', 'portcullis revoke cl\talice', ['revoke', 'client', 'alice']],
+  ])('completes %s', async (_, keys, words) => {
+    const output = await typed(keys)
+    expect(output).toContain(`\n${words.map((word) => `<${word}>`).join('\r\n')}\r\n`)
+  })
+
+  test('runs nothing that is in the line', async () => {
+    const lines = ['portcullis revoke subject "$(touch ran)" ', 'portcullis --x$(touch ran)=']
+    for (const line of lines) await typed(`${line}\t\u0015`)
+    expect(hasRun()).toBe(false)
+  })
+})
+
+describe.runIf(isInstalled('fish'))('in fish, the tab key', () => {
+  const suggested = (line: string): Promise<string> =>
+    outputOf('fish', ['--no-config', '-c', 'source start.fish; complete -C $argv[1]', line])
+
+  test.each([
+    ['a command', 'portcullis rel', 'relations'],
+    ['a subcommand', 'portcullis apikeys rot', 'rotate'],
+    ['an option', 'portcullis audit query --req', '--request-id'],
+    ['a choice', 'portcullis revoke cl', 'client'],
+  ])('completes %s', async (_, line, expected) => {
+    const lines = (await suggested(line)).trimEnd().split('\n')
+    expect(lines.map((one) => one.split('\t')[0])).toEqual([expected])
+  })
+
+  test('runs nothing that is in the line', async () => {
+    for (const line of ['portcullis revoke subject (touch ran) ', 'portcullis --x(touch ran)='])
+      await suggested(line)
+    expect(hasRun()).toBe(false)
   })
 })

@@ -1,5 +1,5 @@
 /** Runs a command of the project and waits for its output. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 
@@ -82,3 +82,7 @@ export async function run(
     },
   }
 }
+
+/** Reports whether a program is on the PATH. It is started with `--version`. */
+export const isInstalled = (program: string): boolean =>
+  spawnSync(program, ['--version']).error === undefined

@@ -2,6 +2,7 @@
  * Parses the Prometheus text format strictly, and checks it with promtool where it is installed.
  */
 import { spawnSync } from 'node:child_process'
+import { isInstalled } from '../harness/process.ts'
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>
@@ -72,7 +73,7 @@ export function amountOf(text: string, name: string, labels: Record<string, stri
 }
 
 /** Reports whether this machine has `promtool` (Debian: `prometheus`). */
-export const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+export const hasPromtool = isInstalled('promtool')
 
 /** Runs `promtool` and returns its output and exit code. */
 export function promtool(args: readonly string[], input = '') {

@@ -4,11 +4,10 @@ import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { GENERATED, readLuaFiles } from '../../dev/lua/embed.ts'
-import { ROOT } from '../harness/process.ts'
+import { isInstalled, ROOT } from '../harness/process.ts'
 import { filesBelow } from './import-graph.ts'
 
 const files = readLuaFiles(join(ROOT, 'src'))
-const isInstalled = (command: string) => spawnSync(command, ['-v']).error === undefined
 const luac = ['luac5.1', 'luac'].find(isInstalled)
 
 /** What scripts may use beside the libraries of Lua: that of Redis, and the generated model. */
