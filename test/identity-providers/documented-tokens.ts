@@ -1,24 +1,30 @@
 /**
  * Tokens in the shape of each provider's documentation or source code
- * (`src/identity-providers/sources.ts`), the entry of `ISSUERS` that accepts them, and tokens of the same provider that it refuses.
+ * (`src/identity-providers/sources.ts`), for the entries of `docs/identity-providers.md`, and tokens
+ * of the same provider that these entries refuse.
  */
 import type { PresetName } from '../../src/identity-providers/presets.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-export interface Variant {
+export interface Token {
   /** Changes of the accepted token; `undefined` removes a claim. */
   readonly claims?: Claims
   readonly header?: Claims
   /** Replaces all claims but the times. */
   readonly instead?: Claims
+}
+
+export interface RefusedToken extends Token {
   /** The check that refuses the token. */
   readonly check: string
 }
 
+/** Why the provider has no such token. */
+type NotApplicable = string
+
 export interface Documented {
-  readonly entry: Claims & { readonly preset: PresetName }
   /** RS256 unless it says otherwise. */
   readonly header: Claims & { readonly alg?: Algorithm }
   /** Without `iat`, `exp` and `nbf`. */
@@ -28,35 +34,31 @@ export interface Documented {
   /** Removes what gives the role `reader`. */
   readonly withoutRoles: Claims
   /** Other tokens that are accepted. */
-  readonly accepted?: Readonly<Record<string, Omit<Variant, 'check'>>>
+  readonly accepted?: Readonly<Record<string, Token>>
   readonly refused: {
-    readonly 'an ID token': Variant
-    readonly 'a token for another audience': Variant
-    readonly 'a token of another client': Variant
-  } & Readonly<Record<string, Variant>>
+    readonly 'ID token': RefusedToken | NotApplicable
+    readonly 'other audience': RefusedToken
+    readonly 'other client': RefusedToken | NotApplicable
+    readonly 'other tenant': RefusedToken
+    /** Of providers with refresh tokens that are JWTs. */
+    readonly 'refresh token'?: RefusedToken
+  } & Readonly<Record<string, RefusedToken | NotApplicable>>
 }
 
 const GUID = (n: number) =>
   `${n}`.padStart(8, '0').replace(/^(.*)$/, '$1-aaaa-4bbb-8ccc-dddddddddddd')
 const API = 'https://api.example.com'
-const logoutToken = (claims: Claims, check = 'refused_claim'): Variant => ({
-  instead: {
-    ...claims,
-    jti: 'logout',
-    events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
-  },
-  check,
-})
+/** Ids in the entries of the guide. */
+const TENANT_ID = '9122040d-6c67-4c5b-b112-36a304b66dad'
+const CLIENT_ID = '1fec8e78-bce4-4aaf-ab1b-5451cc387264'
+const ENTRA_API = '7a1c8b3e-0000-4000-8000-000000000001'
+const ENTRA_GROUP = 'f2c7c6a2-0000-4000-8000-000000000002'
+const FUSIONAUTH_APPLICATION = '3c219e58-ed0e-4b18-ad48-f4f92793ae32'
+
+const ID_TOKENS_ARE_NAMED = 'The preset is for ID tokens.'
 
 export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   auth0: {
-    entry: {
-      preset: 'auth0',
-      issuer: 'https://tenant.auth0.com/',
-      audience: API,
-      rolesClaim: 'https://api.example.com/roles',
-      clients: ['K1AUPhZq8mRi0Q0pjhkfu1D7y6KjDQja'],
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://tenant.auth0.com/',
@@ -81,7 +83,7 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         instead: {
           iss: 'https://tenant.auth0.com/',
           sub: 'auth0|6553da60a54af58e29493993',
@@ -92,28 +94,16 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
         },
         check: 'client_id',
       },
-      'a token for another audience': {
+      'other audience': {
         claims: { aud: ['https://other.example.com', 'https://tenant.auth0.com/userinfo'] },
         check: 'aud',
       },
-      'a token of another client': { claims: { azp: 'other' }, check: 'client_id' },
-      'a token of another tenant': { claims: { iss: 'https://other.auth0.com/' }, check: 'iss' },
-      'a logout token': logoutToken({
-        iss: 'https://tenant.auth0.com/',
-        aud: API,
-        azp: 'K1AUPhZq8mRi0Q0pjhkfu1D7y6KjDQja',
-        sub: 'x',
-      }),
+      'other client': { claims: { azp: 'other' }, check: 'client_id' },
+      'other tenant': { claims: { iss: 'https://other.auth0.com/' }, check: 'iss' },
     },
   },
 
   authentik: {
-    entry: {
-      preset: 'authentik',
-      issuer: 'https://authentik.example.com/application/o/orders/',
-      audience: 'orders-client',
-      rolesMap: { 'orders readers': 'reader' },
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://authentik.example.com/application/o/orders/',
@@ -131,11 +121,12 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
     identity: { client: 'orders-client', session: 'session-1' },
     withoutRoles: { groups: ['authentik Admins'] },
     refused: {
-      'an ID token': { claims: { azp: undefined, uid: undefined }, check: 'client_id' },
-      'a token for another audience': { claims: { aud: 'other' }, check: 'aud' },
-      'a token of another client': {
-        claims: { aud: 'other-client', azp: 'other-client' },
-        check: 'aud',
+      'ID token': { claims: { azp: undefined, uid: undefined }, check: 'client_id' },
+      'other audience': { claims: { aud: 'other' }, check: 'aud' },
+      'other client': { claims: { aud: 'other-client', azp: 'other-client' }, check: 'aud' },
+      'other tenant': {
+        claims: { iss: 'https://authentik.example.com/application/o/other/' },
+        check: 'iss',
       },
       'an ID token of a provider that names the client': {
         claims: { uid: undefined },
@@ -145,12 +136,6 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   'better-auth': {
-    entry: {
-      preset: 'better-auth',
-      issuer: 'https://app.example.com',
-      audience: 'https://app.example.com',
-      rolesMap: { user: 'reader' },
-    },
     header: { alg: 'EdDSA', typ: undefined },
     claims: {
       iss: 'https://app.example.com',
@@ -163,9 +148,10 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       role: 'user',
     },
     identity: { subject: 'u1' },
-    withoutRoles: { role: 'guest' },
+    withoutRoles: { role: 'guest,visitor' },
+    accepted: { 'several roles': { claims: { role: 'visitor,user' } } },
     refused: {
-      'an ID token': {
+      'ID token': {
         instead: {
           iss: 'https://app.example.com',
           aud: 'https://app.example.com',
@@ -175,18 +161,14 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
         },
         check: 'refused_claim',
       },
-      'a token for another audience': { claims: { aud: 'https://other.test' }, check: 'aud' },
-      'a token of another client': { claims: { aud: 'client-of-the-app' }, check: 'aud' },
+      'other audience': { claims: { aud: 'https://other.test' }, check: 'aud' },
+      'other client': 'The app itself is the only client.',
+      'other tenant': { claims: { iss: 'https://other.example.com' }, check: 'iss' },
       'an ID token without nonce': { claims: { id: undefined }, check: 'required_claim' },
     },
   },
 
   clerk: {
-    entry: {
-      preset: 'clerk',
-      issuer: 'https://clerk.example.com',
-      audience: 'https://app.example.com',
-    },
     header: { typ: 'JWT', cat: 'cl_B7d4PD111AAA' },
     claims: {
       iss: 'https://clerk.example.com',
@@ -213,7 +195,7 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         instead: {
           iss: 'https://clerk.example.com',
           sub: 'user_2o',
@@ -223,27 +205,18 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
         },
         check: 'aud',
       },
-      'a token for another audience': { claims: { azp: 'https://evil.test' }, check: 'aud' },
-      'a token of another client': { claims: { azp: undefined }, check: 'aud' },
+      'other audience': { claims: { azp: 'https://evil.test' }, check: 'aud' },
+      'other client': { claims: { azp: undefined }, check: 'aud' },
+      'other tenant': { claims: { iss: 'https://other.clerk.accounts.dev' }, check: 'iss' },
       'a session with a pending task': { claims: { sts: 'pending' }, check: 'required_claim' },
       'a token of a template, without a session': {
         claims: { sid: undefined },
         check: 'required_claim',
       },
-      'a token of another instance': {
-        claims: { iss: 'https://other.clerk.accounts.dev' },
-        check: 'iss',
-      },
     },
   },
 
   'cloudflare-access': {
-    entry: {
-      preset: 'cloudflare-access',
-      issuer: 'https://team.cloudflareaccess.com',
-      audience: '32eafc7626e974616deaf0dc3ce63d7bcbed58a2731e84d06bc3cdf1b53c4228',
-      rolesMap: { staff: 'reader' },
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://team.cloudflareaccess.com',
@@ -263,27 +236,15 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       },
     },
     refused: {
-      'an ID token': { claims: { type: undefined, nonce: 'n' }, check: 'refused_claim' },
-      'a token for another audience': { claims: { aud: ['other'] }, check: 'aud' },
-      'a token of another client': {
-        claims: { aud: ['tag of another application'] },
-        check: 'aud',
-      },
+      'ID token': { claims: { type: undefined, nonce: 'n' }, check: 'refused_claim' },
+      'other audience': { claims: { aud: ['the tag of another application'] }, check: 'aud' },
+      'other client': 'Each application has an audience of its own.',
+      'other tenant': { claims: { iss: 'https://other.cloudflareaccess.com' }, check: 'iss' },
       'the session of the team': { claims: { type: 'org' }, check: 'required_claim' },
-      'a token of another team': {
-        claims: { iss: 'https://other.cloudflareaccess.com' },
-        check: 'iss',
-      },
     },
   },
 
   cognito: {
-    entry: {
-      preset: 'cognito',
-      issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example',
-      audience: '57cbishk4j24pabc1234567890',
-      rolesMap: { Readers: 'reader' },
-    },
     header: { typ: undefined },
     claims: {
       iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example',
@@ -291,7 +252,7 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       device_key: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
       'cognito:groups': ['Readers'],
       version: 2,
-      client_id: '57cbishk4j24pabc1234567890',
+      client_id: '1example23456789',
       origin_jti: 'origin-1',
       event_id: 'event-1',
       token_use: 'access',
@@ -300,91 +261,80 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       jti: 'jti-1',
       username: 'alice',
     },
-    identity: { client: '57cbishk4j24pabc1234567890', session: 'origin-1' },
+    identity: { client: '1example23456789', session: 'origin-1' },
     withoutRoles: { 'cognito:groups': undefined },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: {
           token_use: 'id',
-          aud: '57cbishk4j24pabc1234567890',
+          aud: '1example23456789',
           client_id: undefined,
           'cognito:username': 'alice',
         },
         check: 'aud',
       },
-      'a token for another audience': { claims: { aud: 'https://other.test' }, check: 'aud' },
-      'a token of another client': { claims: { client_id: 'other' }, check: 'aud' },
+      'other audience': { claims: { aud: 'https://other.test' }, check: 'aud' },
+      'other client': { claims: { client_id: 'other' }, check: 'aud' },
+      'other tenant': {
+        claims: { iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Other' },
+        check: 'iss',
+      },
       'a token of another region': {
         claims: { iss: 'https://cognito-idp.us-east-1.amazonaws.com/eu-west-1_Example' },
         check: 'iss',
       },
-      'a token of another user pool': {
-        claims: { iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Other' },
-        check: 'iss',
+      'an ID token that names the client': {
+        claims: { token_use: 'id' },
+        check: 'required_claim',
       },
-      'an ID token that names the client': { claims: { token_use: 'id' }, check: 'required_claim' },
     },
   },
 
   'cognito-id': {
-    entry: {
-      preset: 'cognito-id',
-      issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Ident',
-      audience: 'xxxxxxxxxxxxexample',
-      rolesMap: { 'test-*': '*er' },
-      tenantClaim: 'custom:tenant',
-    },
     header: { typ: undefined },
     claims: {
       iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Ident',
       sub: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
-      'cognito:groups': ['test-read'],
+      'cognito:groups': ['Readers'],
       email_verified: true,
       'cognito:username': 'alice',
       'custom:tenant': 'acme',
       origin_jti: 'origin-1',
-      aud: 'xxxxxxxxxxxxexample',
+      aud: '1example23456789',
       event_id: 'event-1',
       token_use: 'id',
       auth_time: 1,
       jti: 'jti-1',
       at_hash: 'h',
     },
-    identity: { client: 'xxxxxxxxxxxxexample', tenant: 'acme', session: 'origin-1' },
+    identity: { client: '1example23456789', tenant: 'acme', session: 'origin-1' },
     withoutRoles: { 'cognito:groups': [] },
     refused: {
-      // The entry names ID tokens, so the other token of the provider is the access token.
-      'an ID token': {
+      'ID token': ID_TOKENS_ARE_NAMED,
+      'other audience': { claims: { aud: 'other' }, check: 'aud' },
+      'other client': 'The audience of an ID token is its client.',
+      'other tenant': {
+        claims: { iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Other' },
+        check: 'iss',
+      },
+      'an access token': {
+        claims: { token_use: 'access', aud: undefined, client_id: '1example23456789' },
+        check: 'aud',
+      },
+      'an access token with an audience': {
         claims: { token_use: 'access', at_hash: undefined },
         check: 'required_claim',
       },
-      'a token for another audience': { claims: { aud: 'other' }, check: 'aud' },
-      'a token of another client': { claims: { aud: 'other client' }, check: 'aud' },
-      'an access token': {
-        claims: { token_use: 'access', aud: undefined, client_id: 'xxxxxxxxxxxxexample' },
-        check: 'aud',
-      },
-      'a logout token': logoutToken({
-        iss: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Ident',
-        aud: 'xxxxxxxxxxxxexample',
-        sub: 'x',
-        token_use: 'id',
-      }),
     },
   },
 
   descope: {
-    entry: {
-      preset: 'descope',
-      issuer: 'https://api.descope.com/P2exampleProject',
-      rolesMap: { 'Tenant Reader': 'reader' },
-    },
     header: { alg: 'ES384', typ: 'JWT' },
     claims: {
       amr: ['oauth'],
       dct: 'acme',
       drn: 'DS',
-      iss: 'https://api.descope.com/P2exampleProject',
+      iss: 'P2exampleProject',
       rexp: '2030-01-10T00:57:21Z',
       permissions: ['User Admin'],
       roles: ['Tenant Reader'],
@@ -395,34 +345,28 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
     withoutRoles: { roles: [] },
     accepted: {
       'a token with the audience of the project': {
-        claims: { aud: ['https://api.descope.com/P2exampleProject'] },
+        claims: { aud: ['P2exampleProject'] },
       },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: { drn: undefined, aud: 'oidc-client', nonce: 'n' },
         check: 'aud',
       },
-      'a token for another audience': { claims: { aud: ['other'] }, check: 'aud' },
-      'a token of another client': { claims: { iss: 'P2otherProject' }, check: 'iss' },
-      'a refresh token': { claims: { drn: 'DSR' }, check: 'required_claim' },
+      'other audience': { claims: { aud: ['other'] }, check: 'aud' },
+      'other client': 'The project is the only application.',
+      'other tenant': { claims: { iss: 'P2otherProject' }, check: 'iss' },
+      'refresh token': { claims: { drn: 'DSR' }, check: 'required_claim' },
     },
   },
 
   entra: {
-    entry: {
-      preset: 'entra',
-      tenants: [GUID(1), 'contoso.example'],
-      audience: [GUID(9), 'api://orders'],
-      rolesMap: { 'Orders.Reader': 'reader', [GUID(7)]: 'reader' },
-      clients: [GUID(5)],
-    },
     header: { typ: 'JWT' },
     claims: {
-      aud: GUID(9),
-      iss: `https://login.microsoftonline.com/${GUID(1)}/v2.0`,
+      aud: ENTRA_API,
+      iss: `https://login.microsoftonline.com/${TENANT_ID}/v2.0`,
       aio: 'x',
-      azp: GUID(5),
+      azp: CLIENT_ID,
       azpacr: '0',
       name: 'Alice',
       oid: GUID(3),
@@ -431,31 +375,31 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       roles: ['Orders.Reader'],
       scp: 'Orders.Read user_impersonation',
       sub: 'AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ',
-      tid: GUID(1),
+      tid: TENANT_ID,
       uti: 'u',
       ver: '2.0',
     },
     identity: {
-      client: GUID(5),
-      tenant: GUID(1),
+      client: CLIENT_ID,
+      tenant: TENANT_ID,
       tokenId: 'u',
       scopes: ['Orders.Read', 'user_impersonation'],
     },
     withoutRoles: { roles: undefined },
     accepted: {
-      'a token of a group': { claims: { roles: undefined, groups: [GUID(7), GUID(8)] } },
+      'a token of a group': { claims: { roles: undefined, groups: [ENTRA_GROUP, GUID(8)] } },
       'a token of an application': {
         claims: { scp: undefined, name: undefined, idtyp: 'app', azpacr: '1' },
       },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: { azp: undefined, azpacr: undefined, scp: undefined, nonce: 'n' },
         check: 'client_id',
       },
-      'a token for another audience': { claims: { aud: GUID(8) }, check: 'aud' },
-      'a token of another client': { claims: { azp: GUID(6) }, check: 'client_id' },
-      'a token of another tenant': {
+      'other audience': { claims: { aud: GUID(8) }, check: 'aud' },
+      'other client': { claims: { azp: GUID(6) }, check: 'client_id' },
+      'other tenant': {
         claims: { iss: `https://login.microsoftonline.com/${GUID(2)}/v2.0`, tid: GUID(2) },
         check: 'iss',
       },
@@ -463,16 +407,10 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
         claims: { iss: 'https://login.microsoftonline.com/{tenantid}/v2.0' },
         check: 'iss',
       },
-      'a logout token': { header: { typ: 'logout+jwt' }, check: 'typ' },
     },
   },
 
   firebase: {
-    entry: {
-      preset: 'firebase',
-      issuer: 'https://securetoken.google.com/my-project',
-      audience: 'my-project',
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://securetoken.google.com/my-project',
@@ -489,15 +427,16 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
     withoutRoles: { roles: undefined },
     accepted: { 'a role in a text': { claims: { roles: undefined, role: 'reader' } } },
     refused: {
-      // The provider has no access tokens, and the entry names ID tokens.
-      'an ID token': {
-        claims: { iss: 'https://accounts.google.com', aud: 'client' },
-        check: 'aud',
-      },
-      'a token for another audience': { claims: { aud: 'other-project' }, check: 'aud' },
-      'a token of another client': {
+      'ID token': ID_TOKENS_ARE_NAMED,
+      'other audience': { claims: { aud: 'other-project' }, check: 'aud' },
+      'other client': 'A token names no client of the project.',
+      'other tenant': {
         claims: { iss: 'https://securetoken.google.com/other-project', aud: 'other-project' },
         check: 'iss',
+      },
+      'an ID token of Google': {
+        claims: { iss: 'https://accounts.google.com', aud: 'client' },
+        check: 'aud',
       },
       'a session cookie': {
         claims: { iss: 'https://session.firebase.google.com/my-project' },
@@ -511,15 +450,10 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   fusionauth: {
-    entry: {
-      preset: 'fusionauth',
-      issuer: 'https://acme.fusionauth.io',
-      audience: GUID(4),
-    },
     header: { typ: 'JWT', gty: ['authorization_code'] },
     claims: {
-      applicationId: GUID(4),
-      aud: GUID(4),
+      applicationId: FUSIONAUTH_APPLICATION,
+      aud: FUSIONAUTH_APPLICATION,
       authenticationType: 'PASSWORD',
       auth_time: 1,
       email: 'alice@example.com',
@@ -533,29 +467,21 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       sub: GUID(2),
       tid: GUID(1),
     },
-    identity: { client: GUID(4), tenant: GUID(1), session: GUID(6) },
+    identity: { client: FUSIONAUTH_APPLICATION, tenant: GUID(1), session: GUID(6) },
     withoutRoles: { roles: [] },
     refused: {
-      'an ID token': { claims: { at_hash: 'h', nonce: 'n' }, check: 'refused_claim' },
+      'ID token': { claims: { at_hash: 'h', nonce: 'n' }, check: 'refused_claim' },
+      'other audience': { claims: { aud: GUID(5) }, check: 'aud' },
+      'other client': { claims: { aud: GUID(5), applicationId: GUID(5) }, check: 'aud' },
+      'other tenant': { claims: { iss: 'https://other.fusionauth.io' }, check: 'iss' },
       'an ID token without nonce and at_hash': {
         claims: { applicationId: undefined, roles: undefined },
         check: 'required_claim',
-      },
-      'a token for another audience': { claims: { aud: GUID(5) }, check: 'aud' },
-      'a token of another client': {
-        claims: { aud: GUID(5), applicationId: GUID(5) },
-        check: 'aud',
       },
     },
   },
 
   'github-actions': {
-    entry: {
-      preset: 'github-actions',
-      audience: API,
-      require: { repository_owner_id: '65' },
-      rolesMap: { 'octo-org/*': 'reader' },
-    },
     header: { typ: 'JWT', x5t: 'example-thumbprint' },
     claims: {
       jti: 'example-id',
@@ -580,20 +506,22 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       iss: 'https://token.actions.githubusercontent.com',
     },
     identity: { client: 'octo-org/octo-repo', tenant: 'octo-org' },
-    withoutRoles: { repository: 'other/octo-repo' },
+    withoutRoles: { sub: 'repo:octo-org/octo-repo:ref:refs/heads/main', environment: undefined },
     accepted: {
       'a subject with ids': {
-        claims: { sub: 'repo:octo-org@65/octo-repo@74:ref:refs/heads/main' },
+        claims: { sub: 'repo:octo-org@65/octo-repo@74:environment:prod' },
       },
     },
     refused: {
-      'an ID token': { claims: { nonce: 'n' }, check: 'refused_claim' },
-      'a token for another audience': {
-        claims: { aud: 'https://github.com/octo-org' },
-        check: 'aud',
+      'ID token': { claims: { nonce: 'n' }, check: 'refused_claim' },
+      'other audience': { claims: { aud: 'https://github.com/octo-org' }, check: 'aud' },
+      'other client': { claims: { repository: 'octo-org/other' }, check: 'client_id' },
+      'other tenant': {
+        claims: { repository_owner_id: '66', repository_owner: 'evil' },
+        check: 'required_claim',
       },
-      'a token of another client': {
-        claims: { repository_owner_id: '66', repository_owner: 'evil', repository: 'evil/repo' },
+      'a token of another branch': {
+        claims: { ref: 'refs/heads/patch-1' },
         check: 'required_claim',
       },
       'a token of another server': {
@@ -604,12 +532,6 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   'gitlab-ci': {
-    entry: {
-      preset: 'gitlab-ci',
-      audience: API,
-      require: { namespace_id: '72' },
-      rolesMap: { 'my-group/*': 'reader' },
-    },
     header: { typ: 'JWT' },
     claims: {
       namespace_id: '72',
@@ -622,38 +544,42 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       pipeline_id: '574',
       pipeline_source: 'push',
       job_id: '302',
-      ref: 'feature-branch-1',
+      ref: 'main',
       ref_type: 'branch',
-      ref_protected: 'false',
+      ref_protected: 'true',
       environment: 'test-environment2',
       runner_id: 1,
       runner_environment: 'self-hosted',
       sha: '714a629c0b401fdce83e847fc9589983fc6f46bc',
       jti: '235b3a54-b797-45c7-ae9a-f72d7bc6ef5b',
       iss: 'https://gitlab.com',
-      sub: 'project_path:my-group/my-project:ref_type:branch:ref:feature-branch-1',
+      sub: 'project_path:my-group/my-project:ref_type:branch:ref:main',
       aud: API,
     },
     identity: { client: 'my-group/my-project', tenant: 'my-group' },
-    withoutRoles: { project_path: 'other/project', environment: undefined },
+    withoutRoles: { sub: 'project_path:my-group/my-project:ref_type:branch:ref:release' },
     refused: {
-      'an ID token': {
+      'ID token': {
         instead: {
           iss: 'https://gitlab.com',
           sub: '1',
           aud: API,
           auth_time: 1,
           namespace_id: '72',
+          project_path: 'my-group/my-project',
+          ref_protected: 'true',
           groups_direct: ['my-group'],
         },
         check: 'required_claim',
       },
-      'a token for another audience': {
-        claims: { aud: 'https://vault.example.com' },
-        check: 'aud',
+      'other audience': { claims: { aud: 'https://vault.example.com' }, check: 'aud' },
+      'other client': { claims: { project_path: 'my-group/other' }, check: 'client_id' },
+      'other tenant': {
+        claims: { namespace_id: '73', namespace_path: 'evil' },
+        check: 'required_claim',
       },
-      'a token of another client': {
-        claims: { namespace_id: '73', namespace_path: 'evil', project_path: 'evil/x' },
+      'a token of a branch that is not protected': {
+        claims: { ref_protected: 'false' },
         check: 'required_claim',
       },
       'a token of another instance': {
@@ -664,12 +590,6 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   google: {
-    entry: {
-      preset: 'google',
-      audience: '1234987819200.apps.googleusercontent.com',
-      clients: ['1234987819200.apps.googleusercontent.com'],
-      rolesMap: { 'example.com': 'reader' },
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://accounts.google.com',
@@ -683,38 +603,24 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       nonce: '0394852-3190485-2490358',
     },
     identity: { tenant: 'example.com', client: '1234987819200.apps.googleusercontent.com' },
-    withoutRoles: { hd: undefined },
+    withoutRoles: { email: 'bob@example.com' },
     refused: {
-      // The provider has no access tokens in this form, and the entry names ID tokens.
-      'an ID token': { claims: { iss: 'accounts.google.com' }, check: 'iss' },
-      'a token for another audience': {
-        claims: { aud: 'other.apps.googleusercontent.com' },
-        check: 'aud',
-      },
-      'a token of another client': {
+      'ID token': ID_TOKENS_ARE_NAMED,
+      'other audience': { claims: { aud: 'other.apps.googleusercontent.com' }, check: 'aud' },
+      'other client': {
         claims: { azp: 'android.apps.googleusercontent.com' },
         check: 'client_id',
       },
+      'other tenant': { claims: { hd: 'other.example' }, check: 'required_claim' },
       'an email address that is not verified': {
         claims: { email_verified: false },
         check: 'required_claim',
       },
-      'a security event token': logoutToken({
-        iss: 'https://accounts.google.com',
-        aud: '1234987819200.apps.googleusercontent.com',
-        azp: '1234987819200.apps.googleusercontent.com',
-        sub: 'x',
-      }),
+      'an issuer without https': { claims: { iss: 'accounts.google.com' }, check: 'iss' },
     },
   },
 
   keycloak: {
-    entry: {
-      preset: 'keycloak',
-      issuer: 'https://sso.example.com/realms/shop',
-      audience: 'orders-api',
-      clients: ['orders-web'],
-    },
     header: { typ: 'JWT' },
     claims: {
       auth_time: 1,
@@ -755,19 +661,20 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       'the type of RFC 9068': { header: { typ: 'at+jwt' } },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: { typ: 'ID', aud: 'orders-api', nonce: 'n', at_hash: 'h' },
         check: 'refused_claim',
       },
-      'a token for another audience': { claims: { aud: 'account' }, check: 'aud' },
-      'a token of another client': { claims: { azp: 'other' }, check: 'client_id' },
-      'a token of another realm': {
+      'other audience': { claims: { aud: 'account' }, check: 'aud' },
+      'other client': { claims: { azp: 'other' }, check: 'client_id' },
+      'other tenant': {
         claims: { iss: 'https://sso.example.com/realms/other' },
         check: 'iss',
       },
-      'a refresh token': { claims: { typ: 'Refresh' }, check: 'required_claim' },
+      'refresh token': { claims: { typ: 'Refresh' }, check: 'required_claim' },
       'an offline token': { claims: { typ: 'Offline' }, check: 'required_claim' },
-      'a logout token': { claims: { typ: 'Logout' }, check: 'required_claim' },
+      'a logout token by its typ': { claims: { typ: 'Logout' }, check: 'required_claim' },
+      'an ID token without at_hash': { claims: { typ: 'ID' }, check: 'required_claim' },
       'a role of another client': {
         claims: { aud: 'account', resource_access: { account: { roles: ['reader'] } } },
         check: 'aud',
@@ -776,17 +683,10 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   kubernetes: {
-    entry: {
-      preset: 'kubernetes',
-      issuer: 'https://kubernetes.default.svc.cluster.local',
-      audience: 'orders',
-      rolesMap: { 'system:serviceaccount:shop:*': 'reader' },
-      require: { '/kubernetes.io/namespace': 'shop' },
-    },
     header: { alg: 'ES384', typ: undefined },
     claims: {
       aud: ['orders'],
-      iss: 'https://kubernetes.default.svc.cluster.local',
+      iss: 'https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE',
       jti: GUID(3),
       'kubernetes.io': {
         namespace: 'shop',
@@ -797,33 +697,27 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       sub: 'system:serviceaccount:shop:web',
     },
     identity: { subject: 'system:serviceaccount:shop:web', tenant: 'shop', client: GUID(5) },
-    withoutRoles: { sub: 'system:serviceaccount:other:web' },
+    withoutRoles: { sub: 'system:serviceaccount:shop:other' },
     accepted: { 'a token of an external signer': { header: { typ: 'JWT' } } },
     refused: {
-      'an ID token': { claims: { nonce: 'n' }, check: 'refused_claim' },
-      'a token for another audience': {
+      'ID token': { claims: { nonce: 'n' }, check: 'refused_claim' },
+      'other audience': {
         claims: { aud: ['https://kubernetes.default.svc.cluster.local'] },
         check: 'aud',
       },
-      'a token of another client': {
-        claims: { 'kubernetes.io': { namespace: 'other' } },
+      'other client': {
+        claims: { sub: 'system:serviceaccount:other:web' },
         check: 'required_claim',
       },
-      'a token of a user': { claims: { sub: 'alice' }, check: 'required_claim' },
-      'a token of another cluster': {
-        claims: { iss: 'https://oidc.eks.eu-west-1.amazonaws.com/id/1' },
+      'other tenant': {
+        claims: { iss: 'https://oidc.eks.eu-west-1.amazonaws.com/id/OTHER' },
         check: 'iss',
       },
+      'a token of a user': { claims: { sub: 'alice' }, check: 'required_claim' },
     },
   },
 
   logto: {
-    entry: {
-      preset: 'logto',
-      issuer: 'https://tenant.logto.app/oidc',
-      audience: API,
-      clients: ['web-app'],
-    },
     header: { alg: 'ES384', typ: 'at+jwt' },
     claims: {
       jti: 'j1',
@@ -838,28 +732,18 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
     identity: { client: 'web-app', tenant: 'org1' },
     withoutRoles: { roles: undefined },
     refused: {
-      'an ID token': {
+      'ID token': {
         header: { typ: undefined },
         claims: { aud: 'web-app', client_id: undefined, at_hash: 'h' },
         check: 'typ',
       },
-      'a token for another audience': { claims: { aud: 'https://other.test' }, check: 'aud' },
-      'a token of another client': { claims: { client_id: 'other' }, check: 'client_id' },
-      'a token of another tenant': {
-        claims: { iss: 'https://other.logto.app/oidc' },
-        check: 'iss',
-      },
+      'other audience': { claims: { aud: 'https://other.test' }, check: 'aud' },
+      'other client': { claims: { client_id: 'other' }, check: 'client_id' },
+      'other tenant': { claims: { iss: 'https://other.logto.app/oidc' }, check: 'iss' },
     },
   },
 
   okta: {
-    entry: {
-      preset: 'okta',
-      issuer: 'https://example.okta.com/oauth2/default',
-      audience: 'api://default',
-      clients: ['0oabucvyc38HLL1ef0h7'],
-      rolesMap: { 'App - *': '*' },
-    },
     header: { typ: undefined },
     claims: {
       ver: 1,
@@ -867,20 +751,20 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       iss: 'https://example.okta.com/oauth2/default',
       aud: 'api://default',
       sub: 'alice@example.com',
-      cid: '0oabucvyc38HLL1ef0h7',
+      cid: '0oa1example23456',
       uid: '00ujmkLgagxeRrAg20g3',
       scp: ['openid', 'email', 'read:orders'],
       groups: ['Everyone', 'App - reader'],
       auth_time: 1,
     },
     identity: {
-      client: '0oabucvyc38HLL1ef0h7',
+      client: '0oa1example23456',
       scopes: ['openid', 'email', 'read:orders'],
       roles: ['reader'],
     },
     withoutRoles: { groups: ['Everyone'] },
     refused: {
-      'an ID token': {
+      'ID token': {
         instead: {
           ver: 1,
           jti: 'ID.radCQMOQUmyvcTBmmIL0J6BaS60apUEiC7-vI7pOmkw',
@@ -892,9 +776,9 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
         },
         check: 'client_id',
       },
-      'a token for another audience': { claims: { aud: 'api://other' }, check: 'aud' },
-      'a token of another client': { claims: { cid: 'other' }, check: 'client_id' },
-      'a token of another authorization server': {
+      'other audience': { claims: { aud: 'api://other' }, check: 'aud' },
+      'other client': { claims: { cid: 'other' }, check: 'client_id' },
+      'other tenant': {
         claims: { iss: 'https://example.okta.com/oauth2/other' },
         check: 'iss',
       },
@@ -903,12 +787,6 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   ory: {
-    entry: {
-      preset: 'ory',
-      issuer: 'https://slug.projects.oryapis.com',
-      audience: API,
-      clients: ['web-app'],
-    },
     header: { typ: 'JWT' },
     claims: {
       aud: [API],
@@ -925,53 +803,44 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       'claims that are not mirrored': { claims: { ext: undefined, roles: ['reader'] } },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: { client_id: undefined, scp: undefined, at_hash: 'h', aud: [API] },
         check: 'client_id',
       },
-      'a token for another audience': { claims: { aud: ['https://other.test'] }, check: 'aud' },
+      'other audience': { claims: { aud: ['https://other.test'] }, check: 'aud' },
+      'other client': { claims: { client_id: 'other' }, check: 'client_id' },
+      'other tenant': { claims: { iss: 'https://other.projects.oryapis.com' }, check: 'iss' },
       'a token without an audience': { claims: { aud: [] }, check: 'aud' },
-      'a token of another client': { claims: { client_id: 'other' }, check: 'client_id' },
     },
   },
 
   ping: {
-    entry: {
-      preset: 'ping',
-      issuer: `https://auth.pingone.eu/${GUID(1)}/as`,
-      audience: API,
-      clients: [GUID(5)],
-      rolesMap: { Readers: 'reader' },
-    },
     header: { typ: undefined, kid: 'RS256' },
     claims: {
-      client_id: GUID(5),
-      iss: `https://auth.pingone.eu/${GUID(1)}/as`,
+      client_id: CLIENT_ID,
+      iss: `https://auth.pingone.eu/${TENANT_ID}/as`,
       jti: 'j1',
       aud: [API],
       scope: 'openid read:orders',
       sub: GUID(2),
       sid: GUID(6),
-      env: GUID(1),
+      env: TENANT_ID,
       groups: ['Readers'],
     },
-    identity: { client: GUID(5), session: GUID(6) },
+    identity: { client: CLIENT_ID, session: GUID(6) },
     withoutRoles: { groups: [] },
     accepted: {
       'a token of an application': { claims: { sub: undefined, sid: undefined } },
       'the type of RFC 9068': { header: { typ: 'at+jwt' } },
     },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: { client_id: undefined, scope: undefined, nonce: 'n' },
         check: 'client_id',
       },
-      'a token for another audience': {
-        claims: { aud: ['https://api.pingone.com'] },
-        check: 'aud',
-      },
-      'a token of another client': { claims: { client_id: GUID(6) }, check: 'client_id' },
-      'a token of another environment': {
+      'other audience': { claims: { aud: ['https://api.pingone.com'] }, check: 'aud' },
+      'other client': { claims: { client_id: GUID(6) }, check: 'client_id' },
+      'other tenant': {
         claims: { iss: `https://auth.pingone.eu/${GUID(9)}/as` },
         check: 'iss',
       },
@@ -979,15 +848,9 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   stytch: {
-    entry: {
-      preset: 'stytch',
-      issuer: 'stytch.com/project-test-1',
-      audience: 'project-test-1',
-      jwksUri: 'https://test.stytch.com/v1/sessions/jwks/project-test-1',
-    },
     header: { typ: undefined },
     claims: {
-      aud: ['project-test-1'],
+      aud: ['project-live-1'],
       'https://stytch.com/session': {
         id: 'session-test-1',
         started_at: '2026-01-01T00:00:00Z',
@@ -996,28 +859,27 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
         roles: ['reader'],
       },
       'https://stytch.com/organization': { organization_id: 'organization-1', slug: 'acme' },
-      iss: 'stytch.com/project-test-1',
+      iss: 'stytch.com/project-live-1',
       sub: 'member-test-1',
     },
     identity: { session: 'session-test-1', tenant: 'organization-1' },
     withoutRoles: { 'https://stytch.com/session': { id: 'session-test-1', roles: ['member'] } },
     accepted: { 'a token with typ': { header: { typ: 'JWT' } } },
     refused: {
-      'an ID token': {
+      'ID token': {
         claims: { 'https://stytch.com/session': undefined, nonce: 'n' },
         check: 'refused_claim',
       },
-      'a token for another audience': { claims: { aud: ['connected-app'] }, check: 'aud' },
-      'a token of another client': { claims: { iss: 'stytch.com/project-test-2' }, check: 'iss' },
-      'a token of an application': {
+      'other audience': { claims: { aud: ['connected-app'] }, check: 'aud' },
+      'other client': {
         claims: { 'https://stytch.com/session': undefined, scope: 'read:users' },
         check: 'required_claim',
       },
+      'other tenant': { claims: { iss: 'stytch.com/project-live-2' }, check: 'iss' },
     },
   },
 
   supabase: {
-    entry: { preset: 'supabase', issuer: 'https://ref.supabase.co/auth/v1' },
     header: { alg: 'ES256', typ: 'JWT' },
     claims: {
       aal: 'aal1',
@@ -1040,12 +902,10 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       'a role of a hook': { claims: { app_metadata: {}, user_role: 'reader' } },
     },
     refused: {
-      'an ID token': { claims: { aud: 'oauth-client', nonce: 'n' }, check: 'aud' },
-      'a token for another audience': { claims: { aud: 'anon' }, check: 'aud' },
-      'a token of another client': {
-        claims: { iss: 'https://other.supabase.co/auth/v1' },
-        check: 'iss',
-      },
+      'ID token': { claims: { aud: 'oauth-client', nonce: 'n' }, check: 'aud' },
+      'other audience': { claims: { aud: 'anon' }, check: 'aud' },
+      'other client': { claims: { client_id: GUID(9) }, check: 'required_claim' },
+      'other tenant': { claims: { iss: 'https://other.supabase.co/auth/v1' }, check: 'iss' },
       'the key of the service': { claims: { role: 'service_role' }, check: 'required_claim' },
       'the public key': { claims: { role: 'anon' }, check: 'required_claim' },
       'an anonymous user': { claims: { is_anonymous: true }, check: 'required_claim' },
@@ -1053,12 +913,6 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
   },
 
   workos: {
-    entry: {
-      preset: 'workos',
-      issuer: 'https://api.workos.com/user_management/client_123',
-      audience: 'client_123',
-      rolesMap: { member: 'reader' },
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://api.workos.com/user_management/client_123',
@@ -1078,21 +932,20 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       session: 'session_01HQSXZGF8FHF7A9ZZFCW4387R',
     },
     withoutRoles: { role: undefined, roles: undefined },
+    accepted: { 'a token without client_id': { claims: { client_id: undefined } } },
     refused: {
-      'an ID token': { claims: { aud: 'client_other', nonce: 'n' }, check: 'aud' },
-      'a token for another audience': { claims: { aud: 'https://mcp.example.com' }, check: 'aud' },
-      'a token of another client': { claims: { client_id: 'client_456' }, check: 'aud' },
+      'ID token': { claims: { aud: 'client_other', nonce: 'n' }, check: 'aud' },
+      'other audience': { claims: { aud: 'https://mcp.example.com' }, check: 'aud' },
+      'other client': { claims: { client_id: 'client_456' }, check: 'aud' },
+      'other tenant': {
+        claims: { iss: 'https://api.workos.com/user_management/client_456' },
+        check: 'iss',
+      },
       'a token of a consent': { claims: { sid: 'app_consent_1' }, check: 'required_claim' },
     },
   },
 
   zitadel: {
-    entry: {
-      preset: 'zitadel',
-      issuer: 'https://instance.zitadel.cloud',
-      audience: '180025476050993153',
-      clients: ['287401958304129025@shop'],
-    },
     header: { typ: 'JWT' },
     claims: {
       iss: 'https://instance.zitadel.cloud',
@@ -1124,14 +977,11 @@ export const DOCUMENTED: Readonly<Record<PresetName, Documented>> = {
       },
     },
     refused: {
-      'an ID token': { claims: { jti: undefined, at_hash: 'h' }, check: 'refused_claim' },
+      'ID token': { claims: { jti: undefined, at_hash: 'h' }, check: 'refused_claim' },
+      'other audience': { claims: { aud: ['other'] }, check: 'aud' },
+      'other client': { claims: { azp: 'other' }, check: 'client_id' },
+      'other tenant': { claims: { iss: 'https://other.zitadel.cloud' }, check: 'iss' },
       'an ID token without at_hash': { claims: { jti: undefined }, check: 'required_claim' },
-      'a token for another audience': { claims: { aud: ['other'] }, check: 'aud' },
-      'a token of another client': { claims: { azp: 'other' }, check: 'client_id' },
-      'a token of another instance': {
-        claims: { iss: 'https://other.zitadel.cloud' },
-        check: 'iss',
-      },
     },
   },
 }

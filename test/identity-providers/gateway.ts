@@ -16,7 +16,7 @@ import { redisVars, startTestRedis } from '../harness/redis.ts'
 const PUBLIC_URL = 'https://gateway.test'
 
 const policy = definePolicy({
-  roles: { reader: ['orders:read'] },
+  roles: { reader: ['orders:read'], deployer: ['orders:read'], admin: ['orders:*'] },
   limits: {
     standard: { limit: 100_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
   },
@@ -25,7 +25,7 @@ const policy = definePolicy({
 
 export interface ProviderGateway {
   /**
-   * Sends a token to a route that requires the role `reader`. Returns `200`, or the status with the
+   * Sends a token to a route that requires one of the roles. Returns `200`, or the status with the
    * reason of the audit event. Fails if a refused request reached the origin. `source` is where the
    * token is sent; default `Authorization`.
    */

@@ -1,4 +1,4 @@
-/** Tokens of each provider, at a gateway that only its configuration adapts to the provider. */
+/** Tokens of each provider, at a gateway that only the entry of the guide adapts to the provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PRESETS, type PresetName } from '../../src/identity-providers/presets.ts'
 import { SOURCES, type Source } from '../../src/identity-providers/sources.ts'
@@ -6,8 +6,11 @@ import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { mistakes, withIssuers } from '../config/environment.ts'
+import { blocksOf } from '../docs/blocks.ts'
+import { readDocument } from '../docs/documents.ts'
 import { createSigner, type Signer } from '../tokens/signer.ts'
-import { DOCUMENTED, type Documented, type Variant } from './documented-tokens.ts'
+import { acceptanceTable, type Measured } from './acceptance.ts'
+import { DOCUMENTED, type Documented, type RefusedToken, type Token } from './documented-tokens.ts'
 import { type ProviderGateway, startProviderGateway } from './gateway.ts'
 
 const ALGORITHMS: readonly Algorithm[] = ['RS256', 'ES256', 'ES384', 'EdDSA']
@@ -15,22 +18,29 @@ const signers = new Map<Algorithm, Signer>(
   await Promise.all(ALGORITHMS.map(async (alg) => [alg, await createSigner(alg)] as const)),
 )
 const rows = Object.entries(DOCUMENTED) as [PresetName, Documented][]
+const guideEntries = new Map<PresetName, Readonly<Record<string, unknown>>>(
+  blocksOf(readDocument('docs/identity-providers.md'))
+    .filter(({ language }) => language === 'json')
+    .map(({ text }) => JSON.parse(text))
+    .map((entry) => [entry.preset, entry]),
+)
 
-const algorithmOf = ({ header }: Documented): Algorithm => header.alg ?? 'RS256'
-
-function signerOf(row: Documented): Signer {
-  const signer = signers.get(algorithmOf(row))
-  if (signer === undefined) throw new Error(`no signer for ${algorithmOf(row)}`)
+function signerOf({ header }: Documented): Signer {
+  const signer = signers.get(header.alg ?? 'RS256')
+  if (signer === undefined) throw new Error(`no signer for ${header.alg}`)
   return signer
 }
 
-/** Replaces the key set, which is at the provider, by keys of this test. */
-function entryOf(row: Documented) {
-  const { jwksUri: _, ...entry } = row.entry as Record<string, unknown>
-  return { ...entry, jwks: { keys: [signerOf(row).publicJwk] } }
+/** Returns the entry of the guide. Only its key set is replaced, which is at the provider. */
+function entryOf(preset: PresetName) {
+  const { jwksUri: _, ...entry } = guideEntries.get(preset) ?? {}
+  return { ...entry, jwks: { keys: [signerOf(DOCUMENTED[preset]).publicJwk] } }
 }
 
-function tokenOf(row: Documented, { claims, header, instead }: Omit<Variant, 'check'> = {}) {
+const principalOf = (preset: PresetName, token: string) =>
+  createTokenVerifier({ issuers: issuers.parse([entryOf(preset)]) }).verify(token)
+
+function signed(row: Documented, { claims, header, instead }: Token = {}) {
   const { kid, alg, signRaw } = signerOf(row)
   const now = Math.floor(Date.now() / 1000)
   const times = { iat: now, nbf: now, exp: now + 300 }
@@ -40,56 +50,146 @@ function tokenOf(row: Documented, { claims, header, instead }: Omit<Variant, 'ch
   )
 }
 
+const PAST_SECONDS = Math.floor(Date.now() / 1000) - 600
+const EXPIRED: Token = {
+  claims: { iat: PAST_SECONDS, nbf: PAST_SECONDS, exp: PAST_SECONDS + 300 },
+}
+/** OpenID Connect Back-Channel Logout 1.0 section 2.4. */
+const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+const LOGOUT_TOKENS: readonly Token[] = [
+  { header: { typ: 'logout+jwt' } },
+  { header: { typ: 'logout+jwt' }, claims: { events } },
+  { header: { typ: 'JWT' }, claims: { events } },
+]
+const REFRESH_TOKENS: readonly Token[] = [
+  { claims: { typ: 'Refresh' } },
+  { claims: { type: 'refresh' } },
+  { claims: { token_type: 'refresh_token' } },
+  { claims: { token_use: 'refresh' } },
+  { header: { typ: 'refresh+jwt' } },
+]
+/** Scopes that name no permission of the policy. */
+const OTHER_SCOPES: Token = {
+  claims: { scope: 'openid read:orders', scp: ['read:orders'], permissions: ['read:orders'] },
+}
+
 let gateway: ProviderGateway
 beforeAll(async () => {
-  gateway = await startProviderGateway(rows.map(([, row]) => entryOf(row)))
+  gateway = await startProviderGateway(rows.map(([preset]) => entryOf(preset)))
 })
 afterAll(() => gateway.close())
 
-describe.each(rows)('%s', (_, row) => {
-  const [source] = issuers.parse([entryOf(row)])[0]?.tokenSources ?? []
-  const outcomeOf = (token: string) => gateway.outcomeOf(token, source)
+/** Sends a token where the entry expects tokens. */
+function outcomeOf(preset: PresetName, token: string): Promise<string> {
+  const [issuer] = issuers.parse([entryOf(preset)])
+  return gateway.outcomeOf(token, issuer?.tokenSources?.[0])
+}
 
-  test('accepts the documented token and reads its identity', async () => {
-    const token = await tokenOf(row)
-    expect(await outcomeOf(token)).toBe('200')
-    const principal = await createTokenVerifier({ issuers: issuers.parse([entryOf(row)]) }).verify(
-      token,
+/** Returns the outcomes of several tokens, each outcome once. */
+async function outcomesOf(preset: PresetName, tokens: readonly Token[]): Promise<string> {
+  const outcomes = new Set<string>()
+  for (const token of tokens)
+    outcomes.add(await outcomeOf(preset, await signed(DOCUMENTED[preset], token)))
+  return [...outcomes].join(', ')
+}
+
+/** Revokes the token, if it has an id, and then its subject. */
+async function outcomesAfterRevocation(preset: PresetName): Promise<string> {
+  const row = DOCUMENTED[preset]
+  const token = await signed(row)
+  expect(await outcomeOf(preset, token)).toBe('200')
+  const { issuer, subject, tokenIdHash, expiresAtSeconds } = await principalOf(preset, token)
+  const outcomes: string[] = []
+  if (tokenIdHash !== undefined) {
+    await gateway.revocations.revokeToken({ tokenIdHash, untilSeconds: expiresAtSeconds })
+    outcomes.push(await outcomeOf(preset, token))
+  }
+  const atSeconds = Math.floor(Date.now() / 1000)
+  const order = { kind: 'subject', issuer, value: subject, ttlSeconds: 600 } as const
+  await gateway.revocations.revokeBefore({ ...order, atSeconds })
+  const { jti, uti } = row.claims
+  const another = await signed(row, { claims: { jti: jti && `${jti}2`, uti: uti && `${uti}2` } })
+  outcomes.push(await outcomeOf(preset, another))
+  return outcomes.join(', ')
+}
+
+const measurements = new Map<PresetName, Promise<Measured>>()
+
+/** Measures a preset once, its revocation last. */
+function measured(preset: PresetName): Promise<Measured> {
+  const known = measurements.get(preset) ?? measure(preset)
+  measurements.set(preset, known)
+  return known
+}
+
+async function measure(preset: PresetName): Promise<Measured> {
+  const row = DOCUMENTED[preset]
+  const accepted: Record<string, string> = {}
+  const others = { 'scopes that name no permission': OTHER_SCOPES, ...row.accepted }
+  for (const [what, token] of Object.entries(others))
+    accepted[what] = await outcomesOf(preset, [token])
+  const refused: Record<string, string> = {}
+  for (const [what, token] of Object.entries(row.refused))
+    if (typeof token !== 'string') refused[what] = await outcomesOf(preset, [token])
+  return {
+    accepted,
+    refused,
+    'access token': await outcomesOf(preset, [{}]),
+    'without roles': await outcomesOf(preset, [{ claims: row.withoutRoles }]),
+    expired: await outcomesOf(preset, [EXPIRED]),
+    'logout token': await outcomesOf(preset, LOGOUT_TOKENS),
+    'refresh token': await outcomesOf(preset, REFRESH_TOKENS),
+    revoked: await outcomesAfterRevocation(preset),
+  }
+}
+
+describe.each(rows)('%s', (preset, row) => {
+  test('accepts the documented tokens, whatever scopes they have', async () => {
+    const { 'access token': token, accepted } = await measured(preset)
+    expect(token).toBe('200')
+    for (const [what, outcome] of Object.entries(accepted)) expect(outcome, what).toBe('200')
+  })
+
+  test('reads the identity, and maps roles', async () => {
+    expect(await principalOf(preset, await signed(row))).toMatchObject(row.identity)
+    const { 'without roles': outcome } = await measured(preset)
+    expect(outcome).toBe('403 permission_missing:orders:read')
+  })
+
+  test('refuses other tokens of the provider', async () => {
+    const isToken = (entry: [string, RefusedToken | string]): entry is [string, RefusedToken] =>
+      typeof entry[1] !== 'string'
+    const expected = Object.entries(row.refused)
+      .filter(isToken)
+      .map(([what, { check }]) => [what, `401 token_rejected:${check}`])
+    expect((await measured(preset)).refused).toEqual(Object.fromEntries(expected))
+  })
+
+  test('refuses expired tokens, logout tokens, refresh tokens, and the signature of another key', async () => {
+    const outcomes = await measured(preset)
+    expect(outcomes.expired).toBe('401 token_rejected:exp')
+    expect(outcomes['logout token']).toMatch(REFUSED_BY_KIND)
+    expect(outcomes['refresh token']).toMatch(REFUSED_BY_KIND)
+    const forged = (await signed(row)).replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
+    expect(await outcomeOf(preset, forged)).toBe('401 token_rejected:signature')
+  })
+
+  test('S31: refuses a revoked token and a revoked subject on the next request', async () => {
+    expect((await measured(preset)).revoked).toMatch(
+      /^(401 token_revoked:token, )?401 token_revoked:subject$/,
     )
-    expect(principal).toMatchObject(row.identity)
-    for (const [what, variant] of Object.entries(row.accepted ?? {}))
-      expect(await outcomeOf(await tokenOf(row, variant)), what).toBe('200')
   })
+})
 
-  test('maps roles', async () => {
-    const token = await tokenOf(row, { claims: row.withoutRoles })
-    expect(await outcomeOf(token)).toBe('403 permission_missing:orders:read')
-  })
+/** One or several refusals, and nothing else. */
+const REFUSED_BY_KIND = /^(401 token_rejected:(typ|refused_claim|required_claim)(, |$))+$/
 
-  test.each(Object.entries(row.refused))('refuses %s', async (_what, variant) => {
-    expect(await outcomeOf(await tokenOf(row, variant))).toBe(`401 token_rejected:${variant.check}`)
-  })
-
-  test('refuses an expired token, and the signature of another key', async () => {
-    const now = Math.floor(Date.now() / 1000)
-    const expired = { claims: { iat: now - 600, nbf: now - 600, exp: now - 300 } }
-    expect(await outcomeOf(await tokenOf(row, expired))).toBe('401 token_rejected:exp')
-    const token = await tokenOf(row)
-    const forged = token.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
-    expect(await outcomeOf(forged)).toBe('401 token_rejected:signature')
-  })
-
-  test('S31: refuses a revoked subject on the next request', async () => {
-    const token = await tokenOf(row)
-    expect(await outcomeOf(token)).toBe('200')
-    const { issuer, subject } = await createTokenVerifier({
-      issuers: issuers.parse([entryOf(row)]),
-    }).verify(token)
-    const atSeconds = Math.floor(Date.now() / 1000)
-    const order = { kind: 'subject', issuer, value: subject, ttlSeconds: 600 } as const
-    await gateway.revocations.revokeBefore({ ...order, atSeconds })
-    expect(await outcomeOf(token)).toBe('401 token_revoked:subject')
-  })
+test('the acceptance table contains what was measured', async () => {
+  const all: [PresetName, Measured][] = []
+  for (const [preset] of rows) all.push([preset, await measured(preset)])
+  await expect(acceptanceTable(all)).toMatchFileSnapshot(
+    '../../docs/design/identity-provider-acceptance.md',
+  )
 })
 
 describe('a preset', () => {
@@ -119,11 +219,11 @@ describe('a preset', () => {
   })
 
   test('with an issuer and an audience is complete', () => {
-    for (const [preset, row] of rows) {
-      const { issuer, audience, require } = row.entry
-      const fields = { issuer, audience, require, tenants: row.entry.tenants }
-      // Its issuer is no URL, so it has no metadata.
-      const keySet = preset === 'stytch' ? { jwksUri: row.entry.jwksUri } : {}
+    for (const [preset] of rows) {
+      const { issuer, audience, require, jwksUri } = guideEntries.get(preset) ?? {}
+      const fields = { issuer, audience, require }
+      // An issuer that is no URL has no metadata.
+      const keySet = `${issuer}`.startsWith('https:') ? {} : { jwksUri }
       expect(mistakes(withIssuers({ preset, ...fields, ...keySet })), preset).toEqual([])
     }
   })
