@@ -1,8 +1,10 @@
 /** Finds in the claims of a token what an entry could use. */
+import { KIND_CLAIMS } from '../../src/tokens/issuer-rules.ts'
 
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { refusedClaimsOf } from '../../src/validators/issuer.ts'
 import type { Fields } from './check.ts'
+import { kindIn } from './rules.ts'
 
 /** Longer names are not suggested. */
 const MAX_NAME_CHARS = 256
@@ -12,12 +14,16 @@ const ROLES = /(^|[^a-z])(roles?|groups?|authorities)$/i
 /** The logout token is no ID token, although the same default refuses it. */
 const LOGOUT = 'events'
 
-/** Returns the claims by which a token is known as an ID token, with their values. */
-export function marksOfIdToken(config: IssuerConfig, payload: Fields): readonly string[] {
+/** Returns the claims by which a token is known as an ID token. */
+export async function marksOfIdToken(
+  config: IssuerConfig,
+  payload: Fields,
+): Promise<readonly string[]> {
   const defaults = { ...config, refuse: undefined, tokenUse: undefined, typ: 'JWT' }
   const marks = refusedClaimsOf(defaults).filter((name) => name !== LOGOUT && payload[name] != null)
-  if (payload.token_use === 'id') marks.push('token_use')
-  if (payload.typ === 'ID') marks.push('typ')
+  for (const name of KIND_CLAIMS) {
+    if ((await kindIn(config, payload, name)) === 'id') marks.push(name)
+  }
   return marks
 }
 

@@ -4,7 +4,7 @@
  */
 import { Denied } from '../../src/errors.ts'
 import { principalFrom } from '../../src/tokens/claims.ts'
-import { type IssuerRules, issuerRules } from '../../src/tokens/issuer-rules.ts'
+import { type IssuerRules, issuerRules, KIND_CLAIMS } from '../../src/tokens/issuer-rules.ts'
 import { type JwsHeader, verifySignature } from '../../src/tokens/jws.ts'
 import { type KeyRing, keyFor, keyNotFound } from '../../src/tokens/key-ring.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
@@ -60,10 +60,52 @@ export function judgeSignature(ring: KeyRing, { token, header }: Presented) {
   })
 }
 
-/** Without rules about clients and other claims, and for any audience of the token. */
+/** A rule for each claim that may state the kind of a token, which every token meets. */
+const ANY_KIND = Object.fromEntries(KIND_CLAIMS.map((name) => [name, ['*', null]]))
+
+/** Without rules about clients, kinds of tokens and other claims. */
+const withoutRules = (config: IssuerConfig): IssuerConfig => ({
+  ...config,
+  clients: undefined,
+  require: ANY_KIND,
+  refuse: [],
+})
+
+/** Without those rules, and for any audience of the token. */
 function openFor(config: IssuerConfig, payload: Fields): IssuerConfig {
   const audience = [...audiencesIn(claimsOf(config, payload).aud), ...audiencesIn(payload.aud)]
-  return { ...config, audience, clients: undefined, require: {}, refuse: [] }
+  return { ...withoutRules(config), audience }
+}
+
+/** Without those rules, and for the audience "-" in `aud`. */
+const openForAny = (config: IssuerConfig): IssuerConfig => ({
+  ...withoutRules(config),
+  audience: [...[config.audience].flat(), '-'],
+  audienceClaim: undefined,
+})
+
+/** Returns the kind of token that a claim states, if it is none that gives access to an API. */
+export async function kindIn(
+  config: IssuerConfig,
+  payload: Fields,
+  name: string,
+): Promise<'id' | 'other' | undefined> {
+  const stated = { aud: '-', [name]: payload[name] }
+  const judge = (tokenUse?: 'id') =>
+    judgeClaims({ ...openForAny(config), require: {}, tokenUse }, stated)
+  if ((await judge()) === undefined) return undefined
+  return (await judge('id')) === undefined ? 'id' : 'other'
+}
+
+/** Returns the claims that state another kind of token, without a rule of the entry about them. */
+export async function statedKinds(config: IssuerConfig, payload: Fields): Promise<string[]> {
+  const stated: string[] = []
+  for (const name of KIND_CLAIMS) {
+    if (config.require?.[name] !== undefined) continue
+    const kind = await kindIn(config, payload, name)
+    if (kind !== undefined && kind !== config.tokenUse) stated.push(name)
+  }
+  return stated
 }
 
 const audiencesIn = (value: unknown): string[] =>
@@ -86,7 +128,7 @@ function judgeClaims(config: IssuerConfig, payload: Fields) {
 }
 
 export const judgeAudience = (config: IssuerConfig, payload: Fields) =>
-  judgeClaims({ ...config, clients: undefined, require: {}, refuse: [] }, payload)
+  judgeClaims(withoutRules(config), payload)
 
 export const judgeClient = (config: IssuerConfig, payload: Fields) =>
   judgeClaims({ ...openFor(config, payload), clients: config.clients }, payload)
@@ -96,7 +138,8 @@ export async function unmetRules(config: IssuerConfig, payload: Fields): Promise
   const open = openFor(config, payload)
   const unmet: string[] = []
   for (const [name, value] of Object.entries(config.require ?? {})) {
-    if (await judgeClaims({ ...open, require: { [name]: value } }, payload)) unmet.push(name)
+    if (await judgeClaims({ ...open, require: { ...ANY_KIND, [name]: value } }, payload))
+      unmet.push(name)
   }
   return unmet
 }
@@ -120,15 +163,7 @@ export async function judgeTimes(
   nowMs: number,
 ): Promise<Partial<Record<Time, boolean>>> {
   const whole = { sub: '-', aud: '-', exp: NEVER_SECONDS, iat: 0 }
-  const open = {
-    ...config,
-    audience: '-',
-    audienceClaim: undefined,
-    subjectClaim: undefined,
-    clients: undefined,
-    require: {},
-    refuse: [],
-  }
+  const open = { ...openForAny(config), subjectClaim: undefined }
   const isFine = async (rules: Partial<IssuerConfig>, times: Fields) => {
     const judged = issuerRules({ ...open, ...rules })
     const options = { nowMs, isOwn: false }
@@ -149,9 +184,7 @@ export async function judgeTimes(
 
 /** Returns the claims whose form the gateway refuses: absent, of a wrong type, or too long. */
 export async function malformedClaims(config: IssuerConfig, payload: Fields): Promise<string[]> {
-  const audience = [...[config.audience].flat(), '-']
-  const open = { ...config, audience, audienceClaim: undefined, clients: undefined }
-  const rules = issuerRules({ ...open, require: {}, refuse: [] })
+  const rules = issuerRules(openForAny(config))
   try {
     await principalFrom({ ...payload, aud: '-' }, rules, { nowMs: 0, isOwn: false })
     return []

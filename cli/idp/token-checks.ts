@@ -18,6 +18,7 @@ import {
   judgeType,
   type Presented,
   refusedClaims,
+  statedKinds,
   unmetRules,
 } from './rules.ts'
 import { timeChecks } from './time-checks.ts'
@@ -41,7 +42,7 @@ const CLIENT_CLAIMS = ['azp', 'client_id', 'cid', 'appid']
 /** Makes all checks but those of the issuer and of its key set. Calls nothing. */
 export async function tokenChecks(comparison: Comparison): Promise<readonly Check[]> {
   return [
-    tokenUse(comparison),
+    await tokenUse(comparison),
     await algorithm(comparison),
     ...(await signature(comparison)),
     await type(comparison),
@@ -53,13 +54,19 @@ export async function tokenChecks(comparison: Comparison): Promise<readonly Chec
   ]
 }
 
-export const isIdToken = ({ config, presented }: Comparison): boolean =>
-  marksOfIdToken(config, presented.payload).length > 0
+async function isIdToken({ config, presented }: Comparison): Promise<boolean> {
+  return (await marksOfIdToken(config, presented.payload)).length > 0
+}
 
-function tokenUse({ config, presented: { payload }, of }: Comparison): Check {
+async function tokenUse({ config, presented: { payload }, of }: Comparison): Promise<Check> {
   const check = 'token use'
-  const marks = marksOfIdToken(config, payload)
+  const marks = await marksOfIdToken(config, payload)
   const expected = config.tokenUse === 'id' ? 'ID token' : 'access token'
+  const [kind] = marks.length === 0 ? await statedKinds(config, payload) : []
+  if (kind !== undefined) {
+    const mistake = `the token is of a kind that gives no access: ${kind} is ${textOf(payload[kind])}`
+    return failed(check, payload[kind], mistake, { expected, remedy: 'Send the access token' })
+  }
   if (marks.length === 0)
     return { ...passed(check, undefined), seen: 'no mark of an ID token', expected }
   const seen = `ID token (${marks.join(', ')})`
@@ -149,7 +156,7 @@ async function type(comparison: Comparison): Promise<Check> {
       ? `the header of the token has no typ, and ${of} expects ${expected}`
       : `the header of the token has the typ ${shown(typ)}, and ${of} expects ${expected}`
   const isCommon = typ === undefined || /^(application\/)?(jwt|at\+jwt)$/i.test(typ)
-  if (!isCommon || isIdToken(comparison)) {
+  if (!isCommon || (await isIdToken(comparison))) {
     const remedy = 'Send an access token: the type is of another kind of token'
     return failed('typ', typ, mistake, { expected, remedy })
   }

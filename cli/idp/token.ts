@@ -22,7 +22,7 @@ import {
   type Verdict,
   verdictOf,
 } from './suggestion.ts'
-import { type Comparison, isIdToken, tokenChecks } from './token-checks.ts'
+import { type Comparison, tokenChecks } from './token-checks.ts'
 
 export async function examineToken(token: string, options: IdpDoctorOptions): Promise<void> {
   const json = options.json ?? false
@@ -118,7 +118,7 @@ async function diagnose(
   selected: Selected,
   keys: Keys,
 ): Promise<Diagnosis> {
-  const { presented, config, nowMs } = comparison
+  const { presented, nowMs } = comparison
   const repaired = await repairWithPreset(comparison)
   // Defaults are no expectation of the operator: a new entry is judged with the changes.
   const judged = selected.entry === undefined ? { ...comparison, ...repaired } : comparison
@@ -135,7 +135,7 @@ async function diagnose(
   const isForged = others.some(
     ({ level, check }) => level === 'error' && /^(key|signature)$/.test(check),
   )
-  const isWithheld = isForged || (isIdToken(comparison) && config.tokenUse !== 'id')
+  const isWithheld = isForged || use?.level === 'error'
   const suggestion = isWithheld ? undefined : await suggest(judged, repaired, selected, keys)
   return { found, suggestion }
 }

@@ -33,7 +33,7 @@ const SCOPE: readonly Path[] = [['scope'], ['scp']]
 const TOKEN_ID: readonly Path[] = [['jti']]
 const AUDIENCE = 'aud'
 /** Claims in which a token states its kind, and kinds that give no access to an API. */
-const KIND: readonly string[] = ['typ', 'type', 'token_type', 'token_use']
+export const KIND_CLAIMS: readonly string[] = ['typ', 'type', 'token_type', 'token_use']
 const OTHER_KIND = /^(id|refresh|offline|logout)([ _-]?token)?$/i
 
 export function issuerRules(config: IssuerConfig): IssuerRules {
@@ -58,7 +58,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   const required = Object.entries(config.require ?? {}).map(
     ([name, value]) => [pathOf(name), [value].flat()] as const,
   )
-  const kindClaims = KIND.filter((name) => config.require?.[name] === undefined)
+  const kindClaims = KIND_CLAIMS.filter((name) => config.require?.[name] === undefined)
 
   function scopesOf(payload: Payload): unknown {
     // Without a configured claim, `scp` is only read in place of `scope`.

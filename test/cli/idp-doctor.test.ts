@@ -8,8 +8,8 @@ import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
-import { createSigner, type Signer } from '../tokens/signer.ts'
-import { type CliEnvironment, runCli } from './command-line.ts'
+import { createSigner, goodClaims, NOW_MS, NOW_SECONDS, type Signer } from '../tokens/signer.ts'
+import { type CliEnvironment, type Outcome, runCli } from './command-line.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
     const [, realm] = /^(.*)\/\.well-known\/openid-configuration$/.exec(url) ?? []
     if (url === '/keys') {
       response.end(JSON.stringify({ keys: [signer.publicJwk, es384.publicJwk] }))
-    } else if (realm !== undefined && realm !== '/none') {
+    } else if (realm !== undefined && !realm.startsWith('/none')) {
       const named = realm === '/moved' ? '/realms/internal' : realm
       // The metadata of this one names the issuer with a slash at its end.
       const issuer = `${provider.url}${named}${realm === '/slash' ? '/' : ''}`
@@ -63,9 +63,20 @@ interface TokenChanges {
 }
 
 function tokenOf({ claims, header, by = signer }: TokenChanges = {}): Promise<string> {
-  const now = Math.floor(Date.now() / 1000)
-  const base = { iss, aud: 'orders', iat: now, exp: now + 600, client_id: 'web', roles: ['reader'] }
+  const base = { iss, aud: 'orders', client_id: 'web', roles: ['reader'] }
   return by.token({ ...base, ...claims }, header)
+}
+
+/** Stops the clock of the command at the time of the tokens. */
+const CLOCK = `--import=data:text/javascript,${encodeURIComponent(`Date.now = () => ${NOW_MS}`)}`
+
+/** Runs `portcullis idp doctor`. */
+function doctor(
+  args: readonly string[],
+  { env, ...environment }: CliEnvironment = {},
+): Promise<Outcome> {
+  const options = { cwd: folder, ...environment, env: { ...env, NODE_OPTIONS: CLOCK } }
+  return runCli(['idp', 'doctor', ...args], options)
 }
 
 interface Check {
@@ -99,11 +110,11 @@ async function examine(
   environment: CliEnvironment = {},
 ): Promise<Diagnosis> {
   const list = entries === undefined ? [] : ['--issuers', JSON.stringify(entries)]
-  const command = ['idp', 'doctor', '-', ...list, ...args]
-  const options = { cwd: folder, ...environment, input: token }
+  const command = ['-', ...list, ...args]
+  const options = { ...environment, input: token }
   const [text, json] = await Promise.all([
-    runCli(command, options),
-    runCli([...command, '--json'], options),
+    doctor(command, options),
+    doctor([...command, '--json'], options),
   ])
   const { ok, mistake, checks, suggestion } = JSON.parse(json.stdout)
   expect(json).toMatchObject({ code: text.code, stderr: '' })
@@ -124,6 +135,7 @@ async function verifyWith(token: string, entry: Fields, { suggestion }: Diagnosi
   const fields = suggestion?.index === undefined ? {} : entry
   const verifier = createTokenVerifier({
     issuers: issuers.parse([{ ...fields, ...suggestion?.fields }]),
+    now: () => NOW_MS,
   })
   return verifier.verify(token)
 }
@@ -157,8 +169,6 @@ interface Case {
   /** The fields that the suggestion sets; with them, the verifier accepts the token. */
   readonly set?: () => Fields
 }
-
-const in40Seconds = () => Math.floor(Date.now() / 1000) + 40
 
 describe('the first line names the mistake:', () => {
   test.each<[string, Case]>([
@@ -208,17 +218,17 @@ describe('the first line names the mistake:', () => {
     [
       'a clock that is ahead',
       {
-        token: () => ({ claims: { iat: in40Seconds() } }),
-        first: /^iat: iat of the token is [34]\d s in the future: the clock of the issuer is ahead/,
+        token: () => ({ claims: { iat: NOW_SECONDS + 40 } }),
+        first: /^iat: iat of the token is 40 s in the future: the clock of the issuer is ahead/,
         set: () => ({ clockTolerance: 40 }),
       },
     ],
     [
       'a token that lives too long',
       {
-        token: () => ({ claims: { exp: in40Seconds() + 100_000, iat: in40Seconds() - 40 } }),
-        first: /^lifetime: the token is valid for 100040 s, and ISSUERS\[0\] permits 86400 s/,
-        set: () => ({ maxTokenAge: 100_040 }),
+        token: () => ({ claims: { exp: NOW_SECONDS + 100_000 } }),
+        first: /^lifetime: the token is valid for 100000 s, and ISSUERS\[0\] permits 86400 s/,
+        set: () => ({ maxTokenAge: 100_000 }),
       },
     ],
     [
@@ -363,16 +373,25 @@ describe('the first line names the mistake:', () => {
 
   test('an entry that accepts an ID token as an access token', async () => {
     const token = await tokenOf({ claims: { token_use: 'id' }, header: { typ: 'JWT' } })
-    const diagnosis = await examine(token, [entryOf({ typ: 'JWT' })])
+    const diagnosis = await examine(token, [entryOf({ typ: 'JWT', require: { token_use: '*' } })])
     expect(diagnosis.first).toBe(
       'token use: this is an ID token, and ISSUERS[0] accepts it as an access token',
     )
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
+  test('a refresh token', async () => {
+    const token = await tokenOf({ claims: { typ: 'Refresh' }, header: { typ: 'JWT' } })
+    const diagnosis = await examine(token, [entryOf({ typ: 'JWT' })])
+    expect(diagnosis.first).toBe(
+      'token use: the token is of a kind that gives no access: typ is "Refresh"',
+    )
+    expect(errorsOf(diagnosis)).toEqual(['token use'])
+    expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
+  })
+
   test('a token that is signed with a shared secret', async () => {
-    const now = Math.floor(Date.now() / 1000)
-    const token = await new SignJWT({ iss, aud: 'orders', sub: 'alice', iat: now, exp: now + 60 })
+    const token = await new SignJWT({ ...goodClaims, iss, aud: 'orders' })
       .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' })
       .sign(crypto.getRandomValues(new Uint8Array(32)))
     const diagnosis = await examine(token, [entryOf()])
@@ -398,16 +417,16 @@ describe('the first line names the mistake:', () => {
   })
 
   test('a token that has expired', async () => {
-    const now = Math.floor(Date.now() / 1000)
-    const token = await tokenOf({ claims: { iat: now - 7_200, exp: now - 3_600 } })
+    const [iat, exp] = [NOW_SECONDS - 7_200, NOW_SECONDS - 3_600]
+    const token = await tokenOf({ claims: { iat, exp } })
     const diagnosis = await examine(token, [entryOf()])
-    expect(diagnosis.first).toMatch(/^exp: the token expired 36\d\d s ago, at 20\d\d-/)
+    expect(diagnosis.first).toMatch(/^exp: the token expired 3600 s ago, at 2027-01-15T07:00:00Z/)
     expect(diagnosis).toMatchObject({ code: 1, suggestion: null })
   })
 
   test('a mistake of the entry before the age of the token', async () => {
-    const now = Math.floor(Date.now() / 1000)
-    const token = await tokenOf({ claims: { iat: now - 7_200, exp: now - 3_600, aud: 'other' } })
+    const [iat, exp] = [NOW_SECONDS - 7_200, NOW_SECONDS - 3_600]
+    const token = await tokenOf({ claims: { iat, exp, aud: 'other' } })
     const diagnosis = await examine(token, [entryOf()])
     expect(errorsOf(diagnosis)).toEqual(['aud', 'exp'])
     expect(diagnosis.suggestion).toMatchObject({
@@ -515,15 +534,19 @@ test('a suggestion that would accept ID tokens says so', async () => {
 
 test('values of claims are escaped and bounded', async () => {
   const claims = { aud: `\u001b[31m${'x'.repeat(3_000)}`, sub: '\u202ealice' }
-  const { stdout } = await runCli(
-    ['idp', 'doctor', '-', '--issuers', JSON.stringify([entryOf()])],
-    {
-      input: await tokenOf({ claims }),
-    },
-  )
+  const { stdout } = await doctor(['-', '--issuers', JSON.stringify([entryOf()])], {
+    input: await tokenOf({ claims }),
+  })
   for (const unsafe of ['\u001b', '\u202e']) expect(stdout).not.toContain(unsafe)
   expect(stdout).not.toContain('x'.repeat(250))
   expect(stdout).toMatch(/^aud: the token is for "\\u001b\[31m/)
+})
+
+test('a long issuer is bounded', async () => {
+  const issuer = `${provider.url}/none/${'x'.repeat(1_500)}`
+  const { stdout } = await doctor([issuer])
+  expect(stdout).toMatch(/^discovery: metadata http/)
+  for (const line of stdout.split('\n')) expect(line.length).toBeLessThan(700)
 })
 
 test('a secret of the configuration is not printed', async () => {
@@ -535,9 +558,9 @@ test('a secret of the configuration is not printed', async () => {
     jwks: { keys: [{ kty: 'oct', k, kid: 'key-1' }] },
   }
   const options = { input: await tokenOf() }
-  const args = ['idp', 'doctor', '-', '--issuers', JSON.stringify([legacy])]
+  const args = ['-', '--issuers', JSON.stringify([legacy])]
   for (const extra of [[], ['--json']]) {
-    const { code, stdout, stderr } = await runCli([...args, ...extra], options)
+    const { code, stdout, stderr } = await doctor([...args, ...extra], options)
     expect(code).toBe(1)
     expect(stdout + stderr).not.toContain(k)
   }
@@ -574,10 +597,8 @@ describe('the configuration is read from', () => {
 
 describe('an issuer', () => {
   async function examineIssuer(url: string, args: readonly string[] = []) {
-    const { code, stdout } = await runCli(['idp', 'doctor', url, ...args, '--json'], {
-      cwd: folder,
-    })
-    const text = await runCli(['idp', 'doctor', url, ...args], { cwd: folder })
+    const { code, stdout } = await doctor([url, ...args, '--json'])
+    const text = await doctor([url, ...args])
     return { code, first: text.stdout.split('\n')[0], ...JSON.parse(stdout) } as Diagnosis
   }
 
@@ -632,7 +653,7 @@ test.each([
   [['--issuers', '/none'], '--issuers is neither JSON nor a file'],
   [['--issuers', '[nonsense'], '--issuers is neither a file nor JSON'],
 ])('%j is wrong usage', async (args, message) => {
-  const { code, stdout, stderr } = await runCli(['idp', 'doctor', '-', ...args], { input: 'x.y.z' })
+  const { code, stdout, stderr } = await doctor(['-', ...args], { input: 'x.y.z' })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(message)
 })
