@@ -51,8 +51,8 @@ export function makePrivate(fields: ResponseFields): void {
  * response of an anonymous caller to another one (RFC 9111 section 4.1).
  */
 export function varyBy(fields: ResponseFields, names: readonly string[]): void {
-  const vary = fieldOf(fields, 'vary') ?? ''
-  const listed = vary.toLowerCase().split(/[\s,]+/)
+  const vary = fieldOf(fields, 'vary')
+  const listed = vary === undefined ? [] : vary.toLowerCase().split(/[\s,]+/)
   if (listed.includes('*')) return
   for (const name of names)
     if (!listed.includes(name.toLowerCase())) fields.headers.append('Vary', name)

@@ -167,6 +167,7 @@ export function acceptedFrom(
   }
   return {
     verifier: {
+      ...verifier,
       recall(token) {
         const principal = verifier.recall(token)
         return principal && accepted(principal)

@@ -1,9 +1,13 @@
 /** Tokens in headers and cookies, from outside: a gateway in workerd, its origin and its Redis. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createRedisRest } from '../../src/redis/rest.ts'
+import { metricsCall } from '../../src/routes/metrics.ts'
+import { openApiRoutes } from '../../src/routes/openapi/routes.ts'
+import { wellKnownRoutes } from '../../src/routes/well-known.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
+import type { TokenSource } from '../../src/validators/token-source.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { headersOf, startHttpOrigin } from './origin-server.ts'
@@ -396,6 +400,45 @@ describe('descriptions', () => {
     expect(await read('/.well-known/oauth-protected-resource')).toMatchObject({
       bearer_methods_supported: ['header'],
     })
+  })
+
+  test('the metadata names no way to send a bearer token if none is read from Authorization', async () => {
+    const bearer_methods_supported = ['header']
+    const metadata = async (isAuthorizationRead: boolean) => {
+      const sources = { isAuthorizationRead }
+      const publicKeys = () => ({ keys: [] })
+      const routes = wellKnownRoutes({
+        publicUrl: PUBLIC_URL,
+        issuers: [ISSUER],
+        publicKeys,
+        sources,
+      })
+      return (await routes.request('/oauth-protected-resource')).json()
+    }
+    expect(await metadata(true)).toMatchObject({ bearer_methods_supported })
+    expect(await metadata(false)).toEqual({
+      resource: PUBLIC_URL,
+      authorization_servers: [ISSUER],
+      jwks_uri: `${PUBLIC_URL}/.well-known/jwks.json`,
+    })
+  })
+
+  test('the page shows commands with the first source', async () => {
+    const page = async (source: TokenSource) => {
+      const { body } = await openApiRoutes({
+        publicUrl: PUBLIC_URL,
+        issuesTokens: false,
+        operations: [
+          metricsCall({ text: async () => '', metricsAccess: 'operators', now: Date.now })
+            .operation,
+        ],
+        sources: [source],
+      }).request('/docs')
+      return new Response(body).text()
+    }
+    expect(await page({ header: 'authorization' })).toContain('Authorization: Bearer $TOKEN')
+    expect(await page({ header: 'X-API-Key' })).toContain('-H &quot;X-API-Key: $TOKEN&quot;')
+    expect(await page({ cookie: COOKIE })).toContain(`-b &quot;${COOKIE}=$TOKEN&quot;`)
   })
 
   test('the OpenAPI document has a security scheme for each source', async () => {
