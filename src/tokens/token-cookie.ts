@@ -29,10 +29,14 @@ export function createCookieReader(name: string): (received: Received) => string
   }
 }
 
-/** Returns a `Cookie` header without these cookies and otherwise unchanged; undefined if it is empty. */
+/**
+ * Returns a `Cookie` header without these cookies and otherwise unchanged; undefined if it is empty.
+ * Also removes a cookie behind whose value, after a comma, some servers would read one of these.
+ */
 export function withoutCookies(header: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return header
-  const kept = header.split(';').filter((pair) => !names.includes(nameOf(pair)))
+  const isNamed = (pair: string) => pair.split(',').some((part) => names.includes(nameOf(part)))
+  const kept = header.split(';').filter((pair) => !isNamed(pair))
   const text = kept.join(';').trimStart()
   return text === '' ? undefined : text
 }

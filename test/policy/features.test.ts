@@ -143,6 +143,14 @@ describe('the authorization server', () => {
   test('tokens.dpopNonceRequired needs no feature, because routes require nonces, too', () => {
     expect(policyWith({ tokens: { dpopNonceRequired: true } }).tokens.dpopNonceRequired).toBe(true)
   })
+
+  test('tokens.sources needs no feature, because API keys of another gateway are accepted, too', () => {
+    const sources = [{ header: 'X-API-Key' }]
+    expect(policyWith({ tokens: { sources } }).tokens.sources).toEqual(sources)
+    expect(() => policyWith({ tokens: { sources: [{ query: 'key' } as never] } })).toThrow(
+      /tokens\.sources\[0\]: .* a query parameter is not possible/,
+    )
+  })
 })
 
 describe('the export of traces', () => {

@@ -69,6 +69,7 @@ describe('withoutCookies', () => {
     ['a=2; t=1', 'a=2'],
     ['a=2;t=1;  b="x;y"', 'a=2;  b="x;y"'],
     ['u=1; t=2', undefined],
+    ['a=1, t=2; b=3,4; c=5,u =6', 'b=3,4'],
     ['t', undefined],
     ['T=1; tt=2; a=t=3', 'T=1; tt=2; a=t=3'],
     [';; a=1', ';; a=1'],
