@@ -20,7 +20,7 @@ The token is sent nowhere. Only the metadata and the key set of an issuer are fe
 this machine. The issuer must be in ISSUERS, or be named with --issuer. Otherwise the command asks, or
 needs --yes: anybody can write a token that names any issuer.
 
-ISSUERS is read from --issuers, or from the environment, the file of --env-file, .dev.vars, or [vars] in
+ISSUERS is read from --issuers, or from the environment, the file of --values, .dev.vars, or [vars] in
 wrangler.toml, in this order.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.`
@@ -73,7 +73,7 @@ function addDoctor(idp: Command): void {
     .option('--audience <name>', 'the audience in place of that of the entry; repeatable', repeated)
     .option('--preset <name>', 'the preset in place of that of the entry')
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
-    .option('--env-file <file>', 'file with values (default: .portcullis/<env>.env)')
+    .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
     .option('-y, --yes', 'fetch the keys of an issuer that only the token names')
     .addHelpText('after', DOCTOR_HELP)
     .action(async (subject: string, options: IdpDoctorOptions) => {

@@ -16,7 +16,7 @@ export interface IdpDoctorOptions {
   /** `ISSUERS`: a file, or JSON. */
   readonly issuers?: string
   readonly env: string
-  readonly envFile?: string
+  readonly values?: string
   /** The issuer that is meant, and may be called. */
   readonly issuer?: string
   readonly audience?: readonly string[]
@@ -75,11 +75,11 @@ function given(text: string): string {
   }
 }
 
-function issuersOfProject({ env, envFile }: IdpDoctorOptions): string | undefined {
+function issuersOfProject({ env, values: file }: IdpDoctorOptions): string | undefined {
   const folder = process.cwd()
   const root = projectAround(folder)
   const { environment } = checkProject(root, env, new Date().toISOString().slice(0, 10))
-  const values = readValues({ folder: root ?? folder, environment: env }, envFile, process.env)
+  const values = readValues({ folder: root ?? folder, environment: env }, file, process.env)
   const inFile = environment && configuredVariables(environment)
   return values.ISSUERS ?? devVarsAround(folder).ISSUERS ?? inFile?.ISSUERS
 }

@@ -62,7 +62,7 @@ export function selectEntry(
         ? `there is no ISSUERS to compare with, so the issuer ${shown(issuer)} is not configured`
         : `the issuer ${shown(issuer)} is not in ISSUERS`
   const remedy =
-    'Add an entry, if you trust the issuer. Name another configuration with --issuers or --env-file'
+    'Add an entry, if you trust the issuer. Name another configuration with --issuers or --values'
   const check = failed('iss', issuer, mistake, { expected, remedy })
   const { fields, conditions } = newFields(issuer, payload ?? {}, options)
   return { check, of: 'a new entry', entry: undefined, fields, conditions }

@@ -1,4 +1,5 @@
 /** `portcullis idp doctor` with signed tokens and real providers. */
+import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { freePort } from '../harness/process.ts'
+import { freePort, isInstalled, ROOT } from '../harness/process.ts'
 import { createSigner, goodClaims, NOW_MS, NOW_SECONDS, type Signer } from '../tokens/signer.ts'
 import { type CliEnvironment, type Outcome, runCli } from './command-line.ts'
 
@@ -518,6 +519,37 @@ describe('an issuer that only the token names', () => {
     expect(await verifyWith(token, {}, diagnosis)).toMatchObject({ roles: ['reader'] })
   })
 
+  describe.runIf(isInstalled('script'))('in a terminal', () => {
+    /** Runs the command in a terminal, which `script` of util-linux opens, and presses keys. */
+    async function answer(keys: string, token: string): Promise<string> {
+      const command = [process.execPath, join(ROOT, 'cli/main.ts'), 'idp', 'doctor', token]
+      const child = spawn('script', ['-qec', command.join(' '), '/dev/null'], {
+        cwd: folder,
+        env: { PATH: process.env.PATH, NODE_OPTIONS: CLOCK },
+      })
+      let output = ''
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+        if (text.includes('[y/N]')) child.stdin.write(`${keys}\n`)
+      })
+      await new Promise((resolve) => child.once('close', resolve))
+      return output
+    }
+
+    test.each([
+      ['y', 'The verifier of the gateway accepts the token'],
+      ['n', 'It was not tried'],
+      ['', 'It was not tried'],
+    ])('is called only after a yes: %j', async (keys, outcome) => {
+      const name = `asked-${keys}`
+      const issuer = `${provider.url}/${name}`
+      const output = await answer(keys, await tokenOf({ claims: { iss: issuer } }))
+      expect(output).toContain(`The token names the issuer "${issuer}", which is not configured.`)
+      expect(output).toContain(outcome)
+      expect(received.some((line) => line.startsWith(`/${name}/`))).toBe(keys === 'y')
+    })
+  })
+
   test('is not called over http, whatever the options', async () => {
     const token = await tokenOf({ claims: { iss: 'http://192.0.2.1/realms/a' } })
     const diagnosis = await examine(token, [], ['--yes'])
@@ -578,6 +610,12 @@ describe('the configuration is read from', () => {
     const file = join(folder, 'issuers.json')
     await writeFile(file, JSON.stringify([entryOf()]))
     expect((await examine(await tokenOf(), undefined, ['--issuers', file])).first).toBe(found)
+  })
+
+  test('a file of values', async () => {
+    const file = join(folder, 'staging.env')
+    await writeFile(file, `ISSUERS='${JSON.stringify([entryOf()])}'\n`)
+    expect((await examine(await tokenOf(), undefined, ['--values', file])).first).toBe(found)
   })
 
   test.each([
