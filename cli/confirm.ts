@@ -1,4 +1,4 @@
-/** Asks a person at the terminal. */
+/** Requests a confirmation at the terminal. */
 import { createInterface } from 'node:readline/promises'
 
 /** Reports whether a question was answered with yes. False without a terminal. */

@@ -19,7 +19,7 @@ export interface ServeRedisOptions {
   readonly port: number
   readonly json: boolean
   readonly env: NodeJS.ProcessEnv
-  /** The folder whose `.env` can contain the token. */
+  /** The folder of the `.env` that can contain the token. */
   readonly folder: string
 }
 

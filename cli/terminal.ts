@@ -1,4 +1,4 @@
-/** What the terminal behind a stream can show. */
+/** The abilities of the terminal behind a stream. */
 import { createColors } from 'picocolors'
 import type { Style } from './text.ts'
 

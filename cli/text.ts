@@ -11,7 +11,7 @@ import stringWidth from 'string-width'
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const HEX = 16
 const HEX_DIGITS = 4
-/** What a cell without a value shows. */
+/** The text of a cell without a value. */
 const NOTHING = '-'
 /** Between two columns. */
 const GAP = '  '

@@ -1,4 +1,4 @@
-/** One call guards an app of Hono. */
+/** One call guards a Hono app. */
 export type { AuditEvent, AuditSink } from './audit/event.ts'
 export { consoleAuditSink } from './audit/truncate.ts'
 export { Denied, Misconfigured, Unavailable } from './errors.ts'

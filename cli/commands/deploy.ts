@@ -100,7 +100,7 @@ function targeted(command: Command): Command {
     .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
 }
 
-/** What both commands work with. */
+/** The inputs of both commands. */
 interface Target {
   readonly folder: string
   readonly environment: Environment

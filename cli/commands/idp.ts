@@ -90,7 +90,7 @@ function shown(preset: PresetName) {
   return { preset, provider, entry: entryOf(preset, fields), fields, source }
 }
 
-/** Returns the shortest entry, with the forms of what only the operator knows. */
+/** Returns the shortest entry, with placeholders for the values that the operator must insert. */
 function entryOf(preset: PresetName, { issuer, audience, restrict }: Preset): object {
   const claim = restrict?.[0]
   return {

@@ -4,7 +4,7 @@ import type { TomlTable, TomlValue } from 'smol-toml'
 import { usage } from '../failure.ts'
 import { namesIn, type Project, tableOf, tablesOf, type WorkerConfig } from './project.ts'
 
-/** The environment whose resources have the names in the files, without a suffix. */
+/** The default environment: its resources have the names in the files, without a suffix. */
 export const PRODUCTION = 'production'
 /** The folder of generated configurations and of files with values. Git must ignore it. */
 export const STATE_FOLDER = '.portcullis'
@@ -27,7 +27,7 @@ export interface EnvironmentWorker extends WorkerConfig {
   readonly table: TomlTable
 }
 
-/** What one environment of a project consists of. */
+/** One environment of a project, with its Workers. */
 export interface Environment {
   readonly name: string
   /** Absolute path of the folder of its generated files. */

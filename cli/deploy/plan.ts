@@ -49,7 +49,7 @@ export interface Plan {
   readonly releases: readonly Release[]
   /** Ids of the databases that exist, by name. */
   readonly databaseIds: ReadonlyMap<string, string>
-  /** What is wrong with the values. A plan with mistakes must not be carried out. */
+  /** Mistakes in the values. A plan with mistakes must not be carried out. */
   readonly mistakes: readonly string[]
 }
 
@@ -120,7 +120,7 @@ function releaseOf(
 
 /**
  * Returns the URL of the gateway: the value of `PUBLIC_URL`, else its first custom domain, else its
- * address on workers.dev. Throws a {@link Failure} if there is none of them.
+ * address on workers.dev. Throws a {@link Failure} if none of these exists.
  */
 async function publicUrlOf(
   environment: Environment,

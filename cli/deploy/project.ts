@@ -7,7 +7,7 @@ import { usage } from '../failure.ts'
 /** The configuration of the gateway, in the folder of the project. */
 export const GATEWAY_FILE = 'wrangler.toml'
 
-/** The folders whose `*.toml` files may describe further Workers. */
+/** The folders with `*.toml` files that may describe further Workers. */
 const WORKER_FOLDERS = ['', 'workers'] as const
 
 export type WorkerRole = 'gateway' | 'audit' | 'origin'

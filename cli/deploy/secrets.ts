@@ -1,4 +1,4 @@
-/** Creates secrets, and hands them to wrangler in a file that exists only meanwhile. */
+/** Creates secrets, and passes them to wrangler in a temporary file. */
 import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

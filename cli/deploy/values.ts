@@ -19,7 +19,7 @@ export const GATEWAY_VARIABLES: readonly string[] = Object.keys(environmentSchem
 export const AUDIT_VARIABLES: readonly string[] = ['AUDIT_SIGNING_KEYS']
 const CREDENTIALS = ['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID'] as const
 
-/** Stands for a value that only Cloudflare has, so that the rest can be checked. */
+/** Placeholder for a value that only Cloudflare has, so that the other values can be checked. */
 const UNKNOWN: Values = {
   UPSTASH_REDIS_REST_URL: 'https://redis.invalid',
   UPSTASH_REDIS_REST_TOKEN: 'unknown',

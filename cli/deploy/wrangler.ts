@@ -28,7 +28,7 @@ export interface WranglerOptions {
   readonly secrets: readonly string[]
 }
 
-/** What wrangler reports about a command, in the form of `WRANGLER_OUTPUT_FILE_PATH`. */
+/** The report of wrangler about a command, in the form of `WRANGLER_OUTPUT_FILE_PATH`. */
 export interface Report {
   readonly type?: string
   readonly version_id?: string

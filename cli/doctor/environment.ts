@@ -8,7 +8,7 @@ const CHECK = 'environment'
 const DAY_MS = 86_400_000
 const SOON_DAYS = 7
 
-/** What to do about a mistake in a variable. */
+/** Corrections of mistakes, by variable. */
 const REMEDIES: Readonly<Record<string, string>> = {
   UPSTASH_REDIS_REST_URL: 'Copy the REST URL of the database from the console of Upstash.',
   UPSTASH_REDIS_REST_TOKEN:

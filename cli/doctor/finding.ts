@@ -1,11 +1,11 @@
-/** What `portcullis doctor` reports. */
+/** The findings of `portcullis doctor`. */
 
 /** `not checked`: nothing is known about it from here. */
 export type Level = 'error' | 'warning' | 'ok' | 'not checked'
 
 export interface Finding {
   readonly level: Level
-  /** What was checked, such as `redis clock`. */
+  /** The name of the check, such as `redis clock`. */
   readonly check: string
   /** Contains no secret. */
   readonly seen: string

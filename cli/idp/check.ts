@@ -1,4 +1,4 @@
-/** What `portcullis idp doctor` reports about one rule. */
+/** The report of `portcullis idp doctor` about one rule. */
 import { shown } from '../../src/tokens/rejection.ts'
 import type { Finding } from '../doctor/finding.ts'
 
@@ -12,7 +12,7 @@ export interface Check extends Finding {
   readonly mistake?: string
   /** Fields of the entry with which the check passes. Absent if the entry is not the mistake. */
   readonly change?: Fields
-  /** What the operator must decide before the change: it accepts more tokens than before. */
+  /** The decision that the change needs from the operator: it accepts more tokens than before. */
   readonly condition?: string
 }
 

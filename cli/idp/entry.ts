@@ -23,7 +23,7 @@ export interface Selected {
   readonly entry: Entry | undefined
   /** The fields to compare with: of the entry, with the changes of options and of the issuer. */
   readonly fields: Fields
-  /** What the operator must decide about the issuer. */
+  /** The decisions about the issuer that the operator must make. */
   readonly conditions: readonly string[]
 }
 
@@ -111,7 +111,7 @@ function nearest(issuer: string, entries: readonly Entry[]) {
   return found.find(({ isSpelling }) => isSpelling) ?? found[0]
 }
 
-/** Stands for the audience that only the operator knows. */
+/** Placeholder for the audience, which the operator must insert. */
 const AUDIENCE = 'AUDIENCE'
 
 /** Composes an entry: the preset of the provider, and the audience of the token. */

@@ -5,7 +5,7 @@ import { isPlainName, placesOfRoles, writtenPath } from './claims.ts'
 import { claimsOf, malformedClaims, type ReadClaims } from './rules.ts'
 import type { Comparison } from './token-checks.ts'
 
-/** Stands for a role of the policy in a suggested map. */
+/** Placeholder for a role of the policy in a suggested map. */
 const ROLE = 'ROLE'
 const MAX_PLACES = 3
 /** Names of roles that a suggestion lists. */

@@ -182,7 +182,7 @@ export async function judgeTimes(
   }
 }
 
-/** Returns the claims whose form the gateway refuses: absent, of a wrong type, or too long. */
+/** Returns the claims that the gateway refuses: absent, of a wrong type, or too long. */
 export async function malformedClaims(config: IssuerConfig, payload: Fields): Promise<string[]> {
   const rules = issuerRules(openForAny(config))
   try {

@@ -17,11 +17,11 @@ export interface Suggestion {
   readonly fields: Fields
   /** Absent if there is no token. */
   readonly verdict?: Verdict
-  /** What the operator must decide or know before using it. */
+  /** The notes that the operator must read before using it. */
   readonly notes: readonly string[]
 }
 
-/** What the verifier of the gateway decides about a token. */
+/** The decision of the gateway's verifier about a token. */
 export type Verdict = 'accepted' | 'not tried' | `rejected: ${string}`
 
 /** A change can uncover another mistake, but not many. */

@@ -21,7 +21,7 @@ const INLINE = /^local ([A-Z][A-Z0-9_]*)(?: = (\S+))? --@inline(?: (\S+))?$/gm
 /** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
 const TOKEN = /--.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*/g
 
-/** Strings over several lines, and comments in long brackets, whose lines must not change. */
+/** Strings over several lines, and comments in long brackets. Their lines must not change. */
 const LONG_TEXT = /\[=*\[|\\\n/
 
 interface LuaFile {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dirname, '..', '..')
 
 export interface Subpath {
-  /** What a consumer imports, such as `portcullis/hono`. */
+  /** The specifier that a consumer imports, such as `portcullis/hono`. */
   readonly specifier: string
   /** The source file, relative to the root: `src/hono.ts` for `dist/hono.js`. */
   readonly source: string

@@ -66,7 +66,7 @@ export async function generalRequests(url: string, signer: Signer): Promise<read
   ]
 }
 
-/** Returns requests for an app, whose routes are unknown. */
+/** Returns requests for an app. Its routes are unknown. */
 export async function appRequests(url: string, signer: Signer): Promise<readonly Example[]> {
   const bearer = await bearerOf('alice', DEFAULT_ROLE, signer)
   return [

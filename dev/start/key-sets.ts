@@ -30,7 +30,7 @@ export async function keySetComplaints(
   return complaints.flat()
 }
 
-/** What the gateway would get as the key set of an issuer. */
+/** The result of a download of an issuer's key set. */
 export type KeySetReport =
   /** `mistake` names the URL and the reason. Other text of the server is not repeated. */
   | { readonly mistake: string; readonly metadata?: Metadata | undefined }

@@ -8,7 +8,7 @@ export interface PolicyFeatures {
   readonly authorizationServer: boolean
 }
 
-/** A database whose tables wrangler creates before the Workers start. */
+/** A database. wrangler creates its tables before the Workers start. */
 export interface Migrations {
   readonly database: string
   /** The configuration that binds it, relative to the root. */

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import { connectingAddress } from '../middleware/client-address.ts'
 
-/** What `@hono/node-server` passes as the environment of a request. */
+/** The environment of a request, as `@hono/node-server` passes it. */
 interface NodeBindings {
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
 }

@@ -1,14 +1,14 @@
-/** What a route declares: `guard.require('notes:read').body(newNote)`. */
+/** The declaration of a route: `guard.require('notes:read').body(newNote)`. */
 import type { BlankInput, Input, MiddlewareHandler } from 'hono/types'
 import { $ZodType, type input, type output } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
 import type { InputSchemas, PermissionDemand } from '../policy/definition.ts'
 
-/** What the guard and the guards of routes must know of a route. */
+/** The requirements of a route, as the guard and the guards of routes read them. */
 export interface Declaration {
   /** Unique in the isolate. */
   readonly id: number
-  /** As in the source, for messages. */
+  /** The declaration as the source has it, for messages. */
   readonly text: string
   /** Admits anonymous callers. */
   readonly anonymous: boolean

@@ -1,4 +1,4 @@
-/** What the routes that match a request declare. */
+/** Collects the declarations of the routes that match a request. */
 import type { Context, MiddlewareHandler } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
 import type { RouterRoute } from 'hono/types'
@@ -18,11 +18,11 @@ export interface Demand {
 const EVERY_PATH = '/*'
 
 /**
- * Returns what the routes behind the guard declare, up to the first route that has a declaration for
- * its method: its handlers answer the request.
+ * Returns the declarations of the routes behind the guard, up to the first route that has one for
+ * its method: the handlers of that route answer the request.
  *
  * Anonymous callers are admitted only if all these declarations are public, and no other route comes
- * before the first of them. What `app.use` registers for the same paths is not such a route.
+ * before the first of them. Handlers of `app.use` for the same paths are not such a route.
  */
 export function demandOf(
   c: Context,
@@ -49,7 +49,7 @@ export function demandOf(
   return { declarations, path, anonymous: open && !isClosed }
 }
 
-/** Whether it may be a middleware around the route, instead of another route. */
+/** Reports whether it may be a middleware around the route, instead of another route. */
 function surrounds(one: RouterRoute, route: RouterRoute): boolean {
   if (one.method === route.method && one.path === route.path) return true
   return one.method === METHOD_NAME_ALL && shadows(one.path, route.path)

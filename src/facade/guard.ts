@@ -1,4 +1,4 @@
-/** One call guards an app of Hono: the stages of the gateway, in its order. */
+/** One call guards a Hono app: the stages of the gateway, in its order. */
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import { Misconfigured, ProblemError } from '../errors.ts'
 import { refuseAll } from '../gateway/refuse-all.ts'
@@ -14,7 +14,7 @@ import type { GuardOptions, OnlyKnown } from './options.ts'
 import type { RevocationTarget } from './revoke.ts'
 import { type DeclarationOf, type Guarded, requireState, stateOf } from './state.ts'
 
-/** Set by `app.use(guard)`: null for an anonymous caller of a public route. */
+/** Variables of `app.use(guard)`: `caller` is null for an anonymous caller of a public route. */
 export interface GuardVariables {
   caller: Principal | null
 }
@@ -24,7 +24,7 @@ export interface CallerVariables {
   caller: Principal
 }
 
-/** Of an app: `new Hono<GuardEnv<Env>>()`, unless `app.use(guard)` is chained. */
+/** The types of an app: `new Hono<GuardEnv<Env>>()`, unless `app.use(guard)` is chained. */
 export interface GuardEnv<Bindings extends object = object> {
   Bindings: Bindings
   Variables: GuardVariables
@@ -49,8 +49,8 @@ export interface Guard<
   /**
    * Revokes a token, or all tokens of a subject, session, client or tenant that were issued until
    * now. Default: the caller's token, by its `jti`. A token without `jti` is revoked with all tokens
-   * of its subject that were issued until now, the same second included. In force on the next request, in every isolate. Throws
-   * `Unavailable` if the revocation may not have been stored.
+   * of its subject that were issued until now, the same second included. A revocation is in force on
+   * the next request, in every isolate. Throws `Unavailable` if it may not have been stored.
    */
   revoke(c: Context, target?: RevocationTarget): Promise<void>
 }
@@ -117,7 +117,7 @@ export function portcullis<
   }
 
   const guard: MiddlewareHandler<GuardEnv<Bindings>> = async function guard(c, next) {
-    // It is registered for two patterns that match.
+    // The guard is registered for two patterns that match.
     if (stateOf(c)?.guarded.declarationOf === declarationOf) return next()
     const outcome = outcomeOf(c)
     if ('refusal' in outcome) return outcome.refusal.fetch(c.req.raw)

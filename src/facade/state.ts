@@ -1,4 +1,4 @@
-/** What a guard does for an app, and the variables that it sets. */
+/** The guards of an app, and the variables that a guard sets. */
 import type { Context, MiddlewareHandler } from 'hono'
 import { OutOfOrder } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -21,10 +21,10 @@ export interface Guarded {
 /** Returns what a handler of the app declares, if it is the guard of a route. */
 export type DeclarationOf = (handler: MiddlewareHandler) => Declaration | undefined
 
-/** What `app.use(guard)` did for a request. */
+/** The state of `app.use(guard)` for a request. */
 export interface GuardState {
   readonly guarded: Guarded
-  /** The declarations whose limits are counted already. */
+  /** The declarations with limits that are counted already. */
   readonly planned: ReadonlySet<Declaration>
 }
 

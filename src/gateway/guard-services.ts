@@ -1,4 +1,4 @@
-/** The services of the guards, for the gateway and for apps of Hono. */
+/** The services of the guards, for the gateway and for Hono apps. */
 import {
   type AuthenticationFailures,
   createAuthenticationFailures,
@@ -44,7 +44,7 @@ export function redisClients(
 export interface GuardServicesOptions extends RedisClients {
   readonly policy: Pick<Policy, 'roles' | 'abuse' | 'revocation'>
   readonly issuers: readonly IssuerConfig[]
-  /** Of the gateway, if it issues tokens. */
+  /** The gateway's own issuer identifier, if it issues tokens. */
   readonly ownIssuer?: string | undefined
   /** Accepts opaque tokens and API keys. Default: only JWTs. */
   readonly references?: References | undefined

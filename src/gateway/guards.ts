@@ -1,4 +1,4 @@
-/** The guards of a route in the order of the pipeline, for the gateway and for apps of Hono. */
+/** The guards of a route in the order of the pipeline, for the gateway and for Hono apps. */
 import type { MiddlewareHandler } from 'hono'
 import { admit } from '../middleware/admit.ts'
 import { authenticate } from '../middleware/authenticate.ts'
@@ -17,7 +17,7 @@ import type { References } from '../tokens/references.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { GuardServices } from './guard-services.ts'
 
-/** What the guards use. The optional services accept further kinds of credentials. */
+/** The services of the guards. The optional services accept further kinds of credentials. */
 export interface GuardParts
   extends Pick<
     GuardServices,
@@ -44,7 +44,7 @@ export interface CallerDemand {
   readonly relation?: RelationOptions | undefined
 }
 
-/** Returns the guards up to the admission: who the caller is, and whether it may call now. */
+/** Returns the guards up to the admission: they identify the caller, and check whether it may call. */
 export function callerGuards(parts: GuardParts, demand: CallerDemand): MiddlewareHandler[] {
   const { verifier, references, proofs, sources } = parts
   const { admission, authorizer, failures, violations, now } = parts

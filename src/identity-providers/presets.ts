@@ -11,7 +11,7 @@ export interface Preset {
   readonly issuer?: string
   /** `{issuer}`: the issuer is an audience, in addition to those of the entry. */
   readonly audience?: string
-  /** `{issuer}` stands for the issuer without a trailing slash. Default: from its metadata. */
+  /** `{issuer}` is replaced by the issuer without a trailing slash. Default: from its metadata. */
   readonly jwksUri?: string
   readonly algorithms?: readonly string[]
   readonly typ: string | readonly string[]

@@ -1,4 +1,4 @@
-/** Where the rows of `presets.ts` come from, and what an operator needs to know. Not in gateways. */
+/** Sources of the rows of `presets.ts`, and notes for operators. Gateways do not contain them. */
 import type { PresetName } from './presets.ts'
 
 export interface Source {
@@ -11,11 +11,11 @@ export interface Source {
   readonly copy?: string
   /** Source code and sample tokens that were read, with the commit. */
   readonly code?: readonly string[]
-  /** What neither of them confirmed. */
+  /** The facts that neither of them confirmed. */
   readonly unverified?: readonly string[]
   /** The form of the issuer. */
   readonly issuer: string
-  /** What `audience` is compared with. */
+  /** The value that `audience` is compared with. */
   readonly audience: string
   readonly notes: readonly string[]
 }

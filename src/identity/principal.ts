@@ -22,7 +22,7 @@ export interface Principal {
   readonly roles: readonly string[]
   /** `scope`. */
   readonly scopes: readonly string[]
-  /** What the scopes do to the permissions of the roles; see `createAuthorizer`. */
+  /** The effect of the scopes on the permissions of the roles; see `createAuthorizer`. */
   readonly scopeUse?: ScopeUse | undefined
   /** `jti`, or the configured claim. A token without one can be revoked only by a cutoff. */
   readonly tokenId: string | undefined

@@ -1,4 +1,4 @@
-/** Defaults of the gateway and of apps of Hono. */
+/** Defaults of the gateway and of Hono apps. */
 import type { RevocationDefinition } from './definition.ts'
 
 /** 1 MiB. */

@@ -35,11 +35,11 @@ export type OAuthErrorCode =
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
 
-/** What a check found in a token, and what it expected: printable ASCII, for audit only. */
+/** The value that a check found in a token, and the expected one: printable ASCII, for audit only. */
 export interface RejectionDetail {
   readonly seen: string
   readonly expected: string
-  /** Whether the signature of the token was verified before. Otherwise, anybody can write `seen`. */
+  /** Whether the signature was verified before. Otherwise, any client can choose `seen`. */
   readonly verified: boolean
 }
 

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit/event.ts'
 import type { ProblemCode } from '../problems/problem.ts'
 
-/** What the origin received. */
+/** The request that the origin received. */
 export interface OriginRequest {
   readonly method: string
   /** Path and query. */

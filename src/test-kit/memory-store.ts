@@ -41,7 +41,7 @@ export interface MemoryStore {
   readonly bans: ExpiringValues<number>
 }
 
-/** What decides about a request before its limits. */
+/** The facts that decide about a request before its limits. */
 interface Standing {
   readonly facts: Omit<AdmissionFacts, 'limits' | 'proofUsed'>
   readonly isRefused: boolean

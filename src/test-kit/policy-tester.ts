@@ -55,7 +55,7 @@ export interface TestedApiKey {
   readonly tenant?: string
 }
 
-/** What to revoke: one token, or all tokens that were issued until now to one of the others. */
+/** Target of a revocation: one token, or all tokens that were issued until now to another target. */
 export interface TestedRevocation {
   readonly token?: string
   readonly sub?: string

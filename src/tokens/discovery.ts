@@ -23,7 +23,7 @@ const MAX_JSON_DEPTH = 16
  * with the next one. It bounds the downloads that unknown keys cause.
  */
 const FRESH_MS = 60_000
-/** How long the last location is used while the metadata is not available. */
+/** The time for which the last location is used while the metadata is not available. */
 const MAX_STALE_MS = 86_400_000
 /** The longest text of a document in a message. */
 const MAX_SEEN_CHARS = 200

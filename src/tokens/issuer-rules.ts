@@ -1,4 +1,4 @@
-/** What an issuer's configuration says about its tokens, prepared once for all of them. */
+/** The rules of an issuer's configuration for its tokens, prepared once for all of them. */
 import { type ClaimSources, type Path, pathOf, pathsOf } from '../validators/claim-path.ts'
 import {
   DEFAULT_ROLES_CLAIM,
@@ -147,7 +147,7 @@ function statesOtherKind(kind: unknown, { tokenUse }: IssuerConfig): boolean {
   return tokenUse !== 'id' || !/^id/i.test(kind)
 }
 
-/** In a name, `{audience}` stands for each configured audience. */
+/** In a name, `{audience}` is replaced by each configured audience. */
 function withAudiences(path: Path, audiences: readonly string[]): readonly Path[] {
   if (!path.some((name) => name.includes(AUDIENCE_PLACE))) return [path]
   return audiences.map((audience) =>
@@ -158,7 +158,7 @@ const AUDIENCE_PLACE = '{audience}'
 
 function mapping(map: NameMap | undefined): (names: readonly unknown[]) => readonly unknown[] {
   const mapName = map && createNameMap(map)
-  // What is not a name is kept, so that its token is refused.
+  // Values that are not names are kept, so that their token is refused.
   const mapped = (name: unknown): readonly unknown[] =>
     mapName !== undefined && typeof name === 'string' ? mapName(name) : [name]
   return (names) => [...new Set(names.flatMap((name) => [...mapped(name)]))]

@@ -4,7 +4,7 @@ import { Denied } from '../errors.ts'
 /** Headers by lower-case name; several fields of one name are joined. */
 export type Received = ReadonlyMap<string, string>
 
-/** What a check needs of a request in addition to its headers. */
+/** The properties of a request that a check needs in addition to its headers. */
 export type RequestLine = Pick<Request, 'method' | 'url'>
 
 /**
@@ -52,7 +52,7 @@ export interface Pages {
   readonly ownOrigin: string | undefined
   /** Other origins with pages that may. */
   readonly others: readonly string[]
-  /** Whether clients may that send neither `Sec-Fetch-Site` nor `Origin`, as no browser does. */
+  /** Whether requests without `Sec-Fetch-Site` and `Origin` are accepted. No browser sends these. */
   readonly acceptsOtherClients: boolean
 }
 

@@ -5,7 +5,7 @@ import { config, type core } from 'zod/mini'
 let english: core.ParseContext<core.$ZodIssue> | undefined
 
 /**
- * Returns the context of a parse whose messages are shown: in English, unless the application
+ * Returns the context of a parse with messages that are shown: in English, unless the application
  * configured other messages. A global configuration would be an effect of importing this module,
  * and would change the messages of the application.
  */

@@ -12,7 +12,7 @@ const NONE: readonly InputError[] = []
 /** The parsed value, or why there is none. */
 export interface Checked {
   readonly findings: readonly InputError[]
-  /** As the schema transforms it. Undefined if there are findings. */
+  /** The value as the schema transforms it. Undefined if there are findings. */
   readonly value: unknown
 }
 

@@ -32,7 +32,7 @@ const redisServer = z.strictObject(
   whole('must be { url, token }, or a client with a method send'),
 )
 
-/** Of issuers, it also fills in the defaults. */
+/** The schema of issuers also fills in the defaults. */
 const guardOptions = z.strictObject(
   {
     issuers: z.pipe(

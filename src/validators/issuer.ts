@@ -45,7 +45,7 @@ const list = <Item extends z.core.$ZodType>(item: Item) =>
 const claimValue = z.union([namePattern, z.number(), z.boolean(), z.null()])
 const requirements = z.record(text(512), z.union([claimValue, list(claimValue)]))
 
-/** Stands for each tenant in the issuer of a provider that serves many. */
+/** Placeholder for each tenant in the issuer of a provider that serves many. */
 const TENANT_PLACE = '{tenantid}'
 /** Neither `common` nor another alias of several tenants may be one. */
 const tenant = z.string().check(z.regex(/^[\w.-]*[\d.][\w.-]*$/, 'must be a tenant id or domain'))

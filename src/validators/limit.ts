@@ -16,7 +16,7 @@ export type LimitText = `${number}/${Unit}` | `${number}/${number}${Unit}`
 
 const LIMIT_TEXT = /^([1-9]\d*)\/([1-9]\d*)?(s|min|h|d)$/
 
-/** What a limit that is written as text does not name. */
+/** Defaults for the fields that a limit in the form of text does not contain. */
 const TEXT_DEFAULTS = { by: 'subject', onUnavailable: 'deny' } as const
 
 /** Returns the limit that a text describes, or undefined if it describes none. */

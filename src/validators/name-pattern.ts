@@ -1,4 +1,4 @@
-/** Patterns of names with at most one `*`, which stands for one character or more. */
+/** Patterns of names with at most one `*`, which matches one character or more. */
 
 import * as z from 'zod/mini'
 import { superRefine } from './checks.ts'
@@ -38,7 +38,7 @@ export type NameMap = z.output<typeof nameMap>
 
 const listOf = (to: string | readonly string[]) => (typeof to === 'string' ? [to] : to)
 
-/** Returns the text for which the `*` stands; undefined if `name` does not match. */
+/** Returns the text that the `*` matches; undefined if `name` does not match. */
 export function starIn(pattern: string, name: string): string | undefined {
   const at = pattern.indexOf('*')
   if (at === -1) return pattern === name ? '' : undefined

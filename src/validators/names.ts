@@ -32,7 +32,7 @@ export const scopeNames = z.array(scopeName).check(z.maxLength(100))
 /** The permission of a route or a tool: `<thing>:<verb>`. Safe inside quotation marks. */
 export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
 
-/** What a role grants: a permission, all below `<thing>:`, or everything. */
+/** A grant of a role: a permission, all below `<thing>:`, or everything. */
 const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** The name of a limit or a role. Stricter than the sf-string of `RateLimit` headers. */
 export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i

@@ -1,4 +1,4 @@
-/** Where an issuer's tokens are read from: headers and cookies of a request. */
+/** Sources of an issuer's tokens: headers and cookies of a request. */
 import * as z from 'zod/mini'
 import { webOrigin } from './variables.ts'
 

@@ -1,4 +1,4 @@
-/** Tokens in headers and cookies for an app of Hono. */
+/** Tokens in headers and cookies for a Hono app. */
 import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'

@@ -1,4 +1,4 @@
-/** What a project is created from, and the rules for each answer. */
+/** The answers from which a project is created, and the rules for each of them. */
 import { basename } from 'node:path'
 import { usage } from './failure.ts'
 import { type Issuer, PROVIDERS } from './identity-providers.ts'

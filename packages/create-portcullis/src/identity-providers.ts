@@ -9,13 +9,13 @@ export interface IdentityProvider {
   readonly title: string
   /** The form of the issuer identifier; words in capitals are to be replaced. */
   readonly issuer: string
-  /** What the audience is at this provider. */
+  /** The meaning of the audience at this provider. */
   readonly audience: string
   /** Whether an entry without its own issuer is complete. */
   readonly hasIssuer: boolean
   /** Whether an entry without its own audience is complete. */
   readonly hasAudience: boolean
-  /** What an operator must know, for the README. */
+  /** Notes for the operator, for the README. */
   readonly notes: readonly string[]
   readonly preset: PresetName | undefined
 }

@@ -54,7 +54,7 @@ ${wrapped(PROVIDER_NAMES)}
 
 Exit codes: 0 done, 1 the project cannot be written, 2 wrong usage, 130 cancelled.`
 
-/** The flags that were given. Undefined: to be asked, or the default. */
+/** The flags that were given. Undefined: a question decides, or the default. */
 export interface Flags {
   readonly directory?: string
   readonly kind?: Kind
@@ -68,7 +68,7 @@ export interface Flags {
 
 export interface Options {
   readonly action: 'create' | 'help' | 'version'
-  /** Whether nothing may be asked. */
+  /** Whether questions are suppressed. */
   readonly yes: boolean
   readonly json: boolean
   readonly flags: Flags

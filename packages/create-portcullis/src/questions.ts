@@ -1,4 +1,4 @@
-/** Asks for the answers that the flags do not contain. */
+/** Requests the answers that the flags do not contain. */
 import { intro, isCancel, select, text } from '@clack/prompts'
 import {
   audienceOf,
@@ -12,7 +12,7 @@ import { CANCELLED, Failure } from './failure.ts'
 import { PROVIDERS } from './identity-providers.ts'
 import type { Flags } from './options.ts'
 
-/** Asks on the terminal. Throws a failure if the user cancels. */
+/** Shows the questions on the terminal. Throws a failure if the user cancels. */
 export async function ask(flags: Flags): Promise<Flags> {
   intro('Portcullis')
   const directory =
@@ -64,7 +64,7 @@ const PROVIDER_CHOICES = [
 const optional = (parse: (answer: string) => string) => (answer: string) =>
   answer === '' ? '' : parse(answer)
 
-/** Asks for one line until `parse` accepts it. An empty line means `defaultValue`, if there is one. */
+/** Repeats a question until `parse` accepts the line. An empty one means `defaultValue`, if given. */
 async function line(
   message: string,
   placeholder: string,

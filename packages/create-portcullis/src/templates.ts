@@ -15,7 +15,7 @@ const ORIGIN_LINE = '# ORIGIN_URL = "https://origin.example.com"'
 const ISSUERS_LINE = "# ISSUERS = '[]'"
 const EMBEDDED_REDIS = 'js-redis-server'
 const OWNER_ONLY = 0o600
-/** What an existing directory may contain. */
+/** The names that an existing directory may contain. */
 const HARMLESS = ['.git', '.DS_Store']
 
 export interface Written {
