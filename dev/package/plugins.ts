@@ -39,12 +39,12 @@ export function markPure(): Rolldown.Plugin {
   }
 }
 
-/** A doc comment on lines of its own. */
-const DOCUMENTATION = /^[ \t]*\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*$/gm
+/** A comment on lines of its own. */
+const COMMENT = /^[ \t]*(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*|\/\/.*)$/gm
 
 /**
- * Removes documentation from the sources that source maps contain, a ninth of the package. The
- * lines stay, so that positions are right.
+ * Removes comments from the sources that source maps contain, a ninth of the package. The lines
+ * stay, so that positions are right.
  */
 export function shortenMaps(): Rolldown.Plugin {
   const blank = (comment: string) => comment.replaceAll(/[^\n]/g, '')
@@ -54,7 +54,7 @@ export function shortenMaps(): Rolldown.Plugin {
       for (const file of Object.values(bundle)) {
         if (file.type !== 'asset' || !file.fileName.endsWith('.js.map')) continue
         const map = JSON.parse(String(file.source)) as { sourcesContent: string[] }
-        map.sourcesContent = map.sourcesContent.map((text) => text.replace(DOCUMENTATION, blank))
+        map.sourcesContent = map.sourcesContent.map((text) => text.replace(COMMENT, blank))
         file.source = JSON.stringify(map)
       }
     },
