@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { presetOf } from '../../cli/idp/providers.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort, isInstalled, ROOT } from '../harness/process.ts'
+import { DOCUMENTED } from '../identity-providers/documented-tokens.ts'
 import { createSigner, goodClaims, NOW_MS, NOW_SECONDS, type Signer } from '../tokens/signer.ts'
 import { type CliEnvironment, type Outcome, runCli } from './command-line.ts'
 
@@ -596,6 +598,18 @@ test('a secret of the configuration is not printed', async () => {
     expect(code).toBe(1)
     expect(stdout + stderr).not.toContain(k)
   }
+})
+
+test('the provider of a documented token is recognized, by its issuer or by a claim', () => {
+  const recognized = Object.values(DOCUMENTED).map(({ claims }) =>
+    presetOf(String(claims.iss), claims),
+  )
+  // Better Auth has neither a host nor a claim of its own. ID tokens of Cognito are not for APIs.
+  const expected = Object.keys(DOCUMENTED).map((preset) => {
+    if (preset === 'better-auth') return undefined
+    return preset === 'cognito-id' ? 'cognito' : preset
+  })
+  expect(recognized).toEqual(expected)
 })
 
 describe('the configuration is read from', () => {
