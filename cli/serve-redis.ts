@@ -40,7 +40,7 @@ export async function serveRedis(options: ServeRedisOptions): Promise<never> {
       { url: rest.url, token },
       `UPSTASH_REDIS_REST_URL=${rest.url}\nUPSTASH_REDIS_REST_TOKEN=${token}`,
     )
-    throw new Error(`the Redis that was started is gone, with all it held (${await rest.died})`)
+    throw new Error(`the local Redis ended, and its data is lost (${await rest.died}); start again`)
   } catch (error) {
     if (!shutdown.signal.aborted) {
       printFailure(new Failure(REFUSED, 'not_running', (error as Error).message), json)

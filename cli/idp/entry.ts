@@ -69,7 +69,7 @@ export function selectEntry(
 }
 
 const OTHER_ISSUER =
-  'issuer: only if its tokens shall be accepted instead of those of the configured issuer'
+  'issuer: only if its tokens must be accepted instead of those of the configured issuer'
 
 /** An entry that only options describe is composed, as if there were none. */
 function comparedWith(

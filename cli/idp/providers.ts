@@ -78,7 +78,7 @@ export function differenceOf(seen: string, configured: string, of: string): Diff
   })
   const other = (what: string): Difference => ({
     mistake: `the token is of another ${what}: its issuer is ${shown(seen)}, and ${of} has ${shown(configured)}`,
-    remedy: `Request the token from the configured ${what}. Change the issuer only if tokens of the other one shall be accepted instead`,
+    remedy: `Request the token from the configured ${what}. Change the issuer only if tokens of the other one must be accepted instead`,
     isSpelling: false,
   })
   if (seen === `${configured}/`) {

@@ -244,7 +244,7 @@ async function client({
         remedy: 'Request the token with an accepted client, or add this one to clients',
         ...(isOwn && {
           change: { clients: [...(fields.clients as readonly string[]), seen] },
-          condition: `clients: only if tokens of ${textOf(seen)} shall be accepted`,
+          condition: `clients: only if tokens of ${textOf(seen)} must be accepted`,
         }),
       },
     ),

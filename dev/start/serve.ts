@@ -70,7 +70,7 @@ async function start(
   const vars = project.kind === 'app' ? appVars(checked) : checked
 
   const redisDied = redisRest.died.then((why) => {
-    throw new Error(`the Redis that was started is gone, with all it held (${why}); start again`)
+    throw new Error(`the local Redis ended, and its data is lost (${why}); start again`)
   })
   redisDied.catch(() => undefined)
 

@@ -41,7 +41,7 @@ const forged = (header: object, claims: object) =>
   `${encode({ alg: 'ES256', kid: 'ES256', typ: 'at+jwt', ...header })}.${encode({ iss: ISSUER, ...claims })}.AAAA`
 
 describe('the audit event of a refused token', () => {
-  test('S29: has the seen and the expected value, and the response has neither', async () => {
+  test('S29: contains the seen and the expected value, and the response contains neither', async () => {
     const { event, text } = await send(forged({ typ: 'secret-typ' }, {}))
     expect(event).toMatchObject({
       reason: 'token_rejected:typ',

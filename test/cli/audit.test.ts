@@ -45,7 +45,7 @@ describe('audit query', () => {
     expect(one.events).toMatchObject([{ requestId, reason: 'missing_token' }])
   })
 
-  test('says what the check of a refused token found and expected', async () => {
+  test('prints the found and the expected value for a refused token', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const token = `${part({ alg: 'ES256' })}.${part({ iss: 'https://other.example' })}.AAAA`
     const headers = { authorization: `Bearer ${token}` }

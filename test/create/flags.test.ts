@@ -84,7 +84,7 @@ describe('create-portcullis', () => {
     expect(await readdir(folder)).toEqual(before)
   })
 
-  test('asks nothing without a terminal', async () => {
+  test('shows no question without a terminal', async () => {
     const { code, stderr } = await create(['quiet'])
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -172,7 +172,7 @@ describe('create-portcullis', () => {
     expect(supabase).toMatchObject({ ISSUERS: expect.not.stringContaining('"audience"') })
   })
 
-  test('has neither an issuer nor an origin unless they are given', async () => {
+  test('contains an issuer and an origin only if they are given', async () => {
     expect(await varsIn(await created())).toEqual({})
     expect(await varsIn(await created('--origin', 'https://a.example/api/'))).toEqual({
       ORIGIN_URL: 'https://a.example/api',

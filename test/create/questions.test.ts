@@ -54,7 +54,7 @@ describe.runIf(hasTerminal())('create-portcullis on a terminal', () => {
     return { code, output }
   }
 
-  test('asks for each answer, and repeats a question with an invalid one', async () => {
+  test('shows each question, and repeats one after an invalid answer', async () => {
     const { code, output } = await answer([
       ['Directory', `notes${ENTER}`],
       ['What should it be?', ENTER],
@@ -74,7 +74,7 @@ describe.runIf(hasTerminal())('create-portcullis on a terminal', () => {
     ])
   })
 
-  test('asks nothing that a flag answers', async () => {
+  test('shows no question that a flag answers', async () => {
     const flags = 'ready --kind gateway --idp none --origin https://a.example --redis local'
     const { code, output } = await answer([['Created', '']], flags)
     expect(code).toBe(0)

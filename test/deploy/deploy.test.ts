@@ -208,7 +208,7 @@ describe('environments', DEPLOYING, () => {
     await api?.close()
   })
 
-  test('another environment has its own names, prefix, domain and values', async () => {
+  test('another environment uses its own names, prefix, domain and values', async () => {
     await project.deploy(['--plan'])
     const file = `PUBLIC_URL=${gateway.url}\nUPSTASH_REDIS_REST_TOKEN=staging-token\n`
     await project.write('staging.env', file)

@@ -293,7 +293,7 @@ describe('refusals and the error handler of the app:', () => {
     expect(seen.map((error) => error instanceof Denied)).toEqual([true, true, true])
   })
 
-  test('one that knows only HTTPException answers with the problem document', async () => {
+  test('a handler for HTTPException alone answers with the problem document', async () => {
     const { app } = notes()
     app.onError((error) =>
       error instanceof HTTPException ? error.getResponse() : new Response(null, { status: 500 }),

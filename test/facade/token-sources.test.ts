@@ -107,7 +107,7 @@ describe('a guarded app', () => {
     expect(anonymous.headers.get('vary')).toBe('X-Token, Cookie, Authorization')
   })
 
-  test('leaves the response to Authorization as the app wrote it, for a shared cache that knows it', async () => {
+  test('leaves a response to Authorization unchanged, because RFC 9111 restricts shared caches', async () => {
     const response = await app().send('/notes', { Authorization: `Bearer ${otherToken}` })
     expect(response.headers.get('cache-control')).toBe('public, max-age=60')
   })

@@ -103,7 +103,7 @@ describe('c.req.valid', () => {
     )
   })
 
-  test('has nothing that no schema checks', () => {
+  test('contains only input that a schema checks', () => {
     new Hono().use(guard).post('/notes', guard.require('notes:write').body(note), (c) => {
       // @ts-expect-error: the route declares no query
       c.req.valid('query')

@@ -82,7 +82,7 @@ describe('npm start', () => {
       const { code, stderr } = await running.ended
       expect(code).toBe(1)
       expect(stderr).toMatch(
-        /^portcullis: the Redis that was started is gone, with all it held \(redis-server ended with code 137\); start again$/m,
+        /^portcullis: the local Redis ended, and its data is lost \(redis-server ended with code 137\); start again$/m,
       )
       expect(alive(family)).toEqual([])
     },

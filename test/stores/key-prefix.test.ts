@@ -105,7 +105,7 @@ describe.each([
     expect(await statusAt(1, fresh.body.apiKey)).toBe(200)
   })
 
-  test('do not know each other’s clients and tuples', async () => {
+  test('do not share clients and tuples', async () => {
     const body = { name: 'billing', grants: ['client_credentials'], roles: ['reader'] }
     const { clientId, clientSecret } = (await gateway.admin('POST', '/clients', body, { at: 1 }))
       .body

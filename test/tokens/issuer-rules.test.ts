@@ -58,7 +58,7 @@ describe('the path of a claim', () => {
     expect(await roles(claims, config)).toEqual(['reader'])
   })
 
-  it('that leads nowhere has no value', async () => {
+  it('of a missing member has no value', async () => {
     for (const claims of [
       {},
       { realm_access: null },
