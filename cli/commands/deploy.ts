@@ -160,22 +160,31 @@ async function deployProject(options: DeployOptions): Promise<void> {
   if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
   for (const line of table(steps, COLUMNS).split('\n')) output.remark(line)
   await confirm(`Deploy to ${environment.name}?`, options)
-  await withScratch(async (scratch) => {
+  const { versions, operator, failure } = await withScratch((scratch) => {
     const wrangler = wranglerFor(target, scratch)
     const report = (line: string) => output.remark(line)
-    const parts = { environment, values, cloudflare, wrangler, scratch, report }
-    const { versions, operator } = await carryOut(plan, parts)
-    const wait = options.wait ?? DEFAULT_WAIT_SECONDS
-    const readiness = await awaitReadiness(plan.publicUrl, wait)
-    const rollback = `npx portcullis deploy rollback${environmentOption(environment.name)}`
-    const client = operator && { clientId: operator.clientId, clientSecret: operator.clientSecret }
-    const result = { url: plan.publicUrl, ready: readiness.ready, rollback, ...client }
-    output.result({ ...shown, ...result, versions }, record(result, output.style))
-    if (operator !== undefined) output.remark('The secret is shown once and not stored.')
-    if (options.createOperator && operator === undefined)
-      output.remark('CLIENTS is set already; no client was created.')
-    if (!readiness.ready) throw notReady(plan, readiness.last, wait, rollback)
+    return carryOut(plan, { environment, values, cloudflare, wrangler, scratch, report })
   })
+  const client = operator && { clientId: operator.clientId, clientSecret: operator.clientSecret }
+  if (failure !== undefined) {
+    if (client !== undefined) {
+      output.result(client, record(client, output.style))
+      output.remark('Keep the secret: Cloudflare may have stored this client before the failure.')
+    }
+    throw failure
+  }
+  const wait = options.wait ?? DEFAULT_WAIT_SECONDS
+  const readiness = await awaitReadiness(plan.publicUrl, wait)
+  const rollback = `npx portcullis deploy rollback${environmentOption(environment.name)}`
+  const result = { url: plan.publicUrl, ready: readiness.ready, rollback, ...client }
+  output.result({ ...shown, ...result, versions }, record(result, output.style))
+  if (client !== undefined) output.remark('The secret is shown once and not stored.')
+  if (options.createOperator && client === undefined) {
+    output.remark(
+      'CLIENTS is set already; no client was created. To replace it, set CLIENTS to the output of `npx portcullis clients hash-secret`.',
+    )
+  }
+  if (!readiness.ready) throw notReady(plan, readiness.last, rollback)
 }
 
 /** Deploys an earlier version of one Worker again. */
@@ -241,10 +250,10 @@ async function confirm(
   if (!(await isConfirmed(question))) throw usage('not confirmed; nothing was changed')
 }
 
-function notReady({ publicUrl }: Plan, last: string, wait: number, rollback: string): Failure {
+function notReady({ publicUrl }: Plan, last: string, rollback: string): Failure {
   return new Failure(
     UNDECIDED,
     'not_ready',
-    `deployed, but ${publicUrl}/-/readyz was not ready within ${wait} s (${last}). A new domain may need some minutes. To return to the version before: ${rollback}`,
+    `deployed, but ${publicUrl}/-/readyz was not ready in time (${last}). A new domain may need some minutes. To return to the version before: ${rollback}`,
   )
 }

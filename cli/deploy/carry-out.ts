@@ -18,8 +18,10 @@ import type { RunWrangler } from './wrangler.ts'
 export interface Outcome {
   /** The id of the new version of each Worker, by the name of the Worker. */
   readonly versions: Readonly<Record<string, string>>
-  /** The created client. Its secret exists nowhere else. */
+  /** The created client, unless Cloudflare does not have it. Its secret exists nowhere else. */
   readonly operator: OperatorClient | undefined
+  /** The step that failed, and what was done before it. */
+  readonly failure: Failure | undefined
 }
 
 interface CarryOutOptions {
@@ -39,8 +41,8 @@ const CREATE: Readonly<Record<Resource['kind'], readonly string[]>> = {
 }
 
 /**
- * Carries out a plan. A step that fails ends it with a {@link Failure}, which lists what was done
- * before. The next run finds that and continues with the rest.
+ * Carries out a plan until a step fails. The next run finds what was done, and continues with the
+ * rest. Returns the failure, because the caller must also show a client that is stored already.
  */
 export async function carryOut(plan: Plan, options: CarryOutOptions): Promise<Outcome> {
   const done: string[] = []
@@ -48,21 +50,37 @@ export async function carryOut(plan: Plan, options: CarryOutOptions): Promise<Ou
     done.push(line)
     options.report(line)
   }
+  const isCreated = plan.releases.some(({ generated }) => generated.includes('CLIENTS'))
+  const operator = isCreated ? generateOperatorClient() : undefined
   try {
-    return await runSteps(plan, options, finish)
+    const versions = await runSteps(plan, options, operator, finish)
+    return { versions, operator, failure: undefined }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const detail = `${error.message}. ${done.length === 0 ? 'Nothing was changed. ' : ''}Run the command again to continue.`
     const findings = done.map((message) => ({ in: '', path: 'done', message }))
-    throw new Failure(error.exitCode, error.code, detail, { findings })
+    const failure = new Failure(error.exitCode, error.code, detail, { findings })
+    const isStored = operator !== undefined && (await mayHaveClients(options))
+    return { versions: {}, operator: isStored ? operator : undefined, failure }
+  }
+}
+
+/** Wrangler uploads a Worker with its secrets before it sets routes and domains, which may fail. */
+async function mayHaveClients({ environment, cloudflare }: CarryOutOptions): Promise<boolean> {
+  try {
+    const stored = await cloudflare.secrets(environment.workers.at(-1)?.name ?? '')
+    return stored?.includes('CLIENTS') ?? false
+  } catch {
+    return true
   }
 }
 
 async function runSteps(
   plan: Plan,
   options: CarryOutOptions,
+  operator: OperatorClient | undefined,
   finish: (line: string) => void,
-): Promise<Outcome> {
+): Promise<Outcome['versions']> {
   const { environment, cloudflare, wrangler } = options
   const ids = new Map(plan.databaseIds)
   for (const resource of plan.resources) {
@@ -80,9 +98,7 @@ async function runSteps(
     finish(`applied ${pending.length} migrations to ${database}`)
   }
   const versions: Record<string, string> = {}
-  let operator: OperatorClient | undefined
   for (const release of plan.releases) {
-    if (release.generated.includes('CLIENTS')) operator = generateOperatorClient()
     const secrets = secretsOf(release, options.values, operator)
     const config = ['-c', generatedFile(environment, release.worker)]
     const file = options.scratch.writeSecrets(release.worker.name, secrets)
@@ -91,7 +107,7 @@ async function runSteps(
     versions[release.worker.name] = version ?? 'unknown'
     finish(`deployed ${release.worker.name}`)
   }
-  return { versions, operator }
+  return versions
 }
 
 /** Creates a resource. One that another run created in the meantime is kept. */

@@ -3,6 +3,7 @@ import { Failure, REFUSED, UNDECIDED } from '../failure.ts'
 
 const DEFAULT_BASE_URL = 'https://api.cloudflare.com/client/v4'
 const TIMEOUT_MS = 20_000
+const FIRST_CLIENT_ERROR = 400
 const HTTP_UNAUTHORIZED = 401
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
@@ -10,7 +11,7 @@ const FIRST_SERVER_ERROR = 500
 const LISTED_VERSIONS = 10
 
 /** The permissions of the API token that a deployment needs. */
-export const PERMISSIONS =
+const PERMISSIONS =
   'Workers Scripts: Edit, Queues: Edit, D1: Edit, Workers R2 Storage: Edit, Account Settings: Read'
 
 export interface Credentials {
@@ -21,7 +22,7 @@ export interface Credentials {
 }
 
 /** A deployment of a Worker: the version that it made serve. */
-export interface Deployment {
+interface Deployment {
   readonly version: string
   /** RFC 3339. */
   readonly createdAt: string
@@ -83,7 +84,12 @@ export function createCloudflare({
     const answer = await send(`/accounts/${accountId}${path}`, body)
     const { status, result, errors } = answer
     if (status === HTTP_NOT_FOUND) return undefined
-    if (status < HTTP_UNAUTHORIZED - 1) return result ?? {}
+    if (status < FIRST_CLIENT_ERROR) {
+      // What is absent would be created: a response of a proxy must not count as an empty list.
+      if (result !== undefined) return result
+      const detail = `${path}: the response is not one of the Cloudflare API`
+      throw new Failure(UNDECIDED, 'cloudflare_error', detail)
+    }
     if (status === HTTP_UNAUTHORIZED || status === HTTP_FORBIDDEN) throw await unauthorized(path)
     const [{ code = status, message = 'no reason given' } = {}] = errors
     const exitCode = status >= FIRST_SERVER_ERROR ? UNDECIDED : REFUSED

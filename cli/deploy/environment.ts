@@ -1,5 +1,5 @@
 /** Derives the configuration of an environment from the files of a project. */
-import { isAbsolute, join, relative, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import type { TomlTable, TomlValue } from 'smol-toml'
 import { usage } from '../failure.ts'
 import { namesIn, type Project, tableOf, tablesOf, type WorkerConfig } from './project.ts'
@@ -208,9 +208,4 @@ export function completed(
 /** Returns the path of the generated configuration of a Worker. */
 export function generatedFile({ folder }: Environment, { role, name }: EnvironmentWorker): string {
   return join(folder, role === 'gateway' ? 'wrangler.toml' : `${name}.toml`)
-}
-
-/** Returns a path as a person in the folder of the project would write it. */
-export function shownPath(project: Project, path: string): string {
-  return relative(project.folder, path)
 }

@@ -1,6 +1,7 @@
 /** Waits until a deployed gateway is ready. */
 const CALL_TIMEOUT_MS = 5_000
 const PAUSE_MS = 1_000
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export interface Readiness {
   readonly ready: boolean
@@ -8,13 +9,25 @@ export interface Readiness {
   readonly last: string
 }
 
-/** Calls `/-/readyz` until it responds with 200, for at most `waitSeconds`. */
+/**
+ * Calls `/-/readyz` until it responds with 200, for at most `waitSeconds`. A signal ends the waiting
+ * and not the process, so that the caller can still show the result of the deployment.
+ */
 export async function awaitReadiness(url: string, waitSeconds: number): Promise<Readiness> {
   const deadline = Date.now() + waitSeconds * 1_000
-  for (;;) {
-    const { ready, last } = await callOnce(`${url}/-/readyz`)
-    if (ready || Date.now() + PAUSE_MS > deadline) return { ready, last }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  let isInterrupted = false
+  const interrupt = () => {
+    isInterrupted = true
+  }
+  for (const signal of ENDING) process.on(signal, interrupt)
+  try {
+    for (;;) {
+      const { ready, last } = await callOnce(`${url}/-/readyz`)
+      if (ready || isInterrupted || Date.now() + PAUSE_MS > deadline) return { ready, last }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    }
+  } finally {
+    for (const signal of ENDING) process.off(signal, interrupt)
   }
 }
 

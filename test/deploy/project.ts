@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Outcome, runCli } from '../cli/command-line.ts'
+import { type Outcome, type RunningCommand, startCli } from '../cli/command-line.ts'
 import type { CloudflareApi } from '../harness/cloudflare-api.ts'
 import { ROOT } from '../harness/process.ts'
 
@@ -74,7 +74,9 @@ export interface Project {
   readonly path: string
   write(file: string, text: string): Promise<void>
   read(file: string): Promise<string>
-  /** Runs `portcullis deploy <args>` without a terminal. */
+  /** Starts `portcullis deploy <args>` without a terminal. */
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): RunningCommand
+  /** Runs the same command until it ends. */
   deploy(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Outcome>
   /** Folders with secrets that a deployment has left. */
   leftovers(): Promise<readonly string[]>
@@ -98,12 +100,14 @@ export async function createProject(api: CloudflareApi, publicUrl: string): Prom
     UPSTASH_REDIS_REST_TOKEN: REDIS_TOKEN,
     PUBLIC_URL: publicUrl,
   }
+  const start: Project['start'] = (args, env = {}) =>
+    startCli(['deploy', ...args], { cwd: path, env: { ...variables, ...env } })
   return {
     path,
+    start,
     write: (file, text) => writeFile(join(path, file), text),
     read: (file) => readFile(join(path, file), 'utf8'),
-    deploy: (args, env = {}) =>
-      runCli(['deploy', ...args], { cwd: path, env: { ...variables, ...env } }),
+    deploy: (args, env) => start(args, env).ended,
     leftovers: async () =>
       (await readdir(`${path}.tmp`)).filter((name) => name.startsWith('portcullis-deploy-')),
     close: async () => {
