@@ -19,19 +19,21 @@ import {
 export interface Env {
   readonly UPSTASH_REDIS_REST_URL: string
   readonly UPSTASH_REDIS_REST_TOKEN: string
+  /** URL of the identity provider, such as `https://idp.example.com`. */
+  readonly IDP_URL: string
 }
 
-const provider: IssuerConfig = {
-  issuer: 'https://idp.example.com',
+const providerAt = (url: string): IssuerConfig => ({
+  issuer: url,
   audience: 'https://notes.example.com',
-  jwksUri: 'https://idp.example.com/.well-known/jwks.json',
+  jwksUri: `${url}/.well-known/jwks.json`,
   algorithms: ['ES256', 'RS256'],
   typ: 'at+jwt',
   clockTolerance: 5,
   maxTokenAge: 86_400,
   rolesClaim: 'roles',
   tenantClaim: 'tenant',
-}
+})
 const standard: PolicyLimit = {
   name: 'standard',
   limit: 100,
@@ -40,8 +42,9 @@ const standard: PolicyLimit = {
   onUnavailable: 'deny',
 }
 
-function createApp({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token }: Env) {
-  const verifier = createTokenVerifier({ issuers: [provider] })
+function createApp(env: Env) {
+  const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = env
+  const verifier = createTokenVerifier({ issuers: [providerAt(env.IDP_URL)] })
   const store = createUpstashAdmissionStore(createRedisRest({ url, token }))
   const admission = createAdmission({ store, now: Date.now })
   const authorizer = createAuthorizer(new Map([['reader', ['notes:read']]]))
