@@ -65,10 +65,12 @@ beforeAll(async () => {
   for (const consumer of [newest, oldest]) {
     await consumer.copy('examples/hono/app.ts', 'src/app.ts')
     await consumer.copy('examples/testing/policy.ts', 'src/policy.ts')
+    await consumer.copy('test/package/wrong-options.ts', 'src/wrong-options.ts')
     await consumer.copy('test/package/run.mjs', 'run.mjs')
     await consumer.write('src/subpaths.ts', await subpathsOf(consumer))
   }
   await newest.copy('examples', 'examples')
+  await newest.copy('examples/middleware/worker.ts', 'src/worker.ts')
   await newest.copy('portcullis.model.json', 'portcullis.model.json')
 }, 600_000)
 
@@ -107,7 +109,7 @@ async function compile({
   version = '5',
   consumer = newest,
   resolution = 'nodenext',
-  files = ['subpaths', 'app', 'policy'],
+  files = ['subpaths', 'app', 'policy', 'wrong-options'],
   options = {},
 }: Compilation): Promise<string> {
   compilations += 1
@@ -209,6 +211,14 @@ describe('platforms', () => {
       })
   })
 })
+
+test('a Worker of single middlewares', () =>
+  table.row('examples/middleware, @cloudflare/workers-types 5', {
+    types: () => {
+      const options = { lib: ES, types: ['workers-types-5'], noEmit: true }
+      return compile({ files: ['worker'], options })
+    },
+  }))
 
 describe('declarations of other packages that fail without ours', () => {
   async function errorsOf(imported: string, compilation: Compilation): Promise<string> {
