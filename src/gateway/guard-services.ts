@@ -1,16 +1,10 @@
 /** The services of the guards, for the gateway and for Hono apps. */
-import {
-  type AuthenticationFailures,
-  createAuthenticationFailures,
-} from '../abuse/authentication-failures.ts'
-import type { Abuse } from '../abuse/definition.ts'
 import { createFailureCounter } from '../abuse/redis/authentication-failures.ts'
 import { createViolationCounter } from '../abuse/redis/violations.ts'
-import { createViolations, type Violations } from '../abuse/violations.ts'
+import { type AbuseServices, createAbuseServices } from '../abuse/services.ts'
 import { type Admission, createAdmission } from '../admission/admission.ts'
 import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
 import { createAuthorizer, type PolicyAuthorizer } from '../authorization/permissions.ts'
-import { createAddressList } from '../http/address-list.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -59,14 +53,12 @@ export interface GuardServicesOptions extends RedisClients {
   readonly now: () => number
 }
 
-export interface GuardServices {
+export interface GuardServices extends AbuseServices {
   readonly verifier: ReadyTokenVerifier
   /** Undefined: credentials are read from `Authorization` only. */
   readonly sources: TokenSources | undefined
   readonly admission: Admission
   readonly authorizer: PolicyAuthorizer
-  readonly failures: AuthenticationFailures | undefined
-  readonly violations: Violations | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -107,29 +99,14 @@ export function guardServices({
       now,
     }),
     authorizer: createAuthorizer(roles),
-    ...abuseServices(abuse, behindResponses, now),
+    ...createAbuseServices(
+      abuse,
+      {
+        failures: createFailureCounter(behindResponses),
+        violations: createViolationCounter(behindResponses, now),
+      },
+      now,
+    ),
     now,
-  }
-}
-
-/** Creates the counters that the policy configures. `now` is in milliseconds since the epoch. */
-function abuseServices(
-  { authenticationFailures, bans: rule, exempt }: Abuse,
-  redis: RedisRest,
-  now: () => number,
-): Pick<GuardServices, 'failures' | 'violations'> {
-  const isExempt = createAddressList(exempt)
-  return {
-    failures:
-      authenticationFailures &&
-      createAuthenticationFailures({
-        ...authenticationFailures,
-        counter: createFailureCounter(redis),
-        now,
-        isExempt,
-      }),
-    violations:
-      rule &&
-      createViolations({ rule, counter: createViolationCounter(redis, now), now, isExempt }),
   }
 }

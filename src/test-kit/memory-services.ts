@@ -1,11 +1,9 @@
 /** The services of a gateway without Redis, queue and network. `gateway/` composes the real ones. */
-import { createAuthenticationFailures } from '../abuse/authentication-failures.ts'
-import { createViolations } from '../abuse/violations.ts'
+import { createAbuseServices } from '../abuse/services.ts'
 import { createAdmission } from '../admission/admission.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Services } from '../gateway/compose-services.ts'
-import { createAddressList } from '../http/address-list.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
@@ -68,7 +66,14 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     }),
     authorizer: createAuthorizer(policy.roles),
     relations: relationsOf(options),
-    ...abuseServices(options),
+    ...createAbuseServices(
+      policy.abuse,
+      {
+        failures: createMemoryFailureCounter(now),
+        violations: createMemoryViolationCounter(store.bans, now),
+      },
+      now,
+    ),
     auditSink,
     origin: guardedOrigin({
       origin: createOrigin({ binding: origin }),
@@ -99,31 +104,4 @@ function relationsOf({
     issuers: relations.issuers && new Set(relations.issuers),
     now,
   })
-}
-
-function abuseServices({
-  policy: { abuse },
-  store,
-  now,
-}: MemoryServicesOptions): Pick<Services, 'failures' | 'violations'> {
-  const { authenticationFailures, bans: rule } = abuse
-  const isExempt = createAddressList(abuse.exempt)
-  return {
-    failures:
-      authenticationFailures &&
-      createAuthenticationFailures({
-        ...authenticationFailures,
-        counter: createMemoryFailureCounter(now),
-        now,
-        isExempt,
-      }),
-    violations:
-      rule &&
-      createViolations({
-        rule,
-        counter: createMemoryViolationCounter(store.bans, now),
-        now,
-        isExempt,
-      }),
-  }
 }

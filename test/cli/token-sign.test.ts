@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ALL_CLAIMS, ALL_FLAGS, ALL_SECONDS } from '../start/requested-claims.ts'
 import { runCli } from './command-line.ts'
 
 describe('portcullis token sign', () => {
@@ -32,26 +33,11 @@ describe('portcullis token sign', () => {
     ['by its name', ['token', 'sign']],
     ['as the default of its group', ['token']],
   ])('prints a token with all requested claims, %s', async (_how, command) => {
-    const { code, stdout, stderr } = await runCli(
-      [
-        ...command,
-        ...['--sub', 'alice', '--role', 'reader', '--role', 'writer', '--scope', 'a b'],
-        ...['--client', 'shop', '--tenant', 'acme', '--sid', 's1', '--jti', 'j1', '--ttl', '15m'],
-      ],
-      { cwd: project },
-    )
+    const { code, stdout, stderr } = await runCli([...command, ...ALL_FLAGS], { cwd: project })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const { iat = 0, exp = 0, iss, aud, ...claims } = (await verified(stdout.trim())).payload
-    expect(claims).toEqual({
-      sub: 'alice',
-      roles: ['reader', 'writer'],
-      scope: 'a b',
-      client_id: 'shop',
-      tenant: 'acme',
-      sid: 's1',
-      jti: 'j1',
-    })
-    expect(exp - iat).toBe(900)
+    expect(claims).toEqual(ALL_CLAIMS)
+    expect(exp - iat).toBe(ALL_SECONDS)
   })
 
   test('uses the keys of the project in a folder below it, and writes nothing there', async () => {

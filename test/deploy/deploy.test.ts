@@ -364,26 +364,29 @@ describe('a mistake of the operator is named before anything is created:', () =>
     for (const name of Object.keys(env)) expect(stderr).toContain(`${name}: is missing`)
   })
 
-  test('a wrong token', async () => {
-    const { code, stderr } = await project.deploy(['--yes'], { CLOUDFLARE_API_TOKEN: 'wrong' })
-    expect(code).toBe(1)
-    expect(stderr).toContain('wrong_token')
-    expect(stderr).toContain('CLOUDFLARE_API_TOKEN')
-  })
-
-  test('a wrong account, or a token without a permission', async () => {
-    const env = { CLOUDFLARE_ACCOUNT_ID: 'fedcba9876543210fedcba9876543210' }
+  test.each([
+    [
+      'a wrong token',
+      { CLOUDFLARE_API_TOKEN: 'wrong' },
+      1,
+      ['wrong_token', 'CLOUDFLARE_API_TOKEN'],
+    ],
+    [
+      'a wrong account, or a token without a permission',
+      { CLOUDFLARE_ACCOUNT_ID: 'fedcba9876543210fedcba9876543210' },
+      1,
+      ['wrong_account', 'Queues: Edit'],
+    ],
+    [
+      'an API that does not answer',
+      { CLOUDFLARE_API_BASE_URL: 'http://127.0.0.1:9/client/v4' },
+      3,
+      ['cloudflare_unreachable'],
+    ],
+  ])('%s', async (_, env, expected, texts) => {
     const { code, stderr } = await project.deploy(['--yes'], env)
-    expect(code).toBe(1)
-    expect(stderr).toContain('wrong_account')
-    expect(stderr).toContain('Queues: Edit')
-  })
-
-  test('an API that does not answer', async () => {
-    const env = { CLOUDFLARE_API_BASE_URL: 'http://127.0.0.1:9/client/v4' }
-    const { code, stderr } = await project.deploy(['--yes'], env)
-    expect(code).toBe(3)
-    expect(stderr).toContain('cloudflare_unreachable')
+    expect(code).toBe(expected)
+    for (const text of texts) expect(stderr).toContain(text)
   })
 
   test('an invalid name of an environment', async () => {

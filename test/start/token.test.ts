@@ -2,6 +2,7 @@ import { parseEnv } from 'node:util'
 import { createLocalJWKSet, type JSONWebKeySet, type JWK, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Checkout, makeCheckout, type Outcome } from './checkout.ts'
+import { ALL_CLAIMS, ALL_FLAGS, ALL_SECONDS } from './requested-claims.ts'
 
 describe('npm run -s token', () => {
   let checkout: Checkout
@@ -33,21 +34,10 @@ describe('npm run -s token', () => {
   }
 
   it('prints one access token (RFC 9068) with all requested claims', async () => {
-    const { payload, protectedHeader } = await verified(
-      ...['--sub', 'alice', '--role', 'reader', '--role', 'writer', '--scope', 'a b'],
-      ...['--client', 'shop', '--tenant', 'acme', '--sid', 's1', '--jti', 'j1', '--ttl', '15m'],
-    )
+    const { payload, protectedHeader } = await verified(...ALL_FLAGS)
     const { iat = 0, exp = 0, iss, aud, ...claims } = payload
-    expect(claims).toEqual({
-      sub: 'alice',
-      roles: ['reader', 'writer'],
-      scope: 'a b',
-      client_id: 'shop',
-      tenant: 'acme',
-      sid: 's1',
-      jti: 'j1',
-    })
-    expect(exp - iat).toBe(900)
+    expect(claims).toEqual(ALL_CLAIMS)
+    expect(exp - iat).toBe(ALL_SECONDS)
     expect(protectedHeader.kid).toEqual(expect.any(String))
   })
 
