@@ -4,6 +4,7 @@
  */
 import { definePolicy } from 'portcullis'
 import { authorizationServer } from 'portcullis/authorization-server'
+import { introspection } from 'portcullis/introspection'
 import { openapi } from 'portcullis/openapi'
 import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
@@ -83,9 +84,9 @@ export default definePolicy({
   ],
   // Sessions that begin with a login at your identity provider live 30 days, however short its tokens.
   tokens: { sessionSeconds: 2_592_000 },
-  // The calls of operators and of the command line, the tokens of OAuth clients, the description of
-  // these calls at /-/docs, and traces for OTLP_ENDPOINT.
-  features: [operators(), authorizationServer(), openapi(), otlp()],
+  // The calls of operators and of the command line, the tokens of OAuth clients, opaque tokens of
+  // ISSUERS, the description of these calls at /-/docs, and traces for OTLP_ENDPOINT.
+  features: [operators(), authorizationServer(), introspection(), openapi(), otlp()],
   relations: relations({
     model,
     // Issuers whose subjects the tuples are about, besides the gateway itself: your identity provider.

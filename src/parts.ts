@@ -3,9 +3,7 @@
 export {
   type AuthenticationFailures,
   createAuthenticationFailures,
-  type FailureCount,
   type FailureCounter,
-  type RunningCheck,
 } from './abuse/authentication-failures.ts'
 export {
   type Abuse,
@@ -16,49 +14,24 @@ export {
 } from './abuse/definition.ts'
 export { createFailureCounter } from './abuse/redis/authentication-failures.ts'
 export { createViolationCounter } from './abuse/redis/violations.ts'
-export {
-  createViolations,
-  type Offender,
-  type Violation,
-  type ViolationCount,
-  type ViolationCounter,
-  type Violations,
-} from './abuse/violations.ts'
-export {
-  type Admission,
-  type AdmissionRequest,
-  createAdmission,
-  type ReferenceVerdict,
-} from './admission/admission.ts'
+export { createViolations, type ViolationCounter, type Violations } from './abuse/violations.ts'
+export { type Admission, createAdmission } from './admission/admission.ts'
 export type { LeaseTerms } from './admission/lease.ts'
 export type { LimitEngine, LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
-export type { LimitControls, LimitOverride, LimitReset } from './admission/limit-override.ts'
+export type { LimitControls } from './admission/limit-override.ts'
 export { createLimitControls } from './admission/redis/limit-overrides.ts'
 export { createUpstashAdmissionStore } from './admission/redis/store.ts'
-export type { ReferenceRequest } from './admission/reference-resolver.ts'
-export type {
-  AdmissionFacts,
-  AdmissionQuery,
-  AdmissionStore,
-  ReferenceFacts,
-  ReferenceQuery,
-} from './admission/store.ts'
-export type { AdmissionVerdict } from './admission/verdict.ts'
+export type { AdmissionStore } from './admission/store.ts'
 export { batchingAuditSink } from './audit/batching-sink.ts'
 export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
-export type { AuditOverflow, OverflowBatch } from './audit/overflow.ts'
-export { type AuditQueue, createAuditQueue } from './audit/queue/audit-queue.ts'
+export { createAuditQueue } from './audit/queue/audit-queue.ts'
 export { createAuditOverflow } from './audit/redis/overflow.ts'
 export { consoleAuditSink } from './audit/truncate.ts'
-export {
-  type Authorizer,
-  createAuthorizer,
-  type PolicyAuthorizer,
-} from './authorization/permissions.ts'
+export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
 export { Denied, Misconfigured, Unavailable } from './errors.ts'
 export { createAddressList } from './http/address-list.ts'
-export type { Principal, TokenVerifier, WaitUntil } from './identity/principal.ts'
+export type { Principal, TokenVerifier } from './identity/principal.ts'
 export { tokenIdHash } from './identity/token-id.ts'
 export type {
   InspectDefinition,
@@ -67,9 +40,8 @@ export type {
   McpTool,
 } from './inspection/definition.ts'
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
-export type { RequestScan, SignatureJudge } from './inspection/signatures/judge.ts'
-export type { Verdict } from './inspection/signatures/verdict-cache.ts'
-export { type Breakers, type BreakerTransition, createBreakers } from './isolate/breakers.ts'
+export type { SignatureJudge } from './inspection/signatures/judge.ts'
+export { type Breakers, createBreakers } from './isolate/breakers.ts'
 export {
   type CircuitBreaker,
   createCircuitBreaker,
@@ -103,46 +75,25 @@ export { type TraceRequestsOptions, traceRequests } from './middleware/trace-req
 export { type ValidateOptions, validate } from './middleware/validate.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 export { createSpanExporter, type SpanExporter } from './observability/tracing/exporter.ts'
-export type { Span } from './observability/tracing/span.ts'
-export {
-  type CoalescedOrigin,
-  coalescedOrigin,
-  type SharingOptions,
-} from './origin/coalesced-origin.ts'
+export { coalescedOrigin } from './origin/coalesced-origin.ts'
 export { guardedOrigin } from './origin/guarded-origin.ts'
-export { createOrigin, type Origin, type OriginRequest } from './origin/origin.ts'
+export { createOrigin, type Origin } from './origin/origin.ts'
 export type { LimitBy } from './policy/definition.ts'
 export type { PolicyLimit } from './policy/policy.ts'
 export type { PolicyRelations } from './policy/relations.ts'
 export type { Problem, ProblemCode } from './problems/problem.ts'
-export type { Denial, Fault } from './problems/reasons.ts'
+export type { Denial } from './problems/reasons.ts'
 export { createKeys, DEFAULT_KEYS, type RedisKeys } from './redis/keys.ts'
-export {
-  createRedisRest,
-  type RedisCommand,
-  type RedisReply,
-  type RedisRest,
-} from './redis/rest.ts'
+export { createRedisRest, type RedisRest } from './redis/rest.ts'
 export { createRelationCache, type RelationCache } from './relations/cache.ts'
-export {
-  createRelationChecker,
-  type RelationChecker,
-  type RelationRequest,
-  type RelationVerdict,
-} from './relations/checker.ts'
+export { createRelationChecker, type RelationChecker } from './relations/checker.ts'
 export { compileModel } from './relations/compile-model.ts'
 export { decodeConsistency, encodeConsistency } from './relations/consistency.ts'
-export type {
-  PolicyDecisionPoint,
-  RelationAnswer,
-  RelationDecision,
-  RelationQuery,
-} from './relations/decision-point.ts'
+export type { PolicyDecisionPoint } from './relations/decision-point.ts'
 export { createAuthzenDecisionPoint } from './relations/decision-points/authzen.ts'
 export { createOpenfgaDecisionPoint } from './relations/decision-points/openfga.ts'
 export type {
   ContextualTupleDefinition,
-  DecisionPointOptions,
   ExternalDecisionPoint,
   RelationDemand,
   RelationsDefinition,
@@ -155,32 +106,18 @@ export {
 } from './relations/redis/check.ts'
 export { createRelationTuples } from './relations/redis/tuples.ts'
 export { createRelationRule, type RelationRule } from './relations/rule.ts'
-export type {
-  RelationTuples,
-  SubjectsByRelation,
-  TupleChanges,
-  TuplePage,
-  TupleQuery,
-  TuplesChanged,
-} from './relations/store.ts'
-export type { ExplainedAnswer, ExplainingDecisionPoint } from './relations/trace.ts'
+export type { RelationTuples } from './relations/store.ts'
 export { escapeId, formatTuple, parseTuple, type RelationTuple } from './relations/tuple.ts'
 export { createRevocations } from './revocation/redis/revocations.ts'
-export type { Revocations, RevokedBefore, RevokedToken } from './revocation/revocation.ts'
+export type { Revocations } from './revocation/revocation.ts'
 export { healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
-export type { AccessGrant, IssuedToken, IssueOptions, TokenIssuer } from './tokens/access-grant.ts'
+export type { AccessGrant, IssueOptions, TokenIssuer } from './tokens/access-grant.ts'
 export { newApiKey } from './tokens/api-key.ts'
 export { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 export { bearerToken } from './tokens/credential.ts'
-export {
-  createDpopVerifier,
-  type DpopProof,
-  type DpopRequest,
-  type DpopVerifier,
-  nonceSecretOf,
-} from './tokens/dpop.ts'
+export { createDpopVerifier, type DpopVerifier, nonceSecretOf } from './tokens/dpop.ts'
 export { createReferenceStore } from './tokens/redis/references.ts'
 export {
   credentialHash,
@@ -190,16 +127,13 @@ export {
 } from './tokens/reference.ts'
 export { createReferences, type References } from './tokens/references.ts'
 export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
-export type { Received, RequestLine } from './tokens/token-cookie.ts'
 export { createTokenIssuer } from './tokens/token-issuer.ts'
 export {
   createTokenSources,
-  type PresentedCredential,
   type TokenSources,
   type TokenSourcesOptions,
 } from './tokens/token-sources.ts'
-export { createTokenVerifier, type ReadyTokenVerifier } from './tokens/verifier.ts'
-export type { DecisionPointsConfig } from './validators/decision-points.ts'
+export { createTokenVerifier } from './tokens/verifier.ts'
 export { type Config, parseConfig } from './validators/environment.ts'
 export type { IssuerConfig } from './validators/issuer.ts'
 export type { Mode } from './validators/mode.ts'

@@ -13,7 +13,13 @@ import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 /** The date with which this version is tested. */
 export const TESTED_DATE = '2026-11-17'
 const DATE = /^\d{4}-\d\d-\d\d$/
-const SECRETS = ['UPSTASH_REDIS_REST_TOKEN', 'SIGNING_KEYS', 'AUDIT_ADDRESS_KEY', 'OTLP_HEADERS']
+const SECRETS = [
+  'UPSTASH_REDIS_REST_TOKEN',
+  'SIGNING_KEYS',
+  'ISSUER_CLIENTS',
+  'AUDIT_ADDRESS_KEY',
+  'OTLP_HEADERS',
+]
 
 export interface CheckedProject {
   readonly findings: readonly Finding[]

@@ -4,7 +4,7 @@ import { type DevVars, line } from '../dev-vars.ts'
 import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'
 
-const JSON_VARIABLES = ['ISSUERS', 'SIGNING_KEYS', 'CLIENTS']
+const JSON_VARIABLES = ['ISSUERS', 'ISSUER_CLIENTS', 'SIGNING_KEYS', 'CLIENTS']
 /** Variables for the command line only. The gateway needs only the secret's hash. */
 const CREDENTIALS = ['PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET']
 

@@ -2,9 +2,9 @@
 
 import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
 import {
-  keySetUriIn,
   MAX_METADATA_BYTES,
   MetadataRefused,
+  metadataUriIn,
   metadataUrlsOf,
 } from '../../src/tokens/discovery.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from '../../src/tokens/key-ring.ts'
@@ -68,7 +68,7 @@ export async function inspectKeySet(
     }
     metadata ??= objectIn(text)
     try {
-      const uri = keySetUriIn(text, issuer)
+      const uri = metadataUriIn(text, issuer)
       const report = await keySetAt('jwks_uri', uri, algorithms, signal)
       return { ...report, metadata: objectIn(text) }
     } catch (error) {

@@ -24,6 +24,7 @@ export const ENVIRONMENT_HELP = `Environment, all optional:
   ORIGIN_URL                the origin (default: the demo origin)
   PORTCULLIS_CONFIG         another policy file (default: portcullis.config.ts)
   ISSUERS                   trusted issuers of tokens, JSON
+  ISSUER_CLIENTS            the gateway as a client of issuers with introspection, JSON
   PUBLIC_URL                URL of the gateway for clients (default: http://${HOST}:<PORT>)
   SIGNING_KEYS              private JWKS (default: created on first use, stored in .dev.vars)
   CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added
@@ -66,6 +67,7 @@ const PASSED_THROUGH = [
   'REDIS_TIMEOUT_MS',
   'ORIGIN_URL',
   'ISSUERS',
+  'ISSUER_CLIENTS',
   'SIGNING_KEYS',
   'CLIENTS',
   'METRICS_ACCESS',

@@ -97,11 +97,13 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     tally: metrics.memories.relations,
     now,
   })
+  const introspection = featuresOf(policy).find(({ issuerCalls }) => issuerCalls !== undefined)
   const guards = guardServices({
     ...clients,
     policy,
     issuers: config.issuers,
     ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
+    issuerCalls: introspection?.issuerCalls?.(config, { watch, now }),
     references,
     ownSources: policy.tokens.sources,
     relationCheck: relations?.check,
@@ -145,10 +147,22 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
 }
 
 /** Throws `Misconfigured` if a variable is set for a feature that the policy does not import. */
-function refuseUnusedSettings({ clients, traces }: Config, { features }: Policy): void {
-  const [client] = clients
+function refuseUnusedSettings(config: Config, { features }: Policy): void {
+  const { issuers, traces } = config
+  const [client] = config.clients
+  const [issuerClient] = config.issuerClients
   const mistakes = [
     ...unusedSetting('CLIENTS', client, ['authorizationServer'], features),
+    ...unusedSetting('ISSUER_CLIENTS', issuerClient, ['introspection'], features),
+    ...issuers.flatMap(({ introspection, userinfo }, index) => [
+      ...unusedSetting(
+        `ISSUERS[${index}].introspection`,
+        introspection,
+        ['introspection'],
+        features,
+      ),
+      ...unusedSetting(`ISSUERS[${index}].userinfo`, userinfo, ['introspection'], features),
+    ]),
     ...unusedSetting('OTLP_ENDPOINT', traces, ['otlp'], features),
   ]
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)

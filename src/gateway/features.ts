@@ -17,6 +17,7 @@ import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
+import type { IssuerCalls } from '../tokens/verifier.ts'
 import type { Config } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 
@@ -24,6 +25,14 @@ import type { ListedFeature } from '../validators/feature.ts'
 export interface GatewayFeature extends ListedFeature {
   /** Creates the services of the feature, once for each isolate. */
   services(parts: FeatureParts): FeatureServices
+  /** Of `introspection()`: creates the calls to issuers that verify their tokens themselves. */
+  issuerCalls?(config: Config, parts: CallParts): IssuerCalls
+}
+
+export interface CallParts {
+  readonly watch: Breakers['watch']
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
 }
 
 export interface FeatureParts {
@@ -72,12 +81,9 @@ export function featuresOf({ features }: Pick<Policy, 'features'>): readonly Gat
   return features as readonly GatewayFeature[]
 }
 
-export interface RelationParts {
+export interface RelationParts extends CallParts {
   readonly redis: RedisRest
-  readonly watch: Breakers['watch']
   readonly tally: Tally
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
 }
 
 export interface RelationServices {

@@ -12,7 +12,11 @@ import { createRedisRest, type RedisRest, type RedisRestOptions } from '../redis
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { References } from '../tokens/references.ts'
 import { createTokenSources, type TokenSources } from '../tokens/token-sources.ts'
-import { createTokenVerifier, type ReadyTokenVerifier } from '../tokens/verifier.ts'
+import {
+  createTokenVerifier,
+  type IssuerCalls,
+  type ReadyTokenVerifier,
+} from '../tokens/verifier.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import type { MetricsServices } from './metrics.ts'
@@ -40,6 +44,8 @@ export interface GuardServicesOptions extends RedisClients {
   readonly issuers: readonly IssuerConfig[]
   /** The gateway's own issuer identifier, if it issues tokens. */
   readonly ownIssuer?: string | undefined
+  /** Calls to issuers that verify their tokens themselves. Default: none. */
+  readonly issuerCalls?: IssuerCalls | undefined
   /** Accepts opaque tokens and API keys. Default: only JWTs. */
   readonly references?: References | undefined
   /** Where {@link references} and the gateway's own JWTs are read from. Default `Authorization`. */
@@ -70,6 +76,7 @@ export function guardServices({
   behindResponses,
   issuers,
   ownIssuer,
+  issuerCalls,
   references,
   ownSources,
   relationCheck,
@@ -84,6 +91,7 @@ export function guardServices({
       now,
       tally: metrics?.memories.tokens,
       keySets: { watch },
+      calls: issuerCalls,
     }),
     sources: createTokenSources({
       issuers,

@@ -24,7 +24,10 @@ export interface Principal {
   readonly scopes: readonly string[]
   /** The effect of the scopes on the permissions of the roles; see `createAuthorizer`. */
   readonly scopeUse?: ScopeUse | undefined
-  /** `jti`, or the configured claim. A token without one can be revoked only by a cutoff. */
+  /**
+   * `jti`, or the configured claim; the SHA-256 of a token without one that its issuer verifies.
+   * Another token without one can be revoked only by a cutoff.
+   */
   readonly tokenId: string | undefined
   /** Identifies the token in revocation and audit; see `tokenIdHash`. Undefined without a `jti`. */
   readonly tokenIdHash: string | undefined
@@ -33,7 +36,7 @@ export interface Principal {
    * must present a proof with each request. Undefined for a plain bearer token.
    */
   readonly confirmation: string | undefined
-  /** `iat`, rounded down to a second, so that a revocation cutoff applies in doubt. */
+  /** `iat`, rounded down to a second, so that a revocation cutoff applies in doubt; else 0. */
   readonly issuedAtSeconds: number
   /** `exp`, seconds since the epoch; `Infinity` for an API key that does not expire. */
   readonly expiresAtSeconds: number
@@ -46,7 +49,7 @@ export type WaitUntil = (promise: Promise<unknown>) => void
 
 /**
  * Port: verifies a bearer token and returns its principal. Throws `Denied` for an invalid token,
- * and `Unavailable` if the keys to verify it cannot be fetched. Returns the same object (`===`) for
+ * and `Unavailable` if the keys to verify it cannot be fetched, or its issuer does not respond. Returns the same object (`===`) for
  * the same token while it is cached. Does NOT check revocation, or that the caller holds the key of
  * `confirmation`.
  */
@@ -54,4 +57,9 @@ export interface TokenVerifier {
   verify(token: string, waitUntil?: WaitUntil): Promise<Principal>
   /** Returns the principal of a cached token. Undefined if `verify` would have to check it. */
   recall(token: string): Principal | undefined
+  /**
+   * Returns the issuer that verifies a text that is not a JWT; undefined if `verify` refuses the text.
+   * Default: `verify` accepts only JWTs.
+   */
+  readonly opaqueIssuerOf?: ((text: string) => string | undefined) | undefined
 }

@@ -4,7 +4,13 @@ import { Denied } from '../errors.ts'
 import { writeHeaders } from '../http/response-headers.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
 import type { Principal, TokenVerifier } from '../identity/principal.ts'
-import { bearerText, type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
+import {
+  bearerText,
+  type Credential,
+  credentialOf,
+  failedBindingOf,
+  isReference,
+} from '../tokens/credential.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import { credentialHash, type Reference } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
@@ -42,7 +48,7 @@ type Environment = {
  * Verifies the credential of the request and sets `principal`: null for an anonymous caller. On an
  * anonymous route as well, a credential that is sent must be valid. Throws `Denied`
  * (`missing_token`, `token_rejected`, `invalid_dpop_proof`, `use_dpop_nonce`), and `Unavailable` if
- * the keys for the verification are not available.
+ * the keys for the verification, or the issuer of an opaque token, are not available.
  *
  * The credential is in `Authorization`, or in one of `sources` (throws as `TokenSources.read` does).
  * Shared caches recognize responses to known callers by `Authorization` (RFC 9111 section 3.5).
@@ -106,7 +112,11 @@ function createIdentification({
 }: AuthenticateOptions): Identification {
   if (proofs === undefined && (dpop === 'required' || sendNonces))
     throw new TypeError('authenticate: `proofs` is required for dpop "required" and for sendNonces')
-  const forms = { references: references !== undefined, dpop: proofs !== undefined }
+  const forms = {
+    references: references !== undefined,
+    dpop: proofs !== undefined,
+    upstreamOf: verifier.opaqueIssuerOf,
+  }
 
   /** The cached principal of a bearer token that needs no proof. Most tokens are cached. */
   function known(header: string): Principal | undefined {
@@ -115,8 +125,9 @@ function createIdentification({
     return principal?.confirmation === undefined ? principal : undefined
   }
 
-  function recall({ kind, text }: Credential): Principal | undefined {
-    return kind === 'jwt' ? verifier.recall(text) : references?.recall(text)
+  function recall(credential: Credential): Principal | undefined {
+    const { text } = credential
+    return isReference(credential) ? references?.recall(text) : verifier.recall(text)
   }
 
   async function check(c: Context<Environment>, authorization: string | undefined, next: Next) {
@@ -128,7 +139,7 @@ function createIdentification({
     let principal = recall(credential)
     const running = c.get('portcullis.credentialCheck')
     if (principal === undefined && (await running?.begin())) principal = recall(credential)
-    if (principal === undefined && credential.kind === 'jwt')
+    if (principal === undefined && !isReference(credential))
       principal = await verifier.verify(credential.text, waitUntilOf(c))
     const { method, url } = c.req
     const header = receivedHeaders(c).get('dpop')
@@ -168,7 +179,8 @@ function createIdentification({
   }
 }
 
-async function referenceOf({ kind, text }: Credential): Promise<Reference> {
-  if (kind === 'jwt') throw new Error('authenticate: a JWT without a principal')
+async function referenceOf(credential: Credential): Promise<Reference> {
+  if (!isReference(credential)) throw new Error('authenticate: a token without a principal')
+  const { kind, text } = credential
   return { kind, text, hash: await credentialHash(text) }
 }

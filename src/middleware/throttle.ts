@@ -7,7 +7,7 @@ import type { TokenVerifier } from '../identity/principal.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
 import { sleep } from '../isolate/timers.ts'
 import type { Denial } from '../problems/reasons.ts'
-import { credentialOf } from '../tokens/credential.ts'
+import { credentialOf, isReference } from '../tokens/credential.ts'
 import type { References } from '../tokens/references.ts'
 import type { TokenSources } from '../tokens/token-sources.ts'
 import {
@@ -23,7 +23,7 @@ import { receivedHeaders } from './request-headers.ts'
 export interface ThrottleOptions {
   readonly failures: AuthenticationFailures
   /** This and the next two as for `authenticate`: tokens that it has cached as valid pass. */
-  readonly verifier: Pick<TokenVerifier, 'recall'>
+  readonly verifier: Pick<TokenVerifier, 'recall' | 'opaqueIssuerOf'>
   readonly references?: References | undefined
   readonly sources?: TokenSources | undefined
 }
@@ -71,13 +71,18 @@ type Environment = { Variables: Partial<CredentialCheckVariables> }
  * ```
  */
 export const throttle = ({ failures, verifier, references, sources }: ThrottleOptions) => {
-  const forms = { references: references !== undefined, dpop: true }
+  const forms = {
+    references: references !== undefined,
+    dpop: true,
+    upstreamOf: verifier.opaqueIssuerOf,
+  }
   const waiting = createInFlightCount(WAITING_SLOT_MS)
 
   function isKnown(header: string): boolean {
     try {
-      const { kind, text } = credentialOf(header, forms)
-      const known = kind === 'jwt' ? verifier.recall(text) : references?.recall(text)
+      const credential = credentialOf(header, forms)
+      const recall = isReference(credential) ? references?.recall : verifier.recall
+      const known = recall?.(credential.text)
       return known !== undefined
     } catch (error) {
       if (error instanceof Denied) return false

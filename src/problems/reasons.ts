@@ -83,7 +83,14 @@ export type Denial =
   | { readonly code: 'conflict' }
 
 /** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
-export type Dependency = 'redis' | 'key_set' | 'authority' | 'origin' | 'audit_log' | 'gateway'
+export type Dependency =
+  | 'redis'
+  | 'key_set'
+  | 'introspection'
+  | 'authority'
+  | 'origin'
+  | 'audit_log'
+  | 'gateway'
 
 /**
  * How a dependency failed.

@@ -11,10 +11,16 @@ export interface ClaimsOptions {
   readonly nowMs: number
   /** Whether the issuer is this gateway. Only then is `sub_iss` read. */
   readonly isOwn: boolean
+  /**
+   * Values of claims that a response of the issuer may lack (RFC 7662 section 2.2). Default: none, as
+   * for a JWT. A token without `iat` then was issued at the beginning of time, so that every cutoff
+   * revokes it, and may have any lifetime.
+   */
+  readonly defaults?: Readonly<Record<'exp' | 'jti', unknown>> & { readonly aud?: unknown }
 }
 
 /**
- * Checks the claims of a token with a verified signature, and returns its principal. Throws
+ * Checks the claims of a verified token, and returns its principal. Throws
  * `Denied`, which names the claim. A token that is bound to a key (`cnf`, RFC 7800) by anything but
  * its thumbprint (RFC 9449 section 6.1) is refused: without the proof, the binding would have no
  * effect. Does NOT check `iss`, which selected the issuer, nor the proof of possession.
@@ -22,11 +28,18 @@ export interface ClaimsOptions {
 export async function principalFrom(
   payload: Readonly<Record<string, unknown>>,
   rules: IssuerRules,
-  { nowMs, isOwn }: ClaimsOptions,
+  { nowMs, isOwn, defaults }: ClaimsOptions,
 ): Promise<Principal> {
   const { config } = rules
   const subjectIssuer = isOwn ? own(payload, 'sub_iss') : undefined
   const read = rules.read(payload)
+  const isDated = defaults === undefined || (read.iat ?? undefined) !== undefined
+  if (defaults !== undefined) {
+    read.aud ??= defaults.aud
+    read.exp ??= defaults.exp
+    read.jti ??= defaults.jti
+    read.iat ??= 0
+  }
   const parsed = claimsSchema.safeParse({ ...read, sub_iss: subjectIssuer })
   if (!parsed.success) {
     const name = parsed.error.issues[0]?.path[0] as ClaimName
@@ -35,7 +48,8 @@ export async function principalFrom(
   }
   const claims = parsed.data
   rules.check(payload, claims)
-  refuseTimes(claims, config, nowMs / 1000)
+  const { maxTokenAge } = config
+  refuseTimes(claims, isDated ? maxTokenAge : Number.POSITIVE_INFINITY, config, nowMs / 1000)
   const { sub, jti, exp, iat } = claims
   return {
     issuer: claims.sub_iss ?? config.issuer,
@@ -58,7 +72,8 @@ export async function principalFrom(
 /** RFC 7519 sections 4.1.4 to 4.1.6. */
 function refuseTimes(
   { exp, iat, nbf }: Claims,
-  { clockTolerance, maxTokenAge }: IssuerConfig,
+  maxTokenAge: number,
+  { clockTolerance }: IssuerConfig,
   nowSeconds: number,
 ): void {
   if (nowSeconds >= exp + clockTolerance) throw rejected('exp')

@@ -1,5 +1,6 @@
 /** Parses credentials of an `Authorization` header: the scheme, the kind and the text. */
 import { Denied } from '../errors.ts'
+import type { TokenVerifier } from '../identity/principal.ts'
 import { isApiKey, looksLikeApiKey } from './api-key.ts'
 import { isCompactJws, MAX_TOKEN_BYTES, refuseMalformed } from './jws.ts'
 import type { ReferenceKind } from './reference.ts'
@@ -9,7 +10,8 @@ import { rejected, type TokenCheck } from './rejection.ts'
 export interface Credential {
   /** `dpop` requires a proof of possession in addition (RFC 9449 section 7.1). */
   readonly scheme: 'bearer' | 'dpop'
-  readonly kind: 'jwt' | ReferenceKind
+  /** `upstream`: an opaque token of another issuer, which verifies it. */
+  readonly kind: 'jwt' | 'upstream' | ReferenceKind
   readonly text: string
 }
 
@@ -19,6 +21,8 @@ export interface CredentialForms {
   readonly references: boolean
   /** The scheme `DPoP`. */
   readonly dpop: boolean
+  /** As in `TokenVerifier.opaqueIssuerOf`. Default: opaque tokens of other issuers are refused. */
+  readonly upstreamOf?: TokenVerifier['opaqueIssuerOf']
 }
 
 const BEARER = 'Bearer '
@@ -53,8 +57,8 @@ export function bearerText(header: string): string | undefined {
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
  *   scheme is not followed by exactly one credential of an accepted kind.
  *
- * A credential is a compact JWS of at most 8192 bytes, a UUID of version 4 in lower case, or an API
- * key with a correct checksum.
+ * A credential is a compact JWS of at most 8192 bytes, a UUID of version 4 in lower case, an API key
+ * with a correct checksum, or a text for which `upstreamOf` returns an issuer.
  */
 export function credentialOf(header: string | undefined, forms: CredentialForms): Credential {
   if (header === undefined) throw new Denied({ code: 'missing_token' })
@@ -77,15 +81,23 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
 /** Returns the kind of a credential by its form. Throws `Denied` (`token_rejected`) otherwise. */
 export function kindOf(
   text: string,
-  { references }: Pick<CredentialForms, 'references'>,
+  { references, upstreamOf }: Omit<CredentialForms, 'dpop'>,
 ): Credential['kind'] {
   if (references && UUID_V4.test(text)) return 'opaque'
   if (references && looksLikeApiKey(text)) {
     if (!isApiKey(text)) throw rejected('api_key_checksum')
     return 'api_key'
   }
+  if (!isCompactJws(text) && upstreamOf?.(text) !== undefined) return 'upstream'
   refuseMalformed(text)
   return 'jwt'
+}
+
+/** Reports whether the store resolves a credential. Otherwise, the token verifier does. */
+export function isReference(
+  credential: Credential,
+): credential is Credential & { readonly kind: ReferenceKind } {
+  return credential.kind === 'opaque' || credential.kind === 'api_key'
 }
 
 /**

@@ -1,11 +1,11 @@
-/** Finds the key set of an issuer in the metadata that the issuer publishes. */
+/** Finds the key set and the endpoints of an issuer in the metadata that the issuer publishes. */
 import { Unavailable } from '../errors.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { httpUrl, isPrivateLine } from '../validators/variables.ts'
 import { download } from './document.ts'
 
-/** Finds the URL of a key set. */
-export interface KeySetLocator {
+/** Finds the URL of a key set, or of an endpoint. */
+export interface Locator {
   /** Throws `Unavailable`. Ends before `timeoutMs`, even if the metadata does not arrive. */
   locate(nowMs: number, timeoutMs: number): Promise<string>
 }
@@ -41,20 +41,27 @@ export function metadataUrlsOf(issuer: string): readonly [string, string] {
   ]
 }
 
+/** The members of metadata that are used. */
+export type MetadataUri = 'jwks_uri' | 'introspection_endpoint' | 'userinfo_endpoint'
+
 /**
- * Returns the `jwks_uri` of a metadata document. Throws `MetadataRefused`, or `JsonRefused`, unless
+ * Returns a URL in a metadata document. Throws `MetadataRefused`, or `JsonRefused`, unless
  * the document's `issuer` is exactly the expected one (RFC 8414 section 3.3) and the URL is
  * acceptable: https, and on a host with a name unless it is the issuer's own host. Otherwise, a
  * document could send requests to addresses of the gateway's network.
  */
-export function keySetUriIn(text: string, issuer: string): string {
+export function metadataUriIn(
+  text: string,
+  issuer: string,
+  member: MetadataUri = 'jwks_uri',
+): string {
   const metadata = parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
-  const { issuer: named, jwks_uri: uri } = (metadata ?? {}) as Readonly<Record<string, unknown>>
+  const { issuer: named, [member]: uri } = (metadata ?? {}) as Readonly<Record<string, unknown>>
   if (named !== issuer) {
     throw new MetadataRefused(`has the issuer ${seen(named)}, expected ${seen(issuer)}`)
   }
   if (typeof uri !== 'string' || !isAcceptable(uri, issuer)) {
-    throw new MetadataRefused(`has an unacceptable jwks_uri ${seen(uri)}`)
+    throw new MetadataRefused(`has an unacceptable ${member} ${seen(uri)}`)
   }
   return uri
 }
@@ -63,35 +70,35 @@ const seen = (value: unknown) => `${JSON.stringify(value)}`.slice(0, MAX_SEEN_CH
 
 function isAcceptable(uri: string, issuer: string): boolean {
   if (!httpUrl.safeParse(uri).success || !isPrivateLine(uri)) return false
-  const keySet = new URL(uri)
+  const target = new URL(uri)
   const own = new URL(issuer)
   // An issuer on this machine, in development, may have its key set at another port.
   if (own.protocol === 'http:') return true
-  if (keySet.protocol !== 'https:') return false
-  return keySet.hostname === own.hostname || !UNNAMED_HOST.test(keySet.hostname)
+  if (target.protocol !== 'https:') return false
+  return target.hostname === own.hostname || !UNNAMED_HOST.test(target.hostname)
 }
 
 /** An address, or this machine. A URL parser has normalized all spellings of IPv4 addresses. */
 const UNNAMED_HOST = /^\[|^\d+(\.\d+){3}$|(^|\.)localhost\.?$/
 
 /**
- * Creates the locator of an issuer's key set. The location is cached for a minute. While the
- * metadata is not available or not correct, the last location is used for a day. Calls must not
- * overlap: a remote key set makes one at a time.
+ * Creates the locator of an issuer's key set, or of an endpoint. The location is cached for a minute.
+ * While the metadata is not available or not correct, the last location is used for a day. Calls must
+ * not overlap: a remote key set makes one at a time.
  */
-export function createDiscovery(issuer: string): KeySetLocator {
+export function createDiscovery(issuer: string, member: MetadataUri = 'jwks_uri'): Locator {
   let found: { readonly uri: string; readonly atMs: number } | undefined
   return {
     async locate(nowMs, timeoutMs) {
       const last = found
       if (last === undefined) {
-        found = { uri: await discover(issuer, timeoutMs), atMs: nowMs }
+        found = { uri: await discover(issuer, member, timeoutMs), atMs: nowMs }
         return found.uri
       }
       if (nowMs - last.atMs < FRESH_MS) return last.uri
       try {
         // The rest of the time is for the download of the key set from the last location.
-        found = { uri: await discover(issuer, timeoutMs / 2), atMs: nowMs }
+        found = { uri: await discover(issuer, member, timeoutMs / 2), atMs: nowMs }
         return found.uri
       } catch (error) {
         if (nowMs - last.atMs >= MAX_STALE_MS) throw error
@@ -102,12 +109,12 @@ export function createDiscovery(issuer: string): KeySetLocator {
 }
 
 /** Throws the `Unavailable` of the first URL if no URL has the metadata. */
-async function discover(issuer: string, timeoutMs: number): Promise<string> {
+async function discover(issuer: string, member: MetadataUri, timeoutMs: number): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs)
   let failure: Unavailable | undefined
   for (const url of metadataUrlsOf(issuer)) {
     try {
-      return await keySetUriAt(url, issuer, signal)
+      return await uriAt(url, issuer, member, signal)
     } catch (error) {
       failure ??= error as Unavailable
       // The other URL is on the same host.
@@ -117,11 +124,16 @@ async function discover(issuer: string, timeoutMs: number): Promise<string> {
   throw failure
 }
 
-async function keySetUriAt(url: string, issuer: string, signal: AbortSignal): Promise<string> {
+async function uriAt(
+  url: string,
+  issuer: string,
+  member: MetadataUri,
+  signal: AbortSignal,
+): Promise<string> {
   const options = { accept: 'application/json', maxBytes: MAX_METADATA_BYTES, signal }
   const { text } = await download(url, options)
   try {
-    return keySetUriIn(text, issuer)
+    return metadataUriIn(text, issuer, member)
   } catch (cause) {
     throw new Unavailable('key_set', 'malformed', { cause })
   }

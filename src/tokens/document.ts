@@ -1,7 +1,7 @@
-/** Downloads the documents that an issuer publishes: its key set and its metadata. */
+/** Calls an issuer, and downloads the documents that it publishes: its key set and its metadata. */
 import { Unavailable } from '../errors.ts'
 import { BodyRefused, boundedText } from '../http/bounded-text.ts'
-import type { Fault } from '../problems/reasons.ts'
+import type { Dependency, Fault } from '../problems/reasons.ts'
 
 export interface DownloadOptions {
   /** The value of the `Accept` header. */
@@ -14,26 +14,45 @@ export interface DownloadOptions {
 
 /**
  * Downloads a document. A redirect is a failure: only the configuration and the issuer's metadata
- * decide where the keys are. HTTP caches on the way are bypassed, because the key set has its own
- * expiry. Returns the response's `max-age` (RFC 9111 section 5.2.2.1) as well. Throws `Unavailable`.
+ * decide where the keys are. Returns the response's `max-age` (RFC 9111 section 5.2.2.1) as well.
+ * Throws `Unavailable`.
  */
-export async function download(uri: string, { accept, maxBytes, signal }: DownloadOptions) {
+export async function download(uri: string, { accept, ...options }: DownloadOptions) {
+  const { status, headers, text } = await call(
+    uri,
+    { headers: { accept } },
+    {
+      dependency: 'key_set',
+      ...options,
+    },
+  )
+  if (status !== 200) throw new Unavailable('key_set', 'refused')
+  return { text, maxAgeSeconds: maxAgeOf(headers.get('cache-control')) }
+}
+
+interface CallOptions extends Omit<DownloadOptions, 'accept'> {
+  /** The name of the issuer in a failure. */
+  readonly dependency: Dependency
+}
+
+/**
+ * Sends a request to an issuer. Redirects are not followed, and HTTP caches on the way are bypassed.
+ * `text` is the body of a response with status 200; other bodies are discarded. Throws `Unavailable`
+ * without a complete response.
+ */
+export async function call(
+  uri: string,
+  init: RequestInit,
+  { dependency, maxBytes, signal }: CallOptions,
+) {
   try {
-    const response = await fetch(uri, {
-      headers: { accept },
-      redirect: 'manual',
-      cache: 'no-store',
-      signal,
-    })
-    if (response.status !== 200) {
-      await response.body?.cancel()
-      throw new Unavailable('key_set', 'refused')
-    }
-    const text = await boundedText(response.body, maxBytes)
-    return { text, maxAgeSeconds: maxAgeOf(response.headers.get('cache-control')) }
+    const response = await fetch(uri, { ...init, redirect: 'manual', cache: 'no-store', signal })
+    const { status, headers, body } = response
+    if (status === 200) return { status, headers, text: await boundedText(body, maxBytes) }
+    await body?.cancel()
+    return { status, headers, text: '' }
   } catch (cause) {
-    if (cause instanceof Unavailable) throw cause
-    throw new Unavailable('key_set', faultOf(cause, signal), { cause })
+    throw new Unavailable(dependency, faultOf(cause, signal), { cause })
   }
 }
 

@@ -3,7 +3,7 @@ import { Unavailable } from '../errors.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
 import type { Algorithm } from '../validators/jwk.ts'
-import type { KeySetLocator } from './discovery.ts'
+import type { Locator } from './discovery.ts'
 import { download } from './document.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
 
@@ -28,7 +28,7 @@ export interface KeySetSourceOptions {
   /** The URL of the key set. With `locator`: a name for it, for reports and the shared cache. */
   readonly uri: string
   /** Finds the URL of the key set. Default: `uri` is the URL. */
-  readonly locator?: KeySetLocator | undefined
+  readonly locator?: Locator | undefined
   /** Algorithms of the issuer. HS256 is ignored: a published secret is not secret. */
   readonly algorithms: readonly Algorithm[]
   /** Deadline of finding and downloading the set. Must be below `LEASE_MS`. Default 2,000. */

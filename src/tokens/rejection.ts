@@ -15,6 +15,9 @@ export type TokenCheck =
   | 'source'
   // References: the store has no record of this one.
   | 'reference_unknown'
+  // Tokens that their issuer verifies: it does not know this one, or has ended it (RFC 7662).
+  | 'inactive'
+  | 'token_type'
   // A bound token without its proof, or a proof that does not match the token (RFC 9449).
   | 'dpop_binding'
   // The protected header (RFC 7515 section 4).

@@ -165,9 +165,15 @@ export function acceptedFrom(
     if (issuers.has(principal.tokenIssuer)) return principal
     throw rejected('source')
   }
+  const { opaqueIssuerOf } = verifier
   return {
     verifier: {
       ...verifier,
+      // A token is not sent to an issuer that does not list the source.
+      opaqueIssuerOf(text) {
+        const issuer = opaqueIssuerOf?.(text)
+        return issuer !== undefined && issuers.has(issuer) ? issuer : undefined
+      },
       recall(token) {
         const principal = verifier.recall(token)
         return principal && accepted(principal)

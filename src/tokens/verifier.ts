@@ -2,11 +2,12 @@ import { LRUCache } from 'lru-cache'
 import { Misconfigured } from '../errors.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
+import { callOf } from '../validators/introspection.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
 import { principalFrom } from './claims.ts'
 import { createDiscovery } from './discovery.ts'
 import { type IssuerRules, issuerRules } from './issuer-rules.ts'
-import { own, readHeader, readPayload, verifySignature } from './jws.ts'
+import { isCompactJws, own, readHeader, readPayload, verifySignature } from './jws.ts'
 import type { VerificationKey } from './key-ring.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
 import { rejectedFor } from './rejection.ts'
@@ -23,10 +24,29 @@ export interface TokenVerifierOptions {
   readonly maxCachedBytes?: number
   readonly tally?: Tally | undefined
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'locator' | 'algorithms' | 'now'>
+  /** Calls to issuers that verify their tokens themselves. Default: none. */
+  readonly calls?: IssuerCalls | undefined
+}
+
+/**
+ * Verifies a token by a call to its issuer. Throws `Denied` and `Unavailable` as
+ * {@link TokenVerifier} does.
+ */
+export type IssuerCall = (token: string, waitUntil?: WaitUntil) => Promise<Verified>
+
+/** Port: the issuers that verify tokens themselves. */
+export interface IssuerCalls {
+  /** Returns the issuer of a text that is not a JWT. Undefined: no issuer accepts it. */
+  opaqueIssuerOf(text: string): string | undefined
+  /** Returns the call for the opaque tokens, or the JWTs, of an issuer. Undefined: there is none. */
+  callTo(issuer: string, form: 'opaque' | 'jwt'): IssuerCall | undefined
 }
 
 export interface ReadyTokenVerifier extends TokenVerifier {
-  /** Resolves when every issuer has keys. Throws `Unavailable` if one has none. */
+  /**
+   * Resolves when every issuer has keys, except those that verify tokens themselves. Throws
+   * `Unavailable` if one has none.
+   */
   ready(waitUntil?: WaitUntil): Promise<void>
 }
 
@@ -48,6 +68,7 @@ export function createTokenVerifier({
   maxCachedBytes,
   tally = newTally(),
   keySets,
+  calls,
 }: TokenVerifierOptions): ReadyTokenVerifier {
   const trusted = new Map<unknown, TrustedIssuer>()
   for (const config of issuers) {
@@ -70,7 +91,14 @@ export function createTokenVerifier({
     const cached = recall(token)
     if (cached !== undefined) return cached
     tally.misses += 1
+    const opaque = isCompactJws(token) ? undefined : calls?.opaqueIssuerOf(token)
+    const call = opaque === undefined ? verifyJwt : calls?.callTo(opaque, 'opaque')
+    const verified = await (call ?? verifyJwt)(token, waitUntil)
+    cache?.set(token, verified, now())
+    return verified.principal
+  }
 
+  async function verifyJwt(token: string, waitUntil?: WaitUntil): Promise<Verified> {
     const header = readHeader(token)
     const payload = readPayload(token)
     const iss = own(payload, 'iss')
@@ -78,6 +106,8 @@ export function createTokenVerifier({
     if (issuer === undefined) throw rejectedFor('iss', iss, names)
     const { rules, keySet } = issuer
     const { config } = rules
+    const call = calls?.callTo(config.issuer, 'jwt')
+    if (call !== undefined) return call(token, waitUntil)
     rules.checkHeader(header)
 
     const key = await keySet.find(header, waitUntil)
@@ -87,15 +117,18 @@ export function createTokenVerifier({
       isOwn: config.issuer === ownIssuer,
     })
     const expiresAtMs = (principal.expiresAtSeconds + config.clockTolerance) * 1000
-    cache?.set(token, { principal, key, keySet, expiresAtMs }, now())
-    return principal
+    return { principal, key, keySet, expiresAtMs }
   }
 
   return {
     verify,
     recall,
+    opaqueIssuerOf: calls?.opaqueIssuerOf,
     async ready(waitUntil) {
-      await Promise.all([...trusted.values()].map(({ keySet }) => keySet.ready(waitUntil)))
+      const verifying = [...trusted.values()].filter(
+        ({ rules }) => callOf(rules.config) === undefined,
+      )
+      await Promise.all(verifying.map(({ keySet }) => keySet.ready(waitUntil)))
     },
   }
 }
@@ -129,17 +162,18 @@ export function cachedBytes(characters: number): number {
 /** A verified token, and what its validity depends on. */
 export interface Verified {
   readonly principal: Principal
-  readonly key: VerificationKey
-  readonly keySet: KeySet
-  /** Milliseconds since the epoch: `exp` plus the issuer's clock tolerance. */
+  /** The key that verified it. Undefined: the issuer itself did. */
+  readonly key?: VerificationKey
+  readonly keySet?: KeySet
+  /** Milliseconds since the epoch: `exp` plus the issuer's clock tolerance, or earlier. */
   readonly expiresAtMs: number
 }
 
 /**
  * Creates an LRU from token to principal, bounded by its heap size. The key is the exact text of
  * the token: the grammar allows one spelling of a token, and any other text is verified by itself.
- * An entry lives until the token expires, at most 5 minutes, and only while its key set still
- * contains its key.
+ * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
+ * one, still contains its key.
  *
  * Refused tokens are NOT cached. A sender can vary bad tokens at no cost and would fill the cache.
  * And a signature that is bad today may be valid once a key is published.
@@ -154,7 +188,7 @@ export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) 
     get(token: string, nowMs: number): Principal | undefined {
       const entry = entries.get(token)
       if (entry === undefined) return undefined
-      if (nowMs < entry.untilMs && entry.keySet.isCurrent(entry.key)) return entry.principal
+      if (nowMs < entry.untilMs && hasCurrentKey(entry)) return entry.principal
       entries.delete(token)
       return undefined
     },
@@ -164,3 +198,6 @@ export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) 
     },
   }
 }
+
+const hasCurrentKey = ({ key, keySet }: Verified): boolean =>
+  key === undefined || keySet?.isCurrent(key) === true

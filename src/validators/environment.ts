@@ -6,6 +6,7 @@ import { superRefine } from './checks.ts'
 import { configuredClients } from './client.ts'
 import { configured } from './configuration.ts'
 import { decisionPointsOf, decisionPointVariables } from './decision-points.ts'
+import { callOf, issuerClients, mistakesInClients } from './introspection.ts'
 import { issuers, needsDiscovery, ownIssuer } from './issuer.ts'
 import { converted } from './schema-parts.ts'
 import { signingKeys } from './signing-jwk.ts'
@@ -65,6 +66,7 @@ export const environmentSchema = z
     ),
     PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
     ISSUERS: z.optional(z.pipe(json, issuers)),
+    ISSUER_CLIENTS: z.optional(z.pipe(json, issuerClients)),
     SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
     REDIS_PREFIX: z.optional(keyPrefix),
     REDIS_TIMEOUT_MS: z.optional(callTimeout),
@@ -97,10 +99,18 @@ export const environmentSchema = z
     superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
       // A Worker that calls its own URL reaches the origin behind it, or itself again.
       for (const [index, entry] of ISSUERS.entries()) {
-        if (entry.issuer !== PUBLIC_URL || !needsDiscovery(entry)) continue
+        if (entry.issuer !== PUBLIC_URL) continue
         const path = ['ISSUERS', index]
-        context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })
+        if (needsDiscovery(entry))
+          context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })
+        if (callOf(entry) !== undefined) {
+          const message = 'is this gateway, which verifies its own opaque tokens without a call'
+          context.addIssue({ code: 'custom', path, message })
+        }
       }
+    }),
+    superRefine(({ ISSUERS = [], ISSUER_CLIENTS = [] }, context) => {
+      for (const mistake of mistakesInClients(ISSUERS, ISSUER_CLIENTS)) context.addIssue(mistake)
     }),
     superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
       // A client with an algorithm that no key supports could never get a token.
@@ -138,6 +148,8 @@ export function parseConfig(env: unknown) {
     /** Undefined: the gateway signs nothing. See `activeKey`. */
     signingKeys: keys === undefined ? undefined : { keys },
     clients: data.CLIENTS ?? [],
+    /** The gateway as a client of issuers. Contains secrets. */
+    issuerClients: data.ISSUER_CLIENTS ?? [],
     metricsAccess: data.METRICS_ACCESS ?? 'operators',
     auditAddresses: {
       form: data.AUDIT_ADDRESSES ?? DEFAULT_AUDIT_ADDRESSES,

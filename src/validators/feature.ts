@@ -19,6 +19,7 @@ const LISTED = {
   authorizationServer: 'portcullis/authorization-server',
   openapi: 'portcullis/openapi',
   otlp: 'portcullis/otlp',
+  introspection: 'portcullis/introspection',
 } as const
 
 /** A feature of the policy's list `features`. */

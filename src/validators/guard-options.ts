@@ -1,7 +1,9 @@
 /** Schema of the options of `portcullis()`. */
 import * as z from 'zod/mini'
 import { abuseSchema } from './abuse.ts'
+import { superRefine } from './checks.ts'
 import { configured } from './configuration.ts'
+import { callOf } from './introspection.ts'
 import { issuers } from './issuer.ts'
 import { limitsSchema } from './limit.ts'
 import { rolesSchema } from './names.ts'
@@ -32,12 +34,21 @@ const redisServer = z.strictObject(
   whole('must be { url, token }, or a client with a method send'),
 )
 
+const ONLY_IN_GATEWAYS = 'introspection and userinfo need a gateway; remove them'
+
 /** The schema of issuers also fills in the defaults. */
 const guardOptions = z.strictObject(
   {
     issuers: z.pipe(
       z.array(z.unknown(), 'must be a list of issuers').check(z.minLength(1, 'must not be empty')),
-      issuers,
+      issuers.check(
+        superRefine((configs, context) => {
+          for (const [index, config] of configs.entries()) {
+            if (callOf(config) === undefined) continue
+            context.addIssue({ code: 'custom', path: [index], message: ONLY_IN_GATEWAYS })
+          }
+        }),
+      ),
     ),
     redis: redisServer,
     roles: z.optional(rolesSchema),

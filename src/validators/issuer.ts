@@ -5,12 +5,13 @@ import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
 import { claimPath, claimSources, pathsOf } from './claim-path.ts'
+import { introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
 import { converted, nonEmpty, text, unique } from './schema-parts.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
 import { tokenSources } from './token-source.ts'
-import { httpUrl, isPrivateLine } from './variables.ts'
+import { httpUrl, isPrivateLine, privateUrl } from './variables.ts'
 
 /** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
 export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'] as const
@@ -60,9 +61,7 @@ const issuer = z
       error: ({ input }) =>
         input === undefined ? MISSING : 'must be a name, or an array of names',
     }),
-    jwksUri: z.optional(
-      httpUrl.check(z.refine(isPrivateLine, 'must be https, unless it is on a loopback address')),
-    ),
+    jwksUri: z.optional(privateUrl),
     jwks: z.optional(jwks),
     algorithms: z._default(z.array(z.enum(ALGORITHMS)).check(z.minLength(1)), [
       ...DEFAULT_ALGORITHMS,
@@ -95,11 +94,17 @@ const issuer = z
     require: z.optional(requirements),
     /** Claims that a token must not have. */
     refuse: z.optional(z.array(text(512)).check(z.maxLength(MAX_NAMES))),
+    /** Verifies tokens by a call to the issuer. */
+    introspection: z.optional(introspection),
+    userinfo: z.optional(userinfo),
   })
   .check(
     superRefine((config, context) => {
       if (config.jwksUri !== undefined && config.jwks !== undefined) {
         context.addIssue('has both jwksUri and jwks; remove one')
+      }
+      if (config.introspection !== undefined && config.userinfo !== undefined) {
+        context.addIssue('has both introspection and userinfo; remove one')
       }
       const ofSomeTenant = config.issuer.replaceAll(TENANT_PLACE, 'tenant')
       if (needsDiscovery(config) && !hasMetadata(ofSomeTenant)) {
@@ -171,7 +176,12 @@ export type IssuerInput =
 export const issuers = converted(
   z.array(z.pipe(z.transform(withPreset), issuer)),
   (configs): IssuerConfig[] => configs.flatMap(ofTenants),
-).check(unique('issuer', 'duplicate issuer'))
+).check(
+  unique('issuer', 'duplicate issuer'),
+  superRefine((configs, context) => {
+    for (const mistake of mistakesInPrefixes(configs)) context.addIssue(mistake)
+  }),
+)
 
 /** Returns the configuration of each tenant. */
 function ofTenants({ tenants, ...config }: IssuerConfig): readonly IssuerConfig[] {

@@ -80,7 +80,7 @@ const signingJwk: z.ZodMiniType<SigningJwk> = z.discriminatedUnion(
 
 export type SigningAlgorithm = SigningJwk['alg']
 
-const soundJwk = signingJwk.check(
+export const soundJwk = signingJwk.check(
   superRefine((key, context) => {
     const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
     if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)

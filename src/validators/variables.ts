@@ -33,6 +33,11 @@ export function isPrivateLine(url: string): boolean {
   return protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
+/** A URL to which tokens or secrets are sent, or that decides which tokens are valid. */
+export const privateUrl = httpUrl.check(
+  z.refine(isPrivateLine, 'must be https, unless it is on a loopback address'),
+)
+
 /** Deeper than any configuration. */
 const MAX_JSON_DEPTH = 16
 

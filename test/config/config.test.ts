@@ -30,6 +30,7 @@ describe('the environment', () => {
       ],
       signingKeys: undefined,
       clients: [],
+      issuerClients: [],
       metricsAccess: 'operators',
       traces: undefined,
       auditAddresses: { form: 'full', key: '' },
@@ -154,5 +155,50 @@ describe('the environment', () => {
       expect(error).not.toBe('')
       expect(error).not.toContain(value)
     }
+  })
+})
+
+describe('verification by the issuer', () => {
+  const entry = { issuer: 'https://a.example.com', audience: 'api' }
+  const client = { issuer: entry.issuer, id: 'gateway', secret: secret() }
+  const environment = (issuers: readonly object[], clients?: readonly object[]) => ({
+    ...withIssuers(...issuers),
+    ...(clients && { ISSUER_CLIENTS: JSON.stringify(clients) }),
+  })
+
+  it.each<[string, readonly object[], readonly object[] | undefined, RegExp]>([
+    ['no client', [{ ...entry, introspection: {} }], undefined, /introspection: requires a client/],
+    ['a client of another issuer', [entry], [client], /must be an issuer with introspection/],
+    [
+      'userinfo without "any"',
+      [{ ...entry, userinfo: {} }],
+      undefined,
+      /userinfo.audience: must be/,
+    ],
+    [
+      'an endpoint in clear text',
+      [{ ...entry, introspection: { endpoint: 'http://a.example.com/i' } }],
+      [client],
+      /endpoint: must be https/,
+    ],
+    [
+      'both calls',
+      [{ ...entry, introspection: {}, userinfo: { audience: 'any' } }],
+      [client],
+      /has both introspection and userinfo/,
+    ],
+    [
+      'two issuers for one opaque token',
+      [
+        { ...entry, userinfo: { audience: 'any', tokenPrefix: 'a' } },
+        { ...entry, issuer: 'https://b.example.com', userinfo: { audience: 'any' } },
+      ],
+      undefined,
+      /must distinguish the opaque tokens/,
+    ],
+  ])('%s is a mistake, which does not contain the secret', (_, issuers, clients, message) => {
+    const found = mistakes(environment(issuers, clients)).join('\n')
+    expect(found).toMatch(message)
+    expect(found).not.toContain(client.secret)
   })
 })

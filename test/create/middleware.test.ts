@@ -9,7 +9,7 @@ describe('a middleware of npm create portcullis', () => {
 
   beforeAll(async () => {
     tarballs = await makeTarballs()
-    project = await createProject(tarballs, 'notes-app', ['--kind', 'middleware'])
+    project = await createProject(tarballs, 'notes-app', '--kind', 'middleware')
     url = await project.start()
   }, 600_000)
 

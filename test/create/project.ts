@@ -8,7 +8,7 @@ import { descendantsOf } from '../start/processes.ts'
 import type { Tarballs } from './tarballs.ts'
 
 /** A first installation may fill the cache of npm; later ones need no network. */
-export const NPM_SETTINGS = {
+const NPM_SETTINGS = {
   npm_config_prefer_offline: 'true',
   npm_config_audit: 'false',
   npm_config_fund: 'false',
@@ -37,20 +37,21 @@ export interface CreatedProject {
 
 /**
  * Creates a project in the new folder `name` with `npm create`, and installs its packages. The
- * package `portcullis` comes from the tarball. `settings` are those of npm.
+ * package `portcullis` comes from the tarball.
  */
 export async function createProject(
   { folder, portcullis, createPortcullis }: Tarballs,
   name: string,
-  flags: readonly string[] = [],
-  settings: Readonly<Record<string, string>> = NPM_SETTINGS,
+  ...flags: readonly string[]
 ): Promise<CreatedProject> {
   const parent = join(folder, `of-${name}`)
   const path = join(parent, name)
   await mkdir(parent)
   const create = ['npm', 'exec', '--yes', `--package=${createPortcullis}`, '--'] as const
-  await succeed(runIn(parent, [...create, 'create-portcullis', name, '--yes', ...flags], settings))
-  await succeed(runIn(path, ['npm', 'install', portcullis], settings))
+  await succeed(
+    runIn(parent, [...create, 'create-portcullis', name, '--yes', ...flags], NPM_SETTINGS),
+  )
+  await succeed(runIn(path, ['npm', 'install', portcullis], NPM_SETTINGS))
   let started: Command | undefined
   let url = DOCUMENTED_URL
   const file = (name: string) => readFile(join(path, name), 'utf8')

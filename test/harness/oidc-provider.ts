@@ -95,13 +95,13 @@ export async function startOidcProvider({
   }
 
   /** Follows the redirects of an authorization request, and returns the code (RFC 6749 section 4.1). */
-  async function authorize(resource: string): Promise<string> {
+  async function authorize(resource: string | undefined): Promise<string> {
     const parameters = new URLSearchParams({
       client_id: client.id,
       response_type: 'code',
       redirect_uri: REDIRECT_URI,
       scope: `openid offline_access ${SCOPE}`,
-      resource,
+      ...(resource !== undefined && { resource }),
       nonce: 'nonce',
       prompt: 'consent',
     })
@@ -136,10 +136,19 @@ export async function startOidcProvider({
       const form = { grant_type: 'client_credentials', resource, scope: SCOPE }
       return (await post('/token', form)).access_token ?? ''
     },
-    /** Logs the user `alice` in, by the authorization code flow. */
-    async logIn(resource: string = JWT_RESOURCE): Promise<Login> {
+    /**
+     * Logs the user `alice` in, by the authorization code flow. For `userinfo`, the access token is
+     * opaque and has no audience.
+     */
+    async logIn(target: string = JWT_RESOURCE): Promise<Login> {
+      const resource = target === 'userinfo' ? undefined : target
       const code = await authorize(resource)
-      const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI, resource }
+      const form = {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: REDIRECT_URI,
+        ...(resource !== undefined && { resource }),
+      }
       const { access_token, id_token, refresh_token } = await post('/token', form)
       return {
         accessToken: access_token ?? '',

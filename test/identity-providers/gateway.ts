@@ -1,9 +1,9 @@
 /** A gateway that only `ISSUERS` adapts to identity providers, with an origin that records its requests. */
 import { expect } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { composeServices } from '../../src/gateway/compose-services.ts'
+import { composeServices, type GatewayEnv } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
-import { definePolicy } from '../../src/policy/policy.ts'
+import { definePolicy, type Policy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import type { Revocations } from '../../src/revocation/revocation.ts'
@@ -11,11 +11,11 @@ import { credentialHeader } from '../../src/test-kit/request.ts'
 import type { TokenSource } from '../../src/validators/token-source.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer } from '../harness/http-server.ts'
-import { redisVars, startTestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
 
-const policy = definePolicy({
+const basePolicy = definePolicy({
   roles: { reader: ['orders:read'], deployer: ['orders:read'], admin: ['orders:*'] },
   limits: {
     standard: { limit: 100_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
@@ -30,12 +30,29 @@ export interface ProviderGateway {
    * token is sent; default `Authorization`.
    */
   outcomeOf(token: string, source?: TokenSource): Promise<string>
+  /** Sends a token to the same route, with an `Authorization` header of this scheme. */
+  send(token: string, scheme?: string): Promise<Response>
+  /** The audit events so far. */
+  readonly events: readonly AuditEvent[]
+  /** Requests that reached the origin so far. */
+  reached(): number
+  readonly redis: TestRedis
   readonly revocations: Revocations
   close(): Promise<void>
 }
 
+interface ProviderGatewayOptions {
+  /** Default: none. */
+  readonly features?: Policy['features']
+  /** Variables in addition. */
+  readonly environment?: Partial<GatewayEnv>
+}
+
 /** Starts a gateway over a real Redis. `issuers` are the entries of `ISSUERS`. */
-export async function startProviderGateway(issuers: readonly object[]): Promise<ProviderGateway> {
+export async function startProviderGateway(
+  issuers: readonly object[],
+  { features = [], environment: more }: ProviderGatewayOptions = {},
+): Promise<ProviderGateway> {
   const redis = await startTestRedis()
   await redis.direct.flushall()
   let reached = 0
@@ -43,14 +60,11 @@ export async function startProviderGateway(issuers: readonly object[]): Promise<
     reached += 1
     response.end('[]')
   })
-  const environment = { ...redisVars(redis), PUBLIC_URL, ORIGIN_URL: origin.url }
+  const environment = { ...redisVars(redis), PUBLIC_URL, ORIGIN_URL: origin.url, ...more }
+  const policy = { ...basePolicy, features }
   const services = composeServices({ ...environment, ISSUERS: JSON.stringify(issuers) }, policy)
-  let reason: string | undefined
-  const auditSink = {
-    record(event: AuditEvent) {
-      reason = event.reason
-    },
-  }
+  const events: AuditEvent[] = []
+  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
   const app = createGateway({ ...services, auditSink }, policy)
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   return {
@@ -61,8 +75,15 @@ export async function startProviderGateway(issuers: readonly object[]): Promise<
       await response.text()
       const isAllowed = response.status === 200
       expect(reached - before, 'requests that reached the origin').toBe(isAllowed ? 1 : 0)
-      return isAllowed ? '200' : `${response.status} ${reason}`
+      return isAllowed ? '200' : `${response.status} ${events.at(-1)?.reason}`
     },
+    async send(token, scheme = 'Bearer') {
+      const headers = { authorization: `${scheme} ${token}`, 'cf-connecting-ip': newAddress() }
+      return app.fetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
+    },
+    events,
+    reached: () => reached,
+    redis,
     revocations: createRevocations(rest, Date.now),
     async close() {
       await origin.close()

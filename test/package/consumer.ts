@@ -1,9 +1,15 @@
 /** An empty project outside of the repository that has the packed package as a dependency. */
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { NPM_SETTINGS } from '../create/project.ts'
 import { ROOT } from '../harness/process.ts'
 import { type Command, runIn } from '../start/checkout.ts'
+
+/** A first installation may fill the cache of npm; later ones need no network. */
+const NPM_SETTINGS = {
+  npm_config_prefer_offline: 'true',
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+}
 
 export interface Consumer {
   readonly path: string

@@ -212,14 +212,6 @@ describe('platforms', () => {
   })
 })
 
-test('portcullis/parts exports the types that its functions return and its ports use', async () => {
-  await newest.copy('test/package/unnamed-types.mjs', 'unnamed-types.mjs')
-  const script = ['node', 'unnamed-types.mjs', 'node_modules/typescript-6'] as const
-  const { exported, unnamed } = JSON.parse(await newest.run(script))
-  expect(exported).toBeGreaterThan(200)
-  expect(unnamed).toEqual([])
-})
-
 test('a Worker of single middlewares', () =>
   table.row('examples/middleware, @cloudflare/workers-types 5', {
     types: () => {

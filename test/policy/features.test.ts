@@ -175,3 +175,15 @@ test('a list of features accepts only what a function of a feature returned', ()
       "features[0]: must be the result of operators() from 'portcullis/operators' or ",
     )
 })
+
+test('a setting of introspection without the feature is a mistake that names the import', () => {
+  const entry = {
+    issuer: 'https://idp.example.com',
+    audience: 'api',
+    userinfo: { audience: 'any' },
+  }
+  const env = { ...environment, ISSUERS: JSON.stringify([entry]) }
+  expect(() => composeServices(env, policyWith({}))).toThrow(
+    "ISSUERS[0].userinfo: needs introspection() in the policy's features; import { introspection } from 'portcullis/introspection'",
+  )
+})

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   createDiscovery,
-  keySetUriIn,
   MetadataRefused,
+  metadataUriIn,
   metadataUrlsOf,
 } from '../../src/tokens/discovery.ts'
 import type { KeySetIncident, RemoteKeySetOptions } from '../../src/tokens/remote-key-set.ts'
@@ -68,7 +68,7 @@ describe('the metadata of an issuer', () => {
   it('must name exactly the expected issuer (RFC 8414 section 3.3)', () => {
     const uri = 'https://keys.test/jwks'
     const of = (named: unknown) => () =>
-      keySetUriIn(JSON.stringify({ issuer: named, jwks_uri: uri }), 'https://idp.test/a')
+      metadataUriIn(JSON.stringify({ issuer: named, jwks_uri: uri }), 'https://idp.test/a')
     expect(of('https://idp.test/a')()).toBe(uri)
     for (const named of [
       'https://idp.test/a/',
@@ -92,7 +92,7 @@ describe('the metadata of an issuer', () => {
   it('names a key set that is fetched over https, from a host with a name or its own', () => {
     const of = (uri: unknown, issuer = 'https://idp.test') => {
       try {
-        return keySetUriIn(JSON.stringify({ issuer, jwks_uri: uri }), issuer)
+        return metadataUriIn(JSON.stringify({ issuer, jwks_uri: uri }), issuer)
       } catch (error) {
         if (error instanceof MetadataRefused) return 'refused'
         throw error
