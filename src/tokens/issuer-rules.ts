@@ -110,7 +110,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       if (clients !== undefined && !clients.some((one) => matches(one, claims.client_id)))
         throw rejected('client_id')
       for (const path of refused) {
-        if (valuesAt(payload, path).some((value) => value !== null)) throw rejected('refused_claim')
+        if (valuesAt(payload, path).some(hasValue)) throw rejected('refused_claim')
       }
       if (kindClaims.some((name) => statesOtherKind(own(payload, name), config)))
         throw rejected('refused_claim')
@@ -131,10 +131,12 @@ function readerOf(sources: ClaimSources | undefined, otherwise: readonly Path[])
     return (payload: Payload) => firstAt(payload, otherwise, (value) => value !== undefined)
   const paths = pathsOf(sources)
   return (payload: Payload) => {
-    const value = firstAt(payload, paths, hasValue)
-    return Number.isSafeInteger(value) ? `${value}` : value
+    return numberAsText(firstAt(payload, paths, hasValue))
   }
 }
+
+/** Some providers name subjects, roles and clients by numbers. */
+const numberAsText = (value: unknown) => (Number.isSafeInteger(value) ? `${value}` : value)
 
 const hasValue = (value: unknown) => value !== undefined && value !== null && value !== ''
 
@@ -190,10 +192,10 @@ const namesIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? 
 
 /** A list of roles, one role, the keys of an object, or a flag that is named as the role. */
 function rolesIn(value: unknown, name: string | undefined): readonly unknown[] {
-  if (Array.isArray(value)) return value
+  if (Array.isArray(value)) return value.map(numberAsText)
   if (value === null || value === false) return []
   if (value === true) return [name]
-  if (typeof value !== 'object') return [value]
+  if (typeof value !== 'object') return [numberAsText(value)]
   return Object.entries(value).flatMap(([key, held]) => (isHeld(held) ? [key] : []))
 }
 

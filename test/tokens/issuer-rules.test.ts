@@ -114,6 +114,13 @@ describe('roles', () => {
     expect(await roles({ scope: 'openid read:orders' }, config)).toEqual(['reader'])
   })
 
+  it('are whole numbers as text', async () => {
+    expect(await roles({ r: [7, 'a'] }, { rolesClaim: 'r' })).toEqual(['7', 'a'])
+    expect(await roles({ r: 7 }, { rolesClaim: 'r', rolesMap: { 7: 'reader' } })).toEqual([
+      'reader',
+    ])
+  })
+
   it('are split at the configured separator, and at no other', async () => {
     const of = (value: unknown, rolesSeparator?: string) =>
       roles({ r: value }, { rolesClaim: 'r', rolesSeparator })
@@ -138,11 +145,11 @@ describe('roles', () => {
   })
 
   it('that are no names refuse the token, mapped or not', async () => {
-    for (const value of [1, ['a', 1], [['a']], [{ name: 'a' }], 'a\r\nb']) {
+    for (const value of [0.5, ['a', 0.5], [['a']], [{ name: 'a' }], 'a\r\nb']) {
       expect(await check({ r: value }, {}, { rolesClaim: 'r' })).toBe('token_rejected:roles')
     }
     const config = { rolesClaim: 'r', rolesMap: { a: 'b' } }
-    expect(await check({ r: ['a', 1] }, {}, config)).toBe('token_rejected:roles')
+    expect(await check({ r: ['a', 0.5] }, {}, config)).toBe('token_rejected:roles')
   })
 })
 
@@ -385,6 +392,11 @@ describe('ID tokens', () => {
       )
     }
     expect(await check({ nonce: 'n' })).toBe('ok')
+  })
+
+  it('are not recognized by a claim without a value', async () => {
+    for (const nonce of ['', null])
+      expect(await check({ nonce }, { typ: 'JWT' }, { typ: 'JWT' })).toBe('ok')
   })
 
   it('are refused by the kind that they state, and so are refresh and logout tokens', async () => {
