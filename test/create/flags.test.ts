@@ -160,7 +160,9 @@ describe('create-portcullis', () => {
       const path = await created(...flags)
       const { ISSUERS } = (await varsIn(path)) as { ISSUERS: string }
       const [entry] = issuers.parse(JSON.parse(ISSUERS))
-      expect(entry).toMatchObject({ issuer: ISSUER, audience: "the'api" })
+      expect(entry?.issuer).toBe(ISSUER)
+      // Some presets accept the issuer as an audience, too.
+      expect([entry?.audience].flat()).toContain("the'api")
       expect(await readFile(join(path, 'README.md'), 'utf8')).toContain(title)
     },
   )
