@@ -84,7 +84,7 @@ function malformed(token: string, check: string): Check {
   if (length !== 3) {
     return mistake(
       'the token is opaque, not a JWT, so it contains nothing that can be verified here',
-      'Request JWT access tokens: most providers issue them for the audience of an API. A token of a Portcullis gateway itself is checked by portcullis token verify',
+      'Request JWT access tokens: most providers issue them for the audience of an API. If the provider has none, add introspection or userinfo to its entry of ISSUERS. A token of a Portcullis gateway itself is checked by portcullis token verify',
     )
   }
   return mistake(
