@@ -12,7 +12,7 @@ import type { KeySetIncident, RemoteKeySetOptions } from '../../src/tokens/remot
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
 import { keySetOn } from './provider.ts'
-import { createSigner } from './signer.ts'
+import { createSigner, NOW_SECONDS } from './signer.ts'
 
 const [signer, second] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
 const OPENID = '/.well-known/openid-configuration'
@@ -251,9 +251,13 @@ describe('a discovered key set in workerd', () => {
   })
   afterAll(() => worker.stop())
 
-  async function verify(issuer: string, token: string): Promise<string> {
+  async function verify(issuer: string, token: string, secondsLater = 0): Promise<string> {
     const response = await fetch(`http://127.0.0.1:${worker.port}/`, {
-      headers: { authorization: `Bearer ${token}`, 'x-issuer': issuer },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'x-issuer': issuer,
+        'x-seconds-later': `${secondsLater}`,
+      },
     })
     return `${response.status} ${await response.text()}`
   }
@@ -275,12 +279,21 @@ describe('a discovered key set in workerd', () => {
     expect(seen.length).toBeLessThanOrEqual(2)
   })
 
-  it('R09: verifies tokens after its provider has ended', async () => {
+  it('R09: verifies new tokens for a day after its provider has ended', async () => {
     const issuer = server.url
     expect(await verify(issuer, await signer.token({ iss: issuer }))).toBe('200 alice')
     await server.close()
-    const next = await signer.token({ iss: issuer, jti: 'next' })
-    expect(await verify(issuer, next)).toBe('200 alice')
+    const hour = 3_600
+    for (const [secondsLater, answer] of [
+      [1, '200 alice'],
+      [hour, '200 alice'],
+      [23 * hour, '200 alice'],
+      [25 * hour, '503 key_set: unreachable'],
+    ] as const) {
+      const iat = NOW_SECONDS + secondsLater
+      const token = await signer.token({ iss: issuer, jti: `${iat}`, iat, exp: iat + 300 })
+      expect(await verify(issuer, token, secondsLater), `${secondsLater}`).toBe(answer)
+    }
   })
 
   it('R10: a document of another issuer is an outage', async () => {

@@ -8,10 +8,11 @@ import { edgeKeySetCache } from '../../../src/tokens/key-set-source.ts'
 import { createTokenVerifier } from '../../../src/tokens/verifier.ts'
 import { issuers } from '../../../src/validators/issuer.ts'
 
-/** The time that the test's tokens are issued for; time passes normally from then on. */
+/** The time that the tokens of the tests are issued for. A request can be `laterMs` after it. */
 const BEGINNING_MS = 1_800_000_000_000
 let startedMs = 0
-const now = () => BEGINNING_MS + Date.now() - startedMs
+let laterMs = 0
+const now = () => BEGINNING_MS + Date.now() - startedMs + laterMs
 
 /** A verifier for each provider, created at its first use. */
 const verifiers = new Map<string, TokenVerifier>()
@@ -47,6 +48,7 @@ async function verifyBare(request: Request): Promise<Response> {
 export default {
   async fetch(request: Request, _env: unknown, context: ExecutionContext): Promise<Response> {
     startedMs ||= Date.now()
+    laterMs = Number(request.headers.get('x-seconds-later') ?? 0) * 1000
     const { pathname } = new URL(request.url)
     const jwksUri = request.headers.get('x-jwks-uri') ?? undefined
     const issuer = request.headers.get('x-issuer') ?? 'https://idp.test/'
