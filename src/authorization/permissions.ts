@@ -109,8 +109,10 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
 
   function scopesHeldBy({ scopes, scopeUse, roles: held }: Principal) {
     if (scopeUse === 'ignore' || (scopeUse === 'grant' && held.length > 0)) return undefined
+    // Without roles, each scope is a grant of the issuer.
+    const allCount = scopeUse !== 'narrow' || held.length === 0
     const counts = (scope: string) =>
-      scopeUse !== 'narrow' || !scope.includes(':') || namesPermissionOfPolicy(scope)
+      allCount || !scope.includes(':') || namesPermissionOfPolicy(scope)
     const counted = scopes.filter(counts)
     return counted.length > 0 ? counted : undefined
   }
