@@ -1,7 +1,7 @@
 /** Connects directly to the Redis behind the REST server: writes tuples, reads statistics. */
 import { Redis } from 'ioredis'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import type { RedisRest } from '../../src/redis/rest.ts'
 import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/relations/store.ts'
 import type { RelationTuple } from '../../src/relations/tuple.ts'
@@ -14,7 +14,7 @@ const MICROS_PER_SECOND = 1_000_000
 /** Commands in Redis' statistics that a client sends to run a script. */
 const SCRIPTS = ['evalsha', 'eval'] as const
 
-/** A `RedisRest` that sends its commands in the protocol of Redis. */
+/** A `RedisConnection` that sends its commands in the protocol of Redis. */
 export type DirectRedis = Awaited<ReturnType<typeof connectDirectly>>
 
 /** Connects and removes the memory limit, which is for tests. */
@@ -25,7 +25,7 @@ export async function connectDirectly(url: string) {
   await redis.connect()
   await redis.config('SET', 'maxmemory', '0')
 
-  const send: RedisRest['send'] = async (commands) => {
+  const send: RedisConnection['send'] = async (commands) => {
     const pipeline = redis.pipeline()
     for (const [name, ...args] of commands) pipeline.call(String(name), ...args)
     const replies = (await pipeline.exec()) ?? []

@@ -5,7 +5,7 @@ import type { Settings } from './settings.ts'
 
 const PING_TIMEOUT_MS = 5_000
 
-export interface RedisRest {
+export interface RedisConnection {
   readonly url: string
   readonly token: string
   /** A short description. */
@@ -21,7 +21,10 @@ export interface RedisRest {
 /**
  * Opens the endpoint. Throws an `Error` of one line, without secrets, if Redis does not respond.
  */
-export async function openRedisRest(settings: Settings, localToken: string): Promise<RedisRest> {
+export async function openRedisRest(
+  settings: Settings,
+  localToken: string,
+): Promise<RedisConnection> {
   if (settings.upstash) {
     const { url, token } = settings.upstash
     await ping(url, token)
@@ -41,7 +44,7 @@ export interface RedisRestOptions {
 }
 
 /** Starts a local endpoint. Throws an `Error` of one line if Redis or the port is not available. */
-export async function startRedisRest(options: RedisRestOptions): Promise<RedisRest> {
+export async function startRedisRest(options: RedisRestOptions): Promise<RedisConnection> {
   const { redisUrl, port, token } = options
   const redis = await openRedis(redisUrl)
   try {

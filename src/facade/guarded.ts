@@ -23,8 +23,9 @@ import {
 } from '../policy/defaults.ts'
 import { limitsOf } from '../policy/limits.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
+import type { RedisConnection } from '../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
-import type { RedisRest, RedisRestOptions } from '../redis/rest.ts'
+import type { RedisRestOptions } from '../redis/rest.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { checkedIssuers, isRedisClient } from '../validators/guard-options.ts'
 import { platformAddress } from './client-address.ts'
@@ -187,7 +188,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
 }
 
 function clientsOf(client: RedisClient): RedisClients {
-  const redis: RedisRest = {
+  const redis: RedisConnection = {
     ...client,
     keys: client.keys ?? createKeys(DEFAULT_KEY_PREFIX),
     send: (commands, options) => client.send(commands, options),

@@ -4,7 +4,7 @@ import type { AbuseDefinition } from '../abuse/definition.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { PresetName } from '../identity-providers/presets.ts'
 import type { LimitDefinition, RevocationDefinition } from '../policy/definition.ts'
-import type { RedisRest } from '../redis/rest.ts'
+import type { RedisConnection } from '../redis/connection.ts'
 import type { IssuerInput } from '../validators/issuer.ts'
 import type { LimitText } from '../validators/limit.ts'
 
@@ -36,7 +36,7 @@ export interface RedisOptions {
 }
 
 /** Port: a client of the app. `keys` has the default prefix, unless the client has others. */
-export type RedisClient = Pick<RedisRest, 'send'> & Partial<RedisRest>
+export type RedisClient = Pick<RedisConnection, 'send'> & Partial<RedisConnection>
 
 /** A value from the environment may be undefined in the types: the check at the start names it. */
 export interface GuardOptions<

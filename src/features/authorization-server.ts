@@ -39,17 +39,17 @@ export function authorizationServer(): GatewayFeature {
 }
 
 function serverOf(
-  { config, policy, redis: rest, verifier, authorizer, proofs, now }: FeatureParts,
+  { config, policy, redis, verifier, authorizer, proofs, now }: FeatureParts,
   keys: SigningJwk[],
 ): AuthorizationServer {
   const { publicUrl: issuer, clients: configured } = config
-  const references = createReferenceStore(rest)
+  const references = createReferenceStore(redis)
   const { accessTokenSeconds, sessionSeconds, refreshGraceSeconds, exchangeLimits } = policy.tokens
   return createAuthorizationServer({
     issuer,
     keys,
-    logins: createClientLogins({ rest, configured, publicUrl: issuer }),
-    store: createGrantStore(rest),
+    logins: createClientLogins({ redis, configured, publicUrl: issuer }),
+    store: createGrantStore(redis),
     tokens: createTokenIssuer({
       keys,
       issuer,
@@ -58,13 +58,13 @@ function serverOf(
       now,
     }),
     refreshTokens: createRefreshTokens({
-      store: createRefreshFamilies(rest),
+      store: createRefreshFamilies(redis),
       issuer,
       graceSeconds: refreshGraceSeconds,
       now,
     }),
     references,
-    revoker: createRevocations(rest, now),
+    revoker: createRevocations(redis, now),
     verifier,
     dpop: proofs,
     scopeOfRoles: createScopeOfRoles(policy.roles),

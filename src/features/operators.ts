@@ -51,7 +51,7 @@ const GROUPS: readonly CallGroup[] = [
 ]
 
 function contextOf(parts: FeatureParts): AdminContext {
-  const { config, policy, redis: rest, auditDb, authorizer, admission, now } = parts
+  const { config, policy, redis, auditDb, authorizer, admission, now } = parts
   const { publicUrl, clients: configured } = config
   const signingKeys = config.signingKeys?.keys ?? []
   const operatorLimit = policy.limits.get(OPERATORS_LIMIT)
@@ -68,25 +68,25 @@ function contextOf(parts: FeatureParts): AdminContext {
     // The gateway vouches for API keys, even without signing keys.
     tenantIssuers: tenantIssuersOf(policy, config),
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
-    clients: createClientRegistry({ rest, configured, publicUrl, now }),
-    apiKeys: createApiKeys({ rest, publicUrl, now }),
-    revocations: createRevocationLog(rest, now),
-    bulkRevocation: createRevocations(rest, now),
-    revocationFacts: createGrantStore(rest),
-    bans: createBanList(rest, now),
-    overrides: createOverrideList(rest, now),
-    windows: createLimitControls(rest, now),
+    clients: createClientRegistry({ redis, configured, publicUrl, now }),
+    apiKeys: createApiKeys({ redis, publicUrl, now }),
+    revocations: createRevocationLog(redis, now),
+    bulkRevocation: createRevocations(redis, now),
+    revocationFacts: createGrantStore(redis),
+    bans: createBanList(redis, now),
+    overrides: createOverrideList(redis, now),
+    windows: createLimitControls(redis, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
-    overflowRedaction: createOverflowRedaction(rest),
+    overflowRedaction: createOverflowRedaction(redis),
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined
         : createTokenIssuer({
             keys: signingKeys,
             issuer: publicUrl,
-            references: createReferenceStore(rest, now),
+            references: createReferenceStore(redis, now),
             defaultTtlSeconds: policy.tokens.accessTokenSeconds,
             now,
           }),

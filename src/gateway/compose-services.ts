@@ -20,7 +20,8 @@ import type { Tally } from '../isolate/tally.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
-import { createRedisRest, type RedisRest } from '../redis/rest.ts'
+import type { RedisConnection } from '../redis/connection.ts'
+import { createRedisRest } from '../redis/rest.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import type { ReadinessCheck } from '../routes/health.ts'
 import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion.ts'
@@ -193,7 +194,7 @@ async function requireQueue(queue: AuditQueue): Promise<void> {
   if (!queue.takesEvents()) throw new Error('the queue refused the last batch')
 }
 
-async function ping(redis: RedisRest): Promise<void> {
+async function ping(redis: RedisConnection): Promise<void> {
   const [reply] = await redis.send([['PING']])
   if (reply?.result !== 'PONG') throw new Unavailable('redis', 'refused')
 }

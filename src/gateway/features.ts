@@ -11,7 +11,7 @@ import type { GatewayVariables } from '../middleware/context.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { PolicyRelations } from '../policy/relations.ts'
-import type { RedisRest } from '../redis/rest.ts'
+import type { RedisConnection } from '../redis/connection.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
@@ -38,7 +38,7 @@ export interface CallParts {
 export interface FeatureParts {
   readonly config: Config
   readonly policy: Policy
-  readonly redis: RedisRest
+  readonly redis: RedisConnection
   readonly auditDb: AuditDatabase | undefined
   readonly verifier: TokenVerifier
   readonly proofs: DpopVerifier
@@ -82,7 +82,7 @@ export function featuresOf({ features }: Pick<Policy, 'features'>): readonly Gat
 }
 
 export interface RelationParts extends CallParts {
-  readonly redis: RedisRest
+  readonly redis: RedisConnection
   readonly tally: Tally
 }
 

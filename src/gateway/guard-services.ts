@@ -8,7 +8,8 @@ import { createAuthorizer, type PolicyAuthorizer } from '../authorization/permis
 import type { Breakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { Policy } from '../policy/policy.ts'
-import { createRedisRest, type RedisRest, type RedisRestOptions } from '../redis/rest.ts'
+import type { RedisConnection } from '../redis/connection.ts'
+import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { References } from '../tokens/references.ts'
 import { createTokenSources, type TokenSources } from '../tokens/token-sources.ts'
@@ -22,9 +23,9 @@ import type { TokenSource } from '../validators/token-source.ts'
 import type { MetricsServices } from './metrics.ts'
 
 export interface RedisClients {
-  readonly redis: RedisRest
+  readonly redis: RedisConnection
   /** For writes after a response: they read the state of the circuit breaker, and do not change it. */
-  readonly behindResponses: RedisRest
+  readonly behindResponses: RedisConnection
 }
 
 /** Creates the clients of an isolate. They share a circuit breaker. */

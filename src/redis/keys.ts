@@ -6,7 +6,7 @@
 /** The beginning of all names, unless `REDIS_PREFIX` is another one. */
 export const DEFAULT_KEY_PREFIX = 'pc:'
 
-/** The names of the keys of one gateway. A client has them, see `RedisRest`. */
+/** The names of the keys of one gateway. A client has them, see `RedisConnection`. */
 export type RedisKeys = Readonly<ReturnType<typeof createKeys>>
 
 /** Returns all names with a prefix. Gateways with different prefixes share no key. */

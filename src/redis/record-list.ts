@@ -2,14 +2,14 @@
 
 import type * as z from 'zod/mini'
 import type { Page, PageQuery } from '../validators/page.ts'
+import type { RedisConnection } from './connection.ts'
 import { endsKey } from './keys.ts'
 import { integerOf, listOf, recordIn, resultOf, sendCommand, textOf } from './reply.ts'
-import type { RedisRest } from './rest.ts'
 import { evalCommand, runText } from './script.ts'
 import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
 
 export interface RecordListOptions<Schema extends z.core.$ZodType> {
-  readonly rest: RedisRest
+  readonly redis: RedisConnection
   /** A record is stored at the prefix followed by its id. */
   readonly prefix: string
   /**
@@ -28,7 +28,7 @@ export const NEVER_ENDS = '+inf'
 
 /** Creates a list. Its methods throw `Unavailable` for a malformed reply or record. */
 export function createRecordList<Schema extends z.core.$ZodType>({
-  rest,
+  redis,
   prefix,
   index,
   schema,
@@ -43,14 +43,14 @@ export function createRecordList<Schema extends z.core.$ZodType>({
 
     async list({ limit, cursor }: PageQuery): Promise<Page<Item>> {
       const before = cursor === undefined ? '+' : `(${cursor}`
-      const replies = await rest.send([
+      const replies = await redis.send([
         evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
         ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
       ])
       const ids = listOf(replies.map(resultOf)[1]).map(textOf)
       const shown = ids.slice(0, limit)
       if (shown.length === 0) return { items: [] }
-      const reply = await sendCommand(rest, ['MGET', ...shown.map((id) => prefix + id)])
+      const reply = await sendCommand(redis, ['MGET', ...shown.map((id) => prefix + id)])
       const texts = listOf(reply, shown.length)
       const items = texts.filter((text) => text !== null).map((text) => recordIn(text, schema))
       return ids.length > limit ? { items, cursor: String(shown.at(-1)) } : { items }
@@ -58,7 +58,7 @@ export function createRecordList<Schema extends z.core.$ZodType>({
 
     /** Returns undefined if the record does not exist. */
     async find(id: string): Promise<Item | undefined> {
-      const text = await sendCommand(rest, ['GET', prefix + id])
+      const text = await sendCommand(redis, ['GET', prefix + id])
       return text === null ? undefined : recordIn(text, schema)
     },
 
@@ -68,7 +68,7 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       keys: readonly string[],
       values: readonly (string | number)[],
     ): Promise<number> {
-      return integerOf(await runText(rest, script, keys, values))
+      return integerOf(await runText(redis, script, keys, values))
     },
   }
 }

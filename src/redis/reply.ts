@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { Unavailable } from '../errors.ts'
-import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
 
 const WHOLE_SECONDS = /^\d{1,12}$/
 
@@ -16,8 +16,8 @@ export function resultOf(reply: RedisReply | undefined): unknown {
 }
 
 /** Sends one command by itself and returns its result. */
-export async function sendCommand(rest: RedisRest, command: RedisCommand): Promise<unknown> {
-  const [reply] = await rest.send([command])
+export async function sendCommand(redis: RedisConnection, command: RedisCommand): Promise<unknown> {
+  const [reply] = await redis.send([command])
   return resultOf(reply)
 }
 

@@ -4,34 +4,8 @@ import { Unavailable } from '../errors.ts'
 import type { CircuitBreaker } from '../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../isolate/deadline.ts'
 import type { Fault } from '../problems/reasons.ts'
-import { createKeys, DEFAULT_KEY_PREFIX, type RedisKeys } from './keys.ts'
-
-/** Such as `['GET', 'key']`. */
-export type RedisCommand = readonly (string | number)[]
-
-/** The reply to one command: exactly one of the two members is set. */
-export interface RedisReply {
-  readonly result?: unknown
-  /** The error text of Redis. It may quote keys: never show or log it. */
-  readonly error?: string
-}
-
-/** Port: the connection to one server. */
-export interface RedisRest {
-  /** Clients with the same value share what they learn about the server. Default: nothing. */
-  readonly server?: string
-  /** The names of the keys of this gateway. */
-  readonly keys: RedisKeys
-  /**
-   * Sends `commands` in one HTTP call and returns as many replies. Throws `Unavailable` for
-   * anything but a well-formed response within the deadline. A call without a response is sent a
-   * second time, unless `once` is set, because a repeated call would look like a second use.
-   */
-  send(
-    commands: readonly RedisCommand[],
-    options?: { readonly once?: boolean },
-  ): Promise<readonly RedisReply[]>
-}
+import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
+import { createKeys, DEFAULT_KEY_PREFIX } from './keys.ts'
 
 export interface RedisRestOptions {
   readonly url: string
@@ -49,7 +23,6 @@ export interface RedisRestOptions {
 export const DEFAULT_REDIS_TIMEOUT_MS = 250
 /** One retry, only for a call without any response. */
 const RETRY = { retries: 1, backoff: () => 10 }
-const ONCE = { once: true }
 
 /**
  * Creates the client. It uses `@upstash/redis` without its conveniences: no type conversion, no
@@ -67,7 +40,7 @@ export function createRedisRest({
   timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
   breaker,
   onCall,
-}: RedisRestOptions): RedisRest {
+}: RedisRestOptions): RedisConnection {
   const client = new RestClient({
     url,
     token,
@@ -106,12 +79,6 @@ export function createRedisRest({
     },
   }
 }
-
-/** Returns the client without the retry, for commands that must not run twice, such as `SET NX`. */
-export const sentOnce = (rest: RedisRest): RedisRest => ({
-  ...rest,
-  send: (commands) => rest.send(commands, ONCE),
-})
 
 class RestClient extends Redis {
   /** The same connection settings and sync token, without the retry. */

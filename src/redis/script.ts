@@ -1,6 +1,7 @@
 /** Runs Lua scripts by their digest (`EVALSHA`) if Redis has cached them, else by their text. */
+
+import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
 import { resultOf, sendCommand } from './reply.ts'
-import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 
 /**
  * Shebang with a flag of Upstash. With the flag, Upstash locks only the declared keys of a script
@@ -16,13 +17,13 @@ interface Server {
 }
 
 const servers = new Map<string, Server>()
-const unnamed = new WeakMap<RedisRest, Server>()
+const unnamed = new WeakMap<RedisConnection, Server>()
 
 /** A script, with or without {@link KEY_LOCKING}, as the server accepts it. */
 export interface Script {
-  text(rest: RedisRest): string
+  text(redis: RedisConnection): string
   /** Returns the digest of the text; a promise the first time. */
-  name(rest: RedisRest): string | Promise<string>
+  name(redis: RedisConnection): string | Promise<string>
 }
 
 /**
@@ -37,8 +38,8 @@ export function createScript(
   const locking = KEY_LOCKING + plain
   /** Digests by text. Not promises: a request must not await a promise of another request. */
   const names = new Map<string, string>()
-  const text = (rest: RedisRest) =>
-    keys === 'declared' && serverOf(rest).takesFlag ? locking : plain
+  const text = (redis: RedisConnection) =>
+    keys === 'declared' && serverOf(redis).takesFlag ? locking : plain
   async function digest(full: string): Promise<string> {
     const name = await scriptName(full)
     names.set(full, name)
@@ -46,8 +47,8 @@ export function createScript(
   }
   return {
     text,
-    name(rest) {
-      const full = text(rest)
+    name(redis) {
+      const full = text(redis)
       return names.get(full) ?? digest(full)
     },
   }
@@ -55,14 +56,14 @@ export function createScript(
 
 /** Runs a script in its own call and returns its result. Throws `Unavailable` if it failed. */
 export async function runScript(
-  rest: RedisRest,
+  redis: RedisConnection,
   script: Script,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {
-  const command = ['EVALSHA', await script.name(rest), keys.length, ...keys, ...args]
-  const [reply] = await rest.send([command])
-  return scriptResult(rest, { script, command, reply })
+  const command = ['EVALSHA', await script.name(redis), keys.length, ...keys, ...args]
+  const [reply] = await redis.send([command])
+  return scriptResult(redis, { script, command, reply })
 }
 
 /** Returns the command that runs a script by its full text, for rare calls. */
@@ -76,12 +77,12 @@ export function evalCommand(
 
 /** Runs a script by its full text; see {@link evalCommand}. Throws `Unavailable` if it failed. */
 export function runText(
-  rest: RedisRest,
+  redis: RedisConnection,
   text: string,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {
-  return sendCommand(rest, evalCommand(text, keys, args))
+  return sendCommand(redis, evalCommand(text, keys, args))
 }
 
 interface SentScript {
@@ -91,8 +92,8 @@ interface SentScript {
 }
 
 /** Returns the result of one script; see {@link scriptReplies}. Throws `Unavailable` without one. */
-export async function scriptResult(rest: RedisRest, sent: SentScript): Promise<unknown> {
-  const [reply] = isUnknownScript(sent.reply) ? await scriptReplies(rest, [sent]) : [sent.reply]
+export async function scriptResult(redis: RedisConnection, sent: SentScript): Promise<unknown> {
+  const [reply] = isUnknownScript(sent.reply) ? await scriptReplies(redis, [sent]) : [sent.reply]
   return resultOf(reply)
 }
 
@@ -106,43 +107,43 @@ export async function scriptResult(rest: RedisRest, sent: SentScript): Promise<u
  * flag, as are all later scripts to this server.
  */
 export async function scriptReplies(
-  rest: RedisRest,
+  redis: RedisConnection,
   sent: readonly SentScript[],
 ): Promise<readonly (RedisReply | undefined)[]> {
   const replies = sent.map(({ reply }) => reply)
   const unknown = () => [...sent.entries()].filter(([at]) => isUnknownScript(replies[at]))
 
   const missing = unknown()
-  if (missing.some(([, { script }]) => script.text(rest).startsWith(KEY_LOCKING))) {
+  if (missing.some(([, { script }]) => script.text(redis).startsWith(KEY_LOCKING))) {
     const commands: RedisCommand[] = []
     for (const [, { script, command }] of missing) {
-      commands.push(['SCRIPT', 'LOAD', script.text(rest)])
-      commands.push(['EVALSHA', await script.name(rest), ...command.slice(2)])
+      commands.push(['SCRIPT', 'LOAD', script.text(redis)])
+      commands.push(['EVALSHA', await script.name(redis), ...command.slice(2)])
     }
-    const loaded = await rest.send(commands)
+    const loaded = await redis.send(commands)
     for (const [index, [at]] of missing.entries()) {
       replies[at] = loaded[2 * index + 1]
       const isRefused = loaded[2 * index]?.error !== undefined && isUnknownScript(replies[at])
-      if (isRefused) serverOf(rest).takesFlag = false
+      if (isRefused) serverOf(redis).takesFlag = false
     }
-    if (serverOf(rest).takesFlag) return replies
+    if (serverOf(redis).takesFlag) return replies
   }
 
   const left = unknown()
   if (left.length === 0) return replies
-  const ran = await rest.send(
-    left.map(([, { script, command }]) => ['EVAL', script.text(rest), ...command.slice(2)]),
+  const ran = await redis.send(
+    left.map(([, { script, command }]) => ['EVAL', script.text(redis), ...command.slice(2)]),
   )
   for (const [index, [at]] of left.entries()) replies[at] = ran[index]
   return replies
 }
 
-function serverOf(rest: RedisRest): Server {
-  const known = rest.server === undefined ? unnamed.get(rest) : servers.get(rest.server)
+function serverOf(redis: RedisConnection): Server {
+  const known = redis.server === undefined ? unnamed.get(redis) : servers.get(redis.server)
   if (known !== undefined) return known
   const server: Server = { takesFlag: true }
-  if (rest.server === undefined) unnamed.set(rest, server)
-  else servers.set(rest.server, server)
+  if (redis.server === undefined) unnamed.set(redis, server)
+  else servers.set(redis.server, server)
   return server
 }
 

@@ -4,8 +4,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { limitOf } from './callers.ts'
@@ -36,7 +37,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   /** Creates the store of one gateway, with its own connections. */
   function recordedStore() {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
-    const recorded: RedisRest = {
+    const recorded: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: ([command = []]) => rest.send([['EVAL', RECORDED_SCRIPT, ...command.slice(2)]]),
     }

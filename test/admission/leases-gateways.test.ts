@@ -5,8 +5,9 @@ import { newLocalTally } from '../../src/admission/local-admission.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, mint, type TestKey } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -85,7 +86,7 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
   const outcomes: Outcome[] = []
   const isolates = Array.from({ length: ISOLATES }, () => {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
-    const recording: RedisRest = {
+    const recording: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: (commands, options) => {
         const admission = commands.at(-1) ?? []

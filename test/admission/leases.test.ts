@@ -9,8 +9,9 @@ import { counterName, createLimitControls } from '../../src/admission/redis/limi
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
 import type { Principal } from '../../src/identity/principal.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -144,7 +145,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
 
   test('a renewal is never repeated, and a call for a request may be', async () => {
     const sent: (boolean | undefined)[] = []
-    const through: RedisRest = {
+    const through: RedisConnection = {
       keys: DEFAULT_KEYS,
       send(commands, options) {
         sent.push(options?.once)
@@ -203,7 +204,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
 
   test('without Redis, known callers are admitted for the bound, and then none are', async () => {
     let isAway = false
-    const through: RedisRest = {
+    const through: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: (...call) =>
         isAway ? Promise.reject(new Unavailable('redis', 'unreachable')) : rest().send(...call),

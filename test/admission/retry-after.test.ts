@@ -12,8 +12,9 @@ import { clientAddress } from '../../src/middleware/client-address.ts'
 import type { PrincipalVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import type { PolicyLimit } from '../../src/policy/policy.ts'
+import type { RedisCommand, RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisCommand, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { KEY_LOCKING, scriptName } from '../../src/redis/script.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { SEED } from './schedules.ts'
@@ -78,7 +79,7 @@ describe('Retry-After of a refusal by limits', () => {
       const clock = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000]
       return ['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]
     }
-    const changed: RedisRest = {
+    const changed: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: (commands) => rest.send(commands.map(clocked)),
     }

@@ -14,8 +14,8 @@ import {
   type Offender,
   type Violations,
 } from '../../src/abuse/violations.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import type { RedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { SEED } from './schedules.ts'
 import { bansOf, type Refusal, rules, step } from './violation-model.ts'
@@ -53,7 +53,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
   }
 
   /** Sends scripts directly to Redis, with the clock of the test. */
-  const rest: RedisRest = {
+  const rest: RedisConnection = {
     keys: DEFAULT_KEYS,
     async send([command = []]) {
       const tail = command.slice(2)

@@ -1,4 +1,5 @@
 /** The breaker in front of Redis, over a real Redis behind a fault proxy. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
@@ -13,8 +14,9 @@ import {
   MAX_PERIOD_MS,
   passiveBreakerOf,
 } from '../../src/isolate/circuit-breaker.ts'
+import { sentOnce } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, sentOnce } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { limitOf, nowSeconds, principal } from '../admission/callers.ts'
 import { NEVER } from '../harness/never.ts'

@@ -28,7 +28,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
     const now = () => nowMs
     const parsed = configuredClients.parse(configured)
-    return createClientRegistry({ rest, configured: parsed, publicUrl: PUBLIC_URL, now })
+    return createClientRegistry({ redis: rest, configured: parsed, publicUrl: PUBLIC_URL, now })
   }
 
   test('a client is found as it was created, by another isolate too', async () => {

@@ -126,7 +126,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   const isolate = () => createGateway({ ...composeServices(env, policy), auditSink: sink }, policy)
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
   const now = () => Date.now()
-  const registry = createClientRegistry({ rest, configured: [], publicUrl: PUBLIC_URL, now })
+  const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
   const here = isolate()
   let addresses = 0
 

@@ -3,20 +3,21 @@ import { Unavailable } from '../../src/errors.ts'
 import { waitSeconds } from '../../src/oauth/client-logins.ts'
 import { createClientLogins } from '../../src/oauth/redis/client-logins.ts'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
+import type { RedisConnection, RedisReply } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
 const login = { clientId: crypto.randomUUID(), address: '192.0.2.1' }
 const proof = { thumbprint: 'x', replayId: 'x', replayTtlSeconds: 80 }
-const loginsOver = (rest: RedisRest) =>
-  createClientLogins({ rest, configured: [], publicUrl: PUBLIC_URL })
+const loginsOver = (rest: RedisConnection) =>
+  createClientLogins({ redis: rest, configured: [], publicUrl: PUBLIC_URL })
 
 describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   let redis: TestRedis
-  let rest: RedisRest
+  let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
     rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
@@ -106,7 +107,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
 })
 
 describe('R06: a malformed reply of Redis is an outage, never a refusal', () => {
-  const replying = (...replies: RedisReply[]): RedisRest => ({
+  const replying = (...replies: RedisReply[]): RedisConnection => ({
     keys: DEFAULT_KEYS,
     send: async () => replies,
   })

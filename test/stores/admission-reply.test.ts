@@ -4,8 +4,8 @@ import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../src/admission/store.ts'
 import { Unavailable } from '../../src/errors.ts'
+import type { RedisCommand, RedisReply } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
 
 const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
 const query: AdmissionQuery = {

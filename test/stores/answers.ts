@@ -1,5 +1,6 @@
 /** A REST endpoint with replies that a test defines. */
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 
 /**
@@ -7,7 +8,7 @@ import { startHttpServer } from '../harness/http-server.ts'
  */
 export async function answering(
   body: string | undefined,
-): Promise<{ readonly rest: RedisRest; calls(): number; close(): Promise<void> }> {
+): Promise<{ readonly rest: RedisConnection; calls(): number; close(): Promise<void> }> {
   let calls = 0
   const server = await startHttpServer((request, response) => {
     calls += 1

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
@@ -8,7 +9,7 @@ const START_MS = 1_795_183_974_000
 const TOLERANCE_MS = 5_000
 
 let redis: TestRedis
-let rest: RedisRest
+let rest: RedisConnection
 beforeAll(async () => {
   redis = await startTestRedis('auto')
   rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
@@ -22,7 +23,7 @@ test.each([
   ['by a gateway with a clock that is ahead', 60_000 + 2 * TOLERANCE_MS],
 ])('S34: every key in Redis has a TTL after an API key is replaced %s', async (_, laterMs) => {
   let nowMs = START_MS
-  const keys = createApiKeys({ rest, publicUrl: 'https://gateway.test', now: () => nowMs })
+  const keys = createApiKeys({ redis: rest, publicUrl: 'https://gateway.test', now: () => nowMs })
   const described = { name: 'robot', subject: 'robot', expiresInSeconds: 60 }
   const { key } = await keys.create(described, 'olga')
   nowMs += laterMs

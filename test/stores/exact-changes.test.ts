@@ -5,8 +5,9 @@ import { createAdmission } from '../../src/admission/admission.ts'
 import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { ADDRESS, limitOf, takenOf } from '../admission/callers.ts'
 import { SEED } from '../admission/schedules.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -54,7 +55,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
   /** Creates a store over a Redis with the clock `micros()`. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-    const changed: RedisRest = {
+    const changed: RedisConnection = {
       keys: DEFAULT_KEYS,
       send([command = []]) {
         const clock = [Math.floor(micros() / 1e6), micros() % 1e6]

@@ -6,8 +6,9 @@ import { counterName } from '../../src/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../src/admission/store.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel, type ModelGrant } from '../admission/exact-model.ts'
 import { SEED } from '../admission/schedules.ts'
@@ -54,7 +55,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
   /** Creates a store over a Redis with the clock `micros()`. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-    const changed: RedisRest = {
+    const changed: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: ([command = []]) => {
         const clock = [Math.floor(micros() / 1e6), micros() % 1e6]

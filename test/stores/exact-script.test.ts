@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../src/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { READ_CHANGES_SCRIPT } from '../../src/revocation/redis/scripts.generated.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel } from '../admission/exact-model.ts'
@@ -37,7 +38,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     let returned: unknown
-    const changed: RedisRest = {
+    const changed: RedisConnection = {
       keys: DEFAULT_KEYS,
       async send([command = []]) {
         const [reply = {}] = await rest.send([

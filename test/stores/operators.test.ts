@@ -2,8 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { createOverrideList } from '../../src/admission/redis/limit-overrides.ts'
 import { Unavailable } from '../../src/errors.ts'
+import type { RedisConnection, RedisReply } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
 import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -36,13 +37,13 @@ const OVERRIDE = {
 } as const
 const API_KEY = { name: 'robot', subject: 'robot' }
 
-const stores = (rest: RedisRest, nowMs = NOW_MS) => ({
+const stores = (rest: RedisConnection, nowMs = NOW_MS) => ({
   revocations: createRevocationLog(rest, () => nowMs),
   bans: createBanList(rest, () => nowMs),
   overrides: createOverrideList(rest, () => nowMs),
-  apiKeys: createApiKeys({ rest, publicUrl: ISSUER, now: () => nowMs }),
+  apiKeys: createApiKeys({ redis: rest, publicUrl: ISSUER, now: () => nowMs }),
 })
-const orders: readonly (readonly [string, (rest: RedisRest) => Promise<unknown>])[] = [
+const orders: readonly (readonly [string, (rest: RedisConnection) => Promise<unknown>])[] = [
   ['a revocation', (rest) => stores(rest).revocations.create(REVOCATION)],
   ['a ban', (rest) => stores(rest).bans.create(BAN)],
   ['an override', (rest) => stores(rest).overrides.create(OVERRIDE)],
@@ -51,7 +52,7 @@ const orders: readonly (readonly [string, (rest: RedisRest) => Promise<unknown>]
 
 describe.each(['auto', 'embedded'] as const)('orders of operators (%s Redis)', (prefer) => {
   let redis: TestRedis
-  let rest: RedisRest
+  let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
     rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
@@ -63,7 +64,7 @@ describe.each(['auto', 'embedded'] as const)('orders of operators (%s Redis)', (
     'R20: %s is written in one command, so it is never half written',
     async (_, order) => {
       const writes: string[][] = []
-      const watched: RedisRest = {
+      const watched: RedisConnection = {
         keys: DEFAULT_KEYS,
         send(commands) {
           const words = commands.map(([word]) => String(word))
@@ -160,7 +161,7 @@ describe('R20: a malformed reply of Redis is Unavailable:', () => {
     ['a list', { result: [1] }],
     ['an object', { result: {} }],
   ]
-  const replying = (reply: RedisReply): RedisRest => ({
+  const replying = (reply: RedisReply): RedisConnection => ({
     keys: DEFAULT_KEYS,
     send: async (commands) =>
       commands.map(([word]) => (word === 'ZREVRANGE' ? { result: [] } : reply)),
@@ -182,7 +183,7 @@ describe('R20: a malformed reply of Redis is Unavailable:', () => {
 
   test('for the expiry of API keys', async () => {
     for (const result of [null, 'x', ['id'], ['id', 'soon']]) {
-      const rest: RedisRest = {
+      const rest: RedisConnection = {
         keys: DEFAULT_KEYS,
         send: async (commands) =>
           commands.map(([word]) => (word === 'ZREVRANGE' ? { result } : { result: 1 })),

@@ -4,8 +4,8 @@ import { createReferenceResolver } from '../../src/admission/redis/reference-res
 import { ADMIT_REFERENCE_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash.ts'
+import type { RedisCommand, RedisReply } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
 import { storedReference } from '../../src/tokens/reference.ts'
 import { GATEWAY, recordOf } from '../admission/callers.ts'
 

@@ -5,8 +5,9 @@ import { readLuaFiles } from '../../dev/lua/embed.ts'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import { Unavailable } from '../../src/errors.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import {
   createRevocationFeed,
   type FeedCursor,
@@ -46,13 +47,13 @@ const FAMILY = {
   ended: false,
 }
 
-const stores = (rest: RedisRest) => ({
+const stores = (rest: RedisConnection) => ({
   revocations: createRevocations(rest, now),
   log: createRevocationLog(rest, now),
   bans: createBanList(rest, now),
   violations: createViolationCounter(rest, now),
   families: createRefreshFamilies(rest),
-  apiKeys: createApiKeys({ rest, publicUrl: ISSUER, now }),
+  apiKeys: createApiKeys({ redis: rest, publicUrl: ISSUER, now }),
 })
 type Stores = ReturnType<typeof stores>
 
@@ -147,7 +148,7 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
 
 describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (prefer) => {
   let redis: TestRedis
-  let rest: RedisRest
+  let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
     rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })

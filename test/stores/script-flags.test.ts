@@ -10,7 +10,8 @@ import { upstash } from '../../src/features/upstash.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { createRedisRest, type RedisCommand, type RedisRest } from '../../src/redis/rest.ts'
+import type { RedisCommand, RedisConnection } from '../../src/redis/connection.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { KEY_LOCKING } from '../../src/redis/script.ts'
 import { limitOf, principal } from '../admission/callers.ts'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -39,7 +40,7 @@ beforeEach(async () => {
 function clientOf(url: string) {
   const calls: (readonly RedisCommand[])[] = []
   const rest = createRedisRest({ url, token: TOKEN, timeoutMs: 5_000 })
-  const recording: RedisRest = {
+  const recording: RedisConnection = {
     ...rest,
     send(commands, options) {
       calls.push(commands)
@@ -65,7 +66,7 @@ async function refusingServer(): Promise<string> {
   return server.url
 }
 
-function gatewayOver(rest: RedisRest, maxStalenessMs = 0) {
+function gatewayOver(rest: RedisConnection, maxStalenessMs = 0) {
   let nowMs = 1e12
   const store = createUpstashAdmissionStore(rest)
   const admission = createAdmission({ store, now: () => nowMs, maxStalenessMs })

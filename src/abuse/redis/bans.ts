@@ -1,18 +1,18 @@
 /** Bans in Redis: the keys that `admit` reads, and the list of records. */
 import { v7 } from 'uuid'
+import type { RedisConnection } from '../../redis/connection.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import { createOwnerList } from '../../revocation/redis/shared-keys.ts'
 import { addressBanKey, subjectBanKey } from '../ban.ts'
 import { type Ban, type BanList, banSchema } from '../ban-record.ts'
 
 /** Creates the list. Of several bans of one value, responses report the one that ends last. */
-export function createBanList(rest: RedisRest, now: () => number): BanList {
+export function createBanList(redis: RedisConnection, now: () => number): BanList {
   const list = createOwnerList({
-    rest,
-    ...rest.keys.banRecords,
+    redis,
+    ...redis.keys.banRecords,
     schema: banSchema,
-    sharedKeysOf: (ban) => banKeysOf(rest.keys, ban),
+    sharedKeysOf: (ban) => banKeysOf(redis.keys, ban),
     now,
   })
   return {

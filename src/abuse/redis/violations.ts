@@ -1,9 +1,9 @@
 /** Counts violations of addresses and subjects in Upstash Redis, and stores the automatic bans. */
 import { v7 } from 'uuid'
+import type { RedisConnection } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { endsKey } from '../../redis/keys.ts'
 import { countOf, listOf } from '../../redis/reply.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { withOwners } from '../../revocation/redis/shared-keys.ts'
 import type { Ban } from '../ban-record.ts'
@@ -18,9 +18,12 @@ const AUTOMATIC_BANS_CREATOR = 'portcullis'
 const KINDS = { limit: 'limit', credential: 'event', inspection: 'event' } as const
 
 /** Creates the adapter over Upstash: one call for each violation, including its ban. */
-export function createViolationCounter(rest: RedisRest, now: () => number): ViolationCounter {
+export function createViolationCounter(
+  redis: RedisConnection,
+  now: () => number,
+): ViolationCounter {
   const script = createScript(COUNT_VIOLATION_SCRIPT)
-  const { violations: violationsKey, automaticBans, banRecords } = rest.keys
+  const { violations: violationsKey, automaticBans, banRecords } = redis.keys
   return {
     async count(offender, of, { violations, windowSeconds, seconds, maxSeconds, mode }) {
       const nowMs = now()
@@ -43,9 +46,9 @@ export function createViolationCounter(rest: RedisRest, now: () => number): Viol
         banRecords.prefix + ban.id,
         banRecords.index,
         endsKey(banRecords.index),
-        ...withOwners(rest.keys, await banKeysOf(rest.keys, ban)),
+        ...withOwners(redis.keys, await banKeysOf(redis.keys, ban)),
       ]
-      const reply = await runScript(rest, script, keys, [
+      const reply = await runScript(redis, script, keys, [
         of === undefined ? 'look' : KINDS[of],
         violations,
         windowSeconds,

@@ -1,8 +1,8 @@
 /** The command of `admit.lua`, and its reply. */
 import { Unavailable } from '../../errors.ts'
+import type { RedisCommand } from '../../redis/connection.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { countOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
-import type { RedisCommand } from '../../redis/rest.ts'
 import { createScript } from '../../redis/script.ts'
 import type { LeaseRequest } from '../lease.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../store.ts'

@@ -1,9 +1,9 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
 import { v7 } from 'uuid'
+import type { RedisConnection } from '../../redis/connection.ts'
 import { LIMIT_OVERRIDE_SUFFIX, type RedisKeys } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import { malformed, sendCommand } from '../../redis/reply.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import {
   type LimitControls,
   type LimitOverrideRecord,
@@ -20,8 +20,11 @@ export const overrideKey = (keys: RedisKeys, limitKey: string): string =>
 export const counterName = (keys: RedisKeys, limitKey: string): string => keys.limit + limitKey
 
 /** Creates the controls. `now` is in milliseconds since the epoch. */
-export function createLimitControls(rest: RedisRest, now: () => number = Date.now): LimitControls {
-  const { keys } = rest
+export function createLimitControls(
+  redis: RedisConnection,
+  now: () => number = Date.now,
+): LimitControls {
+  const { keys } = redis
   return {
     async override({ key, requests, ttlSeconds }) {
       for (const number of [requests, ttlSeconds ?? 1]) {
@@ -29,34 +32,34 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
           throw new RangeError(`limit override: needs integers above 0, not ${number}`)
       }
       const life = ttlSeconds === undefined ? [] : ['EX', ttlSeconds]
-      await sendCommand(rest, ['SET', overrideKey(keys, key), requests, ...life])
+      await sendCommand(redis, ['SET', overrideKey(keys, key), requests, ...life])
     },
     async lift(key) {
-      await sendCommand(rest, ['DEL', overrideKey(keys, key)])
+      await sendCommand(redis, ['DEL', overrideKey(keys, key)])
     },
     async reset({ key, windowSeconds }) {
       const current = Math.floor(now() / (windowSeconds * 1000))
       // Include the next window: an isolate with a fast clock may have begun it.
       const numbers = [current - 1, current, current + 1]
       const counters = numbers.map((number) => `${counterName(keys, key)}:${number}`)
-      await sendCommand(rest, ['DEL', counterName(keys, key), ...counters])
+      await sendCommand(redis, ['DEL', counterName(keys, key), ...counters])
     },
   }
 }
 
 /** Creates the list. `now` is in milliseconds since the epoch. */
-export function createOverrideList(rest: RedisRest, now: () => number): OverrideList {
+export function createOverrideList(redis: RedisConnection, now: () => number): OverrideList {
   const list = createRecordList({
-    rest,
-    ...rest.keys.limitOverrideRecords,
+    redis,
+    ...redis.keys.limitOverrideRecords,
     schema: overrideSchema,
     now,
   })
 
   function keysOf({ id, windows }: LimitOverrideRecord): string[] {
     const ofWindow = (window: string) => [
-      overrideKey(rest.keys, window),
-      rest.keys.limitOwner + window,
+      overrideKey(redis.keys, window),
+      redis.keys.limitOwner + window,
     ]
     return [...list.keysOf(id), ...windows.flatMap(ofWindow)]
   }
@@ -82,7 +85,7 @@ export function createOverrideList(rest: RedisRest, now: () => number): Override
       const { id } = record
       const end = record.expiresAtSeconds ?? NEVER_ENDS
       const life = expiresInSeconds ?? 0
-      const prefixes = [rest.keys.limitOverrideRecords.prefix, rest.keys.limitOwner]
+      const prefixes = [redis.keys.limitOverrideRecords.prefix, redis.keys.limitOwner]
       const values = [id, JSON.stringify(record), requests, life, end, ...prefixes]
       const done = await list.run(CREATE_OVERRIDE_SCRIPT, keysOf(record), values)
       if (done !== 1) throw malformed()

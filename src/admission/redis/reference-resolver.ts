@@ -1,8 +1,8 @@
 /** Resolves a reference with one script call. */
 import { Unavailable } from '../../errors.ts'
+import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { withPrefix } from '../../redis/keys.ts'
 import { countOf, integerOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
-import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { parseStoredReference, REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
@@ -23,11 +23,11 @@ const NOT_EXACT = -1
 const LIMIT_WIDTH = 5
 
 /** Creates `resolve` of an {@link AdmissionStore}. */
-export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolve'] {
-  const { keys: names } = rest
+export function createReferenceResolver(redis: RedisConnection): AdmissionStore['resolve'] {
+  const { keys: names } = redis
   const script = createScript(withPrefix(ADMIT_REFERENCE_SCRIPT, names), { keys: 'derived' })
   // Never retried: a second call would find the proof used.
-  const once = sentOnce(rest)
+  const once = sentOnce(redis)
   return async function resolve({
     reference,
     audience,
@@ -49,7 +49,7 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
       observedBan ?? '',
       ...limits.flatMap(argumentsOf),
     ]
-    const reply = await runScript(proof === undefined ? rest : once, script, keys, args)
+    const reply = await runScript(proof === undefined ? redis : once, script, keys, args)
     const [text, used, read, counted] = listOf(reply, 4)
     const counts = listOf(counted, limits.length * LIMIT_WIDTH)
     return {

@@ -1,7 +1,12 @@
 /** Answers an admission query in one call to Redis, which usually contains one script. */
 import { Unavailable } from '../../errors.ts'
+import {
+  type RedisCommand,
+  type RedisConnection,
+  type RedisReply,
+  sentOnce,
+} from '../../redis/connection.ts'
 import { resultOf } from '../../redis/reply.ts'
-import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { scriptReplies } from '../../redis/script.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
@@ -27,21 +32,21 @@ import type { PendingLimits, PipelinedEngine } from './upstash-engine.ts'
  * affect it.
  */
 export function createUpstashAdmissionStore(
-  rest: RedisRest,
+  connection: RedisConnection,
   relations?: RelationCheck,
 ): AdmissionStore {
   // Never retried: a second call would find the proof used, or return units twice.
-  const once = sentOnce(rest)
+  const once = sentOnce(connection)
 
   return {
-    keys: rest.keys,
-    resolve: createReferenceResolver(rest),
+    keys: connection.keys,
+    resolve: createReferenceResolver(connection),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
-      const redis = query.proof === undefined && query.isRenewal !== true ? rest : once
+      const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
       const known = ADMISSION.name(redis)
       const command = admitCommand(
         typeof known === 'string' ? known : await known,
-        rest.keys,
+        redis.keys,
         query,
       )
       const feed = query.since && (await feedCommand(redis, query.since))
@@ -51,8 +56,8 @@ export function createUpstashAdmissionStore(
         return factsIn(redis, query, scripts, await redis.send(scripts))
       if (query.relation !== undefined && relations === undefined)
         throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
-      const pending = prepareOthers(others, rest)
-      const check = query.relation && (await relations?.command(rest.keys, query.relation))
+      const pending = prepareOthers(others, redis)
+      const check = query.relation && (await relations?.command(redis.keys, query.relation))
       const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
       const facts = await factsIn(redis, query, scripts, replies)
       const end = scripts.length + pending.commands.length
@@ -61,7 +66,7 @@ export function createUpstashAdmissionStore(
         isExact(rule) ? facts.limits[index] : states.next().value,
       )
       if (check === undefined) return { ...facts, limits }
-      const answer = relations?.answerOf(rest, replies[end], check)
+      const answer = relations?.answerOf(redis, replies[end], check)
       const relation = await answer?.catch(onlyUnavailable)
       return { ...facts, limits, relation }
     },
@@ -70,7 +75,7 @@ export function createUpstashAdmissionStore(
 
 /** Parses the first replies of a call: of the feed, if the call reads it, and of the admission. */
 async function factsIn(
-  redis: RedisRest,
+  redis: RedisConnection,
   query: AdmissionQuery,
   commands: readonly RedisCommand[],
   replies: readonly RedisReply[],
@@ -100,9 +105,9 @@ function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
 }
 
 /** Prepares the commands of the limits that are not exact. They bring their engine with them. */
-function prepareOthers(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+function prepareOthers(limits: readonly LimitRequest[], redis: RedisConnection): PendingLimits {
   const engine = limits[0]?.rule.engine as PipelinedEngine | undefined
-  return engine?.prepareLimits(limits, rest) ?? { commands: [], settle: async () => [] }
+  return engine?.prepareLimits(limits, redis) ?? { commands: [], settle: async () => [] }
 }
 
 /** Returns the `Unavailable` of one check: the rest of the reply is still valid. */

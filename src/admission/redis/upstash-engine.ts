@@ -1,8 +1,8 @@
 /** The sliding window of `@upstash/ratelimit`, with its commands sent in our own pipeline. */
 import { Ratelimit } from '@upstash/ratelimit'
 import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisConnection, RedisReply } from '../../redis/connection.ts'
 import { countOf, integerOf, listOf, malformed, resultOf } from '../../redis/reply.ts'
-import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import {
   createScript,
   KEY_LOCKING,
@@ -44,13 +44,13 @@ function windowOf(rule: LimitRule): Window {
  * depends on counting microtasks. If Redis has not cached the script (`NOSCRIPT`, after a
  * failover), it is sent in full, once, in a separate call.
  */
-function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest) {
+function prepareLimit({ rule, key }: LimitRequest, redis: RedisConnection) {
   const windowMs = rule.windowSeconds * 1000
   const reply = Promise.withResolvers<unknown>()
   let sent: { keys: readonly string[]; command: RedisCommand } | undefined
   const runner: ScriptRunner = {
     evalsha(sha, keys, args) {
-      const own = scripts.get(sha)?.name(rest)
+      const own = scripts.get(sha)?.name(redis)
       const name = typeof own === 'string' ? own : sha
       sent = { keys, command: ['EVALSHA', name, keys.length, ...keys, ...args.map(asArgument)] }
       return reply.promise
@@ -61,8 +61,8 @@ function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest) {
       scripts.set(sha, script)
       const command = ['EVALSHA', sha, keys.length, ...keys, ...args.map(asArgument)]
       const unknown = { script, command, reply: { error: 'NOSCRIPT' } }
-      const [answer] = await scriptReplies(rest, [unknown])
-      await script.name(rest)
+      const [answer] = await scriptReplies(redis, [unknown])
+      await script.name(redis)
       return countedOf(answer)
     },
   }
@@ -70,10 +70,10 @@ function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest) {
     {
       redis: runner as unknown as WindowRedis,
       // The limiter appends the suffix of an override.
-      prefix: rest.keys.limitOverride + key,
+      prefix: redis.keys.limitOverride + key,
       dynamicLimits: true,
     },
-    counterName(rest.keys, key),
+    counterName(redis.keys, key),
   )
   const [current, previous] = sent?.keys ?? []
   if (sent === undefined || current === undefined || previous === undefined)
@@ -116,13 +116,13 @@ export interface PendingLimits {
 
 export interface PipelinedEngine extends UpstashEngine {
   /** Prepares the commands of several limits. Each limit counts independently of the others. */
-  prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits
+  prepareLimits(limits: readonly LimitRequest[], redis: RedisConnection): PendingLimits
 }
 
 export const upstashEngine: PipelinedEngine = { feature: 'upstash', prepareLimits }
 
-function prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
-  const pending = limits.map((limit) => prepareLimit(limit, rest))
+function prepareLimits(limits: readonly LimitRequest[], redis: RedisConnection): PendingLimits {
+  const pending = limits.map((limit) => prepareLimit(limit, redis))
   const counters = pending.flatMap((limit) => limit.counters)
   return {
     commands: [['MGET', ...counters], ...pending.map(({ command }) => command)],

@@ -1,6 +1,7 @@
 /** The overflow of the audit trail in Redis: stored events, and the number of lost ones. */
+
+import { type RedisCommand, type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { listOf, malformed, resultOf } from '../../redis/reply.ts'
-import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { forgetting, type Person } from '../erasure.ts'
 import { auditEventSchema } from '../event.ts'
@@ -17,7 +18,7 @@ export const BATCH_TTL_SECONDS = 60
 const PAGE_EVENTS = 100
 
 export interface AuditOverflowOptions {
-  readonly redis: RedisRest
+  readonly redis: RedisConnection
   /** Maximum number of stored events. Default 10,000. */
   readonly maxEvents?: number
   readonly now?: () => number
@@ -82,7 +83,7 @@ export function createAuditOverflow({
  * meanwhile is read twice, never skipped. A redacted event keeps its time and its id, which orders
  * events of the same time.
  */
-export function createOverflowRedaction(redis: RedisRest): OverflowRedaction {
+export function createOverflowRedaction(redis: RedisConnection): OverflowRedaction {
   const { overflow } = redis.keys
   return {
     async redact(person) {

@@ -1,9 +1,9 @@
 /** Reads clients and counts their failed authentications in Redis. */
 import { addressBanKey } from '../../abuse/ban.ts'
+import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { listOf, malformed, resultOf, sendCommand } from '../../redis/reply.ts'
-import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import { COUNT_FAILURES_SCRIPT } from '../../redis/scripts.generated.ts'
 import { revokedBeforeKey } from '../../revocation/revocation.ts'
@@ -18,7 +18,7 @@ import {
 import { configuredClientsOf, parseClient } from './client-record.ts'
 
 export interface ClientLoginsOptions {
-  readonly rest: RedisRest
+  readonly redis: RedisConnection
   readonly configured: readonly ConfiguredClient[]
   /** The gateway's public URL: the default audience of clients, and the issuer of their tokens. */
   readonly publicUrl: string
@@ -32,21 +32,21 @@ const WHOLE = /^\d{1,12}$/
  * not reveal which of them a client is.
  */
 export function createClientLogins({
-  rest,
+  redis,
   configured,
   publicUrl,
 }: ClientLoginsOptions): ClientLogins {
   const fixed = configuredClientsOf(configured, publicUrl)
   // A retried command would report the assertion as used.
-  const once = sentOnce(rest)
-  const { keys } = rest
+  const once = sentOnce(redis)
+  const { keys } = redis
 
   return {
     async begin(login) {
       const { clientId, address } = login
       const [byAddress, byClient] = await failureKeys(keys, login)
       const revokedBeforeKeys = await revokedBeforeKeysOf(keys, publicUrl, clientId)
-      const replies = await rest.send([
+      const replies = await redis.send([
         ['GET', keys.client + (await keyPart(clientId))],
         ['GET', byAddress],
         ['TTL', byAddress],
@@ -80,7 +80,7 @@ export function createClientLogins({
 
     async failed(login) {
       const counters = await failureKeys(keys, login)
-      const reply = await runText(rest, COUNT_FAILURES_SCRIPT, counters, [FAILURE_WINDOW_SECONDS])
+      const reply = await runText(redis, COUNT_FAILURES_SCRIPT, counters, [FAILURE_WINDOW_SECONDS])
       const counts = listOf(reply, 2 * counters.length)
       return {
         byAddress: failures(counts[0], counts[1]),
@@ -103,7 +103,7 @@ export function createClientLogins({
       }
       if (remember) {
         const key = await clientAddressKey(keys, clientId, address)
-        await sendCommand(rest, ['SET', key, '1', 'EX', KNOWN_ADDRESS_SECONDS])
+        await sendCommand(redis, ['SET', key, '1', 'EX', KNOWN_ADDRESS_SECONDS])
       }
       return true
     },

@@ -1,8 +1,8 @@
 /** The client registry: clients in Redis and those of the configuration. */
 import { v7 } from 'uuid'
 import { Denied } from '../../errors.ts'
+import type { RedisConnection } from '../../redis/connection.ts'
 import { listOf, malformed, sendCommand, textOf } from '../../redis/reply.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
 import type { Client, ClientRegistry } from '../client.ts'
@@ -11,7 +11,7 @@ import { configuredClientsOf, describedClient, parseClient } from './client-reco
 import { CREATE_CLIENT_SCRIPT, REPLACE_CLIENT_SCRIPT } from './scripts.generated.ts'
 
 export interface ClientRegistryOptions {
-  readonly rest: RedisRest
+  readonly redis: RedisConnection
   readonly configured: readonly ConfiguredClient[]
   /** The gateway's public URL: the default audience of clients. */
   readonly publicUrl: string
@@ -30,18 +30,18 @@ const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
  * `Denied` (`invalid_input`) for an invalid cursor.
  */
 export function createClientRegistry({
-  rest,
+  redis,
   configured,
   publicUrl,
   now,
 }: ClientRegistryOptions): ClientRegistry {
   const fixed = configuredClientsOf(configured, publicUrl)
-  const index = rest.keys.clients
-  const clientKey = (id: string) => rest.keys.client + id
+  const index = redis.keys.clients
+  const clientKey = (id: string) => redis.keys.client + id
 
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []
-    const reply = await sendCommand(rest, ['MGET', ...ids.map(clientKey)])
+    const reply = await sendCommand(redis, ['MGET', ...ids.map(clientKey)])
     return listOf(reply, ids.length)
       .filter((text) => text !== null)
       .map(parseClient)
@@ -51,19 +51,19 @@ export function createClientRegistry({
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
     const range = ['ZREVRANGEBYLEX', index, start, '-', 'LIMIT', 0, count]
-    return listOf(await sendCommand(rest, range)).map(textOf)
+    return listOf(await sendCommand(redis, range)).map(textOf)
   }
 
   /** Returns false if the client does not exist, or if the change does not apply. */
   async function replace(id: string, change: (client: Client) => Client | undefined) {
     if (fixed.has(id) || !isClientId(id)) return false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const text = await sendCommand(rest, ['GET', clientKey(id)])
+      const text = await sendCommand(redis, ['GET', clientKey(id)])
       if (text === null) return false
       const changed = change(parseClient(text))
       if (changed === undefined) return false
       const args = [String(text), JSON.stringify(changed)]
-      const done = await runText(rest, REPLACE_CLIENT_SCRIPT, [clientKey(id)], args)
+      const done = await runText(redis, REPLACE_CLIENT_SCRIPT, [clientKey(id)], args)
       if (done === 1) return true
       if (done !== 0) throw malformed()
     }
@@ -74,7 +74,7 @@ export function createClientRegistry({
     async find(id) {
       const known = fixed.get(id)
       if (known !== undefined || !isClientId(id)) return known
-      const text = await sendCommand(rest, ['GET', clientKey(id)])
+      const text = await sendCommand(redis, ['GET', clientKey(id)])
       return text === null ? undefined : parseClient(text)
     },
 
@@ -100,7 +100,7 @@ export function createClientRegistry({
       }
       const { id } = client
       const keys = [clientKey(id), index]
-      const done = await runText(rest, CREATE_CLIENT_SCRIPT, keys, [JSON.stringify(client), id])
+      const done = await runText(redis, CREATE_CLIENT_SCRIPT, keys, [JSON.stringify(client), id])
       if (done !== 1) throw malformed()
       return { client, secret }
     },

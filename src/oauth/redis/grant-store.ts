@@ -1,6 +1,7 @@
 /** Reads the stored state for a grant from Redis in one pipeline. */
+
+import { type RedisCommand, type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { malformed, resultOf } from '../../redis/reply.ts'
-import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { evalCommand } from '../../redis/script.ts'
 import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
 import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
@@ -9,11 +10,11 @@ import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
  * Creates the adapter. `EXISTS` counts the keys that `MGET` reads: `MGET` returns nil for a key of a
  * wrong type, which would mean "no cutoff".
  */
-export function createGrantStore(rest: RedisRest): GrantStore {
+export function createGrantStore(redis: RedisConnection): GrantStore {
   // A retried command would report the proof as used.
-  const once = sentOnce(rest)
+  const once = sentOnce(redis)
   return {
-    keys: rest.keys,
+    keys: redis.keys,
     async consult({ keys, proof, counters = [] }) {
       const commands: RedisCommand[] = []
       if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
@@ -21,15 +22,15 @@ export function createGrantStore(rest: RedisRest): GrantStore {
       if (proof !== undefined)
         commands.push([
           'SET',
-          rest.keys.proof + proof.replayId,
+          redis.keys.proof + proof.replayId,
           '1',
           'EX',
           proof.replayTtlSeconds,
           'NX',
         ])
       if (commands.length === 0) return { values: [], proofIsNew: true, exhausted: undefined }
-      const redis = proof === undefined ? rest : once
-      const results = (await redis.send(commands)).map(resultOf)
+      const sender = proof === undefined ? redis : once
+      const results = (await sender.send(commands)).map(resultOf)
       return {
         values: keys.length > 0 ? stringsOf(results[0], results[1], keys.length) : [],
         proofIsNew: proof === undefined || isFirstUse(results.at(-1)),

@@ -1,6 +1,6 @@
 import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisConnection, RedisReply } from '../../redis/connection.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
-import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import { createScript, scriptName, scriptResult } from '../../redis/script.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
 import type { RelationAnswer, RelationDecision, RelationQuery } from '../decision-point.ts'
@@ -46,13 +46,13 @@ export interface RelationCheck {
    * (`stale`) if the version in Redis is lower than the required one.
    */
   answerOf(
-    rest: RedisRest,
+    redis: RedisConnection,
     reply: RedisReply | undefined,
     command: RedisCommand,
   ): Promise<RelationAnswer>
   /** As `answerOf`, for a command with `trace`. */
   explanationOf(
-    rest: RedisRest,
+    redis: RedisConnection,
     reply: RedisReply | undefined,
     command: RedisCommand,
   ): Promise<ExplainedAnswer>
@@ -92,11 +92,11 @@ export function createRelationCheck(
       if (name === undefined || keys instanceof Promise) return named(names, query, maxSteps)
       return commandOf(name, keys, query, limits, maxSteps)
     },
-    async answerOf(rest, reply, command) {
-      return answerIn(await scriptResult(rest, { script, command, reply }), command)
+    async answerOf(redis, reply, command) {
+      return answerIn(await scriptResult(redis, { script, command, reply }), command)
     },
-    async explanationOf(rest, reply, command) {
-      const result = await scriptResult(rest, { script, command, reply })
+    async explanationOf(redis, reply, command) {
+      const result = await scriptResult(redis, { script, command, reply })
       return { ...answerIn(result, command), trace: traceOf(result) }
     },
   }
@@ -147,19 +147,19 @@ function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
  * `TypeError` for queries as `command` does.
  */
 export function createRedisDecisionPoint(
-  rest: RedisRest,
+  redis: RedisConnection,
   check: RelationCheck,
 ): ExplainingDecisionPoint {
   return {
     async check(query) {
-      const command = await check.command(rest.keys, query)
-      const [reply] = await rest.send([command])
-      return check.answerOf(rest, reply, command)
+      const command = await check.command(redis.keys, query)
+      const [reply] = await redis.send([command])
+      return check.answerOf(redis, reply, command)
     },
     async explain(query) {
-      const command = await check.command(rest.keys, query, { trace: true })
-      const [reply] = await rest.send([command])
-      return check.explanationOf(rest, reply, command)
+      const command = await check.command(redis.keys, query, { trace: true })
+      const [reply] = await redis.send([command])
+      return check.explanationOf(redis, reply, command)
     },
   }
 }

@@ -1,5 +1,5 @@
+import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { countOf, listOf, malformed, resultOf, sendCommand, textOf } from '../../redis/reply.ts'
-import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import {
   MAX_LISTED_SUBJECTS,
@@ -26,8 +26,11 @@ const typeOf = (object: string) => object.slice(0, object.indexOf(':'))
  * A write is sent once, without a retry. A write without a response may have been applied. A retry
  * after a delete by another client would restore the deleted tuple.
  */
-export function createRelationTuples(rest: RedisRest, types: Iterable<string>): RelationTuples {
-  const once = sentOnce(rest)
+export function createRelationTuples(
+  redis: RedisConnection,
+  types: Iterable<string>,
+): RelationTuples {
+  const once = sentOnce(redis)
   const writeTuples = createScript(WRITE_TUPLES_SCRIPT, { keys: 'derived' })
   const readTuples = createScript(READ_TUPLES_SCRIPT, { keys: 'derived' })
   const allTypes = [...types].sort()
@@ -35,7 +38,7 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
   async function readOfSubject(keys: RelationKeys, subject: string, query: TupleQuery) {
     const [from, to] = rangeOf(query)
     const range = [keys.subjects + subject, from, to, 'LIMIT', 0, query.limit + 1]
-    const nodes = await sendCommand(rest, ['ZRANGEBYLEX', ...range])
+    const nodes = await sendCommand(redis, ['ZRANGEBYLEX', ...range])
     return texts(nodes).flatMap((node) => [node, subject])
   }
 
@@ -48,12 +51,12 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
     const position = after === undefined ? ['', ''] : [nodeOf(after), after.subject]
     const args = [keys.tuples, keys.usersets, limit + 1, ...position, ...ranges]
     const indexes = left.map((type) => keys.index + type)
-    return texts(await runScript(rest, readTuples, indexes, args))
+    return texts(await runScript(redis, readTuples, indexes, args))
   }
 
   return {
     async write(tenant, { writes, deletes }) {
-      const keys = await relationKeysOf(rest.keys, tenant)
+      const keys = await relationKeysOf(redis.keys, tenant)
       const args = [
         ...[keys.tuples, keys.usersets, keys.index, keys.subjects],
         ...deletes.flatMap((tuple) => ['-', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
@@ -68,7 +71,7 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
       const { after, limit, subject } = query
       if (after !== undefined && !matchesFilter(after, query))
         throw new TypeError('RelationTuples.read: `after` is of another query')
-      const keys = await relationKeysOf(rest.keys, tenant)
+      const keys = await relationKeysOf(redis.keys, tenant)
       const found = await (subject === undefined
         ? readOfObjects(keys, query)
         : readOfSubject(keys, subject, query))
@@ -81,14 +84,14 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
     },
 
     async subjectsOf(tenant, object, relations) {
-      const keys = await relationKeysOf(rest.keys, tenant)
+      const keys = await relationKeysOf(redis.keys, tenant)
       const sets = relations.flatMap((relation) =>
         [keys.tuples, keys.usersets].map((prefix) => prefix + nodeOf({ object, relation })),
       )
       // Reads the version first: the subjects that follow may be newer than the version, never
       // older.
       const [version, ...found] = (
-        await rest.send([
+        await redis.send([
           ['GET', keys.version],
           ...sets.map((key) => ['ZRANGE', key, 0, MAX_LISTED_SUBJECTS]),
         ])

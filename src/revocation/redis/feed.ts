@@ -1,6 +1,7 @@
 /** Reads the feed of changed revocations, revocation cutoffs and bans. */
+
+import type { RedisCommand, RedisConnection } from '../../redis/connection.ts'
 import { listOf, malformed, textOf } from '../../redis/reply.ts'
-import type { RedisCommand, RedisRest } from '../../redis/rest.ts'
 import { createScript } from '../../redis/script.ts'
 import type { FeedCursor, FeedReply } from '../feed.ts'
 import { READ_CHANGES_SCRIPT } from './scripts.generated.ts'
@@ -9,10 +10,10 @@ export const FEED_SCRIPT = createScript(READ_CHANGES_SCRIPT)
 
 /** Returns the command that reads the changes since a cursor. */
 export async function feedCommand(
-  rest: RedisRest,
+  redis: RedisConnection,
   { position }: FeedCursor,
 ): Promise<RedisCommand> {
-  return ['EVALSHA', await FEED_SCRIPT.name(rest), 1, rest.keys.feed, position]
+  return ['EVALSHA', await FEED_SCRIPT.name(redis), 1, redis.keys.feed, position]
 }
 
 /** Parses the result of the script. Throws `Unavailable` for anything else. */

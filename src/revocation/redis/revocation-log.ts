@@ -1,9 +1,9 @@
 /** Revocations by operators in Redis: the keys that `admit` reads, and the list of records. */
 import { v7 } from 'uuid'
 import { tokenIdHash } from '../../identity/token-id.ts'
+import type { RedisConnection } from '../../redis/connection.ts'
 import { endsKey, type RedisKeys } from '../../redis/keys.ts'
 import { listOf, malformed, sendCommand } from '../../redis/reply.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
 import { createOwnerList } from './shared-keys.ts'
@@ -20,19 +20,19 @@ const LONGEST_SECONDS = 315_360_000
  * Creates the log. A revocation outlives everything that it covers, including the API key with the
  * longest life. Otherwise a revoked key would be valid again after its revocation expires.
  */
-export function createRevocationLog(rest: RedisRest, now: () => number): RevocationLog {
+export function createRevocationLog(redis: RedisConnection, now: () => number): RevocationLog {
   const list = createOwnerList({
-    rest,
-    ...rest.keys.revocationRecords,
+    redis,
+    ...redis.keys.revocationRecords,
     schema: revocationSchema,
-    sharedKeysOf: (revocation) => keysReadBy(rest.keys, revocation),
+    sharedKeysOf: (revocation) => keysReadBy(redis.keys, revocation),
     now,
   })
 
   /** Returns the latest expiry of API keys in epoch seconds. Infinite: one has none. 0: no keys. */
   async function lastApiKeyEnd(): Promise<number> {
-    const ends = endsKey(rest.keys.apiKeyRecords.index)
-    const latest = listOf(await sendCommand(rest, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
+    const ends = endsKey(redis.keys.apiKeyRecords.index)
+    const latest = listOf(await sendCommand(redis, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
     if (latest.length === 0) return 0
     const score = String(latest[1])
     const end = /^\+?inf/i.test(score) ? Number.POSITIVE_INFINITY : Number(score)

@@ -24,7 +24,7 @@ interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Sc
 /** Creates the list. Its methods throw `Unavailable` as those of {@link createRecordList} do. */
 export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerListOptions<Schema>) {
   const { keysOf, run, find, list } = createRecordList(options)
-  const { keys: names } = options.rest
+  const { keys: names } = options.redis
 
   async function keysWith(record: output<Schema>): Promise<string[]> {
     return [...keysOf(record.id), ...withOwners(names, await options.sharedKeysOf(record))]

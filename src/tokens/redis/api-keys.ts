@@ -2,8 +2,8 @@
 import { v4, v7 } from 'uuid'
 import { Denied, Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
+import type { RedisConnection } from '../../redis/connection.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { type ApiKey, type ApiKeys, apiKeySchema, newApiKey, type OldSecret } from '../api-key.ts'
 import {
@@ -15,7 +15,7 @@ import {
 import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from './scripts.generated.ts'
 
 export interface ApiKeysOptions {
-  readonly rest: RedisRest
+  readonly redis: RedisConnection
   /** The gateway: the issuer and the audience of the keys. */
   readonly publicUrl: string
   /** Milliseconds since the epoch. */
@@ -32,9 +32,9 @@ const MAX_OLD_SECRETS = 8
 type Secrets = readonly OldSecret[]
 
 /** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
-export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys {
-  const { keys: names } = rest
-  const list = createRecordList({ rest, ...names.apiKeyRecords, schema: apiKeySchema, now })
+export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKeys {
+  const { keys: names } = redis
+  const list = createRecordList({ redis, ...names.apiKeyRecords, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
 
   /**

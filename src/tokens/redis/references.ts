@@ -1,6 +1,7 @@
 /** Records of references in Upstash Redis: one JSON text each, as the script `admit` reads it. */
+
+import type { RedisConnection } from '../../redis/connection.ts'
 import { malformed, sendCommand } from '../../redis/reply.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import {
   parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
@@ -13,7 +14,7 @@ import {
  * record of an API key without expiry is stored until it is removed. `now` returns milliseconds.
  */
 export function createReferenceStore(
-  rest: RedisRest,
+  redis: RedisConnection,
   now: () => number = Date.now,
 ): ReferenceStore {
   return {
@@ -23,15 +24,15 @@ export function createReferenceStore(
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
       const text = await storedReference(record)
-      const reply = await sendCommand(rest, ['SET', rest.keys.reference + hash, text, ...expiry])
+      const reply = await sendCommand(redis, ['SET', redis.keys.reference + hash, text, ...expiry])
       if (reply !== 'OK') throw malformed()
     },
     async find(hash) {
-      const text = await sendCommand(rest, ['GET', rest.keys.reference + hash])
+      const text = await sendCommand(redis, ['GET', redis.keys.reference + hash])
       return text === null ? undefined : parseStoredReference(text)
     },
     async remove(hash) {
-      const reply = await sendCommand(rest, ['DEL', rest.keys.reference + hash])
+      const reply = await sendCommand(redis, ['DEL', redis.keys.reference + hash])
       if (reply !== 0 && reply !== 1) throw malformed()
     },
   }

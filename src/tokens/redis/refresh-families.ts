@@ -1,8 +1,8 @@
 /** Refresh families in Redis: one hash for each family, and scripts that change it atomically. */
 
 import * as z from 'zod/mini'
+import type { RedisConnection } from '../../redis/connection.ts'
 import { malformed, recordIn, sendCommand } from '../../redis/reply.ts'
-import type { RedisRest } from '../../redis/rest.ts'
 import { runText } from '../../redis/script.ts'
 import {
   type RefreshFamilies,
@@ -29,14 +29,14 @@ const rotationReply = z.union([
  * Creates the adapter. A family contains no credential: tokens are stored as SHA-256, and the nonce
  * is useful only together with the used token.
  */
-export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
-  const { keys: names } = rest
+export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
+  const { keys: names } = redis
   async function run(
     script: string,
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<void> {
-    if ((await runText(rest, script, keys, args)) !== 1) throw malformed()
+    if ((await runText(redis, script, keys, args)) !== 1) throw malformed()
   }
 
   return {
@@ -49,7 +49,7 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
 
     async find(familyHash) {
       return familyOf(
-        await sendCommand(rest, ['HMGET', names.refreshFamily + familyHash, ...FIELDS]),
+        await sendCommand(redis, ['HMGET', names.refreshFamily + familyHash, ...FIELDS]),
       )
     },
 
@@ -57,7 +57,7 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
       const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
       const family = names.refreshFamily + request.familyHash
       const keys = [family, revokedBeforeKey, names.feed, ...request.revokedBeforeKeys]
-      const reply = await runText(rest, ROTATE_FAMILY_SCRIPT, keys, [
+      const reply = await runText(redis, ROTATE_FAMILY_SCRIPT, keys, [
         request.presented,
         request.successor,
         request.nonce,

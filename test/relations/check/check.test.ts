@@ -1,7 +1,8 @@
 /** The results of a check, and the results that it must never have. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import type { RelationQuery } from '../../../src/relations/decision-point.ts'
 import type { RelationModel } from '../../../src/relations/model.ts'
@@ -71,7 +72,7 @@ const chain = (length: number) => [
 
 describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) => {
   let redis: TestRedis
-  let rest: RedisRest
+  let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
     rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
@@ -326,7 +327,7 @@ describe('a malformed reply', () => {
     ['a negative version', { result: [1, '-1', 3, 0, []] }],
     ['steps without a parent', { result: [1, '', 3, 0, 'x'] }],
   ])('is not a decision: %s', async (_, reply) => {
-    const rest: RedisRest = { keys: DEFAULT_KEYS, send: async () => [reply ?? {}] }
+    const rest: RedisConnection = { keys: DEFAULT_KEYS, send: async () => [reply ?? {}] }
     const command = await check.command(DEFAULT_KEYS, query, { trace: true })
     const pending = check.explanationOf(rest, reply, command)
     await expect(pending).rejects.toMatchObject({ name: 'Unavailable', dependency: 'redis' })
@@ -334,7 +335,7 @@ describe('a malformed reply', () => {
 
   test('to the full script is not a decision either', async () => {
     const sent: unknown[] = []
-    const rest: RedisRest = {
+    const rest: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: async ([command]) => {
         sent.push(command?.[0])

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RedisHandle, startRedis } from '../../../dev/redis.ts'
+import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import type { RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationDecision } from '../../../src/relations/decision-point.ts'
 import { createRelationCheck } from '../../../src/relations/redis/check.ts'
 import { relationScript } from '../../../src/relations/redis/script.ts'
@@ -55,7 +55,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     await handle.close()
   })
 
-  async function compare(rest: RedisRest, graph: Graph, counts: Counts): Promise<void> {
+  async function compare(rest: RedisConnection, graph: Graph, counts: Counts): Promise<void> {
     const { model, tuples, queries, maxDepth, maxWork } = graph
     const check = createRelationCheck(model, { maxDepth, maxWork })
     const answers = await answersOf(rest, check, tuples, queries)
@@ -157,7 +157,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
           throw new TypeError('the script no longer contains the text to replace')
         const changed = text.replaceAll(right, wrong)
         const rest = restOver(redis)
-        const mutant: RedisRest = {
+        const mutant: RedisConnection = {
           keys: DEFAULT_KEYS,
           send: (commands) =>
             rest.send(

@@ -1,15 +1,15 @@
 /** A Redis for checks without HTTP: many thousands of queries in a few seconds. */
 import type { Redis } from 'ioredis'
+import type { RedisCommand, RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import type { RedisCommand, RedisReply, RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
 import type { RelationCheck } from '../../../src/relations/redis/check.ts'
 import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { expectedKeys } from '../tuples/tuple-model.ts'
 
-/** Sends commands like `RedisRest`. */
-export const restOver = (redis: Redis): RedisRest => ({
+/** Sends commands like `RedisConnection`. */
+export const restOver = (redis: Redis): RedisConnection => ({
   keys: DEFAULT_KEYS,
   async send(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const pipeline = redis.pipeline()
@@ -34,7 +34,7 @@ export async function writesOf(
  * `answerOf`.
  */
 export async function answersOf(
-  rest: RedisRest,
+  rest: RedisConnection,
   check: RelationCheck,
   tuples: readonly RelationTuple[],
   queries: readonly RelationQuery[],

@@ -19,8 +19,8 @@ import {
   problemHandler,
   type RelationOptions,
 } from '../../../src/parts.ts'
+import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import type { RedisRest } from '../../../src/redis/rest.ts'
 import { principal } from '../../admission/callers.ts'
 import { startWorld, type World } from './gateway.ts'
 import { MODEL } from './model.ts'
@@ -60,7 +60,7 @@ function appOf(
   { param = 'id', slow }: { readonly param?: string; readonly slow?: Slow } = {},
 ) {
   const { send } = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
-  const rest: RedisRest = {
+  const rest: RedisConnection = {
     keys: DEFAULT_KEYS,
     async send(commands, options) {
       const replies = await send(commands, options)

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../src/errors.ts'
+import type { RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import { createRelationTuples } from '../../../src/relations/redis/tuples.ts'
 import {
@@ -82,7 +83,7 @@ async function allPages(
 
 describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (prefer) => {
   let redis: TestRedis
-  let rest: RedisRest
+  let rest: RedisConnection
   let store: RelationTuples
   beforeAll(async () => {
     redis = await startTestRedis(prefer)

@@ -1,6 +1,6 @@
+import type { RedisConnection } from '../../../redis/connection.ts'
 import { endsKey } from '../../../redis/keys.ts'
 import { listOf, malformed, resultOf } from '../../../redis/reply.ts'
-import type { RedisRest } from '../../../redis/rest.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import type { MetricsStore } from '../store.ts'
 import { ADD_TOTALS_SCRIPT } from './scripts.generated.ts'
@@ -21,21 +21,21 @@ const DROPPED_SERIES = '["portcullis_metrics_dropped_total"]'
  * one report. Counts of further series are added to the series of dropped counts. Times are from
  * the clocks of the isolates. Throws `Unavailable` for a malformed reply.
  */
-export function createMetricsStore(rest: RedisRest): MetricsStore {
+export function createMetricsStore(redis: RedisConnection): MetricsStore {
   const script = createScript(ADD_TOTALS_SCRIPT)
-  const { metrics, metricsIsolates, metricsReport, banRecords, overflow: spill } = rest.keys
+  const { metrics, metricsIsolates, metricsReport, banRecords, overflow: spill } = redis.keys
   return {
     async add({ isolate, number, counts, open, nowMs }) {
       const members = [isolate, ...new Set(open.map((name) => `${name} ${isolate}`))]
       const keys = [metrics, metricsReport + isolate, metricsIsolates]
-      await runScript(rest, script, keys, [
+      await runScript(redis, script, keys, [
         ...[number, MAX_TOTAL_SERIES, DROPPED_SERIES, METRICS_TTL_SECONDS, REPORT_TTL_SECONDS],
         ...[nowMs, nowMs - RECENT_MS, members.length, ...members],
         ...[...counts].flat(),
       ])
     },
     async read(nowMs) {
-      const replies = await rest.send([
+      const replies = await redis.send([
         ['HGETALL', metrics],
         ['ZRANGEBYSCORE', metricsIsolates, nowMs - RECENT_MS, '+inf'],
         ['ZREVRANGE', metricsIsolates, 0, 0, 'WITHSCORES'],

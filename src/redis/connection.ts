@@ -1,0 +1,37 @@
+/** The connection to Redis, as the rest of the gateway uses it. */
+import type { RedisKeys } from './keys.ts'
+
+/** Such as `['GET', 'key']`. */
+export type RedisCommand = readonly (string | number)[]
+
+/** The reply to one command: exactly one of the two members is set. */
+export interface RedisReply {
+  readonly result?: unknown
+  /** The error text of Redis. It may quote keys: never show or log it. */
+  readonly error?: string
+}
+
+/** Port: the connection to one server. */
+export interface RedisConnection {
+  /** Connections with the same value share what they learn about the server. Default: nothing. */
+  readonly server?: string
+  /** The names of the keys of this gateway. */
+  readonly keys: RedisKeys
+  /**
+   * Sends `commands` in one round trip and returns as many replies. Throws `Unavailable` for
+   * anything but well-formed replies within the deadline. A call without a response is sent a
+   * second time, unless `once` is set, because a repeated call would look like a second use.
+   */
+  send(
+    commands: readonly RedisCommand[],
+    options?: { readonly once?: boolean },
+  ): Promise<readonly RedisReply[]>
+}
+
+const ONCE = { once: true }
+
+/** Returns the connection without the retry, for commands that must not run twice, such as `SET NX`. */
+export const sentOnce = (redis: RedisConnection): RedisConnection => ({
+  ...redis,
+  send: (commands) => redis.send(commands, ONCE),
+})
