@@ -98,9 +98,11 @@ export function createKeySetSource({
       try {
         const stored = await withDeadline(cache.read(cacheKey), READ_TIMEOUT_MS)
         if (stored === undefined || stored.text.length > MAX_KEY_SET_BYTES) return undefined
-        const { text, fetchedAtMs } = stored
-        const ageMs = nowMs - fetchedAtMs
+        const ageMs = nowMs - stored.fetchedAtMs
         if (!(ageMs >= -MAX_SKEW_MS && ageMs < MAX_STALE_SECONDS * 1000)) return undefined
+        const { text } = stored
+        // Of a writer with a fast clock. A set of the future would count as newer than the next one.
+        const fetchedAtMs = Math.min(stored.fetchedAtMs, nowMs)
         const lifetime = lifetimeOf(undefined, random())
         return { ...(await read(text)), text, fetchedAtMs, lifetime }
       } catch {

@@ -12,6 +12,17 @@ const [old, rotated] = await Promise.all([
 const before = JSON.stringify({ keys: [old.publicJwk] })
 const after = JSON.stringify({ keys: [old.publicJwk, rotated.publicJwk] })
 
+/** The writer of the shared cache has a fast clock, and the download begins before its time. */
+const FROM_THE_FUTURE = {
+  publishedMs: 0,
+  maxAgeSeconds: 0,
+  sharedAgeMs: -1_196,
+  requests: [
+    { pauseMs: 1_195, isForNewKey: true, downloadMs: 2_016 },
+    { pauseMs: 26_789, isForNewKey: true, downloadMs: 0 },
+  ],
+}
+
 const schedule = fc.record({
   /** The publication time of the new key, in milliseconds from the start. */
   publishedMs: fc.integer({ min: 0, max: 150_000 }),
@@ -75,6 +86,6 @@ it('R07 R11: a new key works one cool-down after its publication, with one downl
         expect(startedMs - previousMs).toBeGreaterThanOrEqual(COOL_DOWN_MS)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 300, examples: [[FROM_THE_FUTURE]] },
   )
 })
