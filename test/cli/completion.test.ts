@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { isInstalled, ROOT } from '../harness/process.ts'
 import { runCli } from './command-line.ts'
 
@@ -62,7 +62,9 @@ const STAND_IN = `portcullis() {
 `
 const START = {
   bash: `${STAND_IN}source <(portcullis completion bash)\n`,
-  zsh: `${STAND_IN}autoload -Uz compinit; compinit -D -u; source <(portcullis completion zsh)\n`,
+  zsh: `${STAND_IN}autoload -Uz compinit; compinit -D -u; source <(portcullis completion zsh)
+zle-line-init() { print -r LINE-READY }; zle -N zle-line-init; bindkey '^I' complete-word
+`,
   fish: `function portcullis; ${CLI} $argv; end\n${CLI} completion fish | source\n`,
 }
 type Shell = keyof typeof START
@@ -74,6 +76,8 @@ beforeAll(async () => {
   for (const [shell, script] of Object.entries(START))
     await writeFile(join(folder, `start.${shell}`), script)
 })
+/** The command of an injection would create this file. */
+beforeEach(() => rm(join(folder, 'ran'), { force: true }))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const hasRun = () => existsSync(join(folder, 'ran'))
@@ -124,11 +128,16 @@ describe.runIf(isInstalled('bash'))('in bash, the tab key', () => {
 })
 
 describe.runIf(isInstalled('zsh'))('in zsh, the tab key', () => {
-  /** The line editor of zsh needs a terminal, which its own module provides. */
+  /**
+   * The line editor of zsh needs a terminal, which its own module provides. Keys that are typed
+   * before the editor reads them would be edited by the terminal instead. The tab key
+   * completes only: by default, zsh itself also runs substitutions of the word before it.
+   */
   const typed = (keys: string): Promise<string> =>
     outputOf('zsh', [
       '-fc',
       `zmodload zsh/zpty; zpty shell zsh -f -i; zpty -w shell 'source ./start.zsh'
+zpty -r -m shell line '*LINE-READY*'
 zpty -w -n shell $1; zpty -w -n shell $'\\n'; zpty -w shell exit
 while zpty -r shell line; do print -rn -- $line; done`,
       'typed',

@@ -15,7 +15,7 @@ const after = JSON.stringify({ keys: [old.publicJwk, rotated.publicJwk] })
 /** The writer of the shared cache has a fast clock, and the download begins before its time. */
 const FROM_THE_FUTURE = {
   publishedMs: 0,
-  maxAgeSeconds: 0,
+  maxAgeSeconds: 0 as const,
   sharedAgeMs: -1_196,
   requests: [
     { pauseMs: 1_195, isForNewKey: true, downloadMs: 2_016 },
