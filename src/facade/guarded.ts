@@ -25,7 +25,7 @@ import { limitsOf } from '../policy/limits.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
-import type { RedisRestOptions } from '../redis/rest.ts'
+import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { checkedIssuers, isRedisClient } from '../validators/guard-options.ts'
 import { platformAddress } from './client-address.ts'
@@ -45,7 +45,13 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const { watch } = createBreakers({ now })
   const clients = isRedisClient(options.redis)
     ? clientsOf(options.redis as RedisClient)
-    : redisClients(options.redis as RedisRestOptions, { watch, now })
+    : redisClients(
+        (calls) => createRedisRest({ ...(options.redis as RedisRestOptions), ...calls }),
+        {
+          watch,
+          now,
+        },
+      )
   const roles = new Map(Object.entries(options.roles ?? {}))
   const services = guardServices({
     ...clients,

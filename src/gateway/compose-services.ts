@@ -18,10 +18,9 @@ import { Misconfigured, Unavailable } from '../errors.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
-import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
+import type { Origin, OriginOptions } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
-import { createRedisRest } from '../redis/rest.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import type { ReadinessCheck } from '../routes/health.ts'
 import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion.ts'
@@ -33,8 +32,9 @@ import { unusedSetting } from '../validators/feature.ts'
 import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
 import { type GuardServices, guardServices, redisClients } from './guard-services.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
+import { type Runtime, WORKERS } from './runtime.ts'
 
-/** The environment of a Worker: variables and bindings. `parseConfig` checks it. */
+/** The environment of a gateway: variables, and on Workers bindings. `parseConfig` checks it. */
 export type GatewayEnv = Readonly<z.input<typeof environmentSchema>> & {
   readonly AUDIT_QUEUE?: QueueBinding
   readonly AUDIT_DB?: AuditDatabase
@@ -53,6 +53,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly relations: RelationChecker | undefined
   readonly auditSink: AuditSink
   readonly origin: Origin
+  /** Default: `CF-Connecting-IP`. */
+  readonly addressOf?: Runtime['addressOf']
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
   readonly breakers: Breakers
@@ -67,7 +69,11 @@ const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
  * Builds every service of the gateway from its environment and its policy. Throws `Misconfigured`,
  * which lists all mistakes of the environment at once.
  */
-export function composeServices(environment: GatewayEnv, policy: Policy): Services {
+export function composeServices(
+  environment: GatewayEnv,
+  policy: Policy,
+  runtime: Runtime = WORKERS,
+): Services {
   const config = parseConfig(environment)
   refuseUnusedSettings(config, policy)
   const { publicUrl } = config
@@ -76,10 +82,14 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
   const signingKeys = config.signingKeys?.keys ?? []
   const breakers = createBreakers({ now })
   const { watch } = breakers
-  const { redis: redisOptions } = config
+  const connect = runtime.redis(config.redis)
   const verdicts = verdictsOf(policy)
-  const metrics = metricsServices({ redis: redisOptions, breakers, auditDb, verdicts, now })
-  const clients = redisClients({ ...redisOptions, onCall: metrics.redisCall }, { watch, now })
+  const metrics = metricsServices({ connect, breakers, auditDb, verdicts, now })
+  const clients = redisClients(
+    ({ breaker }) =>
+      connect({ timeoutMs: config.redis.timeoutMs, breaker, onCall: metrics.redisCall }),
+    { watch, now },
+  )
   const { redis } = clients
   const references = createReferences({
     audience: publicUrl,
@@ -113,8 +123,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     now,
   })
   const { verifier, admission, authorizer } = guards
-  const overflowRedis = createRedisRest({ ...config.redis, timeoutMs: OVERFLOW_TIMEOUT_MS })
-  const overflow = createAuditOverflow({ redis: overflowRedis })
+  const overflow = createAuditOverflow({ redis: connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }) })
   // A Worker without a queue writes its events to the log.
   const queue =
     AUDIT_QUEUE && createAuditQueue({ queue: AUDIT_QUEUE, overflow, tally: metrics.audit })
@@ -135,7 +144,8 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     proofs,
     relations: relations?.checker,
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
-    origin: guardedOrigin({ origin: createOrigin(originOf(environment, config)), watch, now }),
+    origin: guardedOrigin({ origin: runtime.origin(originOf(environment, config)), watch, now }),
+    addressOf: runtime.addressOf,
     assertions: assertionsOf(config, now),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },

@@ -37,7 +37,7 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
   const { admission, authorizer, auditSink, origin } = services
-  const { assertions, relations: checker, publicUrl, sources } = services
+  const { assertions, relations: checker, publicUrl, sources, addressOf } = services
   const { operatorCalls = [], authorizationServer, description, spans, now } = services
   const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
@@ -64,7 +64,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
-    stage('clientAddress', clientAddress()),
+    stage('clientAddress', clientAddress({ addressOf })),
   ]
   app.use(inOrder(hygiene, onError))
   if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
@@ -112,7 +112,10 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     const target = route.coalesce
       ? { origin: shared, readmission: createReadmission(readmissionOptions(route)) }
       : { origin }
-    const forward = stage('proxy', proxy({ ...route, ...target, assertions, tokenCookies }))
+    const forward = stage(
+      'proxy',
+      proxy({ ...route, ...target, assertions, tokenCookies, addressOf }),
+    )
     app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
   }
   app.all('*', refuseUnknown(app.routes))

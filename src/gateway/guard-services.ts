@@ -9,7 +9,6 @@ import type { Breakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
-import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { References } from '../tokens/references.ts'
 import { createTokenSources, type TokenSources } from '../tokens/token-sources.ts'
@@ -21,6 +20,7 @@ import {
 import type { IssuerConfig } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import type { MetricsServices } from './metrics.ts'
+import type { ConnectRedis } from './runtime.ts'
 
 export interface RedisClients {
   readonly redis: RedisConnection
@@ -30,13 +30,13 @@ export interface RedisClients {
 
 /** Creates the clients of an isolate. They share a circuit breaker. */
 export function redisClients(
-  options: Omit<RedisRestOptions, 'breaker'>,
+  connect: ConnectRedis,
   { watch, now }: Pick<GuardServicesOptions, 'watch' | 'now'>,
 ): RedisClients {
   const breaker = createCircuitBreaker({ name: 'redis', watch, now })
   return {
-    redis: createRedisRest({ ...options, breaker }),
-    behindResponses: createRedisRest({ ...options, breaker: passiveBreakerOf(breaker) }),
+    redis: connect({ breaker }),
+    behindResponses: connect({ breaker: passiveBreakerOf(breaker) }),
   }
 }
 

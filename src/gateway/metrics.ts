@@ -12,13 +12,13 @@ import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
 import { createReporter } from '../observability/metrics/reporter.ts'
 import { createRequestCounter } from '../observability/metrics/request-metrics.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
-import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
+import type { ConnectRedis } from './runtime.ts'
 
 /** No request waits for a report, and a scrape may take long. */
 const METRICS_TIMEOUT_MS = 2_000
 
 interface MetricsParts {
-  readonly redis: Pick<RedisRestOptions, 'url' | 'token'>
+  readonly connect: ConnectRedis
   readonly breakers: Breakers
   readonly auditDb: AuditDatabase | undefined
   /** Cache of the verdicts on texts. Undefined: the policy has no attack signatures. */
@@ -35,9 +35,9 @@ export type MetricsServices = ReturnType<typeof metricsServices>
  * Creates the metrics of an isolate. Reports use their own client without a breaker: their failures
  * do not predict those of requests, and they are retried anyway.
  */
-export function metricsServices({ redis, breakers, auditDb, verdicts, now }: MetricsParts) {
+export function metricsServices({ connect, breakers, auditDb, verdicts, now }: MetricsParts) {
   const counters = createCounters()
-  const store = createMetricsStore(createRedisRest({ ...redis, timeoutMs: METRICS_TIMEOUT_MS }))
+  const store = createMetricsStore(connect({ timeoutMs: METRICS_TIMEOUT_MS }))
   const count = createRequestCounter(counters)
   const scheduleReport = createReporter({
     counters,

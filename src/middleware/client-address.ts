@@ -32,7 +32,7 @@ export function addressGroup(text: string): string | undefined {
 
 export interface ClientAddressOptions {
   /** Returns the address as the platform or a trusted proxy reports it. Default: see below. */
-  readonly addressOf?: (c: Context) => string | undefined
+  readonly addressOf?: ((c: Context) => string | undefined) | undefined
 }
 
 /** Cloudflare overwrites this header. */

@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
+import { type ClientAddressOptions, connectingAddress } from '../middleware/client-address.ts'
 import {
   bodyOf,
   callerOf,
@@ -44,6 +45,8 @@ export interface ProxyOptions {
   readonly coalesce?: boolean
   /** Admits requests again that have waited for another one. Default: they are not. */
   readonly readmission?: Readmission | undefined
+  /** Returns the client's address, sent as `X-Forwarded-For`. Default: `CF-Connecting-IP`. */
+  readonly addressOf?: ClientAddressOptions['addressOf']
 }
 
 /** Request headers that identify callers, unless the configuration names other sources. */
@@ -53,7 +56,7 @@ const CALLER_HEADERS = ['Authorization']
  * Creates the handler at the end of the pipeline. The origin gets the method, the path and query as
  * they were sent, the sanitized headers, and the admitted body as a stream. Only the gateway writes
  * these headers: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
- * that Cloudflare saw), `X-Forwarded-Proto`, and `X-Auth-*` for an authenticated caller.
+ * that the platform saw), `X-Forwarded-Proto`, and `X-Auth-*` for an authenticated caller.
  * `X-Forwarded-Host` is not sent, because a client chooses it.
  *
  * The client gets the origin's status, body and headers without those that {@link sanitizeResponse}
@@ -121,7 +124,12 @@ function sharingOf(c: Context, readmission: Readmission | undefined): SharingOpt
 function setProvenance(
   c: Context<{ Variables: GatewayVariables }>,
   headers: Map<string, string>,
-  { forwardAuthorization, forwardCookies, tokenCookies = [] }: Omit<ProxyOptions, 'origin'>,
+  {
+    forwardAuthorization,
+    forwardCookies,
+    tokenCookies = [],
+    addressOf = connectingAddress,
+  }: Omit<ProxyOptions, 'origin'>,
 ): void {
   const received = receivedHeaders(c)
   const trace = traceOf(c)
@@ -129,7 +137,8 @@ function setProvenance(
   headers.set('traceparent', trace.traceparent)
   if (trace.tracestate !== undefined) headers.set('tracestate', trace.tracestate)
   headers.set('x-forwarded-proto', c.req.raw.url.startsWith('https:') ? 'https' : 'http')
-  if (clientAddressOf(c, 'proxy') !== UNKNOWN_ADDRESS) copy('cf-connecting-ip', 'x-forwarded-for')
+  const address = clientAddressOf(c, 'proxy') === UNKNOWN_ADDRESS ? undefined : addressOf(c)
+  if (address !== undefined) headers.set('x-forwarded-for', address)
   if (forwardAuthorization) {
     copy('authorization')
     copy('dpop')
@@ -139,8 +148,8 @@ function setProvenance(
   const forwarded = cookies && withoutCookies(cookies, tokenCookies)
   if (forwarded) headers.set('cookie', forwarded)
 
-  function copy(name: string, as = name): void {
+  function copy(name: string): void {
     const value = received.get(name)
-    if (value !== undefined) headers.set(as, value)
+    if (value !== undefined) headers.set(name, value)
   }
 }

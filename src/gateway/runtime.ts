@@ -1,0 +1,26 @@
+/** What differs between runtimes: the connections to Redis and to the origin, and the client's address. */
+import type { Context } from 'hono'
+import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
+import type { RedisConnection } from '../redis/connection.ts'
+import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
+import type { Config } from '../validators/environment.ts'
+
+/** Options of a connection: a deadline for its calls, and observers of them. */
+export type RedisCallOptions = Pick<RedisRestOptions, 'timeoutMs' | 'breaker' | 'onCall'>
+
+/** Creates a connection to the Redis of the configuration. Connections may share a socket. */
+export type ConnectRedis = (options: RedisCallOptions) => RedisConnection
+
+/** Port: the runtime of a gateway. */
+export interface Runtime {
+  redis(config: Config['redis']): ConnectRedis
+  origin(options: OriginOptions): Origin
+  /** Returns the address of the client. Default: `CF-Connecting-IP`. */
+  readonly addressOf?: (c: Context) => string | undefined
+}
+
+/** Cloudflare Workers: Redis over HTTP, the origin by `fetch`. */
+export const WORKERS: Runtime = {
+  redis: (config) => (options) => createRedisRest({ ...config, ...options }),
+  origin: createOrigin,
+}
