@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, matchesGlob, relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Real processes start and stop in these tests; on a busy machine that takes a while.
 const shared = {
@@ -41,10 +42,21 @@ const SLOW = [
 /** Tests that measure the heap, which must not contain garbage of other files. */
 const HEAP = ['test/tokens/token-cache.test.ts']
 
+/** Starts {@link SLOW} first. A long file that starts last would leave the other workers idle. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isSlow = ({ moduleId }: TestSpecification) =>
+      SLOW.some((glob) => matchesGlob(relative(import.meta.dirname, moduleId), glob))
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))]
+  }
+}
+
 export default defineConfig(({ mode }) => ({
   test: {
     // Many tests wait for processes. More workers would only compete for two cores.
     maxWorkers: 3,
+    sequence: { sequencer: SlowFirst },
     // For .ci/run, which reads what has failed.
     ...(process.env.TEST_REPORT && {
       reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT }]],
