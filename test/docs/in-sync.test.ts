@@ -211,7 +211,7 @@ test('docs/errors.md lists every problem code with its status', () => {
 })
 
 test('docs/architecture.md shows the stages in the order of the pipeline', () => {
-  const stagesIn = (text: string) => inOrder(text, /stage\('(\w+)'/g)
+  const stagesIn = (text: string) => inOrder(text, /stage\(\s*'(\w+)'/g)
   const app = read('src/gateway/create-gateway.ts')
   const guards = stagesIn(read('src/gateway/guards.ts'))
   const [before, after] = [between(app, '', 'const shared'), between(app, 'const shared', '\n}')]
