@@ -11,9 +11,12 @@ import { namesIn, tableOf } from './project.ts'
 /** Values by the name of their variable. */
 export type Values = Readonly<Record<string, string>>
 
-/** Variables of the gateway that can have a value of their own; a binding cannot. */
+/**
+ * Variables of the gateway that can have a value of their own; a binding cannot. `REDIS_URL` in the
+ * environment of a command is for `npm start`.
+ */
 export const GATEWAY_VARIABLES: readonly string[] = Object.keys(environmentSchema.shape).filter(
-  (name) => name !== 'ORIGIN',
+  (name) => name !== 'ORIGIN' && name !== 'REDIS_URL',
 )
 /** Secrets of the audit Worker. */
 export const AUDIT_VARIABLES: readonly string[] = ['AUDIT_SIGNING_KEYS']

@@ -1,6 +1,6 @@
 /** Checks the Redis database over the REST API of Upstash, as the gateway uses it. */
 import { randomUUID } from 'node:crypto'
-import { DEFAULT_REDIS_TIMEOUT_MS } from '../../src/redis/rest.ts'
+import { DEFAULT_REDIS_TIMEOUT_MS } from '../../src/redis/bounded-calls.ts'
 import { KEY_LOCKING } from '../../src/redis/script.ts'
 import { isLocal } from './environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'

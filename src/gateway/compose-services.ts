@@ -74,7 +74,7 @@ export function composeServices(
   policy: Policy,
   runtime: Runtime = WORKERS,
 ): Services {
-  const config = parseConfig(environment)
+  const config = parseConfig(environment, runtime.environment?.(environment))
   refuseUnusedSettings(config, policy)
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment

@@ -1,18 +1,18 @@
 /** What differs between runtimes: the connections to Redis and to the origin, and the client's address. */
 import type { Context } from 'hono'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
+import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
-import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
-import type { Config } from '../validators/environment.ts'
-
-/** Options of a connection: a deadline for its calls, and observers of them. */
-export type RedisCallOptions = Pick<RedisRestOptions, 'timeoutMs' | 'breaker' | 'onCall'>
+import { createRedisRest } from '../redis/rest.ts'
+import type { Config, environmentSchema } from '../validators/environment.ts'
 
 /** Creates a connection to the Redis of the configuration. Connections may share a socket. */
 export type ConnectRedis = (options: RedisCallOptions) => RedisConnection
 
 /** Port: the runtime of a gateway. */
 export interface Runtime {
+  /** Returns the schema of the variables. Default: the schema of Workers. */
+  readonly environment?: (environment: object) => typeof environmentSchema
   redis(config: Config['redis']): ConnectRedis
   origin(options: OriginOptions): Origin
   /** Returns the address of the client. Default: `CF-Connecting-IP`. */

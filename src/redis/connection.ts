@@ -15,6 +15,8 @@ export interface RedisReply {
 export interface RedisConnection {
   /** Connections with the same value share what they learn about the server. Default: nothing. */
   readonly server?: string
+  /** False: the server refuses scripts with Upstash's flag. Default: scripts are tried with it. */
+  readonly keyLocking?: false
   /** The names of the keys of this gateway. */
   readonly keys: RedisKeys
   /**

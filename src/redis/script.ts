@@ -141,7 +141,7 @@ export async function scriptReplies(
 function serverOf(redis: RedisConnection): Server {
   const known = redis.server === undefined ? unnamed.get(redis) : servers.get(redis.server)
   if (known !== undefined) return known
-  const server: Server = { takesFlag: true }
+  const server: Server = { takesFlag: redis.keyLocking ?? true }
   if (redis.server === undefined) unnamed.set(redis, server)
   else servers.set(redis.server, server)
   return server

@@ -52,87 +52,106 @@ const needs = (given: string, needed: string) =>
     (env) => env[given] === undefined || env[needed] !== undefined,
   )
 
-export const environmentSchema = z
-  .object({
-    UPSTASH_REDIS_REST_URL: z.pipe(z.string(required), httpUrl),
-    // Does NOT check the strength of the token: only the server can verify it.
-    UPSTASH_REDIS_REST_TOKEN: z.string(required).check(z.minLength(1, 'must not be empty')),
-    ORIGIN_URL: z.optional(httpUrl),
-    ORIGIN: z.optional(
-      z.custom<Fetches>(
-        (value) => typeof value === 'object' && value !== null,
-        'must be a service binding',
+/** The variables of Redis on Workers: REST only. */
+export const redisVariables = {
+  UPSTASH_REDIS_REST_URL: z.pipe(z.string(required), httpUrl),
+  // Does NOT check the strength of the token: only the server can verify it.
+  UPSTASH_REDIS_REST_TOKEN: z.string(required).check(z.minLength(1, 'must not be empty')),
+  REDIS_URL: z.optional(
+    z.custom<string>(() => false, 'works on Node only; set UPSTASH_REDIS_REST_URL'),
+  ),
+}
+
+/** Creates the schema of a runtime, from its variables of Redis. */
+export const environmentWith = (redis: typeof redisVariables) =>
+  z
+    .object({
+      ...redis,
+      ORIGIN_URL: z.optional(httpUrl),
+      ORIGIN: z.optional(
+        z.custom<Fetches>(
+          (value) => typeof value === 'object' && value !== null,
+          'must be a service binding',
+        ),
       ),
-    ),
-    PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
-    ISSUERS: z.optional(z.pipe(json, issuers)),
-    ISSUER_CLIENTS: z.optional(z.pipe(json, issuerClients)),
-    SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
-    REDIS_PREFIX: z.optional(keyPrefix),
-    REDIS_TIMEOUT_MS: z.optional(callTimeout),
-    CLIENTS: z.optional(z.pipe(json, configuredClients)),
-    METRICS_ACCESS: z.optional(z.enum(['operators', 'public'])),
-    AUDIT_ADDRESSES: z.optional(auditAddresses),
-    AUDIT_ADDRESS_KEY: z.optional(auditAddressKey),
-    OTLP_ENDPOINT: z.optional(
-      httpUrl.check(z.refine((url) => !/[?#]/.test(url), 'must have no query or fragment')),
-    ),
-    OTLP_HEADERS: z.optional(headerList),
-    OTLP_SAMPLE_RATIO: z.optional(ratio),
-    ...decisionPointVariables,
-  })
-  .check(
-    requires(
-      'ORIGIN_URL',
-      'set it, or bind a service as ORIGIN',
-      ({ ORIGIN, ORIGIN_URL }) => ORIGIN !== undefined || ORIGIN_URL !== undefined,
-    ),
-    requires(
-      'AUDIT_ADDRESS_KEY',
-      'AUDIT_ADDRESSES=hashed requires it',
-      (env) => env.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined,
-    ),
-    needs('OPENFGA_URL', 'OPENFGA_STORES'),
-    needs('OPENFGA_STORES', 'OPENFGA_URL'),
-    needs('OPENFGA_TOKEN', 'OPENFGA_URL'),
-    needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'),
-    superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
-      // A Worker that calls its own URL reaches the origin behind it, or itself again.
-      for (const [index, entry] of ISSUERS.entries()) {
-        if (entry.issuer !== PUBLIC_URL) continue
-        const path = ['ISSUERS', index]
-        if (needsDiscovery(entry))
-          context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })
-        if (callOf(entry) !== undefined) {
-          const message = 'is this gateway, which verifies its own opaque tokens without a call'
+      PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
+      ISSUERS: z.optional(z.pipe(json, issuers)),
+      ISSUER_CLIENTS: z.optional(z.pipe(json, issuerClients)),
+      SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
+      REDIS_PREFIX: z.optional(keyPrefix),
+      REDIS_TIMEOUT_MS: z.optional(callTimeout),
+      CLIENTS: z.optional(z.pipe(json, configuredClients)),
+      METRICS_ACCESS: z.optional(z.enum(['operators', 'public'])),
+      AUDIT_ADDRESSES: z.optional(auditAddresses),
+      AUDIT_ADDRESS_KEY: z.optional(auditAddressKey),
+      OTLP_ENDPOINT: z.optional(
+        httpUrl.check(z.refine((url) => !/[?#]/.test(url), 'must have no query or fragment')),
+      ),
+      OTLP_HEADERS: z.optional(headerList),
+      OTLP_SAMPLE_RATIO: z.optional(ratio),
+      ...decisionPointVariables,
+    })
+    .check(
+      requires(
+        'ORIGIN_URL',
+        'set it, or bind a service as ORIGIN',
+        ({ ORIGIN, ORIGIN_URL }) => ORIGIN !== undefined || ORIGIN_URL !== undefined,
+      ),
+      requires(
+        'AUDIT_ADDRESS_KEY',
+        'AUDIT_ADDRESSES=hashed requires it',
+        (env) => env.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined,
+      ),
+      needs('OPENFGA_URL', 'OPENFGA_STORES'),
+      needs('OPENFGA_STORES', 'OPENFGA_URL'),
+      needs('OPENFGA_TOKEN', 'OPENFGA_URL'),
+      needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'),
+      superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
+        // A Worker that calls its own URL reaches the origin behind it, or itself again.
+        for (const [index, entry] of ISSUERS.entries()) {
+          if (entry.issuer !== PUBLIC_URL) continue
+          const path = ['ISSUERS', index]
+          if (needsDiscovery(entry))
+            context.addIssue({ code: 'custom', path, message: 'is this gateway; requires jwks' })
+          if (callOf(entry) !== undefined) {
+            const message = 'is this gateway, which verifies its own opaque tokens without a call'
+            context.addIssue({ code: 'custom', path, message })
+          }
+        }
+      }),
+      superRefine(({ ISSUERS = [], ISSUER_CLIENTS = [] }, context) => {
+        for (const mistake of mistakesInClients(ISSUERS, ISSUER_CLIENTS)) context.addIssue(mistake)
+      }),
+      superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
+        // A client with an algorithm that no key supports could never get a token.
+        for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
+          if (tokenAlgorithm === undefined) continue
+          if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
+          const path = ['CLIENTS', index, 'tokenAlgorithm']
+          const message = 'must be the algorithm of a key in SIGNING_KEYS'
           context.addIssue({ code: 'custom', path, message })
         }
-      }
-    }),
-    superRefine(({ ISSUERS = [], ISSUER_CLIENTS = [] }, context) => {
-      for (const mistake of mistakesInClients(ISSUERS, ISSUER_CLIENTS)) context.addIssue(mistake)
-    }),
-    superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
-      // A client with an algorithm that no key supports could never get a token.
-      for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
-        if (tokenAlgorithm === undefined) continue
-        if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
-        const path = ['CLIENTS', index, 'tokenAlgorithm']
-        const message = 'must be the algorithm of a key in SIGNING_KEYS'
-        context.addIssue({ code: 'custom', path, message })
-      }
-    }),
-  )
+      }),
+    )
 
-/** Throws one `Misconfigured` that names every invalid variable. */
-export function parseConfig(env: unknown) {
-  const data = configured('The environment', environmentSchema, env)
+/** The environment on Workers. */
+export const environmentSchema = environmentWith(redisVariables)
+
+/**
+ * Throws one `Misconfigured` that names every invalid variable.
+ *
+ * @param schema of the runtime. Default: of Workers
+ */
+export function parseConfig(env: unknown, schema = environmentSchema) {
+  const data = configured('The environment', schema, env)
   const keys = data.SIGNING_KEYS?.keys
   const named = data.ISSUERS ?? []
   const isNamed = named.some(({ issuer }) => issuer === data.PUBLIC_URL)
   return {
     redis: {
-      url: data.UPSTASH_REDIS_REST_URL,
+      /** Of the REST endpoint; on Node also `REDIS_URL`, which may contain a password. */
+      url: data.REDIS_URL ?? data.UPSTASH_REDIS_REST_URL,
+      /** Of the REST endpoint. Empty with `REDIS_URL`. */
       token: data.UPSTASH_REDIS_REST_TOKEN,
       /** The beginning of all names of keys. Undefined: `DEFAULT_KEY_PREFIX`. */
       keyPrefix: data.REDIS_PREFIX,

@@ -1,7 +1,7 @@
 /** Environments, valid and almost valid, and the errors that they cause. */
 import { createHash } from 'node:crypto'
 import { Misconfigured } from '../../src/errors.ts'
-import { parseConfig } from '../../src/validators/environment.ts'
+import { type environmentSchema, parseConfig } from '../../src/validators/environment.ts'
 import { createSigner } from '../tokens/signer.ts'
 
 export const [es256, rs256, eddsa] = await Promise.all([
@@ -28,9 +28,9 @@ export const withKeys = (...keys: unknown[]) => ({
   SIGNING_KEYS: JSON.stringify({ keys }),
 })
 
-export function mistakes(env: unknown): readonly string[] {
+export function mistakes(env: unknown, schema?: typeof environmentSchema): readonly string[] {
   try {
-    parseConfig(env)
+    parseConfig(env, schema)
     return []
   } catch (error) {
     if (error instanceof Misconfigured) return error.mistakes

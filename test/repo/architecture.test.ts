@@ -102,7 +102,7 @@ describe('the structure of the source', () => {
     expect(files.length).toBeGreaterThan(10)
     const shared = ['package.json', 'src/errors.ts', 'src/validators/environment.ts']
     // `doctor` checks what the gateway needs of Redis.
-    shared.push('src/redis/rest.ts', 'src/redis/script.ts')
+    shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
     // `idp` shows data.
     shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
     // The commands that run a project on this machine share the code of `npm start`.

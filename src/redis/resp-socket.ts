@@ -1,0 +1,206 @@
+/** The socket to Redis over RESP. A call that finds it closed opens it. */
+import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
+import type { Fault } from '../problems/reasons.ts'
+import type { RedisTarget } from '../validators/redis-url.ts'
+import type { RedisCommand, RedisReply } from './connection.ts'
+import { requireUsable, UnusableServer } from './server-info.ts'
+
+const CONNECT_TIMEOUT_MS = 2_000
+const FIRST_PAUSE_MS = 25
+/** Shorter than the shortest period of a circuit breaker, so that its probe reaches Redis. */
+const LONGEST_PAUSE_MS = 200
+
+export interface RespSocket {
+  /** Opens the socket if it is closed. Throws the cause if that fails, or failed a moment ago. */
+  open(): Promise<unknown>
+  /**
+   * Opens the socket if it is closed, and sends all commands in one write, which other commands of
+   * the same turn of the event loop share. Sends nothing after `signal` has aborted. Throws the cause
+   * if the socket is lost before all replies have arrived: Redis may have run the commands.
+   */
+  send(commands: readonly RedisCommand[], signal: AbortSignal): Promise<readonly RedisReply[]>
+  close(): void
+}
+
+/**
+ * Creates a closed socket. It is replaced if calls wait and Redis sends nothing for `silenceMs`.
+ * Nothing is queued while it is closed. After a failure, no attempt follows for a random pause of at
+ * most 200 ms, and calls fail at once with the last cause.
+ */
+export function createRespSocket(target: RedisTarget, silenceMs: number): RespSocket {
+  let current: Redis | undefined
+  let opening: Promise<Redis> | undefined
+  let isClosed = false
+  let failures = 0
+  let pausedUntilMs = 0
+  let lastCause: unknown
+
+  function failed(cause: unknown): void {
+    const longestMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
+    pausedUntilMs = failures === 0 ? 0 : Date.now() + longestMs * (1 - Math.random() / 2)
+    failures += 1
+    lastCause = cause
+  }
+
+  function drop(redis: Redis, cause: unknown): void {
+    if (current !== redis) return
+    current = undefined
+    discard(redis)
+    failed(cause)
+  }
+
+  async function connected(): Promise<Redis> {
+    try {
+      const redis = await connect(target, silenceMs)
+      if (!isClosed) current = redis
+      else discard(redis)
+      return redis
+    } catch (cause) {
+      failed(cause)
+      throw cause
+    } finally {
+      opening = undefined
+    }
+  }
+
+  async function usable(): Promise<Redis> {
+    if (current?.status === 'ready') return current
+    if (current !== undefined) drop(current, new Error('the connection was closed'))
+    if (isClosed) throw new Error('the connection is closed')
+    if (opening === undefined && Date.now() < pausedUntilMs) throw lastCause
+    opening ??= connected()
+    return opening
+  }
+
+  return {
+    open: usable,
+    async send(commands, signal) {
+      const redis = await usable()
+      signal.throwIfAborted()
+      try {
+        const replies = await exchange(redis, commands)
+        failures = 0
+        if (replies.some(isFromReplica)) drop(redis, new Error('the server is a replica'))
+        return replies
+      } catch (cause) {
+        drop(redis, cause)
+        throw cause
+      }
+    },
+    close() {
+      isClosed = true
+      if (current !== undefined) discard(current)
+    },
+  }
+}
+
+const isErrorReply = (cause: unknown): cause is Error => cause instanceof ReplyError
+
+/** Classifies what a socket throws. */
+export function faultOf(cause: unknown): Fault {
+  if (isErrorReply(cause) || cause instanceof UnusableServer) return 'refused'
+  const name = cause instanceof Error ? cause.name : ''
+  if (name === 'ParserError') return 'malformed'
+  return name === 'TimeoutError' ? 'timeout' : 'unreachable'
+}
+
+/** Returns why no attempt to connect can succeed, or undefined. Never contains text of Redis. */
+export function mistakeOf(cause: unknown): string | undefined {
+  if (cause instanceof UnusableServer) return cause.message
+  if (!isErrorReply(cause)) return undefined
+  if (/^(?:NOAUTH|WRONGPASS) /.test(cause.message)) return 'Redis refuses the user or the password'
+  return /\bDB index\b/.test(cause.message) ? 'Redis has no database of this number' : undefined
+}
+
+/** Connects, logs in, and selects the database. Throws if one of these fails. */
+async function connect(target: RedisTarget, silenceMs: number): Promise<Redis> {
+  const redis = new Redis(optionsOf(target, silenceMs))
+  let cause: unknown
+  // After any error the replies that follow might be those of other commands.
+  redis.on('error', (error) => {
+    cause ??= error
+    discard(redis)
+  })
+  try {
+    await redis.connect()
+    // The reply follows those to AUTH and SELECT.
+    requireUsable(await redis.info().catch(unlessForbidden))
+    if (cause !== undefined) throw cause
+    return redis
+  } catch (error) {
+    discard(redis)
+    throw cause ?? error
+  }
+}
+
+/** Returns an empty text for a user without the right to call `INFO`. */
+function unlessForbidden(error: unknown): string {
+  if (isErrorReply(error) && error.message.startsWith('NOPERM')) return ''
+  throw error
+}
+
+function optionsOf(target: RedisTarget, silenceMs: number): RedisOptions {
+  const { servers, master, username, password, sentinelLogin, tls, database } = target
+  const login = { ...(username && { username }), ...(password && { password }) }
+  const [server] = servers
+  return {
+    ...login,
+    ...(master === undefined
+      ? { ...server, ...(tls && { tls: {} }) }
+      : {
+          sentinels: [...servers],
+          name: master,
+          sentinelUsername: sentinelLogin.username,
+          sentinelPassword: sentinelLogin.password,
+          sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+          sentinelRetryStrategy: () => null,
+          ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+        }),
+    db: database,
+    // IPv4 and IPv6.
+    family: 0,
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: silenceMs,
+    // A lost socket is replaced here. Commands fail at once, and the library sends none twice.
+    retryStrategy: () => null,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  }
+}
+
+function exchange(redis: Redis, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
+  corkUntilNextTurn(redis)
+  return Promise.all(commands.map((command) => replyTo(redis, command)))
+}
+
+async function replyTo(redis: Redis, [name, ...args]: RedisCommand): Promise<RedisReply> {
+  // Names in upper case have no transformer in the library: HGETALL returns a list, as over REST.
+  const command = new Command(String(name), args, { replyEncoding: 'utf8' })
+  try {
+    return { result: await redis.sendCommand(command) }
+  } catch (error) {
+    if (isErrorReply(error)) return { error: error.message }
+    throw error
+  }
+}
+
+/** Combines everything that is sent in this turn of the event loop into one write. */
+function corkUntilNextTurn({ stream }: Redis): void {
+  if (stream.writableCorked > 0) return
+  stream.cork()
+  setImmediate(() => stream.uncork())
+}
+
+/** After a failover the address leads to a replica, until it is resolved again. */
+const isFromReplica = ({ error }: RedisReply): boolean =>
+  error !== undefined && /^READONLY |-READONLY /.test(error)
+
+/** Closes the socket without waiting for replies. */
+function discard(redis: Redis): void {
+  redis.disconnect()
+  // Undefined before the first attempt to connect, although the type does not say so.
+  redis.stream?.destroy()
+}

@@ -1,0 +1,39 @@
+/** The environment on Node, which may name a Redis over RESP. */
+import * as z from 'zod/mini'
+import { environmentWith, redisVariables } from './environment.ts'
+import { parseRedisUrl } from './redis-url.ts'
+import { converted } from './schema-parts.ts'
+
+const redisUrl = z
+  .string({
+    error: 'is missing; set it, or UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN',
+  })
+  .check(
+    z.refine(
+      (url) => parseRedisUrl(url) !== undefined,
+      'must be redis://host:port, rediss://host:port or redis+sentinel://host:port/master',
+    ),
+  )
+
+const unused = converted(
+  z.optional(
+    z.custom<never>(() => false, 'must not be set together with REDIS_URL; remove one of them'),
+  ),
+  () => '',
+)
+
+const overRest = environmentWith({ ...redisVariables, REDIS_URL: z.optional(z.custom<string>()) })
+const overResp = environmentWith({
+  UPSTASH_REDIS_REST_URL: unused,
+  UPSTASH_REDIS_REST_TOKEN: unused,
+  REDIS_URL: redisUrl,
+} as unknown as typeof redisVariables)
+
+/** Returns the schema for either `REDIS_URL`, or a REST endpoint and its token. */
+export function nodeEnvironment(
+  environment: Partial<Record<keyof typeof redisVariables, unknown>>,
+): typeof overRest {
+  const { REDIS_URL, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = environment
+  const isRestSet = (UPSTASH_REDIS_REST_URL ?? UPSTASH_REDIS_REST_TOKEN) !== undefined
+  return REDIS_URL === undefined && isRestSet ? overRest : overResp
+}
