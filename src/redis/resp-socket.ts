@@ -177,8 +177,9 @@ function exchange(redis: Redis, commands: readonly RedisCommand[]): Promise<Redi
 }
 
 async function replyTo(redis: Redis, [name, ...args]: RedisCommand): Promise<RedisReply> {
-  // Names in upper case have no transformer in the library: HGETALL returns a list, as over REST.
-  const command = new Command(String(name), args, { replyEncoding: 'utf8' })
+  // The library transforms replies by the name in lower case: HGETALL would not return a list.
+  const upper = String(name).toUpperCase()
+  const command = new Command(upper, args, { replyEncoding: 'utf8' })
   try {
     return { result: await redis.sendCommand(command) }
   } catch (error) {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
+import { connectResp, type RespClient } from '../../src/redis/resp.ts'
 import { startHttpServer } from './http-server.ts'
 
 export interface TestRedis {
@@ -11,6 +12,8 @@ export interface TestRedis {
   /** A direct connection to Redis, to arrange and inspect data. */
   readonly direct: Redis
   readonly redisUrl: string
+  /** The client over RESP. It connects when it is used. */
+  readonly resp: RespClient
   readonly kind: RedisHandle['kind']
   /**
    * Returns the number of HTTP calls to the REST endpoint so far. Reports of metrics do not count,
@@ -41,6 +44,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
   const token = randomBytes(32).toString('base64url')
   const rest: UpstashRest = await startUpstashRest({ port: 0, token, redis })
   const direct = new Redis(redis.url)
+  const resp = connectResp({ url: redis.url, timeoutMs: 5_000 })
   let calls = 0
   let isAnswering = true
   const proxy = await startHttpServer(async (request, response) => {
@@ -69,6 +73,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     token,
     direct,
     redisUrl: redis.url,
+    resp,
     kind: redis.kind,
     calls: () => calls,
     setAnswering(answering) {
@@ -76,6 +81,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     },
     async close() {
       direct.disconnect()
+      resp.close()
       await proxy.close()
       await rest.close()
       await redis.close()

@@ -1,14 +1,14 @@
 /** The stores of admission in Redis and in memory decide alike. */
 import { afterAll, beforeAll, describe } from 'vitest'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createMemoryStore } from '../../src/test-kit/memory-store.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 import { admissionContract } from './admission-contract.ts'
 
-describe.each(['auto', 'embedded'] as const)('stores of admission in Redis (%s)', (prefer) => {
+describe.each(ALL_REDIS_PROTOCOLS)('stores of admission ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
@@ -17,7 +17,7 @@ describe.each(['auto', 'embedded'] as const)('stores of admission in Redis (%s)'
 
   admissionContract(async () => {
     await redis.direct.flushall()
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = connect(redis)
     return {
       store: createUpstashAdmissionStore(rest),
       revocations: createRevocations(rest, Date.now),

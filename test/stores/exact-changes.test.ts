@@ -7,10 +7,10 @@ import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { ADDRESS, limitOf, takenOf } from '../admission/callers.ts'
 import { SEED } from '../admission/schedules.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const REQUESTS = 120
 const RUNS = { seed: SEED, numRuns: 10 }
@@ -45,7 +45,7 @@ const steps = fc.array(
   { minLength: REQUESTS / 2, maxLength: REQUESTS },
 )
 
-describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (prefer) => {
+describe.each(REDIS_PROTOCOLS)('changes during a window ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
@@ -54,7 +54,7 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
 
   /** Creates a store over a Redis with the clock `micros()`. */
   function clocked(micros: () => number) {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = connect(redis)
     const changed: RedisConnection = {
       keys: DEFAULT_KEYS,
       send([command = []]) {

@@ -8,11 +8,11 @@ import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../src/admission/store.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel, type ModelGrant } from '../admission/exact-model.ts'
 import { SEED } from '../admission/schedules.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const RUNS = { seed: SEED, numRuns: 25 }
 const WINDOW_SECONDS = 60
@@ -45,7 +45,7 @@ const NO_STATE: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
   bans: [],
 }
 
-describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)', (prefer) => {
+describe.each(REDIS_PROTOCOLS)('the lease script ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
@@ -54,7 +54,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
 
   /** Creates a store over a Redis with the clock `micros()`. */
   function clocked(micros: () => number) {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = connect(redis)
     const changed: RedisConnection = {
       keys: DEFAULT_KEYS,
       send: ([command = []]) => {

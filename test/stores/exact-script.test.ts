@@ -6,12 +6,12 @@ import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { READ_CHANGES_SCRIPT } from '../../src/revocation/redis/scripts.generated.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel } from '../admission/exact-model.ts'
 import { SEED, schedules } from '../admission/schedules.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const REQUESTS = 80
 const RUNS = { seed: SEED, numRuns: 15 }
@@ -27,7 +27,7 @@ test('the admission script and the feed script read the clock once each', () => 
   expect(READ_CHANGES_SCRIPT.split("'TIME'").length).toBe(2)
 })
 
-describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%s)', (prefer) => {
+describe.each(REDIS_PROTOCOLS)('the admission script ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
@@ -36,7 +36,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
 
   /** A store over a Redis with the clock `micros()`, and the last result of its script. */
   function clocked(micros: () => number) {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = connect(redis)
     let returned: unknown
     const changed: RedisConnection = {
       keys: DEFAULT_KEYS,

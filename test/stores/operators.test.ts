@@ -4,10 +4,10 @@ import { createOverrideList } from '../../src/admission/redis/limit-overrides.ts
 import { Unavailable } from '../../src/errors.ts'
 import type { RedisConnection, RedisReply } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
 import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const NOW_MS = 1_795_183_974_000
 const ISSUER = 'https://issuer.test'
@@ -50,12 +50,12 @@ const orders: readonly (readonly [string, (rest: RedisConnection) => Promise<unk
   ['an API key', (rest) => stores(rest).apiKeys.create(API_KEY, 'olga')],
 ]
 
-describe.each(['auto', 'embedded'] as const)('orders of operators (%s Redis)', (prefer) => {
+describe.each(ALL_REDIS_PROTOCOLS)('orders of operators ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    rest = connect(redis)
   })
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())

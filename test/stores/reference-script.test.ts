@@ -10,10 +10,10 @@ import { counterName, overrideKey } from '../../src/admission/redis/limit-overri
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { GATEWAY, recordOf, stored } from '../admission/callers.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const ROUNDS = 150
 const SEED = 20_261_120
@@ -29,9 +29,9 @@ function randomOf(seed: number): (below: number) => number {
   }
 }
 
-describe.each(['auto', 'embedded'] as const)(
-  'windows counted by the reference script (%s)',
-  (prefer) => {
+describe.each(REDIS_PROTOCOLS)(
+  'windows counted by the reference script ($name)',
+  ({ prefer, connect }) => {
     let redis: TestRedis
     beforeAll(async () => {
       redis = await startTestRedis(prefer)
@@ -42,7 +42,7 @@ describe.each(['auto', 'embedded'] as const)(
     })
 
     test('R15: have the results and writes of the limiter, after any history', async () => {
-      const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+      const rest = connect(redis)
       const store = createUpstashAdmissionStore(rest)
       const reference = await stored(createReferenceStore(rest), recordOf())
       const random = randomOf(SEED)

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
   credentialHash,
@@ -9,6 +8,7 @@ import {
   type ReferenceStore,
 } from '../../src/tokens/reference.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 import { answering } from './answers.ts'
 
 const NOW_MS = 1_800_000_000_500
@@ -27,13 +27,13 @@ const record: ReferenceRecord = {
   expiresAtSeconds: 1_800_000_900,
 }
 
-describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)', (prefer) => {
+describe.each(ALL_REDIS_PROTOCOLS)('records of references ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   let store: ReferenceStore
   let hash: string
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = connect(redis)
     store = createReferenceStore(rest, () => NOW_MS)
   })
   beforeEach(async () => {
@@ -45,9 +45,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
   test('are found unchanged by every isolate until they are removed', async () => {
     expect(await store.find(hash)).toBeUndefined()
     await store.put(hash, record)
-    const other = createReferenceStore(
-      createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
-    )
+    const other = createReferenceStore(connect(redis))
     expect(await other.find(hash)).toEqual(record)
     await other.remove(hash)
     expect(await store.find(hash)).toBeUndefined()

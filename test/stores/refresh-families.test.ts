@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import type { RefreshFamilies, RotationRequest } from '../../src/tokens/refresh-family.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 import { answering } from './answers.ts'
 
 const FAMILY = 'family-hash'
@@ -51,14 +51,12 @@ const use = (presented: string, successor: string, given: Partial<RotationReques
   ...given,
 })
 
-describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (prefer) => {
+describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   let families: RefreshFamilies
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    families = createRefreshFamilies(
-      createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
-    )
+    families = createRefreshFamilies(connect(redis))
   })
   beforeEach(async () => {
     await redis.direct.flushall()

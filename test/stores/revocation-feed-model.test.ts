@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import type { FeedReply } from '../../src/revocation/feed.ts'
 import { MAX_FEED_CHANGES, MAX_FEED_ENTRIES } from '../../src/revocation/feed.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
@@ -12,6 +11,7 @@ import { createFeedModel } from '../admission/feed-model.ts'
 import { SEED } from '../admission/schedules.ts'
 import { createRevocationFeedSource } from '../harness/feed-source.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const RUNS = { seed: SEED, numRuns: 40 }
 const NOWHERE = { position: '', mark: 0 }
@@ -37,7 +37,7 @@ const histories = fc.array(
   { minLength: 20, maxLength: 40 },
 )
 
-describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (prefer) => {
+describe.each(REDIS_PROTOCOLS)('the revocation feed ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
@@ -45,7 +45,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
   afterAll(() => redis.close())
 
   test('reports what its specification reports, after a loss and a failover as well', async () => {
-    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const rest = connect(redis)
     const source = createRevocationFeedSource(rest)
     const revocations = createRevocations(rest, Date.now)
     let reported = 0

@@ -7,7 +7,6 @@ import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import { Unavailable } from '../../src/errors.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRedisRest } from '../../src/redis/rest.ts'
 import {
   createRevocationFeed,
   type FeedCursor,
@@ -23,6 +22,7 @@ import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.t
 import { createRevocationFeedSource } from '../harness/feed-source.ts'
 import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 
 const NOW_MS = 1_795_183_974_000
 const ISSUER = 'https://issuer.test'
@@ -146,12 +146,12 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
   },
 }
 
-describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (prefer) => {
+describe.each(ALL_REDIS_PROTOCOLS)('the revocation feed ($name)', ({ prefer, connect }) => {
   let redis: TestRedis
   let rest: RedisConnection
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    rest = connect(redis)
   })
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())
