@@ -36,7 +36,7 @@ const SLOW = [
   'test/metrics/totals.test.ts',
   'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
   'test/relations/{check,decision-points/coalescing,pipeline/{faults,hostile},tuples/ids}**',
-  'test/stores/{exact-changes,revocation-feed}.test.ts',
+  'test/stores/{exact-changes,resp-servers,revocation-feed}.test.ts',
 ]
 
 /** Tests that measure the heap, which must not contain garbage of other files. */
