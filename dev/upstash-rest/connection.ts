@@ -3,6 +3,7 @@
  * block it. Transfers raw bytes. The commands of one request are sent in one write.
  */
 import { Redis, Command as RedisCommand, ReplyError } from 'ioredis'
+import { corkUntilNextTurn } from '../../src/redis/resp-socket.ts'
 import { type Command, isBlocking, type Reply, unavailable } from './command.ts'
 import { Refusal } from './refusal.ts'
 
@@ -98,7 +99,8 @@ async function failureToConnect(redis: Redis): Promise<string | undefined> {
 
 /** Sends commands in one write. A command that is not available gets an error reply. */
 function replies(redis: Redis, commands: readonly Command[]): Promise<Reply[]> {
-  corkUntilNextTurn(redis)
+  // Undefined before the first connection.
+  if (redis.stream) corkUntilNextTurn(redis)
   return Promise.all(
     commands.map((command) => {
       const refused = command === MULTI || command === EXEC ? undefined : unavailable(command)
@@ -119,13 +121,6 @@ async function send(redis: Redis, { name, args }: Command): Promise<Reply> {
 
 const unreachable = (cause: unknown): Refusal =>
   new Refusal(503, 'ERR Redis is unavailable', { cause })
-
-/** Combines everything that requests send in this turn of the event loop into one write. */
-function corkUntilNextTurn({ stream }: Redis): void {
-  if (!stream || stream.writableCorked > 0) return
-  stream.cork()
-  setImmediate(() => stream.uncork())
-}
 
 /** Drops the connection if Redis sends nothing for too long. Waiting commands then fail. */
 function watchSilence(redis: Redis): <T>(work: Promise<T>) => Promise<T> {

@@ -189,7 +189,7 @@ async function replyTo(redis: Redis, [name, ...args]: RedisCommand): Promise<Red
 }
 
 /** Combines everything that is sent in this turn of the event loop into one write. */
-function corkUntilNextTurn({ stream }: Redis): void {
+export function corkUntilNextTurn({ stream }: Redis): void {
   if (stream.writableCorked > 0) return
   stream.cork()
   setImmediate(() => stream.uncork())

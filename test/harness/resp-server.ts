@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
+import { freePort } from './process.ts'
 
 export const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0
 
@@ -64,24 +65,14 @@ export interface RealServer {
   close(): Promise<void>
 }
 
-/** Returns a free port. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
-
 /** Starts `redis-server` without persistence, and waits until it prints that it accepts connections. */
 export async function startRealServer(
   args: readonly string[],
-  port: number | undefined = undefined,
+  given?: number,
 ): Promise<RealServer> {
-  const own = port ?? (await freePort())
+  const port = given ?? (await freePort())
   const isSentinel = args.includes('--sentinel')
-  const settings = isSentinel ? [] : ['--port', String(own), '--save', '', '--bind', '127.0.0.1']
+  const settings = isSentinel ? [] : ['--port', String(port), '--save', '', '--bind', '127.0.0.1']
   const child = spawn('redis-server', [...args, ...settings], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
@@ -94,7 +85,7 @@ export async function startRealServer(
     child.once('exit', () => reject(new Error(`redis-server has ended: ${text}`)))
   })
   return {
-    port: own,
+    port,
     process: child,
     async close() {
       if (child.exitCode !== null || child.signalCode !== null) return

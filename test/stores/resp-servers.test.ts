@@ -13,11 +13,10 @@ import { connectResp } from '../../src/redis/resp.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { principal } from '../admission/callers.ts'
-import { ROOT } from '../harness/process.ts'
+import { freePort, ROOT } from '../harness/process.ts'
 import {
   bulk,
   directTo,
-  freePort,
   hasRedisServer,
   startRealServer,
   startStubServer,
