@@ -36,7 +36,7 @@ export function addErase(audit: Command): void {
     .option('--wait <time>', 'time to wait for the end: 90s, 15m, 0', seconds, DEFAULT_WAIT_SECONDS)
     .addHelpText(
       'after',
-      '\nExit code 1 if it is not done by then. The erasure continues without the command.',
+      '\nExit code 1 if the erasure is not complete after --wait. It continues without the command.',
     )
     .action(async ({ subject, issuer, wait, ...options }: EraseOptions) => {
       const { gateway, output } = workWith(options)

@@ -70,7 +70,7 @@ export function addDeployCommands(program: Command): void {
     .option('--dry-run', 'bundle the Workers and print their sizes; needs no account')
     .option(
       '--create-operator',
-      'create the first operator and print its secret once; the policy needs authorizationServer()',
+      'create the first operator and print its secret once; the policy needs operators() and authorizationServer()',
     )
     .option(
       '--wait <time>',
@@ -88,7 +88,7 @@ export function addDeployCommands(program: Command): void {
       examples: ['portcullis deploy rollback', 'portcullis deploy rollback --env staging --yes'],
     }),
   )
-    .option('--to <version>', 'id of the version (default: the one before the present one)')
+    .option('--to <version>', 'id of the version (default: the previous version)')
     .option('--worker <name>', 'another Worker of the project (default: the gateway)')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(rollBack)
@@ -254,6 +254,6 @@ function notReady({ publicUrl }: Plan, last: string, rollback: string): Failure 
   return new Failure(
     UNDECIDED,
     'not_ready',
-    `deployed, but ${publicUrl}/-/readyz was not ready in time (${last}). A new domain may need some minutes. To return to the version before: ${rollback}`,
+    `deployed, but ${publicUrl}/-/readyz was not ready in time (${last}). A new domain may need some minutes. To return to the previous version: ${rollback}`,
   )
 }

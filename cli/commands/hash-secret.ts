@@ -31,7 +31,7 @@ export function addHashSecret(clients: Command): void {
   })
     .addHelpText(
       'after',
-      '\n[secret] is -, to read a secret from standard input. Arguments are visible to other users.',
+      '\nUse - to read the secret from standard input: arguments are visible to other users.',
     )
     .option('--id <uuid>', 'client id (default: a new one)')
     .option('--name <name>', 'name of the client', 'operator')

@@ -12,13 +12,14 @@ import { createOutput } from '../output.ts'
 const COLUMNS = ['preset', 'provider', 'issuer', 'audience']
 
 const DOCTOR_HELP = `
-<token> is an access token, or - to read it from standard input: arguments are visible to other users.
-<issuer> is an http or https URL. The first line names the mistake. All checks follow, and the entry of
-ISSUERS, or its change, that corrects the mistake. The verifier of the gateway decides each check.
+<subject> is an access token, - to read it from standard input, or the http or https URL of an issuer.
+Prefer -, because arguments are visible to other users of the machine. The first line of the output names
+the mistake. All checks follow, and an entry of ISSUERS that corrects the mistake. The verifier of the
+gateway decides each check.
 
 The token is sent nowhere. Only the metadata and the key set of an issuer are fetched, over https or from
-this machine. The issuer must be in ISSUERS, or be named with --issuer. Otherwise the command asks, or
-needs --yes: anybody can write a token that names any issuer.
+this machine. The issuer must be in ISSUERS, or be named with --issuer. Otherwise the command
+requires a confirmation, or --yes: anybody can write a token that names any issuer.
 
 ISSUERS is read from --issuers, or from the environment, the file of --values, .dev.vars, or [vars] in
 wrangler.toml, in this order.
@@ -26,7 +27,9 @@ wrangler.toml, in this order.
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.`
 
 export function addIdpCommands(program: Command): void {
-  const idp = program.command('idp').description('presets for identity providers')
+  const idp = program
+    .command('idp')
+    .description('presets for identity providers, and a check of their tokens')
   offlineCommand(idp, {
     name: 'list',
     does: 'list the presets',
@@ -59,7 +62,7 @@ export function addIdpCommands(program: Command): void {
 function addDoctor(idp: Command): void {
   offlineCommand(idp, {
     name: 'doctor',
-    does: 'find out why a gateway refuses the tokens of a provider, and what its entry must be',
+    does: 'show why a gateway refuses a token, and how to correct the entry of ISSUERS',
     examples: [
       'portcullis idp doctor - < token.txt',
       'portcullis idp doctor - --issuers issuers.json --json < token.txt',
@@ -69,9 +72,9 @@ function addDoctor(idp: Command): void {
   })
     .argument('<subject>', 'a token, - for a token from standard input, or the URL of an issuer')
     .option('--issuers <json>', 'ISSUERS to compare with: a file, or JSON')
-    .option('--issuer <url>', 'the issuer that is meant; its keys are fetched without a question')
-    .option('--audience <name>', 'the audience in place of that of the entry; repeatable', repeated)
-    .option('--preset <name>', 'the preset in place of that of the entry')
+    .option('--issuer <url>', 'the issuer of the token; its keys are fetched without confirmation')
+    .option('--audience <name>', 'audience, instead of that of the entry; repeatable', repeated)
+    .option('--preset <name>', 'preset, instead of that of the entry')
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
     .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
     .option('-y, --yes', 'fetch the keys of an issuer that only the token names')

@@ -14,12 +14,16 @@ interface RedisOptions {
 const HELP = `
 Runs a Redis and, on 127.0.0.1 only, a server with the REST API of Upstash over it. Needs neither wrangler
 nor a project. Prints two lines for .env when it is ready; progress goes to stderr. With --json, stdout gets
-one object with the URL and the token. Ctrl-C stops all of it, and a Redis that it started loses its data.
+one object with the URL and the token. Ctrl-C stops both. A Redis that the command started
+then loses its data.
 
-The Redis is the one at REDIS_URL, or else redis-server from the PATH, or else js-redis-server from npm.
+The command uses the Redis at REDIS_URL. Without this variable it starts redis-server from the PATH, or
+js-redis-server from npm.
 
-The token that callers must present is UPSTASH_REDIS_REST_TOKEN of the environment; or else that of .env in
-this folder, if UPSTASH_REDIS_REST_URL in the same file is on this machine; or else a new random one.
+Callers must present a token. It is the first of these:
+  UPSTASH_REDIS_REST_TOKEN of the environment
+  UPSTASH_REDIS_REST_TOKEN of .env in this folder, if UPSTASH_REDIS_REST_URL there is on this machine
+  a new random token
 
 Exit codes: 0 stopped, 1 no Redis or the port is in use, 2 wrong usage.`
 

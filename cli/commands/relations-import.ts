@@ -28,10 +28,11 @@ const MAX_WAIT_SECONDS = 60
 const WRITE_POINTER = /^\/writes\/(\d+)(.*)$/
 
 const FORMS = `
-A line is a tuple (object#relation@subject), or JSON with the members object, relation and subject; for
-subject also user, as in OpenFGA. Blank lines and lines that begin with # are ignored. Tuples
-are written a hundred at a time: after a failure, what it says was written is, and the same file can be
-imported again, for what is there is not written twice.`
+A line is a tuple (object#relation@subject), or JSON with the members object, relation and subject. The
+member user, as in OpenFGA, can replace subject. Blank lines and lines that begin with # are ignored.
+
+Tuples are written in batches of a hundred. After a failure, the tuples up to the reported line stay
+written. Correct the cause and import the same file again: existing tuples stay.`
 
 export function addImport(relations: Command): void {
   onlineCommand(relations, {

@@ -67,7 +67,7 @@ function addMint(token: Command): void {
 function addVerify(token: Command): void {
   onlineCommand(token, {
     name: 'verify <token>',
-    does: 'query the gateway whether a token is valid now; exit code 1 if it is not',
+    does: 'check at the gateway whether a token is valid now; exit code 1 if it is not',
     examples: [
       'portcullis token verify - < token.txt',
       'portcullis token verify --json - < token.txt',
@@ -75,7 +75,7 @@ function addVerify(token: Command): void {
   })
     .addHelpText(
       'after',
-      '\n<token> is -, to read the token from standard input. Arguments are visible to other users.',
+      '\nUse - to read the token from standard input: arguments are visible to other users.',
     )
     .action(async (argument: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
@@ -99,7 +99,7 @@ function addDecode(token: Command): void {
   })
     .addHelpText(
       'after',
-      '\n<token> is -, to read the token from standard input. Arguments are visible to other users.',
+      '\nUse - to read the token from standard input: arguments are visible to other users.',
     )
     .action(async (argument: string, options: CommonOptions) => {
       const decoded = decodeToken(await textOf(argument))

@@ -120,7 +120,7 @@ export function incomplete(
   return new Failure(
     USAGE,
     'values_incomplete',
-    `nothing was created or deployed, because values of the environment ${environment} are missing or wrong; write them to ${where}, or set them in the environment of this command`,
+    `nothing was created or deployed: values of the environment ${environment} are missing or wrong. Write them to ${where}, or set them in the environment of this command`,
     { findings },
   )
 }

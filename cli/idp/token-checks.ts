@@ -265,7 +265,7 @@ async function rules({
     const what = CLIENT_CLAIMS.includes(name) ? 'the token is of another client: ' : ''
     const mistake = `${what}the claim ${shown(name)} is ${textOf(seen)}, and ${of} requires ${expected}`
     const remedy =
-      'Request a token that meets the rule. The rule is not removed by a suggestion: it may tell access tokens from others'
+      'Request a token that meets the rule. No suggestion removes the rule: it may distinguish access tokens from others'
     return failed(check, seen, mistake, { expected, remedy })
   })
   const refused = await refusedClaims(config, payload)
