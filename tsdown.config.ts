@@ -17,7 +17,8 @@ const shared: UserConfig = {
  * files than modules are worth.
  */
 function chunkOf(module: string): string | null {
-  return /\/src\/([a-z-]+)\/.*(?<!\.d)\.ts$/.exec(module)?.[1] ?? null
+  if (/\/src\/.*\.d\.ts$/.test(module)) return 'types.d'
+  return /\/src\/([a-z-]+)\/.*\.ts$/.exec(module)?.[1] ?? null
 }
 
 export default defineConfig([
@@ -55,8 +56,9 @@ export default defineConfig([
     deps: {
       alwaysBundle: /./,
       onlyBundle: false,
-      // The consumer's own, which `portcullis dev` uses if there is no other Redis.
-      neverBundle: ['js-redis-server/core'],
+      // A dependency of the package, and the consumer's own, which `portcullis dev` uses if there is
+      // no other Redis.
+      neverBundle: ['ioredis', 'js-redis-server/core'],
     },
     // What only some commands need is loaded by them.
     outputOptions: { chunkFileNames: 'cli/[name].mjs' },

@@ -16,6 +16,7 @@ import { addLimitCommands } from './commands/limits.ts'
 import { addRedisCommand } from './commands/redis.ts'
 import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
 import { addRevocationCommands } from './commands/revocations.ts'
+import { addServeCommand } from './commands/serve.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { DEFAULT_URL } from './connection.ts'
 import { hasColors } from './terminal.ts'
@@ -69,6 +70,7 @@ export function createProgram(): Command {
     })
     .addHelpText('after', HELP)
   addDevCommand(program)
+  addServeCommand(program)
   addRedisCommand(program)
   addTokenCommands(program)
   addRevocationCommands(program)

@@ -18,7 +18,7 @@ export interface AuditTransport {
 export interface BatchingSinkOptions {
   readonly transport: AuditTransport
   readonly now?: () => number
-  readonly sleep?: (ms: number) => Promise<void>
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined
 }
 
 /** The result of `reasonOf` for a request that `shedLoad` refused. */

@@ -55,6 +55,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly origin: Origin
   /** Default: `CF-Connecting-IP`. */
   readonly addressOf?: Runtime['addressOf']
+  /** Default true. */
+  readonly webSockets?: Runtime['webSockets'] | undefined
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
   readonly breakers: Breakers
@@ -84,7 +86,14 @@ export function composeServices(
   const { watch } = breakers
   const connect = runtime.redis(config.redis)
   const verdicts = verdictsOf(policy)
-  const metrics = metricsServices({ connect, breakers, auditDb, verdicts, now })
+  const metrics = metricsServices({
+    connect,
+    breakers,
+    auditDb,
+    verdicts,
+    now,
+    sleep: runtime.sleep,
+  })
   const clients = redisClients(
     ({ breaker }) =>
       connect({ timeoutMs: config.redis.timeoutMs, breaker, onCall: metrics.redisCall }),
@@ -127,7 +136,9 @@ export function composeServices(
   // A Worker without a queue writes its events to the log.
   const queue =
     AUDIT_QUEUE && createAuditQueue({ queue: AUDIT_QUEUE, overflow, tally: metrics.audit })
-  const recorder = queue ? batchingAuditSink({ transport: queue }) : consoleAuditSink()
+  const recorder = queue
+    ? batchingAuditSink({ transport: queue, sleep: runtime.sleep })
+    : consoleAuditSink()
   const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
   const forFeatures = { ...parts, relations, spanTally: metrics.spans, now }
   const features: FeatureServices = Object.assign(
@@ -146,6 +157,7 @@ export function composeServices(
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     origin: guardedOrigin({ origin: runtime.origin(originOf(environment, config)), watch, now }),
     addressOf: runtime.addressOf,
+    webSockets: runtime.webSockets,
     assertions: assertionsOf(config, now),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },

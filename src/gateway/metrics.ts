@@ -12,7 +12,7 @@ import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
 import { createReporter } from '../observability/metrics/reporter.ts'
 import { createRequestCounter } from '../observability/metrics/request-metrics.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
-import type { ConnectRedis } from './runtime.ts'
+import type { ConnectRedis, Runtime } from './runtime.ts'
 
 /** No request waits for a report, and a scrape may take long. */
 const METRICS_TIMEOUT_MS = 2_000
@@ -25,6 +25,7 @@ interface MetricsParts {
   readonly verdicts: Tally | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  readonly sleep: Runtime['sleep']
 }
 
 type Cache = 'tokens' | 'references' | 'revoked' | 'exhausted' | 'relations'
@@ -35,7 +36,14 @@ export type MetricsServices = ReturnType<typeof metricsServices>
  * Creates the metrics of an isolate. Reports use their own client without a breaker: their failures
  * do not predict those of requests, and they are retried anyway.
  */
-export function metricsServices({ connect, breakers, auditDb, verdicts, now }: MetricsParts) {
+export function metricsServices({
+  connect,
+  breakers,
+  auditDb,
+  verdicts,
+  now,
+  sleep,
+}: MetricsParts) {
   const counters = createCounters()
   const store = createMetricsStore(connect({ timeoutMs: METRICS_TIMEOUT_MS }))
   const count = createRequestCounter(counters)
@@ -43,6 +51,7 @@ export function metricsServices({ connect, breakers, auditDb, verdicts, now }: M
     counters,
     store,
     now,
+    sleep,
     open: () => breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
   })
   breakers.onTransition(({ breaker: { name }, to }) => {

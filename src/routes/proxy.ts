@@ -41,6 +41,8 @@ export interface ProxyOptions {
   readonly tokenCookies?: readonly string[] | undefined
   /** Origins (`https://app.test`) with pages that may open a WebSocket. Default none. */
   readonly webSocketOrigins?: readonly string[]
+  /** Whether the runtime can upgrade a request to a WebSocket. Default true. */
+  readonly webSockets?: boolean | undefined
   /** Whether identical requests share one call to `origin`. Default false. */
   readonly coalesce?: boolean
   /** Admits requests again that have waited for another one. Default: they are not. */
@@ -77,6 +79,7 @@ export const proxy = ({
   assertions,
   originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
   webSocketOrigins = [],
+  webSockets = true,
   coalesce = false,
   readmission,
   method = '',
@@ -86,7 +89,7 @@ export const proxy = ({
   const route = path === undefined ? undefined : `${method} ${path}`
   return async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
-    const upgrade = isUpgrade(receivedHeaders(c))
+    const upgrade = webSockets && isUpgrade(receivedHeaders(c))
     const caller = callerOf(c, 'proxy')
     if (upgrade) refuseBadUpgrade(request, webSocketOrigins, caller)
     const headers = forwardHeadersOf(c, 'proxy')

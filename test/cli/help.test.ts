@@ -39,6 +39,7 @@ describe('the help of every command', () => {
   test('is checked for each of these commands', () => {
     expect(paths).toEqual([
       'portcullis dev',
+      'portcullis serve',
       'portcullis redis',
       ...['sign', 'mint', 'verify', 'decode'].map((name) => `portcullis token ${name}`),
       'portcullis revoke',

@@ -5,6 +5,7 @@ import decisionPoint from '../../examples/configuration/decision-point.ts'
 import policy from '../../examples/configuration/policy.ts'
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { parseConfig } from '../../src/validators/environment.ts'
+import { nodeEnvironment } from '../../src/validators/node-environment.ts'
 import { createKey } from '../harness/issuer.ts'
 import { type Block, blocksOf, unindented } from './blocks.ts'
 import { DOCUMENTS, readDocument } from './documents.ts'
@@ -18,6 +19,7 @@ const SOURCES = [
     ['examples/hono/app.ts', 'examples/hono/node.ts', 'examples/middleware/worker.ts'],
   ],
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
+  ['docs/node.md', 1, ['examples/minimal/node.ts']],
   ['docs/testing.md', 3, ['examples/testing/policy.test.ts', 'examples/testing/issuer.ts']],
   [
     'docs/configuration.md',
@@ -57,7 +59,7 @@ const withSecrets = (text: string): string =>
 describe('docs/configuration.md', () => {
   const document = 'docs/configuration.md'
   const [issuers, clients] = blocksIn(document, 'json')
-  const environment = Object.assign(
+  const { REDIS_URL, ...environment } = Object.assign(
     {},
     ...[...blocksIn(document, 'toml'), ...blocksIn(document, 'ini')].map(({ text }) =>
       parseEnv(withSecrets(text)),
@@ -68,6 +70,12 @@ describe('docs/configuration.md', () => {
   test('shows the example files of issuers and clients', () => {
     expect(`${issuers?.text}\n`).toBe(readDocument('examples/configuration/issuers.json'))
     expect(`${clients?.text}\n`).toBe(readDocument('examples/configuration/clients.json'))
+  })
+
+  test('shows a Redis that the gateway accepts on Node', () => {
+    const { UPSTASH_REDIS_REST_URL: _, UPSTASH_REDIS_REST_TOKEN: __, ...others } = environment
+    const onNode = { ...others, REDIS_URL }
+    expect(parseConfig(onNode, nodeEnvironment(onNode)).redis.url).toBe(REDIS_URL)
   })
 
   test('shows an environment that the gateway accepts', () => {

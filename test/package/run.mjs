@@ -9,9 +9,14 @@ import { serve } from '@hono/node-server'
 import { createIssuer, policyTest } from 'portcullis/testing'
 
 const [appFile, policyFile] = process.argv.slice(2)
-const { exports } = JSON.parse(readFileSync('node_modules/portcullis/package.json', 'utf8'))
+const manifestOf = (name) => JSON.parse(readFileSync(`node_modules/${name}/package.json`, 'utf8'))
+// The server of `portcullis/node` needs Hono 4.6.7 or later.
+const [major, minor, patch] = manifestOf('hono').version.split('.').map(Number)
+const servesOnNode = major > 4 || minor > 6 || patch >= 7
+const { exports } = manifestOf('portcullis')
 for (const [subpath, target] of Object.entries(exports))
-  if (target.default?.endsWith('.js')) await import(`portcullis${subpath.slice(1)}`)
+  if (target.default?.endsWith('.js') && (servesOnNode || subpath !== './node'))
+    await import(`portcullis${subpath.slice(1)}`)
 
 const { default: policy } = await import(pathToFileURL(policyFile))
 await policyTest(policy, [

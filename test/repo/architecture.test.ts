@@ -59,9 +59,9 @@ describe('the structure of the source', () => {
     expect(offenders).toEqual([])
   })
 
-  test('only the gateway, the facade, features, the public surface, Workers and other adapters import adapters', () => {
+  test('only the gateway, the facade, features, the public surface, Workers, Node and other adapters import adapters', () => {
     const isAllowed = (file: string) =>
-      /^(?:src\/(?:gateway|facade|features|workers)\/|src\/[a-z]+\.ts$)/.test(file) ||
+      /^(?:src\/(?:gateway|facade|features|node|workers)\/|src\/[a-z]+\.ts$)/.test(file) ||
       ADAPTERS.test(file)
     const offenders = edges
       .filter(({ from, to }) => ADAPTERS.test(to) && !SHARED.has(to) && !isAllowed(from))
@@ -94,7 +94,16 @@ describe('the structure of the source', () => {
   })
 
   test('code that runs in a Worker imports nothing of Node', () => {
-    expect(sources.filter((file) => /from 'node:/.test(textOf(file)))).toEqual([])
+    const ofNode = sources.filter((file) =>
+      /from '(?:node:|undici'|ioredis'|@hono\/node-server)/.test(textOf(file)),
+    )
+    expect(ofNode.length).toBeGreaterThan(0)
+    // The connection to Redis belongs to its folder; only `src/node/` imports it.
+    const resp = ['src/redis/resp-socket.ts', 'src/redis/resp.ts']
+    const isOfNode = (file: string) => file.startsWith('src/node/') || resp.includes(file)
+    expect(ofNode.filter((file) => !isOfNode(file))).toEqual([])
+    const importers = sources.filter((file) => importsOf(root, file).some(isOfNode))
+    expect(importers.filter((file) => !isOfNode(file))).toEqual([])
   })
 
   test('the command line uses the gateway through its API, and checks values with its schema', () => {
@@ -103,6 +112,8 @@ describe('the structure of the source', () => {
     const shared = ['package.json', 'src/errors.ts', 'src/validators/environment.ts']
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
+    // `serve` loads the package of the project, and needs its types.
+    shared.push('src/node/index.ts')
     // `idp` shows data.
     shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
     // The commands that run a project on this machine share the code of `npm start`.

@@ -11,7 +11,7 @@ export interface ReporterOptions {
   readonly open: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly sleep?: (ms: number) => Promise<void>
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined
 }
 
 /** Interval between two reports of an isolate with new counts, in milliseconds. */

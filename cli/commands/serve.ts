@@ -1,0 +1,56 @@
+/** `portcullis serve`: runs the gateway of this project on Node. */
+import { type Command, InvalidArgumentError } from 'commander'
+import { offlineCommand } from '../command.ts'
+
+const MAX_PORT = 65_535
+
+export interface ServeOptions {
+  readonly config?: string
+  readonly port?: number
+  readonly host?: string
+  readonly check?: boolean
+  readonly json?: boolean
+}
+
+const HELP = `
+Serves the policy of the project on Node, without Cloudflare. It needs Node 22, and Node 22.18 to read a
+policy in TypeScript. The configuration comes from the environment, see docs/configuration.md and
+docs/node.md. SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and
+exits. A second signal ends it at once.
+
+Environment, in addition: PORT and HOST (--port and --host take precedence), and TRUSTED_PROXIES, the
+networks of the proxies in front of the gateway, such as 10.0.0.0/8. Their X-Forwarded-For is used.
+
+Exit codes: 0 stopped, 1 it cannot listen or was ended at once, 2 a mistake in the configuration.`
+
+export function addServeCommand(program: Command): void {
+  offlineCommand(program, {
+    name: 'serve',
+    does: 'run the gateway of this project on Node',
+    examples: [
+      'portcullis serve',
+      'portcullis serve --host 0.0.0.0 --port 8080',
+      'portcullis serve --check',
+    ],
+  })
+    .option('--config <file>', 'the policy (default: portcullis.config.ts, or .js)')
+    .option(
+      '--port <number>',
+      'port to listen on, 0 for a free one (default: PORT, or 8787)',
+      portNumber,
+    )
+    .option('--host <address>', 'address to listen on (default: HOST, or 127.0.0.1)')
+    .option('--check', 'check the policy and the environment, and exit')
+    .addHelpText('after', HELP)
+    .action(async (options: ServeOptions) => {
+      const { serveOnNode } = await import('../serve-on-node.ts')
+      await serveOnNode(options, process.env, process.cwd())
+    })
+}
+
+export function portNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT) {
+    throw new InvalidArgumentError(`It must be a number from 0 to ${MAX_PORT}.`)
+  }
+  return Number(text)
+}

@@ -1,0 +1,115 @@
+/** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Server, ServeOptions as ServerOptions } from '../src/node/index.ts'
+import type { ServeOptions } from './commands/serve.ts'
+import { Failure, REFUSED, USAGE, usage } from './failure.ts'
+import { createOutput, printFailure } from './output.ts'
+import { requireProject } from './project.ts'
+
+const CONFIGS = ['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs']
+const MINIMUM_NODE = 22
+
+/** The project's own `portcullis/node`: its policy is made by the same copy of the package. */
+interface NodeModule {
+  readonly serve: (options: ServerOptions) => Promise<Server>
+  readonly check: (options: ServerOptions) => Promise<void>
+}
+
+/** Serves until a signal ends it. Throws a failure if it cannot begin. Ends this process. */
+export async function serveOnNode(
+  { config, port, host, check = false, json = false }: ServeOptions,
+  env: NodeJS.ProcessEnv,
+  folder: string,
+): Promise<void> {
+  const root = requireProject(folder)
+  requireNode(process.versions.node)
+  const file = policyFile(config, folder, root)
+  const policy = await policyOf(file)
+  const { serve, check: checkConfiguration }: NodeModule = await import(
+    pathToFileURL(createRequire(join(root, 'package.json')).resolve('portcullis/node')).href
+  )
+  const options = {
+    policy,
+    env,
+    port: port ?? portOf(env.PORT),
+    host: host ?? (env.HOST || undefined),
+  }
+  const output = createOutput(json)
+  if (check) {
+    await orEnd(() => checkConfiguration(options), json)
+    output.result({ valid: true }, 'The policy and the environment are valid.')
+    return
+  }
+  const server = await orEnd(() => serve(options), json)
+  output.result({ url: server.url }, `Portcullis is ready on ${server.url}`)
+  await untilSignal()
+  process.once('SIGINT', () => process.exit(1))
+  process.once('SIGTERM', () => process.exit(1))
+  await server.close()
+  process.exit(0)
+}
+
+function policyFile(named: string | undefined, folder: string, root: string): string {
+  if (named !== undefined) {
+    const file = resolve(folder, named)
+    if (!existsSync(file)) throw usage(`--config: there is no file ${file}`)
+    return file
+  }
+  const file = CONFIGS.map((name) => join(root, name)).find(existsSync)
+  if (file === undefined) throw usage(`${root} has no portcullis.config.ts; name one with --config`)
+  return file
+}
+
+async function policyOf(file: string): Promise<ServerOptions['policy']> {
+  try {
+    const { default: policy } = await import(pathToFileURL(file).href)
+    return policy
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ERR_UNKNOWN_FILE_EXTENSION')
+      throw usage(
+        `Node ${process.versions.node} cannot read ${file}: install Node 22.18 or later, ` +
+          'or compile the policy to JavaScript and name it with --config',
+      )
+    throw usage(`${file}: ${message}`)
+  }
+}
+
+/** Ends the process with a sentence for a mistake in the configuration or an address in use. */
+async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    const { name, message } = error as Error
+    const isMistake = name === 'Misconfigured'
+    const failure = isMistake
+      ? new Failure(USAGE, 'misconfigured', message)
+      : new Failure(REFUSED, 'not_running', message)
+    // A list of mistakes has several lines.
+    if (json) printFailure(failure, json)
+    else process.stderr.write(`portcullis: ${message}\n`)
+    process.exit(failure.exitCode)
+  }
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (!text) return undefined
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (number <= 65_535) return number
+  throw usage('PORT must be a number from 0 to 65535')
+}
+
+function requireNode(version: string): void {
+  if (Number.parseInt(version, 10) >= MINIMUM_NODE) return
+  throw usage(`this is Node ${version}, and the server needs Node ${MINIMUM_NODE} or later`)
+}
+
+function untilSignal(): Promise<void> {
+  return new Promise((stop) => {
+    process.once('SIGINT', () => stop())
+    process.once('SIGTERM', () => stop())
+  })
+}

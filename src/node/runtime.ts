@@ -1,0 +1,46 @@
+/** The runtime of a gateway on Node. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Runtime, WORKERS } from '../gateway/runtime.ts'
+import { createOrigin } from '../origin/origin.ts'
+import { connectResp, type RespClient } from '../redis/resp.ts'
+import { nodeEnvironment } from '../validators/node-environment.ts'
+import { forwardedAddress, trustedNetworks } from './client-address.ts'
+import { createOriginClient } from './origin-client.ts'
+
+/** Environment variables. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+export interface NodeRuntime extends Runtime {
+  /** Throws `Misconfigured` if the gateway cannot use its Redis; see `RespClient`. */
+  check(): Promise<void>
+  /** Ends all waits of work after responses, so that it is done now. */
+  hurry(): void
+  /** Closes all connections, after the calls of the origin in progress. */
+  close(): Promise<void>
+}
+
+/** Creates the runtime. `TRUSTED_PROXIES` lists networks; throws `Misconfigured` if it does not. */
+export function nodeRuntime({ REDIS_URL, TRUSTED_PROXIES = '' }: Variables): NodeRuntime {
+  const client = createOriginClient()
+  const hurry = new AbortController()
+  let resp: RespClient | undefined
+  return {
+    environment: nodeEnvironment,
+    redis(config) {
+      if (REDIS_URL === undefined) return WORKERS.redis(config)
+      resp = connectResp(config)
+      return resp.connect
+    },
+    origin: (options) => createOrigin({ ...options, binding: client }),
+    webSockets: false,
+    // Rejects at once when `hurry` aborts the wait.
+    sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
+    addressOf: forwardedAddress(trustedNetworks(TRUSTED_PROXIES)),
+    check: async () => resp?.check(),
+    hurry: () => hurry.abort(),
+    async close() {
+      resp?.close()
+      await client.close()
+    },
+  }
+}

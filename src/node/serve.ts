@@ -1,0 +1,175 @@
+/** Serves a gateway over HTTP on Node. */
+import { once } from 'node:events'
+import { createServer, type Server as HttpServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener, RequestError } from '@hono/node-server'
+import { Denied } from '../errors.ts'
+import { composeServices, type GatewayEnv } from '../gateway/compose-services.ts'
+import { createGateway } from '../gateway/create-gateway.ts'
+import { problemOf } from '../middleware/problem-handler.ts'
+import { type Policy, requirePolicy } from '../policy/policy.ts'
+import { problemResponse } from '../problems/problem.ts'
+import { createBackgroundWork } from './background-work.ts'
+import { nodeRuntime, type Variables } from './runtime.ts'
+
+export interface ServeOptions {
+  readonly policy: Policy
+  /** The variables of `docs/configuration.md`. Default `process.env`. */
+  readonly env?: Variables | undefined
+  /** Default 8787. 0 selects a free port. */
+  readonly port?: number | undefined
+  /** The address to listen on. Default `127.0.0.1`: only this machine. */
+  readonly host?: string | undefined
+  /** How long `close` waits for requests and for work after responses, in milliseconds. Default 10,000. */
+  readonly graceMs?: number | undefined
+}
+
+/** A running gateway. */
+export interface Server {
+  /** Such as `http://127.0.0.1:8787`. */
+  readonly url: string
+  /**
+   * Accepts no more connections, lets requests end, sends the audit events and the metrics, and
+   * then resolves. `/-/readyz` is 503 from the beginning. After the grace period, connections are cut.
+   */
+  close(): Promise<void>
+}
+
+export const DEFAULT_PORT = 8_787
+export const DEFAULT_HOST = '127.0.0.1'
+export const DEFAULT_GRACE_MS = 10_000
+
+/** Slow clients are cut after these times. An upload may take as long as {@link REQUEST_MS}. */
+const HEADERS_MS = 10_000
+const REQUEST_MS = 300_000
+/** Longer than load balancers keep idle connections (60 s), so that they close them, not the gateway. */
+const KEEP_ALIVE_MS = 65_000
+const MAX_HEADER_BYTES = 32_768
+/** How often connections are compared with these times. */
+const CHECK_INTERVAL_MS = 5_000
+
+/**
+ * Serves the gateway of a policy. Resolves when it listens. Throws one `Misconfigured` with all
+ * mistakes of the environment, or the error of the system if it cannot listen.
+ *
+ * @example
+ * ```ts
+ * import { serve } from 'portcullis/node'
+ * import policy from './portcullis.config.ts'
+ *
+ * const server = await serve({ policy })
+ * process.once('SIGTERM', () => server.close())
+ * ```
+ */
+export async function serve({
+  policy,
+  env,
+  port = DEFAULT_PORT,
+  host = DEFAULT_HOST,
+  graceMs = DEFAULT_GRACE_MS,
+}: ServeOptions): Promise<Server> {
+  const { services, runtime } = composed({ policy, env })
+  let isClosing = false
+  const stopping = {
+    name: 'server',
+    async check() {
+      if (isClosing) throw new Error('the server is stopping')
+    },
+  }
+  await runtime.check().catch(async (error) => {
+    await runtime.close()
+    throw error
+  })
+  const gateway = createGateway({ ...services, checks: [...services.checks, stopping] }, policy)
+  const work = createBackgroundWork()
+  const listener = getRequestListener(
+    (request, bindings) => gateway.fetch(request, bindings, work.context),
+    { hostname: host, errorHandler: refuse },
+  )
+  /** Responses that have not ended. */
+  const open = new Set<ServerResponse>()
+  const http = createServer(
+    {
+      headersTimeout: HEADERS_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    },
+    (incoming, outgoing) => {
+      open.add(outgoing)
+      outgoing.once('close', () => {
+        open.delete(outgoing)
+        if (isClosing) http.closeIdleConnections()
+      })
+      if (isClosing) outgoing.setHeader('Connection', 'close')
+      void listener(incoming, outgoing)
+    },
+  )
+  // By default, Node silently drops headers above a number. Their size is limited.
+  http.maxHeadersCount = 0
+  http.listen(port, host)
+  await once(http, 'listening')
+  let closed: Promise<void> | undefined
+  return {
+    url: urlOf(http),
+    close() {
+      isClosing = true
+      for (const outgoing of open)
+        if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+      closed ??= end(http, graceMs)
+        .then(() => {
+          runtime.hurry()
+          return work.settled(graceMs)
+        })
+        .then(runtime.close)
+      return closed
+    },
+  }
+}
+
+/**
+ * Checks a policy, an environment and, with `REDIS_URL`, its Redis as `serve` does. Throws one
+ * `Misconfigured` with all mistakes.
+ */
+export async function check({ policy, env }: Pick<ServeOptions, 'policy' | 'env'>): Promise<void> {
+  const { services, runtime } = composed({ policy, env })
+  createGateway(services, policy)
+  await runtime.check().finally(runtime.close)
+}
+
+function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | 'env'>) {
+  requirePolicy(policy)
+  const variables = withoutEmpty(env)
+  // Their schema checks them.
+  const environment = variables as unknown as GatewayEnv
+  const runtime = nodeRuntime(variables)
+  return { services: composeServices(environment, policy, runtime), runtime }
+}
+
+/** Process managers pass an unset variable as an empty text. */
+const withoutEmpty = (env: Variables): Variables =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+
+/** Closes the server, and after the grace period its connections. */
+async function end(http: HttpServer, graceMs: number): Promise<void> {
+  const closed = once(http, 'close')
+  http.close()
+  const timer = setTimeout(() => http.closeAllConnections(), graceMs)
+  await closed
+  clearTimeout(timer)
+}
+
+/** Answers what is no request that the gateway could read, and defects. */
+function refuse(error: unknown): Response {
+  const cause =
+    error instanceof RequestError
+      ? new Denied({ code: 'malformed_request', check: 'target' })
+      : (error as Error)
+  return problemResponse(problemOf(cause))
+}
+
+function urlOf(http: HttpServer): string {
+  const { address, family, port } = http.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}

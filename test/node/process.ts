@@ -1,0 +1,11 @@
+/** A gateway in its own process, with the variables of its environment. Ends with SIGTERM. */
+import { serve } from '../../src/node/index.ts'
+import policy from './policy.ts'
+
+const graceMs = Number(process.env.GRACE_MS ?? 10_000)
+const server = await serve({ policy, port: 0, graceMs })
+process.once('SIGTERM', async () => {
+  await server.close()
+  process.exit(0)
+})
+console.log(`ready on ${server.url}`)

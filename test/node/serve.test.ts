@@ -1,0 +1,238 @@
+import { once } from 'node:events'
+import { Agent, request as send } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { dial, exchange } from '../proxy/wire.ts'
+import { type NodeGateway, startNodeGateway } from './gateway.ts'
+
+const ENCODED = gzipSync('[]')
+
+/** Scripts that Redis has run for requests: one for each round trip. */
+async function callsOf({ redis }: NodeGateway, over: 'resp' | 'rest'): Promise<number> {
+  if (over === 'rest') return redis.calls()
+  const statistics = await redis.direct.info('commandstats')
+  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(statistics)?.[1] ?? 0)
+}
+
+describe.each(['resp', 'rest'] as const)('a gateway on Node, with Redis over %s', (over) => {
+  let gateway: NodeGateway
+  beforeAll(async () => {
+    gateway = await startNodeGateway(
+      {},
+      (request, response) => {
+        if (request.headers['x-answer'] !== 'encoded') return void response.end('[]')
+        response.setHeader('content-encoding', 'gzip')
+        response.setHeader('set-cookie', ['a=1', 'b=2'])
+        response.setHeader('x-name', 'J\u00f6rg')
+        response.end(ENCODED)
+      },
+      over,
+    )
+  })
+  afterAll(() => gateway.close())
+
+  test('forwards an admitted request with the identity of its caller and nothing else', async () => {
+    const token = await gateway.token({ claims: { sub: 'alice' } })
+    const headers = { authorization: `Bearer ${token}`, 'x-auth-subject': 'mallory' }
+    await fetch(`${gateway.url}/orders`, { headers })
+    const calls = await callsOf(gateway, over)
+    const response = await fetch(`${gateway.url}/orders?page=2`, {
+      headers,
+    })
+    expect([response.status, await response.text()]).toEqual([200, '[]'])
+    expect((await callsOf(gateway, over)) - calls).toBe(1)
+    const received = gateway.reached.at(-1)
+    expect([received?.method, received?.url]).toEqual(['GET', '/orders?page=2'])
+    expect(received?.headers).toMatchObject({
+      'x-auth-subject': 'alice',
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'http',
+    })
+    expect(received?.headers).not.toHaveProperty('authorization')
+  })
+
+  test.each([
+    ['no token', undefined, 401],
+    ['a token of another audience', { claims: { aud: 'https://other.test' } }, 401],
+    ['a role without the permission', { claims: { roles: ['guest'] } }, 403],
+  ])('refuses %s before the origin', async (_, options, status) => {
+    const before = gateway.reached.length
+    const headers: Record<string, string> =
+      options === undefined ? {} : { authorization: `Bearer ${await gateway.token(options)}` }
+    const response = await fetch(`${gateway.url}/orders`, { headers })
+    expect(response.status).toBe(status)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(gateway.reached.length).toBe(before)
+  })
+
+  test('takes the address of the connection, whatever headers say', async () => {
+    const statuses: number[] = []
+    for (const hop of ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'])
+      statuses.push(
+        (
+          await fetch(`${gateway.url}/counted`, {
+            headers: { 'cf-connecting-ip': hop, 'x-forwarded-for': hop, forwarded: `for=${hop}` },
+          })
+        ).status,
+      )
+    expect(statuses).toEqual([200, 200, 200, 429])
+  })
+
+  test('passes on an encoded body, several cookies and bytes of a header unchanged', async () => {
+    const token = await gateway.token()
+    const headers = { authorization: `Bearer ${token}`, 'x-answer': 'encoded' }
+    const [response] = await once(send(`${gateway.url}/orders`, { headers }).end(), 'response')
+    const chunks: Buffer[] = []
+    for await (const chunk of response) chunks.push(chunk)
+    expect(Buffer.concat(chunks)).toEqual(ENCODED)
+    expect(response.headers).toMatchObject({
+      'content-encoding': 'gzip',
+      'set-cookie': ['a=1', 'b=2'],
+      'x-name': 'J\u00f6rg',
+    })
+    expect(gateway.reached.at(-1)?.headers).not.toHaveProperty('accept-encoding')
+  })
+
+  test('ignores an upgrade: the origin gets a plain request', async () => {
+    const token = await gateway.token()
+    const reply = await exchange(
+      gateway.port,
+      `GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+    )
+    expect(reply.status).toBe(200)
+    expect(gateway.reached.at(-1)?.headers).not.toHaveProperty('upgrade')
+  })
+
+  test.each([
+    [
+      'two different lengths',
+      'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
+    ],
+    [
+      'a length and chunks',
+      'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'an unknown transfer coding',
+      'POST /orders HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'a space before the colon',
+      'GET /orders HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n',
+    ],
+    ['a folded header', 'GET /orders HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n\r\n'],
+    ['a NUL in a header', 'GET /orders HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n\r\n'],
+    ['no Host', 'GET /orders HTTP/1.1\r\n\r\n'],
+    ['a Host with a path', 'GET /orders HTTP/1.1\r\nHost: a/b?c\r\n\r\n'],
+    ['a target without a path', 'GET orders HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a bare line feed', 'GET /orders HTTP/1.1\nHost: a\n\n'],
+    [
+      'headers above 32 KiB',
+      `GET /orders HTTP/1.1\r\nHost: a\r\nX-A: ${'b'.repeat(33_000)}\r\n\r\n`,
+    ],
+  ])('refuses %s', async (_, text) => {
+    const before = gateway.reached.length
+    const { status } = await exchange(gateway.port, text)
+    expect([400, 431]).toContain(status)
+    expect(gateway.reached.length).toBe(before)
+  })
+})
+
+describe('behind trusted proxies', () => {
+  let gateway: NodeGateway
+  beforeAll(async () => {
+    gateway = await startNodeGateway({ TRUSTED_PROXIES: '127.0.0.0/8, 2001:db8::/32' })
+  })
+  afterAll(() => gateway.close())
+
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['198.51.100.1, 192.0.2.7', '192.0.2.7'],
+    ['198.51.100.1, 192.0.2.7, 127.0.0.9', '192.0.2.7'],
+    ['192.0.2.7:4711, [2001:db8::9]:443', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['127.0.0.2', '127.0.0.2'],
+    ['192.0.2.7, unknown', undefined],
+    ['192.0.2.7, 010.1.1.1', undefined],
+    [Array(40).fill('127.0.0.2').join(), undefined],
+  ])('X-Forwarded-For: %s is the address %s', async (list, address) => {
+    const token = await gateway.token()
+    const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': list }
+    expect((await fetch(`${gateway.url}/orders`, { headers })).status).toBe(200)
+    expect(gateway.reached.at(-1)?.headers['x-forwarded-for']).toBe(address)
+  })
+})
+
+describe('the end of the process', () => {
+  test('R36: answers all requests in progress and refuses no request that it accepted', async () => {
+    const held: (() => void)[] = []
+    const gateway = await startNodeGateway({}, (_, response) => {
+      held.push(() => response.end('[]'))
+    })
+    onTestFinished(() => gateway.close())
+    const authorization = `Bearer ${await gateway.token()}`
+    const responses = Array.from({ length: 20 }, () =>
+      fetch(`${gateway.url}/orders`, { headers: { authorization } }),
+    )
+    await expect.poll(() => held.length).toBe(20)
+    const ended = once(gateway.running.child, 'exit')
+    gateway.running.child.kill('SIGTERM')
+    await expect
+      .poll(() =>
+        fetch(gateway.url).then(
+          () => 'accepted',
+          () => 'refused',
+        ),
+      )
+      .toBe('refused')
+    for (const end of held) end()
+    const statuses = (await Promise.all(responses)).map(({ status }) => status)
+    expect(statuses).toEqual(Array(20).fill(200))
+    expect(await ended).toEqual([0, null])
+  })
+
+  test('cuts connections that outlast the grace period', async () => {
+    const gateway = await startNodeGateway({ GRACE_MS: '200' }, (_, response) => {
+      response.write('[')
+    })
+    onTestFinished(() => gateway.close())
+    const authorization = `Bearer ${await gateway.token()}`
+    const response = await fetch(`${gateway.url}/orders`, { headers: { authorization } })
+    const ended = once(gateway.running.child, 'exit')
+    gateway.running.child.kill('SIGTERM')
+    await expect(response.text()).rejects.toThrow()
+    expect(await ended).toEqual([0, null])
+  })
+
+  test('a connection that is kept alive is closed with its next response', async () => {
+    let finish = () => {}
+    const gateway = await startNodeGateway({}, (_, response) => {
+      finish = () => response.end('[]')
+    })
+    onTestFinished(() => gateway.close())
+    const agent = new Agent({ keepAlive: true })
+    onTestFinished(() => agent.destroy())
+    const headers = { authorization: `Bearer ${await gateway.token()}` }
+    const request = send(`${gateway.url}/orders`, { agent, headers }).end()
+    await expect.poll(() => gateway.reached.length).toBe(1)
+    gateway.running.child.kill('SIGTERM')
+    await sleep(50)
+    finish()
+    const [response] = await once(request, 'response')
+    response.resume()
+    expect(response.headers.connection).toBe('close')
+  })
+})
+
+test('slow clients hold no connection for ever, and others are served meanwhile', async () => {
+  const gateway = await startNodeGateway()
+  onTestFinished(() => gateway.close())
+  const slow = await dial(gateway.port, 'GET /orders HTTP/1.1\r\nHost: a\r\nX-Slow')
+  const closed = once(slow, 'close')
+  const authorization = `Bearer ${await gateway.token()}`
+  expect((await fetch(`${gateway.url}/orders`, { headers: { authorization } })).status).toBe(200)
+  slow.resume()
+  await closed
+  expect(gateway.reached.length).toBe(1)
+})
