@@ -63,7 +63,7 @@ describe('time of stages', () => {
       expect(existsSync(join(ROOT, module)), module).toBe(true)
     const named = ['create-gateway.ts', 'guards.ts'].flatMap((file) => {
       const text = readFileSync(join(ROOT, 'src', 'gateway', file), 'utf8')
-      return [...text.matchAll(/\bstage\('(\w+)'/g)].map(([, stage]) => stage)
+      return [...text.matchAll(/\bstage\(\s*'(\w+)'/g)].map(([, stage]) => stage)
     })
     expect(named).toEqual(expect.arrayContaining(['shedLoad', 'authenticate', 'admit', 'proxy']))
     for (const stage of named) expect(Object.keys(STAGE_MODULES)).toContain(stage)
