@@ -138,7 +138,7 @@ export function composeServices(
     AUDIT_QUEUE && createAuditQueue({ queue: AUDIT_QUEUE, overflow, tally: metrics.audit })
   const recorder = queue
     ? batchingAuditSink({ transport: queue, sleep: runtime.sleep })
-    : consoleAuditSink()
+    : consoleAuditSink(runtime.writeEvent)
   const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
   const forFeatures = { ...parts, relations, spanTally: metrics.spans, now }
   const features: FeatureServices = Object.assign(

@@ -17,6 +17,8 @@ export interface Runtime {
   origin(options: OriginOptions): Origin
   /** Returns the address of the client. Default: `CF-Connecting-IP`. */
   readonly addressOf?: (c: Context) => string | undefined
+  /** Writes an audit event to the log, if there is no queue. Default: `console.log`. */
+  readonly writeEvent?: ((line: string) => void) | undefined
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
   /** False: an `Upgrade` is ignored (RFC 9110 section 7.8). Default true. */

@@ -14,14 +14,25 @@ export function receivedHeaders(
   const { raw } = c.req
   const known = c.get('portcullis.receivedHeaders' as never) as Received | undefined
   if (known?.of === raw) return known.fields
+  const { headers } = raw
+  const fields = (headers as PlainHeaders).fields ?? fieldsOf(headers)
+  c.set('portcullis.receivedHeaders' as never, { of: raw, fields } as never)
+  return fields
+}
+
+/** Headers of a runtime that has them as plain data. */
+interface PlainHeaders {
+  readonly fields?: Received['fields']
+}
+
+function fieldsOf(headers: Headers): Received['fields'] {
   const fields = new Map<string, string>()
   // Not a `for` loop: each step would leave JavaScript twice.
-  raw.headers.forEach((value, name) => {
+  headers.forEach((value, name) => {
     // The only name for which `Headers` does not join the fields.
     const before = name === 'set-cookie' ? fields.get(name) : undefined
     fields.set(name, before === undefined ? value : `${before}, ${value}`)
   })
-  c.set('portcullis.receivedHeaders' as never, { of: raw, fields } as never)
   return fields
 }
 

@@ -13,8 +13,9 @@ export function createBackgroundWork(): BackgroundWork {
   return {
     context: {
       waitUntil(work) {
-        const ended = work.catch(() => {}).finally(() => open.delete(ended))
-        open.add(ended)
+        const ended = () => void open.delete(work)
+        open.add(work)
+        work.then(ended, ended)
       },
       passThroughOnException() {},
       props: {},
@@ -24,7 +25,7 @@ export function createBackgroundWork(): BackgroundWork {
       const timer = setTimeout(resolve, ms)
       // Work may begin more work.
       const all = async () => {
-        while (open.size > 0) await Promise.all(open)
+        while (open.size > 0) await Promise.allSettled(open)
       }
       await Promise.race([all(), expired])
       clearTimeout(timer)

@@ -3,13 +3,9 @@ import type { Context } from 'hono'
 import ipaddr from 'ipaddr.js'
 import { Misconfigured } from '../errors.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
+import type { NodeBindings } from './request-listener.ts'
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
-
-/** The environment of a request, as `@hono/node-server` passes it. */
-interface Bindings {
-  readonly incoming: { readonly socket: { readonly remoteAddress?: string } }
-}
 
 /** More addresses than any chain of proxies has. */
 const MAX_HOPS = 32
@@ -42,7 +38,7 @@ function networkOf(text: string): Network | undefined {
  */
 export function forwardedAddress(trusted: readonly Network[]) {
   return function addressOf(c: Context): string | undefined {
-    const peer = addressIn((c.env as Bindings).incoming.socket.remoteAddress ?? '')
+    const peer = addressIn((c.env as NodeBindings).incoming.socket.remoteAddress ?? '')
     if (peer === undefined || !isTrusted(peer, trusted)) return peer?.toString()
     const hops =
       receivedHeaders(c)

@@ -1,11 +1,11 @@
 /** The runtime of a gateway on Node. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Runtime, WORKERS } from '../gateway/runtime.ts'
-import { createOrigin } from '../origin/origin.ts'
 import { connectResp, type RespClient } from '../redis/resp.ts'
 import { nodeEnvironment } from '../validators/node-environment.ts'
 import { forwardedAddress, trustedNetworks } from './client-address.ts'
-import { createOriginClient } from './origin-client.ts'
+import { createEventLog } from './event-log.ts'
+import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 
 /** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>
@@ -21,9 +21,9 @@ export interface NodeRuntime extends Runtime {
 
 /** Creates the runtime. `TRUSTED_PROXIES` lists networks; throws `Misconfigured` if it does not. */
 export function nodeRuntime({ REDIS_URL, TRUSTED_PROXIES = '' }: Variables): NodeRuntime {
-  const client = createOriginClient()
   const hurry = new AbortController()
   let resp: RespClient | undefined
+  let origin: NodeOrigin | undefined
   return {
     environment: nodeEnvironment,
     redis(config) {
@@ -31,7 +31,11 @@ export function nodeRuntime({ REDIS_URL, TRUSTED_PROXIES = '' }: Variables): Nod
       resp = connectResp(config)
       return resp.connect
     },
-    origin: (options) => createOrigin({ ...options, binding: client }),
+    origin({ url = '' }) {
+      origin = createNodeOrigin({ url })
+      return origin
+    },
+    writeEvent: createEventLog(process.stdout),
     webSockets: false,
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
@@ -40,7 +44,7 @@ export function nodeRuntime({ REDIS_URL, TRUSTED_PROXIES = '' }: Variables): Nod
     hurry: () => hurry.abort(),
     async close() {
       resp?.close()
-      await client.close()
+      await origin?.close()
     },
   }
 }

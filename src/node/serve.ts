@@ -2,14 +2,11 @@
 import { once } from 'node:events'
 import { createServer, type Server as HttpServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener, RequestError } from '@hono/node-server'
-import { Denied } from '../errors.ts'
 import { composeServices, type GatewayEnv } from '../gateway/compose-services.ts'
 import { createGateway } from '../gateway/create-gateway.ts'
-import { problemOf } from '../middleware/problem-handler.ts'
 import { type Policy, requirePolicy } from '../policy/policy.ts'
-import { problemResponse } from '../problems/problem.ts'
 import { createBackgroundWork } from './background-work.ts'
+import { createRequestListener } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
 
 export interface ServeOptions {
@@ -82,10 +79,7 @@ export async function serve({
   })
   const gateway = createGateway({ ...services, checks: [...services.checks, stopping] }, policy)
   const work = createBackgroundWork()
-  const listener = getRequestListener(
-    (request, bindings) => gateway.fetch(request, bindings, work.context),
-    { hostname: host, errorHandler: refuse },
-  )
+  const listener = createRequestListener(gateway, work)
   /** Responses that have not ended. */
   const open = new Set<ServerResponse>()
   const http = createServer(
@@ -103,7 +97,7 @@ export async function serve({
         if (isClosing) http.closeIdleConnections()
       })
       if (isClosing) outgoing.setHeader('Connection', 'close')
-      void listener(incoming, outgoing)
+      listener(incoming, outgoing)
     },
   )
   // By default, Node silently drops headers above a number. Their size is limited.
@@ -158,15 +152,6 @@ async function end(http: HttpServer, graceMs: number): Promise<void> {
   const timer = setTimeout(() => http.closeAllConnections(), graceMs)
   await closed
   clearTimeout(timer)
-}
-
-/** Answers what is no request that the gateway could read, and defects. */
-function refuse(error: unknown): Response {
-  const cause =
-    error instanceof RequestError
-      ? new Denied({ code: 'malformed_request', check: 'target' })
-      : (error as Error)
-  return problemResponse(problemOf(cause))
 }
 
 function urlOf(http: HttpServer): string {

@@ -27,13 +27,16 @@ export interface OriginRequest {
   readonly route?: string | undefined
 }
 
-/** Port: sends a request to the origin. The response body has the origin's content encoding. */
+/**
+ * Port: sends a request to the origin. The headers of the response can be changed, and its body has
+ * the origin's content encoding.
+ */
 export interface Origin {
   send(request: OriginRequest): Promise<Response>
 }
 
 /** Most origins respond within this time, and watching the client's abort signal costs CPU. */
-const UNWATCHED_MS = 50
+export const UNWATCHED_MS = 50
 
 /** The authority that a service binding receives if no URL is configured. */
 const BINDING_URL = 'https://origin'
@@ -62,10 +65,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
 
   return {
     async send({ incoming, headers, body, timeoutMs }) {
-      const target = targetOf(incoming.url)
-      // Without the slash, text such as `.evil.test` or `@evil.test` would change the authority.
-      if (!target.startsWith('/'))
-        throw new Denied({ code: 'ambiguous_path', check: 'not_absolute' })
+      const target = targetBelow(incoming)
       const abort = new AbortController()
       let watched: AbortSignal | undefined
       const leave = () => abort.abort(watched?.reason)
@@ -93,7 +93,8 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
           ? fetch(base + target, init)
           : binding.fetch(base + target, init))
         if (!isStatus(answer.status)) throw new Unavailable('origin', 'malformed')
-        return answer
+        // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
+        return answer.status === 101 ? answer : new Response(answer.body, answer)
       } catch (cause) {
         const reason = abort.signal.aborted ? abort.signal.reason : cause
         if (reason instanceof Unavailable || reason instanceof Denied) throw reason
@@ -107,6 +108,16 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       }
     },
   }
+}
+
+/**
+ * Returns the path and the query of a request, to append to the base URL. Throws `Denied`
+ * (`ambiguous_path`) without a leading slash: `.evil.test` or `@evil.test` would change the authority.
+ */
+export function targetBelow({ url }: Pick<Request, 'url'>): string {
+  const target = targetOf(url)
+  if (!target.startsWith('/')) throw new Denied({ code: 'ambiguous_path', check: 'not_absolute' })
+  return target
 }
 
 /** The platform reads an object in one step. `Object.fromEntries` costs twice as much. */
@@ -141,8 +152,8 @@ function whole(body: ReadableStream<Uint8Array>, abort: AbortController): Readab
   )
 }
 
-/** Returns scheme, authority and base path, without a trailing slash. */
-function baseOf(text: string): string {
+/** Returns scheme, authority and base path, without a trailing slash. Throws `Misconfigured`. */
+export function baseOf(text: string): string {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new Misconfigured('The origin', ['needs an http or https URL'])

@@ -99,13 +99,11 @@ export const proxy = ({
       setIdentity(headers, caller)
       if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
-    const received = await origin.send(
+    const response = await origin.send(
       { incoming: request, headers, body: bodyOf(c, 'proxy'), timeoutMs, route },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
-    if (received.status === 101) return acceptUpgrade(received, caller, Date.now())
-    // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
-    const response = new Response(received.body, received)
+    if (response.status === 101) return acceptUpgrade(response, caller, Date.now())
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
     if (caller !== null) makePrivate(fields)

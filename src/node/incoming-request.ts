@@ -1,0 +1,96 @@
+/** A request of Node's server as a `Request`. */
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import { Denied } from '../errors.ts'
+import { Fields, receivedFields } from './fields.ts'
+
+/** A host and a port. Any other `Host` could move the end of the authority in a URL. */
+const HOST = /^(?:[\w.~-]+|\[[\d.:a-f]+\])(?::\d{1,5})?$/i
+/** RFC 9112 section 3.2.2. */
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is
+/** Requests of HTTP/1.0 may have no `Host`. */
+const NO_HOST = 'localhost'
+
+/** The part of `Request` that the pipeline uses. Creating a `Request` costs more than all stages. */
+type PlainRequest = Pick<
+  Request,
+  'method' | 'url' | 'body' | 'bodyUsed' | 'signal' | 'text' | 'json' | 'arrayBuffer'
+>
+
+/**
+ * A request whose headers, body and signal are created when they are read. The path and the query of
+ * `url` are as they were sent, of which Node accepts visible ASCII only. Throws `Denied`
+ * (`malformed_request`) for a `Host` or a target that would move the end of the authority.
+ */
+export class IncomingRequest implements PlainRequest {
+  readonly method: string
+  readonly url: string
+  readonly #incoming: IncomingMessage
+  #headers: Fields | undefined
+  #body: ReadableStream<Uint8Array> | null | undefined
+  #abort: AbortController | undefined
+  #isGone = false
+
+  constructor(incoming: IncomingMessage) {
+    this.#incoming = incoming
+    this.method = incoming.method ?? 'GET'
+    this.url = urlOf(incoming)
+  }
+
+  get headers(): Fields {
+    this.#headers ??= new Fields(receivedFields(this.#incoming.rawHeaders))
+    return this.#headers
+  }
+
+  /** Null if the message has no body by its framing (RFC 9112 section 6.3), whatever its method is. */
+  get body(): ReadableStream<Uint8Array> | null {
+    this.#body ??= hasBody(this.#incoming) ? streamOf(this.#incoming) : null
+    return this.#body
+  }
+
+  get bodyUsed(): boolean {
+    return this.#incoming.readableDidRead
+  }
+
+  /** Aborts when the client disconnects before the end of the response. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    if (this.#isGone) this.#abort.abort()
+    return this.#abort.signal
+  }
+
+  /** The client has disconnected. */
+  gone(): void {
+    this.#isGone = true
+    this.#abort?.abort()
+  }
+
+  text(): Promise<string> {
+    return new Response(this.body).text()
+  }
+
+  json<Value>(): Promise<Value> {
+    return new Response(this.body).json() as Promise<Value>
+  }
+
+  arrayBuffer(): Promise<ArrayBuffer> {
+    return new Response(this.body).arrayBuffer()
+  }
+}
+
+function urlOf({ url = '', headers, socket }: IncomingMessage): string {
+  const absolute = url.startsWith('/') ? null : ABSOLUTE_FORM.exec(url)
+  const authority = absolute?.[1] ?? headers.host ?? NO_HOST
+  const target = absolute === null ? url : (absolute[2] as string).replace(/^(?!\/)/, '/')
+  if (!HOST.test(authority) || !target.startsWith('/') || target.includes('#'))
+    throw new Denied({ code: 'malformed_request', check: 'target' })
+  const scheme = (socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'
+  return `${scheme}://${authority}${target}`
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
+
+const streamOf = (incoming: IncomingMessage): ReadableStream<Uint8Array> =>
+  Readable.toWeb(incoming) as unknown as ReadableStream<Uint8Array>

@@ -1,0 +1,140 @@
+/** Calls of the origin over undici. */
+import { type Dispatcher, Pool } from 'undici'
+import { Denied, Unavailable } from '../errors.ts'
+import {
+  baseOf,
+  type Origin,
+  type OriginRequest,
+  targetBelow,
+  UNWATCHED_MS,
+} from '../origin/origin.ts'
+import { OriginResponse } from './origin-response.ts'
+
+export interface NodeOrigin extends Origin {
+  /** Closes the connections, after the responses in progress. */
+  close(): Promise<void>
+}
+
+/** Idle connections end before common origins end them (Node: 5 s), so that no request meets the end. */
+const KEEP_ALIVE_MS = 4_000
+/** Fetch standard: responses with these statuses have no body. */
+const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304])
+
+/**
+ * Creates the port to an origin. It keeps connections, returns redirects, and neither decodes bodies nor
+ * adds headers, except `Host` and the framing. It passes on chunks as they come, in both directions, and
+ * drops trailers. A request body that fails ends the connection, so that the origin does not read what
+ * it has as the whole. It retries nothing.
+ *
+ * `send` throws as that of `createOrigin`. Throws `Misconfigured` for an invalid URL.
+ */
+export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin {
+  const base = new URL(baseOf(url))
+  const basePath = base.pathname === '/' ? '' : base.pathname
+  const pool = new Pool(base.origin, {
+    // The deadline of each call is its caller's.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+  })
+  return {
+    async send(request) {
+      const path = basePath + targetBelow(request.incoming)
+      return new Promise<Response>((resolve, reject) => {
+        const call = new OriginCall(request, resolve, reject)
+        pool.dispatch(
+          {
+            path,
+            method: request.incoming.method as Dispatcher.HttpMethod,
+            headers: request.headers,
+            // undici reads a stream as an async iterable.
+            body: request.body as Uint8Array | null,
+          },
+          call,
+        )
+      })
+    },
+    close: () => pool.close(),
+  }
+}
+
+/** One call: settles when the headers of the response have arrived. */
+class OriginCall implements Dispatcher.DispatchHandler {
+  readonly #request: OriginRequest
+  readonly #resolve: (response: Response) => void
+  readonly #reject: (reason: unknown) => void
+  #timer: ReturnType<typeof setTimeout>
+  #watched: AbortSignal | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #response: OriginResponse | undefined
+
+  constructor(
+    request: OriginRequest,
+    resolve: (response: Response) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#request = request
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#timer = setTimeout(this.#watch, Math.min(UNWATCHED_MS, request.timeoutMs))
+  }
+
+  readonly #watch = () => {
+    const { incoming, timeoutMs } = this.#request
+    this.#timer = setTimeout(
+      () => this.#abort(new Unavailable('origin', 'timeout')),
+      timeoutMs - Math.min(UNWATCHED_MS, timeoutMs),
+    )
+    this.#watched = incoming.signal
+    this.#watched.addEventListener('abort', this.#leave)
+    if (this.#watched.aborted) this.#leave()
+  }
+
+  readonly #leave = () =>
+    this.#abort(new Denied({ code: 'malformed_request', check: 'client_gone' }))
+
+  /** Rejects at once: a call may wait for a connection that the origin does not accept. */
+  #abort(reason: Error): void {
+    this.#settle()
+    this.#reject(reason)
+    this.#controller?.abort(reason)
+  }
+
+  #settle(): void {
+    clearTimeout(this.#timer)
+    this.#watched?.removeEventListener('abort', this.#leave)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return
+    this.#settle()
+    if (status > 599) {
+      this.#reject(new Unavailable('origin', 'malformed'))
+      controller.abort(new Error('no HTTP status'))
+      return
+    }
+    const hasBody = this.#request.incoming.method !== 'HEAD' && !NULL_BODY.has(status)
+    this.#response = new OriginResponse(status, hasBody, controller)
+    this.#resolve(this.#response as unknown as Response)
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#response?.data(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#response?.end()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
+    this.#settle()
+    const isKnown = cause instanceof Denied || cause instanceof Unavailable
+    if (this.#response !== undefined) this.#response.fail(cause)
+    else this.#reject(isKnown ? cause : new Unavailable('origin', 'unreachable', { cause }))
+  }
+}
