@@ -1,0 +1,59 @@
+/** The audit database in a file, with the SQLite of Node (22.13 or later). */
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { StatementResult } from '../../audit/d1/database.ts'
+import type { BoundStatement } from './database.ts'
+
+/** How long a statement waits for a transaction of another process. */
+const BUSY_TIMEOUT_MS = 5_000
+
+export interface Sqlite {
+  /**
+   * Runs the statements in one transaction. Blocks the thread. Throws the error of SQLite; then no
+   * statement has an effect. Integers above 2^53 lose digits, as in D1.
+   */
+  run(statements: readonly BoundStatement[]): readonly StatementResult[]
+  close(): void
+}
+
+/**
+ * Opens or creates the database. Several processes of one machine may open it at once. A committed
+ * transaction survives the end of the process and, because each commit is synced, of the machine.
+ */
+export function openSqlite(path: string): Sqlite {
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+  const total = db.prepare('SELECT total_changes() AS count')
+  const changesSoFar = () => Number(total.get()?.count)
+
+  function execute({ sql, values }: BoundStatement): StatementResult {
+    const before = changesSoFar()
+    const statement = db.prepare(sql)
+    statement.setReadBigInts(true)
+    const results = statement.all(...(values as SQLInputValue[]))
+    return { results: results.map(withNumbers), meta: { changes: changesSoFar() - before } }
+  }
+
+  return {
+    run(statements) {
+      // One statement is a transaction of its own.
+      if (statements.length === 1) return statements.map(execute)
+      db.exec('BEGIN')
+      try {
+        const results = statements.map(execute)
+        db.exec('COMMIT')
+        return results
+      } catch (error) {
+        // SQLite itself ends the transaction after some errors, such as a full disk.
+        if (db.isTransaction) db.exec('ROLLBACK')
+        throw error
+      }
+    },
+    close: () => db.close(),
+  }
+}
+
+function withNumbers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, value] of Object.entries(row))
+    if (typeof value === 'bigint') row[name] = Number(value)
+  return row
+}
