@@ -91,6 +91,8 @@ export function createKeys(prefix: string) {
     overflowLostEvent: `${prefix}audit:lost-event`,
     /** Exists if a batch of events has been stored; the batch's id follows. */
     overflowBatch: `${prefix}audit:batch:`,
+    /** Stream of the audit events (JSON) that are not stored yet, without Cloudflare Queues. */
+    auditStream: `${prefix}audit:stream`,
 
     /** Hash: the totals of the metrics by name of the series. */
     metrics: `${prefix}metrics:totals`,
