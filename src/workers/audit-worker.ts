@@ -152,7 +152,7 @@ async function settle(messages: readonly AuditMessage[], work: Promise<void>) {
     await work
     for (const message of messages) message.ack()
   } catch {
-    console.error(`audit: D1 failed; ${messages.length} messages are retried`)
+    console.error(`audit: the database failed; ${messages.length} messages are retried`)
     for (const message of messages) {
       const delaySeconds = FIRST_RETRY_SECONDS * RETRY_FACTOR ** (message.attempts - 1)
       message.retry({ delaySeconds: Math.min(delaySeconds, MAX_RETRY_SECONDS) })

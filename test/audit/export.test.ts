@@ -15,7 +15,7 @@ import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { runCli } from '../cli/command-line.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
-import { type AuditHarness, startAuditHarness } from './harness.ts'
+import { type AuditStores, STORES } from './harness.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -24,227 +24,232 @@ const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-let redis: TestRedis
-let harness: AuditHarness
-let folder: string
-beforeAll(async () => {
-  redis = await startTestRedis()
-  harness = await startAuditHarness({ originUrl: 'http://127.0.0.1:9', redis })
-  await harness.migrate()
-})
-afterAll(async () => {
-  await harness?.close()
-  await redis?.close()
-})
-beforeEach(async () => {
-  const tables = ['audit_events', 'audit_heads', 'audit_checkpoints', 'audit_exports']
-  await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM ${table}`)))
-  await harness.bucket.delete(await names())
-  folder = await mkdtemp(join(tmpdir(), 'portcullis-export-'))
-})
-afterEach(() => rm(folder, { recursive: true }))
+const never = new Promise<never>(() => {})
+describe.each(STORES)('%s', (_, start) => {
+  let redis: TestRedis
+  let harness: AuditStores
+  let folder: string
+  beforeAll(async () => {
+    redis = await startTestRedis()
+    harness = await start({ originUrl: 'http://127.0.0.1:9', redis })
+    await harness.migrate()
+  })
+  afterAll(async () => {
+    await harness?.close()
+    await redis?.close()
+  })
+  beforeEach(async () => {
+    const tables = ['audit_events', 'audit_heads', 'audit_checkpoints', 'audit_exports']
+    await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM ${table}`)))
+    await harness.bucket.delete(await names())
+    folder = await mkdtemp(join(tmpdir(), 'portcullis-export-'))
+  })
+  afterEach(() => rm(folder, { recursive: true }))
 
-const names = async () => (await harness.bucket.list()).objects.map(({ key }) => key)
-const iso = (ms: number) => new Date(ms).toISOString()
-async function append(count: number, timeMs = T0) {
-  for (let left = count; left > 0; left -= 100) {
-    const events = Array.from({ length: Math.min(left, 100) }, () => anEvent({ time: iso(timeMs) }))
-    await insertAuditEvents(harness.db, events, { seal, nowMs: timeMs })
+  const names = async () => (await harness.bucket.list()).objects.map(({ key }) => key)
+  const iso = (ms: number) => new Date(ms).toISOString()
+  async function append(count: number, timeMs = T0) {
+    for (let left = count; left > 0; left -= 100) {
+      const events = Array.from({ length: Math.min(left, 100) }, () =>
+        anEvent({ time: iso(timeMs) }),
+      )
+      await insertAuditEvents(harness.db, events, { seal, nowMs: timeMs })
+    }
   }
-}
-const sealAt = (nowMs: number) => insertAuditEvents(harness.db, [], { seal, nowMs })
-const upkeep = (nowMs: number, bucket: ExportBucket = harness.bucket) => ({
-  db: harness.db,
-  seal,
-  nowMs,
-  bucket: bucket as R2Bucket,
-})
-const run = (nowMs: number, bucket?: ExportBucket) => exportDue(upkeep(nowMs, bucket), true)
+  const sealAt = (nowMs: number) => insertAuditEvents(harness.db, [], { seal, nowMs })
+  const upkeep = (nowMs: number, bucket: ExportBucket = harness.bucket) => ({
+    db: harness.db,
+    seal,
+    nowMs,
+    bucket,
+  })
+  const run = (nowMs: number, bucket?: ExportBucket) => exportDue(upkeep(nowMs, bucket), true)
 
-/** Fetches all objects into the folder, as an operator would. */
-async function download(): Promise<void> {
-  for (const name of await names()) {
-    const file = join(folder, name)
-    await mkdir(dirname(file), { recursive: true })
-    await writeFile(file, (await (await harness.bucket.get(name))?.text()) ?? '')
+  /** Fetches all objects into the folder, as an operator would. */
+  async function download(): Promise<void> {
+    for (const name of await names()) {
+      const file = join(folder, name)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, (await (await harness.bucket.get(name))?.text()) ?? '')
+    }
   }
-}
-async function verifyFiles(then?: (after: number) => Promise<ChainPage>) {
-  const { reader, extent } = await readExports([folder])
-  return verifyChain(reader(then), keys, then ? { from: extent.from } : extent)
-}
-const page = (after: number) => harness.chainPage(after)
-/** Returns the `seq` of all rows of all objects, in the order of their names. */
-async function exported(): Promise<readonly number[]> {
-  const texts = await Promise.all(
-    (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
-  )
-  return texts.flatMap((text) => partOf(text).rows.map(({ seq }) => Number(seq)))
-}
-const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
-
-/** Returns another character of base64url. */
-const otherThan = (character: string) => (character === '_' ? '-' : '_')
-
-describe('S66: the export of the chain', () => {
-  test('has each sealed row once, in objects with ordered names, and verifies offline', async () => {
-    await append(2_350)
-    await run(T0)
-    await sealAt(T0 + HOUR_MS)
-    await run(T0 + HOUR_MS)
-    expect(await exported()).toEqual(upTo(2_350))
-    const found = await names()
-    expect(found).toHaveLength(3)
-    expect(found[0]).toBe('audit/0/000000000000001-000000000001000.ndjson')
-    expect((await harness.bucket.head(found[0] ?? ''))?.checksums.sha256?.byteLength).toBe(32)
-    await download()
-    const verdict = await verifyFiles()
-    expect(verdict).toMatchObject({ ok: true, events: 2_350, signed: 3, sealed: 2_350 })
-    const jwks = join(folder, 'keys.json')
-    await writeFile(jwks, keySet)
-    const { code, stdout } = await runCli(['audit', 'verify', '--file', folder, '--jwks', jwks])
-    expect({ code, stdout }).toMatchObject({ code: 0 })
-    expect(stdout).toMatch(
-      /^ok: 2350 events, rows 1 to 2350\n3 checkpoints, 3 signed, up to row 2350/,
+  async function verifyFiles(then?: (after: number) => Promise<ChainPage>) {
+    const { reader, extent } = await readExports([folder])
+    return verifyChain(reader(then), keys, then ? { from: extent.from } : extent)
+  }
+  const page = (after: number) => harness.chainPage(after)
+  /** Returns the `seq` of all rows of all objects, in the order of their names. */
+  async function exported(): Promise<readonly number[]> {
+    const texts = await Promise.all(
+      (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
     )
-  })
+    return texts.flatMap((text) => partOf(text).rows.map(({ seq }) => Number(seq)))
+  }
+  const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
-  test('leaves rows that are unsealed or not due for a later run', async () => {
-    await append(90)
-    await run(T0)
-    expect(await names()).toEqual([])
-    await sealAt(T0 + 60_000)
-    await exportDue(upkeep(T0 + 60_000))
-    expect(await exported()).toEqual(upTo(90))
-    await append(20, T0 + 61_000)
-    await sealAt(T0 + 200_000)
-    await exportDue(upkeep(T0 + 200_000))
-    expect(await exported()).toHaveLength(90)
-    await exportDue(upkeep(T0 + 60_000 + HOUR_MS))
-    expect(await exported()).toEqual(upTo(110))
-  })
+  /** Returns another character of base64url. */
+  const otherThan = (character: string) => (character === '_' ? '-' : '_')
 
-  test.each(['before', 'after'] as const)(
-    'is complete when a run dies %s it has written, and holds nothing twice',
-    async (when) => {
-      await append(1_100)
-      let deaths = 0
-      const dying: ExportBucket = {
-        head: (name) => harness.bucket.head(name),
-        get: harness.bucket.get.bind(harness.bucket),
-        async put(...args: Parameters<R2Bucket['put']>) {
-          deaths += 1
-          if (when === 'after') await harness.bucket.put(...args)
-          throw new Error('the Worker was ended')
-        },
-      } as ExportBucket
-      await expect(run(T0, dying)).rejects.toThrow('ended')
-      await append(700)
+  describe('S66: the export of the chain', () => {
+    test('has each sealed row once, in objects with ordered names, and verifies offline', async () => {
+      await append(2_350)
       await run(T0)
       await sealAt(T0 + HOUR_MS)
       await run(T0 + HOUR_MS)
-      expect(deaths).toBe(1)
-      expect(await exported()).toEqual(upTo(1_800))
-      expect(new Set(await names()).size).toBe(2)
-    },
-  )
+      expect(await exported()).toEqual(upTo(2_350))
+      const found = await names()
+      expect(found).toHaveLength(3)
+      expect(found[0]).toBe('audit/0/000000000000001-000000000001000.ndjson')
+      expect(await harness.bucket.head(found[0] ?? '')).toMatchObject({ etag: expect.any(String) })
+      await download()
+      const verdict = await verifyFiles()
+      expect(verdict).toMatchObject({ ok: true, events: 2_350, signed: 3, sealed: 2_350 })
+      const jwks = join(folder, 'keys.json')
+      await writeFile(jwks, keySet)
+      const { code, stdout } = await runCli(['audit', 'verify', '--file', folder, '--jwks', jwks])
+      expect({ code, stdout }).toMatchObject({ code: 0 })
+      expect(stdout).toMatch(
+        /^ok: 2350 events, rows 1 to 2350\n3 checkpoints, 3 signed, up to row 2350/,
+      )
+    })
 
-  test('is the same when two runs write it concurrently', async () => {
-    await append(3_300)
-    await Promise.all([run(T0), run(T0), run(T0)])
-    await run(T0)
-    await sealAt(T0 + HOUR_MS)
-    await run(T0 + HOUR_MS)
-    expect(await exported()).toEqual(upTo(3_300))
-  })
+    test('leaves rows that are unsealed or not due for a later run', async () => {
+      await append(90)
+      await run(T0)
+      expect(await names()).toEqual([])
+      await sealAt(T0 + 60_000)
+      await exportDue(upkeep(T0 + 60_000))
+      expect(await exported()).toEqual(upTo(90))
+      await append(20, T0 + 61_000)
+      await sealAt(T0 + 200_000)
+      await exportDue(upkeep(T0 + 200_000))
+      expect(await exported()).toHaveLength(90)
+      await exportDue(upkeep(T0 + 60_000 + HOUR_MS))
+      expect(await exported()).toEqual(upTo(110))
+    })
 
-  test('is bounded for each run, and the next run continues', async () => {
-    await append(6_000)
-    await run(T0)
-    const first = await exported()
-    expect(first.length).toBeLessThan(6_000)
-    expect(first).toEqual(upTo(first.length))
-  })
-
-  test('verifies together with the rows in the database, also after retention deleted exported rows', async () => {
-    await append(1_500, T0)
-    await append(300, T0 + 10 * HOUR_MS)
-    await sealAt(T0 + 11 * HOUR_MS)
-    await run(T0)
-    await append(400, T0 + 12 * HOUR_MS)
-    await download()
-    expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, first: 1 })
-    await endRetention(upkeep(T0 + 12 * HOUR_MS), T0 + HOUR_MS)
-    expect((await page(0)).rows[0]?.seq).toBe(1_501)
-    expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, last: 2_200 })
-    const changed = harness.db.prepare('UPDATE audit_events SET previous_hash = ? WHERE seq = 1801')
-    await changed.bind('B'.repeat(43)).run()
-    expect((await verifyFiles(page)).findings).toMatchObject([{ kind: 'changed', seq: 1_801 }])
-  })
-
-  test('has everything that retention deletes', async () => {
-    await append(1_200, T0)
-    const far = T0 + 400 * HOUR_MS
-    await endRetention(upkeep(far), far)
-    expect((await page(0)).rows[0]?.seq).toBe(1)
-    await run(T0)
-    await endRetention(upkeep(far), far)
-    const through = (await exported()).length
-    expect(through).toBeGreaterThan(0)
-    expect((await page(0)).rows[0]?.seq).toBe(through + 1)
-    await endRetention({ ...upkeep(far), bucket: undefined }, far)
-    expect((await page(0)).rows).toEqual([])
-  })
-
-  test('any change in a file is found: a value, a line, the beginning, the end', async () => {
-    await append(1_100)
-    await run(T0)
-    await download()
-    const [name = ''] = await names()
-    const file = join(folder, name)
-    const text = (await (await harness.bucket.get(name))?.text()) ?? ''
-    const lines = text.split('\n')
-    const verdicts: [string, string, number][] = [
-      ['a value', text.replace('"subject":"alice"', '"subject":"mallory"'), 1],
-      // A salt may begin with any character of base64url.
-      ['a salt', text.replace(/"salt":"./, (begin) => begin.replace(/.$/, otherThan)), 1],
-      ['a line', lines.toSpliced(499, 1).join('\n'), 500],
-      ['the beginning', lines.slice(10).join('\n'), 1],
-      ['the end', lines.slice(0, 900).join('\n'), 901],
-    ]
-    for (const [what, changed, seq] of verdicts) {
-      await writeFile(file, changed)
-      const { ok, findings } = await verifyFiles()
-      expect(ok, what).toBe(false)
-      expect(findings.find((finding) => finding.seq > 0)?.seq, what).toBe(seq)
-    }
-    await truncate(file, text.length / 2)
-    const { code, stderr } = await runCli(['audit', 'verify', '--file', file])
-    expect(code).toBe(1)
-    expect(stderr).toMatch(
-      /^portcullis: unreadable_export: .*line \d+ is not a row of the audit trail/,
+    test.each(['before', 'after'] as const)(
+      'is complete when a run dies %s it has written, and holds nothing twice',
+      async (when) => {
+        await append(1_100)
+        let deaths = 0
+        const dying: ExportBucket = {
+          head: (name) => harness.bucket.head(name),
+          get: harness.bucket.get.bind(harness.bucket),
+          async put(...args: Parameters<ExportBucket['put']>) {
+            deaths += 1
+            if (when === 'after') await harness.bucket.put(...args)
+            throw new Error('the Worker was ended')
+          },
+        } as ExportBucket
+        await expect(run(T0, dying)).rejects.toThrow('ended')
+        await append(700)
+        await run(T0)
+        await sealAt(T0 + HOUR_MS)
+        await run(T0 + HOUR_MS)
+        expect(deaths).toBe(1)
+        expect(await exported()).toEqual(upTo(1_800))
+        expect(new Set(await names()).size).toBe(2)
+      },
     )
-  })
 
-  test.each([
-    ['a bucket', 20_000, () => etagOf({ head: () => never } as unknown as ExportBucket, 'x')],
-    ['a database', 35_000, () => within(never)],
-  ] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, operation) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    try {
-      let outcome = 'pending'
-      const settled = operation().catch((error: Error) => {
-        outcome = error.name
-      })
-      await vi.advanceTimersByTimeAsync(timeoutMs - 1)
-      expect(outcome).toBe('pending')
-      await vi.advanceTimersByTimeAsync(1)
-      await settled
-      expect(outcome).toBe('DeadlineExceeded')
-    } finally {
-      vi.useRealTimers()
-    }
+    test('is the same when two runs write it concurrently', async () => {
+      await append(3_300)
+      await Promise.all([run(T0), run(T0), run(T0)])
+      await run(T0)
+      await sealAt(T0 + HOUR_MS)
+      await run(T0 + HOUR_MS)
+      expect(await exported()).toEqual(upTo(3_300))
+    })
+
+    test('is bounded for each run, and the next run continues', async () => {
+      await append(6_000)
+      await run(T0)
+      const first = await exported()
+      expect(first.length).toBeLessThan(6_000)
+      expect(first).toEqual(upTo(first.length))
+    })
+
+    test('verifies together with the rows in the database, also after retention deleted exported rows', async () => {
+      await append(1_500, T0)
+      await append(300, T0 + 10 * HOUR_MS)
+      await sealAt(T0 + 11 * HOUR_MS)
+      await run(T0)
+      await append(400, T0 + 12 * HOUR_MS)
+      await download()
+      expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, first: 1 })
+      await endRetention(upkeep(T0 + 12 * HOUR_MS), T0 + HOUR_MS)
+      expect((await page(0)).rows[0]?.seq).toBe(1_501)
+      expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, last: 2_200 })
+      const changed = harness.db.prepare(
+        'UPDATE audit_events SET previous_hash = ? WHERE seq = 1801',
+      )
+      await changed.bind('B'.repeat(43)).run()
+      expect((await verifyFiles(page)).findings).toMatchObject([{ kind: 'changed', seq: 1_801 }])
+    })
+
+    test('has everything that retention deletes', async () => {
+      await append(1_200, T0)
+      const far = T0 + 400 * HOUR_MS
+      await endRetention(upkeep(far), far)
+      expect((await page(0)).rows[0]?.seq).toBe(1)
+      await run(T0)
+      await endRetention(upkeep(far), far)
+      const through = (await exported()).length
+      expect(through).toBeGreaterThan(0)
+      expect((await page(0)).rows[0]?.seq).toBe(through + 1)
+      await endRetention({ ...upkeep(far), bucket: undefined }, far)
+      expect((await page(0)).rows).toEqual([])
+    })
+
+    test('any change in a file is found: a value, a line, the beginning, the end', async () => {
+      await append(1_100)
+      await run(T0)
+      await download()
+      const [name = ''] = await names()
+      const file = join(folder, name)
+      const text = (await (await harness.bucket.get(name))?.text()) ?? ''
+      const lines = text.split('\n')
+      const verdicts: [string, string, number][] = [
+        ['a value', text.replace('"subject":"alice"', '"subject":"mallory"'), 1],
+        // A salt may begin with any character of base64url.
+        ['a salt', text.replace(/"salt":"./, (begin) => begin.replace(/.$/, otherThan)), 1],
+        ['a line', lines.toSpliced(499, 1).join('\n'), 500],
+        ['the beginning', lines.slice(10).join('\n'), 1],
+        ['the end', lines.slice(0, 900).join('\n'), 901],
+      ]
+      for (const [what, changed, seq] of verdicts) {
+        await writeFile(file, changed)
+        const { ok, findings } = await verifyFiles()
+        expect(ok, what).toBe(false)
+        expect(findings.find((finding) => finding.seq > 0)?.seq, what).toBe(seq)
+      }
+      await truncate(file, text.length / 2)
+      const { code, stderr } = await runCli(['audit', 'verify', '--file', file])
+      expect(code).toBe(1)
+      expect(stderr).toMatch(
+        /^portcullis: unreadable_export: .*line \d+ is not a row of the audit trail/,
+      )
+    })
+
+    test.each([
+      ['a bucket', 20_000, () => etagOf({ head: () => never } as unknown as ExportBucket, 'x')],
+      ['a database', 35_000, () => within(never)],
+    ] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, operation) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      try {
+        let outcome = 'pending'
+        const settled = operation().catch((error: Error) => {
+          outcome = error.name
+        })
+        await vi.advanceTimersByTimeAsync(timeoutMs - 1)
+        expect(outcome).toBe('pending')
+        await vi.advanceTimersByTimeAsync(1)
+        await settled
+        expect(outcome).toBe('DeadlineExceeded')
+      } finally {
+        vi.useRealTimers()
+      }
+    })
   })
 })
-
-const never = new Promise<never>(() => {})

@@ -1,7 +1,11 @@
-/** A producer and the audit Worker with their real queues and D1, in real workerd. */
+/** The stores of the audit trail: those of Cloudflare in real workerd, and those of Node. */
 import { fileURLToPath } from 'node:url'
 import { createTestHarness } from 'wrangler'
 import type { ChainPage } from '../../cli/verify.ts'
+import type { AuditDatabase } from '../../src/audit/d1/database.ts'
+import type { ExportBucket } from '../../src/audit/r2/chain-export.ts'
+import type { TestRedis } from '../harness/redis.ts'
+import { startNodeAudit } from './node-harness.ts'
 
 const COMPATIBILITY_DATE = '2026-11-17'
 const DATABASE = {
@@ -11,14 +15,17 @@ const DATABASE = {
 }
 const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 5 }
 
-export interface AuditHarness {
-  readonly url: URL
-  readonly db: D1Database
+/** An audit trail with its consumer. */
+export interface AuditStores {
+  readonly db: AuditDatabase
   /** The bucket of the export. */
-  readonly bucket: R2Bucket
-  /** Puts messages directly into a queue. */
-  enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
-  /** Returns a page of the chain after row `after`, from the producer's `/chain`. */
+  readonly bucket: ExportBucket & {
+    list(): Promise<{ readonly objects: readonly { readonly key: string }[] }>
+    delete(names: string[]): Promise<void>
+  }
+  /** Puts messages directly into the queue. */
+  enqueue(queue: 'audit', bodies: readonly unknown[]): Promise<void>
+  /** Returns a page of the chain after row `after`. */
   chainPage(after: number): Promise<ChainPage>
   /** Applies the migrations, as a deployment does. */
   migrate(): Promise<void>
@@ -27,10 +34,18 @@ export interface AuditHarness {
   close(): Promise<void>
 }
 
+/** A producer and the audit Worker with their real queues and D1. */
+export interface AuditHarness extends AuditStores {
+  readonly url: URL
+  readonly db: D1Database
+  readonly bucket: R2Bucket
+  enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
+}
+
 export interface AuditHarnessOptions {
   readonly originUrl: string
   /** The REST endpoint of Redis, where the producer stores events that its queue refuses. */
-  readonly redis: { readonly url: string; readonly token: string }
+  readonly redis: TestRedis
   /** A private JWK Set that signs checkpoints. */
   readonly auditSigningKeys?: string
 }
@@ -109,3 +124,12 @@ export async function startAuditHarness({
     close: () => harness.close(),
   }
 }
+
+/** The stores that the suites of the audit trail run on. */
+export const STORES: readonly [
+  name: string,
+  start: (options: AuditHarnessOptions) => Promise<AuditStores>,
+][] = [
+  ['on D1 and R2', startAuditHarness],
+  ['on SQLite and a directory', startNodeAudit],
+]

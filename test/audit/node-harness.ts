@@ -1,0 +1,81 @@
+/** The audit trail of a process on Node: a stream of Redis, SQLite and a directory, in this process. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import type { ChainPage } from '../../cli/verify.ts'
+import { createChainLog } from '../../src/audit/d1/chain-log.ts'
+import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
+import { withSchema } from '../../src/audit/d1/schema.ts'
+import { chainQuerySchema } from '../../src/audit/log.ts'
+import { createStreamQueue, createStreamReader } from '../../src/audit/redis/stream.ts'
+import { consumeAuditStream } from '../../src/node/audit/consumer.ts'
+import { databaseOver } from '../../src/node/audit/database.ts'
+import { directoryBucket } from '../../src/node/audit/directory.ts'
+import { openSqlite } from '../../src/node/audit/sqlite.ts'
+import { connectResp } from '../../src/redis/resp.ts'
+import { type AuditEnv, auditWorker } from '../../src/workers/audit-worker.ts'
+import type { AuditHarnessOptions, AuditStores } from './harness.ts'
+
+/** The last column that a migration adds. */
+const NEWEST_COLUMN = 'SELECT rejected FROM audit_events LIMIT 1'
+
+export async function startNodeAudit({
+  redis,
+  auditSigningKeys,
+}: AuditHarnessOptions): Promise<AuditStores> {
+  const folder = await mkdtemp(join(tmpdir(), 'portcullis-audit-'))
+  const exported = join(folder, 'export')
+  const sqlite = openSqlite(join(folder, 'audit.db'))
+  const db = databaseOver(async (statements) => sqlite.run(statements))
+  const bucket = directoryBucket(exported)
+  const env: AuditEnv = {
+    AUDIT_DB: db,
+    AUDIT_EXPORT: bucket,
+    ...(auditSigningKeys !== undefined && { AUDIT_SIGNING_KEYS: auditSigningKeys }),
+  }
+  const resp = connectResp({ url: redis.redisUrl, timeoutMs: 5_000 })
+  const connection = resp.connect({ timeoutMs: 5_000 })
+  const queue = createStreamQueue(connection)
+  const stopping = new AbortController()
+  const stream = createStreamReader(connection, 'test')
+  const consumed = consumeAuditStream(stream, env, stopping.signal)
+  return {
+    db,
+    bucket: {
+      ...bucket,
+      async list() {
+        const files = await readdir(exported, { recursive: true, withFileTypes: true })
+        const names = files
+          .filter((file) => file.isFile() && !file.name.startsWith('.'))
+          .map((file) => relative(exported, join(file.parentPath, file.name)))
+        return { objects: names.sort().map((key) => ({ key })) }
+      },
+      async delete(names) {
+        for (const name of names) await rm(join(exported, name))
+      },
+    },
+    async enqueue(_, bodies) {
+      const messages = bodies.map((body) => ({
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        contentType: 'text' as const,
+      }))
+      for (let from = 0; from < messages.length; from += 100)
+        await queue.sendBatch(messages.slice(from, from + 100))
+    },
+    async chainPage(after) {
+      const query = chainQuerySchema.parse({ after: `${after}` })
+      return (await createChainLog(db).read(query)) as ChainPage
+    },
+    migrate: async () =>
+      void (await withSchema(db, MIGRATIONS, () => db.prepare(NEWEST_COLUMN).all())),
+    runCron: (cron = '17 3 * * *') =>
+      auditWorker().scheduled({ cron, scheduledTime: Date.now() }, env),
+    async close() {
+      stopping.abort()
+      await consumed
+      resp.close()
+      sqlite.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
