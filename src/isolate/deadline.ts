@@ -12,9 +12,12 @@ export const LONGEST_QUEUE_MS = 1_500
 const FORGOTTEN_AFTER_MS = 60_000
 
 export interface Deadline {
-  /** Aborts with a `TimeoutError`. */
+  /** Aborts with a `TimeoutError`. Created when it is first read: without I/O by `fetch` none is needed. */
   readonly signal: AbortSignal
-  /** After this the signal does not abort. `answered`: the dependency has responded. */
+  /** As an abort of the signal. */
+  onExpiry: ((reason: DOMException) => void) | undefined
+  readonly isExpired: boolean
+  /** After this the deadline does not expire. `answered`: the dependency has responded. */
   end(answered: boolean): void
 }
 
@@ -55,7 +58,8 @@ export function createDeadlines(ms: number): { start(): Deadline } {
 
   return {
     start() {
-      const controller = new AbortController()
+      let controller: AbortController | undefined
+      let expiry: DOMException | undefined
       const startMs = Date.now()
       let restMs = ms
       let waitedMs = 0
@@ -79,13 +83,26 @@ export function createDeadlines(ms: number): { start(): Deadline } {
       function fire(): void {
         const isLate = Date.now() - dueMs >= shortStepMs
         if (restMs >= 1) wait(Math.min(restMs, isLate ? shortStepMs : stepMs))
-        else controller.abort(new DOMException('The deadline has passed', 'TimeoutError'))
+        else expire(new DOMException('The deadline has passed', 'TimeoutError'))
+      }
+      function expire(reason: DOMException): void {
+        expiry = reason
+        controller?.abort(reason)
+        deadline.onExpiry?.(reason)
       }
       forgetDead(startMs)
       open.add(call)
       wait(stepMs)
-      return {
-        signal: controller.signal,
+      const deadline: Deadline = {
+        get signal() {
+          controller ??= new AbortController()
+          if (expiry !== undefined) controller.abort(expiry)
+          return controller.signal
+        },
+        onExpiry: undefined,
+        get isExpired() {
+          return expiry !== undefined
+        },
         end(answered) {
           clearTimeout(timer)
           open.delete(call)
@@ -94,6 +111,7 @@ export function createDeadlines(ms: number): { start(): Deadline } {
           for (const other of open) if (startMs <= other.startMs + stepMs) other.passed()
         },
       }
+      return deadline
     },
   }
 }

@@ -1,12 +1,16 @@
 /** The address of a client behind trusted proxies. */
+import type { Socket } from 'node:net'
 import type { Context } from 'hono'
 import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
 import { Misconfigured } from '../errors.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { NodeBindings } from './request-listener.ts'
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
+/** Parsing an address takes as long as a whole stage. */
+const MAX_CACHED_PEERS = 1_000
 /** More addresses than any chain of proxies has. */
 const MAX_HOPS = 32
 /** An address with a port: `192.0.2.1:443` or `[2001:db8::1]:443`. */
@@ -37,15 +41,29 @@ function networkOf(text: string): Network | undefined {
  * of that. Returns undefined for a list that is not readable up to there.
  */
 export function forwardedAddress(trusted: readonly Network[]) {
+  const peers = new LRUCache<string, Peer>({ max: MAX_CACHED_PEERS })
+
+  function peerOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): Peer {
+    const known = peers.get(remoteAddress)
+    if (known !== undefined) return known
+    const address = addressIn(remoteAddress)
+    const peer = {
+      address: address?.toString(),
+      isProxy: address !== undefined && isTrusted(address, trusted),
+    }
+    peers.set(remoteAddress, peer)
+    return peer
+  }
+
   return function addressOf(c: Context): string | undefined {
-    const peer = addressIn((c.env as NodeBindings).incoming.socket.remoteAddress ?? '')
-    if (peer === undefined || !isTrusted(peer, trusted)) return peer?.toString()
+    const peer = peerOf((c.env as NodeBindings).incoming.socket)
+    if (!peer.isProxy) return peer.address
     const hops =
       receivedHeaders(c)
         .get('x-forwarded-for')
         ?.split(',', MAX_HOPS + 1) ?? []
     if (hops.length > MAX_HOPS) return undefined
-    let client: string | undefined = peer.toString()
+    let client = peer.address
     for (const hop of hops.reverse()) {
       const address = addressIn(hop.trim())
       client = address?.toString()
@@ -53,6 +71,12 @@ export function forwardedAddress(trusted: readonly Network[]) {
     }
     return client
   }
+}
+
+/** The other end of a connection. */
+interface Peer {
+  readonly address: string | undefined
+  readonly isProxy: boolean
 }
 
 const isTrusted = (address: Network[0], trusted: readonly Network[]): boolean =>

@@ -1,7 +1,7 @@
 /** What every call to Redis has, over any protocol: a deadline, a circuit breaker and an observer. */
 import { Unavailable } from '../errors.ts'
 import type { CircuitBreaker } from '../isolate/circuit-breaker.ts'
-import { createDeadlines } from '../isolate/deadline.ts'
+import { createDeadlines, type Deadline } from '../isolate/deadline.ts'
 import type { Fault } from '../problems/reasons.ts'
 import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
 
@@ -15,12 +15,12 @@ export interface RedisCallOptions {
 }
 
 /**
- * Sends commands and returns their replies. Throws when `signal`, the deadline, aborts. With `once` the
- * call must not be repeated.
+ * Sends commands and returns their replies. Throws when the deadline expires. With `once` the call must
+ * not be repeated.
  */
 export type SendCall = (
   commands: readonly RedisCommand[],
-  signal: AbortSignal,
+  deadline: Deadline,
   once: boolean | undefined,
 ) => Promise<unknown>
 
@@ -44,7 +44,7 @@ export function boundedCalls(
     const deadline = deadlines.start()
     let replies: unknown
     try {
-      replies = await sendCall(commands, deadline.signal, once)
+      replies = await sendCall(commands, deadline, once)
       deadline.end(true)
     } catch (cause) {
       deadline.end(false)

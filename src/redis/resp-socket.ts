@@ -1,5 +1,6 @@
 /** The socket to Redis over RESP. A call that finds it closed opens it. */
 import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
+import type { Deadline } from '../isolate/deadline.ts'
 import type { Fault } from '../problems/reasons.ts'
 import type { RedisTarget } from '../validators/redis-url.ts'
 import type { RedisCommand, RedisReply } from './connection.ts'
@@ -15,10 +16,13 @@ export interface RespSocket {
   open(): Promise<unknown>
   /**
    * Opens the socket if it is closed, and sends all commands in one write, which other commands of
-   * the same turn of the event loop share. Sends nothing after `signal` has aborted. Throws the cause
+   * the same turn of the event loop share. Sends nothing after `deadline` has expired. Throws the cause
    * if the socket is lost before all replies have arrived: Redis may have run the commands.
    */
-  send(commands: readonly RedisCommand[], signal: AbortSignal): Promise<readonly RedisReply[]>
+  send(
+    commands: readonly RedisCommand[],
+    deadline: Pick<Deadline, 'isExpired'>,
+  ): Promise<readonly RedisReply[]>
   close(): void
 }
 
@@ -63,8 +67,7 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     }
   }
 
-  async function usable(): Promise<Redis> {
-    if (current?.status === 'ready') return current
+  async function reopened(): Promise<Redis> {
     if (current !== undefined) drop(current, new Error('the connection was closed'))
     if (isClosed) throw new Error('the connection is closed')
     if (opening === undefined && Date.now() < pausedUntilMs) throw lastCause
@@ -72,20 +75,29 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     return opening
   }
 
+  async function exchange(redis: Redis, commands: readonly RedisCommand[]) {
+    try {
+      const replies = await repliesTo(redis, commands)
+      failures = 0
+      if (replies.some(isFromReplica)) drop(redis, new Error('the server is a replica'))
+      return replies
+    } catch (cause) {
+      drop(redis, cause)
+      throw cause
+    }
+  }
+
+  const isUsable = (redis: Redis | undefined): redis is Redis => redis?.status === 'ready'
+
   return {
-    open: usable,
-    async send(commands, signal) {
-      const redis = await usable()
-      signal.throwIfAborted()
-      try {
-        const replies = await exchange(redis, commands)
-        failures = 0
-        if (replies.some(isFromReplica)) drop(redis, new Error('the server is a replica'))
-        return replies
-      } catch (cause) {
-        drop(redis, cause)
-        throw cause
-      }
+    open: async () => (isUsable(current) ? current : reopened()),
+    send(commands, deadline) {
+      // Without a promise, so that all calls of a turn share one write.
+      if (isUsable(current)) return exchange(current, commands)
+      return reopened().then((redis) => {
+        if (deadline.isExpired) throw new Error('the deadline has passed')
+        return exchange(redis, commands)
+      })
     },
     close() {
       isClosed = true
@@ -171,21 +183,27 @@ function optionsOf(target: RedisTarget, silenceMs: number): RedisOptions {
   }
 }
 
-function exchange(redis: Redis, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
+function repliesTo(redis: Redis, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
   corkUntilNextTurn(redis)
-  return Promise.all(commands.map((command) => replyTo(redis, command)))
+  const [command] = commands
+  // Most calls have one command.
+  if (commands.length === 1 && command !== undefined)
+    return replyTo(redis, command).then((reply) => [reply])
+  return Promise.all(commands.map((each) => replyTo(redis, each)))
 }
 
-async function replyTo(redis: Redis, [name, ...args]: RedisCommand): Promise<RedisReply> {
+function replyTo(redis: Redis, [name, ...args]: RedisCommand): Promise<RedisReply> {
   // The library transforms replies by the name in lower case: HGETALL would not return a list.
   const upper = String(name).toUpperCase()
   const command = new Command(upper, args, { replyEncoding: 'utf8' })
-  try {
-    return { result: await redis.sendCommand(command) }
-  } catch (error) {
-    if (isErrorReply(error)) return { error: error.message }
-    throw error
-  }
+  return (redis.sendCommand(command) as Promise<unknown>).then(resultReply, errorReply)
+}
+
+const resultReply = (result: unknown): RedisReply => ({ result })
+
+function errorReply(error: unknown): RedisReply {
+  if (isErrorReply(error)) return { error: error.message }
+  throw error
 }
 
 /** Combines everything that is sent in this turn of the event loop into one write. */

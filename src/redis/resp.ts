@@ -7,7 +7,7 @@ import {
   type RedisCallOptions,
   type SendCall,
 } from './bounded-calls.ts'
-import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from './keys.ts'
 import { createRespSocket, faultOf, mistakeOf } from './resp-socket.ts'
 
@@ -49,30 +49,20 @@ export function connectResp({
   const socket = createRespSocket(target, Math.max(timeoutMs, MIN_SILENCE_MS))
   const keys = createKeys(keyPrefix)
 
-  async function send(
-    commands: readonly RedisCommand[],
-    signal: AbortSignal,
-    once: boolean | undefined,
-  ): Promise<readonly RedisReply[]> {
-    try {
-      return await socket.send(commands, signal)
-    } catch (cause) {
-      if (once || signal.aborted || faultOf(cause) !== 'unreachable') throw cause
-      return socket.send(commands, signal)
-    }
-  }
-
-  const sendUntilDeadline: SendCall = (commands, signal, once) =>
+  const send: SendCall = (commands, deadline, once) =>
     new Promise((resolve, reject) => {
-      signal.onabort = () => reject(signal.reason)
-      send(commands, signal, once).then(resolve, reject)
+      deadline.onExpiry = reject
+      socket.send(commands, deadline).then(resolve, (cause) => {
+        if (once || deadline.isExpired || faultOf(cause) !== 'unreachable') reject(cause)
+        else socket.send(commands, deadline).then(resolve, reject)
+      })
     })
 
   return {
     connect: (calls) => ({
       keys,
       keyLocking: false,
-      send: boundedCalls(calls, sendUntilDeadline, faultOf),
+      send: boundedCalls(calls, send, faultOf),
     }),
     async check() {
       try {

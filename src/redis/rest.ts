@@ -54,11 +54,11 @@ class RestClient extends Redis {
     },
   })
 
-  readonly pipelined: SendCall = (commands, signal, once) => {
+  readonly pipelined: SendCall = (commands, deadline, once) => {
     // The signal is passed as a function, which the client accepts although its type for one
     // request does not declare it. With a plain signal, an abort resolves to null, which reads as
     // "no value".
-    const signalOf = (() => signal) as unknown as AbortSignal
+    const signalOf = (() => deadline.signal) as unknown as AbortSignal
     const client = once ? this.single : this.client
     return client.request({ path: ['pipeline'], body: commands, signal: signalOf })
   }
