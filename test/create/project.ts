@@ -3,16 +3,10 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { blocksOf } from '../docs/blocks.ts'
 import { freePort, ROOT } from '../harness/process.ts'
+import { NPM_SETTINGS } from '../package/consumer.ts'
 import { type Command, type Outcome, runIn } from '../start/checkout.ts'
 import { descendantsOf } from '../start/processes.ts'
 import type { Tarballs } from './tarballs.ts'
-
-/** A first installation may fill the cache of npm; later ones need no network. */
-const NPM_SETTINGS = {
-  npm_config_prefer_offline: 'true',
-  npm_config_audit: 'false',
-  npm_config_fund: 'false',
-}
 
 const DOCUMENTED_URL = 'http://127.0.0.1:8787'
 /** Replaces curl, which may be missing on this machine. */

@@ -5,7 +5,7 @@ import { ROOT } from '../harness/process.ts'
 import { type Command, runIn } from '../start/checkout.ts'
 
 /** A first installation may fill the cache of npm; later ones need no network. */
-const NPM_SETTINGS = {
+export const NPM_SETTINGS = {
   npm_config_prefer_offline: 'true',
   npm_config_audit: 'false',
   npm_config_fund: 'false',
