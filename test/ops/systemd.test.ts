@@ -1,0 +1,74 @@
+/** The unit of systemd is valid and hardened, and its command ends in time. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { DEFAULT_GRACE_MS } from '../../src/node/serve.ts'
+import { isInstalled, ROOT } from '../harness/process.ts'
+import { instructionsOf } from './image.ts'
+
+const NAME = 'portcullis@.service'
+/** Of ten. Node needs the network, and memory that is writable and executable. */
+const MAX_EXPOSURE = 1.5
+
+const unit = readFileSync(join(ROOT, 'ops/systemd', NAME), 'utf8')
+const dockerfile = readFileSync(join(ROOT, 'ops/docker/Dockerfile'), 'utf8')
+const settings = new Map(
+  [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+)
+
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-systemd-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Runs `systemd-analyze` on a unit that names programs of this machine. */
+function analyze(text: string, ...command: readonly string[]) {
+  const file = join(folder, NAME)
+  writeFileSync(file, text.replaceAll('/usr/bin/node', process.execPath))
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', [...command, file], {
+    encoding: 'utf8',
+  })
+  return { status, output: stdout + stderr }
+}
+
+describe.runIf(isInstalled('systemd-analyze'))('systemd-analyze', () => {
+  test('finds no mistake', () => {
+    expect(analyze(unit, 'verify', '--man=no').output).toBe('')
+  })
+
+  test('finds a planted mistake', () => {
+    const planted = unit.replace('ProtectSystem=strict', 'ProtectSystems=strict')
+    expect(analyze(planted, 'verify', '--man=no').output).toMatch(/Unknown key .*'ProtectSystems'/)
+  })
+
+  test(`reports an exposure of at most ${MAX_EXPOSURE}`, () => {
+    const threshold = `--threshold=${MAX_EXPOSURE * 10}`
+    const { status, output } = analyze(unit, 'security', '--offline=yes', threshold)
+    expect(status, output).toBe(0)
+    const exposed = unit.replace('CapabilityBoundingSet=\n', '')
+    expect(analyze(exposed, 'security', '--offline=yes', threshold).status).not.toBe(0)
+  })
+})
+
+test('the command is that of the image', () => {
+  const [, command = '[]'] = instructionsOf(dockerfile).find(([name]) => name === 'CMD') ?? []
+  expect(settings.get('ExecStart')).toBe(`/usr/bin/${JSON.parse(command).join(' ')}`)
+})
+
+test('a mistake in the configuration is not started again, and a crash is', () => {
+  expect(settings.get('Restart')).toBe('on-failure')
+  expect(settings.get('RestartPreventExitStatus')).toBe('2')
+})
+
+test('the gateway has more time to end than its grace periods', () => {
+  expect(settings.get('KillSignal')).toBe('SIGTERM')
+  expect(Number(settings.get('TimeoutStopSec')) * 1_000).toBeGreaterThan(2 * DEFAULT_GRACE_MS)
+})
+
+test('only root reads the variables, and the unit contains no secret', () => {
+  expect(settings.get('DynamicUser')).toBe('yes')
+  expect(settings.get('EnvironmentFile')).toBe('/etc/portcullis/gateway.env')
+  expect(settings.get('Environment')).toMatch(
+    /^NODE_ENV=\w+ HOST=127\.0\.0\.1 PORT=%i TRUSTED_PROXIES=127\.0\.0\.1$/,
+  )
+})
