@@ -3,7 +3,8 @@ import { serve } from '../../src/node/index.ts'
 import policy from './policy.ts'
 
 const graceMs = Number(process.env.GRACE_MS ?? 10_000)
-const server = await serve({ policy, port: 0, graceMs })
+const port = Number(process.env.PORT ?? 0)
+const server = await serve({ policy, port, graceMs })
 process.once('SIGTERM', async () => {
   await server.close()
   process.exit(0)
