@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { usage } from './failure.ts'
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+const MAX_PORT = 65_535
 const MAX_INPUT_CHARACTERS = 65_536
 
 /** Collects the values of an option that can be repeated. */
@@ -13,6 +14,14 @@ export function repeated(value: string, earlier: readonly string[] = []): readon
 /** Parses a whole number without a sign. Does NOT check the range: the gateway does. */
 export function whole(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+/** Parses the number of a port. 0 selects a free one. */
+export function portNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT) {
+    throw new InvalidArgumentError(`It must be a number from 0 to ${MAX_PORT}.`)
+  }
   return Number(text)
 }
 

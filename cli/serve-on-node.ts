@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Server, ServeOptions as ServerOptions } from '../src/node/index.ts'
 import type { ServeOptions } from './commands/serve.ts'
+import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
 import { requireProject } from './project.ts'
@@ -20,7 +21,7 @@ interface NodeModule {
 
 /** Serves until a signal ends it. Throws a failure if it cannot begin. Ends this process. */
 export async function serveOnNode(
-  { config, port, host, check = false, json = false }: ServeOptions,
+  { config, values, port, host, check = false, json = false }: ServeOptions,
   env: NodeJS.ProcessEnv,
   folder: string,
 ): Promise<void> {
@@ -31,12 +32,7 @@ export async function serveOnNode(
   const { serve, check: checkConfiguration }: NodeModule = await import(
     pathToFileURL(createRequire(join(root, 'package.json')).resolve('portcullis/node')).href
   )
-  const options = {
-    policy,
-    env,
-    port: port ?? portOf(env.PORT),
-    host: host ?? (env.HOST || undefined),
-  }
+  const options = { policy, env: withValues(env, values), port, host }
   const output = createOutput(json)
   if (check) {
     await orEnd(() => checkConfiguration(options), json)
@@ -95,11 +91,11 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
   }
 }
 
-function portOf(text: string | undefined): number | undefined {
-  if (!text) return undefined
-  const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (number <= 65_535) return number
-  throw usage('PORT must be a number from 0 to 65535')
+/** Variables of `env` take precedence over those of the file. Empty values count as absent. */
+function withValues(env: NodeJS.ProcessEnv, file: string | undefined): NodeJS.ProcessEnv {
+  if (file === undefined) return env
+  const given = Object.entries(env).filter(([, value]) => value !== '')
+  return { ...valuesIn(file), ...Object.fromEntries(given) }
 }
 
 function requireNode(version: string): void {

@@ -1,10 +1,10 @@
 /** `portcullis redis`: runs a local Redis with the REST API of Upstash, for an app on Node. */
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
 
 /** The same as that of `npm run upstash-rest`. */
 const DEFAULT_PORT = 8079
-const MAX_PORT = 65_535
 
 interface RedisOptions {
   readonly port: number
@@ -39,11 +39,4 @@ export function addRedisCommand(program: Command): void {
       const { serveRedis } = await import('../serve-redis.ts')
       await serveRedis({ port, json, env: process.env, folder: process.cwd() })
     })
-}
-
-function portNumber(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT) {
-    throw new InvalidArgumentError(`It must be a number from 0 to ${MAX_PORT}.`)
-  }
-  return Number(text)
 }

@@ -1,11 +1,11 @@
 /** `portcullis serve`: runs the gateway of this project on Node. */
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
-
-const MAX_PORT = 65_535
 
 export interface ServeOptions {
   readonly config?: string
+  readonly values?: string
   readonly port?: number
   readonly host?: string
   readonly check?: boolean
@@ -15,8 +15,10 @@ export interface ServeOptions {
 const HELP = `
 Serves the policy of the project on Node, without Cloudflare. It needs Node 22, and Node 22.18 to read a
 policy in TypeScript. The configuration comes from the environment, see docs/configuration.md and
-docs/node.md. SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and
-exits. A second signal ends it at once.
+docs/node.md. The file of --values has values of variables that are not set, NAME=value a line.
+
+SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and exits. A
+second signal ends it at once.
 
 Environment, in addition: PORT and HOST (--port and --host take precedence), and TRUSTED_PROXIES, the
 networks of the proxies in front of the gateway, such as 10.0.0.0/8. Their X-Forwarded-For is used.
@@ -30,10 +32,11 @@ export function addServeCommand(program: Command): void {
     examples: [
       'portcullis serve',
       'portcullis serve --host 0.0.0.0 --port 8080',
-      'portcullis serve --check',
+      'portcullis serve --check --values production.env',
     ],
   })
     .option('--config <file>', 'the policy (default: portcullis.config.ts, or .js)')
+    .option('--values <file>', 'file with values of variables')
     .option(
       '--port <number>',
       'port to listen on, 0 for a free one (default: PORT, or 8787)',
@@ -46,11 +49,4 @@ export function addServeCommand(program: Command): void {
       const { serveOnNode } = await import('../serve-on-node.ts')
       await serveOnNode(options, process.env, process.cwd())
     })
-}
-
-export function portNumber(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > MAX_PORT) {
-    throw new InvalidArgumentError(`It must be a number from 0 to ${MAX_PORT}.`)
-  }
-  return Number(text)
 }

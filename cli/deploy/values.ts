@@ -43,9 +43,7 @@ export function readValues(
   named: string | undefined,
   processEnv: NodeJS.ProcessEnv,
 ): Values {
-  const file = named ?? valuesFile(folder, environment)
-  if (named !== undefined && !existsSync(file)) throw usage(`--values: ${named} does not exist`)
-  const inFile = existsSync(file) ? parseEnv(textIn(file)) : {}
+  const inFile = named === undefined ? valuesOf(folder, environment) : valuesIn(named)
   const names = [...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS]
   const values: Record<string, string> = {}
   for (const name of names) {
@@ -53,6 +51,17 @@ export function readValues(
     if (value) values[name] = value
   }
   return values
+}
+
+function valuesOf(folder: string, environment: string): NodeJS.Dict<string> {
+  const file = valuesFile(folder, environment)
+  return existsSync(file) ? parseEnv(textIn(file)) : {}
+}
+
+/** Returns the values in the file of `--values`. Throws a usage failure if it cannot be read. */
+export function valuesIn(named: string): NodeJS.Dict<string> {
+  if (!existsSync(named)) throw usage(`--values: ${named} does not exist`)
+  return parseEnv(textIn(named))
 }
 
 function textIn(file: string): string {

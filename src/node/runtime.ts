@@ -3,7 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Runtime, WORKERS } from '../gateway/runtime.ts'
 import { connectResp, type RespClient } from '../redis/resp.ts'
 import { nodeEnvironment } from '../validators/node-environment.ts'
-import { forwardedAddress, trustedNetworks } from './client-address.ts'
+import { serverSettings } from '../validators/server-environment.ts'
+import { forwardedAddress } from './client-address.ts'
 import { createEventLog } from './event-log.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 
@@ -19,8 +20,10 @@ export interface NodeRuntime extends Runtime {
   close(): Promise<void>
 }
 
-/** Creates the runtime. `TRUSTED_PROXIES` lists networks; throws `Misconfigured` if it does not. */
-export function nodeRuntime({ REDIS_URL, TRUSTED_PROXIES = '' }: Variables): NodeRuntime {
+/** Creates the runtime. Does NOT check the variables: `composeServices` does, with `environment`. */
+export function nodeRuntime(variables: Variables): NodeRuntime {
+  const { REDIS_URL } = variables
+  const { TRUSTED_PROXIES = [] } = serverSettings(variables)
   const hurry = new AbortController()
   let resp: RespClient | undefined
   let origin: NodeOrigin | undefined
@@ -39,7 +42,7 @@ export function nodeRuntime({ REDIS_URL, TRUSTED_PROXIES = '' }: Variables): Nod
     webSockets: false,
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
-    addressOf: forwardedAddress(trustedNetworks(TRUSTED_PROXIES)),
+    addressOf: forwardedAddress(TRUSTED_PROXIES),
     check: async () => resp?.check(),
     hurry: () => hurry.abort(),
     async close() {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { composeServices, type GatewayEnv } from '../gateway/compose-services.ts'
 import { createGateway } from '../gateway/create-gateway.ts'
 import { type Policy, requirePolicy } from '../policy/policy.ts'
+import { serverSettings } from '../validators/server-environment.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { createRequestListener } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
@@ -13,9 +14,9 @@ export interface ServeOptions {
   readonly policy: Policy
   /** The variables of `docs/configuration.md`. Default `process.env`. */
   readonly env?: Variables | undefined
-  /** Default 8787. 0 selects a free port. */
+  /** Default: the variable `PORT`, or 8787. 0 selects a free port. */
   readonly port?: number | undefined
-  /** The address to listen on. Default `127.0.0.1`: only this machine. */
+  /** The address to listen on. Default: the variable `HOST`, or `127.0.0.1`, which is only this machine. */
   readonly host?: string | undefined
   /** How long `close` waits for requests and for work after responses, in milliseconds. Default 10,000. */
   readonly graceMs?: number | undefined
@@ -61,11 +62,11 @@ const CHECK_INTERVAL_MS = 5_000
 export async function serve({
   policy,
   env,
-  port = DEFAULT_PORT,
-  host = DEFAULT_HOST,
+  port,
+  host,
   graceMs = DEFAULT_GRACE_MS,
 }: ServeOptions): Promise<Server> {
-  const { services, runtime } = composed({ policy, env })
+  const { services, runtime, settings } = composed({ policy, env })
   let isClosing = false
   const stopping = {
     name: 'server',
@@ -102,7 +103,7 @@ export async function serve({
   )
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0
-  http.listen(port, host)
+  http.listen(port ?? settings.PORT ?? DEFAULT_PORT, host ?? settings.HOST ?? DEFAULT_HOST)
   await once(http, 'listening')
   let closed: Promise<void> | undefined
   return {
@@ -138,7 +139,8 @@ function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | '
   // Their schema checks them.
   const environment = variables as unknown as GatewayEnv
   const runtime = nodeRuntime(variables)
-  return { services: composeServices(environment, policy, runtime), runtime }
+  const services = composeServices(environment, policy, runtime)
+  return { services, runtime, settings: serverSettings(variables) }
 }
 
 /** Process managers pass an unset variable as an empty text. */

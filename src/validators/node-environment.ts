@@ -3,6 +3,7 @@ import * as z from 'zod/mini'
 import { environmentWith, redisVariables } from './environment.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import { converted } from './schema-parts.ts'
+import { serverVariables } from './server-environment.ts'
 
 const redisUrl = z
   .string({
@@ -22,11 +23,16 @@ const unused = converted(
   () => '',
 )
 
-const overRest = environmentWith({ ...redisVariables, REDIS_URL: z.optional(z.custom<string>()) })
+const overRest = environmentWith({
+  ...redisVariables,
+  REDIS_URL: z.optional(z.custom<string>()),
+  ...serverVariables,
+})
 const overResp = environmentWith({
   UPSTASH_REDIS_REST_URL: unused,
   UPSTASH_REDIS_REST_TOKEN: unused,
   REDIS_URL: redisUrl,
+  ...serverVariables,
 } as unknown as typeof redisVariables)
 
 /** Returns the schema for either `REDIS_URL`, or a REST endpoint and its token. */

@@ -1,10 +1,8 @@
 /** Checks the variables that a file of `ops/` sets. */
-import { trustedNetworks } from '../../src/node/client-address.ts'
 import { parseConfig } from '../../src/validators/environment.ts'
 import { nodeEnvironment } from '../../src/validators/node-environment.ts'
 
 /** Throws `Misconfigured` with all mistakes, as a gateway on Node. */
 export function checkEnvironment(variables: Readonly<Record<string, string | undefined>>): void {
   parseConfig(variables, nodeEnvironment(variables))
-  trustedNetworks(variables.TRUSTED_PROXIES ?? '')
 }

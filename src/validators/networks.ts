@@ -1,0 +1,44 @@
+/** Addresses and networks of IPv4 and IPv6. */
+import ipaddr from 'ipaddr.js'
+import * as z from 'zod/mini'
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6
+/** An address and the number of bits that its network shares. */
+export type Network = readonly [Address, number]
+
+/** An address with a port: `192.0.2.1:443` or `[2001:db8::1]:443`. */
+const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/
+
+/** Parses a list of networks such as `10.0.0.0/8, 2001:db8::/32, 192.0.2.1`. */
+export const networks = z.pipe(
+  z.string(),
+  z.transform((list, context) => {
+    const found: Network[] = []
+    for (const text of list.split(',').map((part) => part.trim())) {
+      if (text === '') continue
+      const network = networkOf(text)
+      if (network !== undefined) found.push(network)
+      else
+        context.issues.push({
+          code: 'custom',
+          message: `${JSON.stringify(text)} is not a network`,
+          input: list,
+        })
+    }
+    return found
+  }),
+)
+
+function networkOf(text: string): Network | undefined {
+  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
+  const address = addressIn(text)
+  return address && [address, address.kind() === 'ipv4' ? 32 : 128]
+}
+
+/** Reads an address, with or without a port. An IPv4-mapped address becomes IPv4. */
+export function addressIn(text: string): Address | undefined {
+  const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? []
+  const bare = inBrackets ?? beforePort ?? text
+  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare)
+  return isAddress ? ipaddr.process(bare) : undefined
+}
