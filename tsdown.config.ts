@@ -24,7 +24,11 @@ function chunkOf(module: string): string | null {
 export default defineConfig([
   {
     ...shared,
-    entry: Object.fromEntries(subpaths().map(({ built, source }) => [built, source])),
+    entry: {
+      ...Object.fromEntries(subpaths().map(({ built, source }) => [built, source])),
+      // A thread that `portcullis/node` starts.
+      'node/audit-thread': 'src/node/audit/thread.ts',
+    },
     tsconfig: 'tsconfig.build.json',
     platform: 'neutral',
     target: 'es2023',

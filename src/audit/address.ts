@@ -58,7 +58,7 @@ export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): Aud
       const hash = cached(address) ?? (await hashOf(address).catch(() => UNKNOWN))
       made.set(address, hash)
     }
-    sink.record(
+    await sink.record(
       withAddresses(event, (address) => made.get(address) ?? UNKNOWN),
       waitUntil,
     )
@@ -67,9 +67,11 @@ export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): Aud
   return {
     record(event, waitUntil) {
       const address = cached(event.address)
-      if (address === undefined || event.change !== undefined)
-        waitUntil(recordLater(event, waitUntil))
-      else sink.record({ ...event, address }, waitUntil)
+      if (address !== undefined && event.change === undefined)
+        return sink.record({ ...event, address }, waitUntil)
+      const recorded = recordLater(event, waitUntil)
+      waitUntil(recorded)
+      return recorded
     },
   }
 }

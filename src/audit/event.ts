@@ -67,7 +67,8 @@ export type AuditDecision = AuditEvent['decision']
 
 /** Port: records an event and delivers it at least once, in `waitUntil`. Never throws. */
 export interface AuditSink {
-  record(event: AuditEvent, waitUntil: WaitUntil): void
+  /** Returns a promise, which never rejects, if the response should wait until the event is stored. */
+  record(event: AuditEvent, waitUntil: WaitUntil): void | Promise<void>
 }
 
 /** The invalid trace id of W3C Trace Context, which no real trace can have. */

@@ -137,7 +137,7 @@ export function composeServices(
   const queue =
     AUDIT_QUEUE && createAuditQueue({ queue: AUDIT_QUEUE, overflow, tally: metrics.audit })
   const recorder = queue
-    ? batchingAuditSink({ transport: queue, sleep: runtime.sleep })
+    ? (runtime.auditSink ?? batchingAuditSink)({ transport: queue, sleep: runtime.sleep })
     : consoleAuditSink(runtime.writeEvent)
   const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
   const forFeatures = { ...parts, relations, spanTally: metrics.spans, now }

@@ -90,9 +90,10 @@ export function metricsServices({
     metered: (sink: AuditSink): AuditSink => ({
       record(event, waitUntil) {
         // First, so that an error in the metrics costs a count and not an audit event.
-        sink.record(event, waitUntil)
+        const recorded = sink.record(event, waitUntil)
         count(event)
         scheduleReport(waitUntil)
+        return recorded
       },
     }),
     /** Counts a call to Redis by its outcome. */

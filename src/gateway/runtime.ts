@@ -1,5 +1,7 @@
 /** What differs between runtimes: the connections to Redis and to the origin, and the client's address. */
 import type { Context } from 'hono'
+import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
+import type { AuditSink } from '../audit/event.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -19,6 +21,8 @@ export interface Runtime {
   readonly addressOf?: (c: Context) => string | undefined
   /** Writes an audit event to the log, if there is no queue. Default: `console.log`. */
   readonly writeEvent?: ((line: string) => void) | undefined
+  /** Creates the sink for a gateway with a queue. Default: `batchingAuditSink`. */
+  readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
   /** False: an `Upgrade` is ignored (RFC 9110 section 7.8). Default true. */

@@ -27,7 +27,8 @@ export interface AuditOptions {
 
 /**
  * Records one audit event per request, and sets `timeline`. Comes right after `requestId`, around
- * all stages that decide. Never changes or delays the response. If the client disconnects, the rest
+ * all stages that decide. Never changes the response, and delays it only if the sink returns a promise.
+ * If the client disconnects, the rest
  * of the pipeline runs in `waitUntil` (up to 30 s), so that the event is recorded: a handler that
  * calls an origin must watch `request.signal` to stop early.
  *
@@ -101,7 +102,8 @@ export const audit = ({
       throw error
     } finally {
       try {
-        sink.record(eventOf(c, timeline, status, thrown), waitUntil)
+        const recorded = sink.record(eventOf(c, timeline, status, thrown), waitUntil)
+        if (recorded !== undefined) await recorded
       } catch (error) {
         console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
       }

@@ -1,9 +1,12 @@
 /** The runtime of a gateway on Node. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { OVERFLOW_TIMEOUT_MS } from '../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../gateway/runtime.ts'
 import { connectResp, type RespClient } from '../redis/resp.ts'
 import { nodeEnvironment } from '../validators/node-environment.ts'
 import { serverSettings } from '../validators/server-environment.ts'
+import { awaitedAuditSink } from './audit/sink.ts'
+import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
 import { forwardedAddress } from './client-address.ts'
 import { createEventLog } from './event-log.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
@@ -12,8 +15,12 @@ import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 export type Variables = Readonly<Record<string, string | undefined>>
 
 export interface NodeRuntime extends Runtime {
-  /** Throws `Misconfigured` if the gateway cannot use its Redis; see `RespClient`. */
+  /** Bindings that replace those of Workers. */
+  readonly bindings: AuditTrail['bindings']
+  /** Throws `Misconfigured` if the gateway cannot use its Redis (see `RespClient`) or its audit trail. */
   check(): Promise<void>
+  /** Begins to store audit events, if there is an audit database. */
+  start(): void
   /** Ends all waits of work after responses, so that it is done now. */
   hurry(): void
   /** Closes all connections, after the calls of the origin in progress. */
@@ -25,27 +32,36 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
   const { REDIS_URL } = variables
   const { TRUSTED_PROXIES = [] } = serverSettings(variables)
   const hurry = new AbortController()
+  const trail = createAuditTrail(variables)
   let resp: RespClient | undefined
   let origin: NodeOrigin | undefined
   return {
     environment: nodeEnvironment,
     redis(config) {
-      if (REDIS_URL === undefined) return WORKERS.redis(config)
-      resp = connectResp(config)
-      return resp.connect
+      if (REDIS_URL !== undefined) resp = connectResp(config)
+      const connect = resp?.connect ?? WORKERS.redis(config)
+      trail.connect(connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }))
+      return connect
     },
     origin({ url = '' }) {
       origin = createNodeOrigin({ url })
       return origin
     },
+    bindings: trail.bindings,
+    auditSink: awaitedAuditSink,
     writeEvent: createEventLog(process.stdout),
     webSockets: false,
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
     addressOf: forwardedAddress(TRUSTED_PROXIES),
-    check: async () => resp?.check(),
+    async check() {
+      await resp?.check()
+      await trail.open()
+    },
+    start: trail.start,
     hurry: () => hurry.abort(),
     async close() {
+      await trail.close()
       resp?.close()
       await origin?.close()
     },

@@ -105,6 +105,7 @@ export async function serve({
   http.maxHeadersCount = 0
   http.listen(port ?? settings.PORT ?? DEFAULT_PORT, host ?? settings.HOST ?? DEFAULT_HOST)
   await once(http, 'listening')
+  runtime.start()
   let closed: Promise<void> | undefined
   return {
     url: urlOf(http),
@@ -136,9 +137,9 @@ export async function check({ policy, env }: Pick<ServeOptions, 'policy' | 'env'
 function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | 'env'>) {
   requirePolicy(policy)
   const variables = withoutEmpty(env)
-  // Their schema checks them.
-  const environment = variables as unknown as GatewayEnv
   const runtime = nodeRuntime(variables)
+  // Their schema checks them.
+  const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const services = composeServices(environment, policy, runtime)
   return { services, runtime, settings: serverSettings(variables) }
 }

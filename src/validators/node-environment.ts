@@ -1,5 +1,6 @@
 /** The environment on Node, which may name a Redis over RESP. */
 import * as z from 'zod/mini'
+import { auditVariables } from './audit-environment.ts'
 import { environmentWith, redisVariables } from './environment.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import { converted } from './schema-parts.ts'
@@ -27,12 +28,14 @@ const overRest = environmentWith({
   ...redisVariables,
   REDIS_URL: z.optional(z.custom<string>()),
   ...serverVariables,
+  ...auditVariables,
 })
 const overResp = environmentWith({
   UPSTASH_REDIS_REST_URL: unused,
   UPSTASH_REDIS_REST_TOKEN: unused,
   REDIS_URL: redisUrl,
   ...serverVariables,
+  ...auditVariables,
 } as unknown as typeof redisVariables)
 
 /** Returns the schema for either `REDIS_URL`, or a REST endpoint and its token. */

@@ -37,7 +37,7 @@ function gatewayWith(sink?: AuditSink) {
   app.onError((error, c) => c.text('refused', error instanceof Denied ? 403 : 503))
   app.use(
     audit({
-      sink: sink ?? { record: (event) => events.push(event) },
+      sink: sink ?? { record: (event) => void events.push(event) },
       now: () => nowMs++,
       newId: () => `01a1f920-fe19-76f3-a8bb-${String(id++).padStart(12, '0')}`,
     }),

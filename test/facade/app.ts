@@ -34,7 +34,7 @@ export async function surroundings(): Promise<Surroundings> {
     options: {
       issuers: [{ issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } as never }],
       redis: { url: redis.url, token: redis.token, timeoutMs: 5_000 },
-      audit: { record: (event) => events.push(event) },
+      audit: { record: (event) => void events.push(event) },
     },
     async bearer(roles = ['reader'], { claims, header } = {}) {
       const token = await mint(key, {

@@ -36,13 +36,13 @@ export async function consumeAuditStream(
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {})
 
   async function consumeUntilAborted() {
-    let count: number | undefined
+    const store = () => attempt('the consumer', () => storePage(worker, stream, env))
     while (!signal.aborted) {
-      count = await attempt('the consumer', () => storePage(worker, stream, env))
+      const count = await store()
       if (count === undefined) await pause(RETRY_MS)
       else if (count < MAX_ENTRIES) await pause(POLL_MS)
     }
-    while (count) count = await attempt('the consumer', () => storePage(worker, stream, env))
+    while (await store());
   }
 
   async function runOnSchedule(cron: string, intervalMs: number) {

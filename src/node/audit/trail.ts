@@ -1,0 +1,138 @@
+/** The audit trail of a process on Node: its database and its consumer run in a thread. */
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { AuditDatabase, StatementResult } from '../../audit/d1/database.ts'
+import type { QueueBinding } from '../../audit/queue/audit-queue.ts'
+import { createStreamQueue } from '../../audit/redis/stream.ts'
+import { Misconfigured } from '../../errors.ts'
+import type { RedisConnection } from '../../redis/connection.ts'
+import { auditPlaces } from '../../validators/audit-environment.ts'
+import { databaseOver, type RunStatements } from './database.ts'
+import type { ThreadData, ThreadMessage, ThreadRequest } from './thread-messages.ts'
+
+/** The consumer may need one transaction for what it has read. */
+const CLOSE_MS = 5_000
+/** After the thread has ended unexpectedly. */
+const RESTART_MS = 1_000
+
+/** The source in this repository, and the module that the package contains. */
+const THREAD = import.meta.url.endsWith('.ts') ? './thread.ts' : '../node/audit-thread.js'
+
+export interface AuditTrail {
+  /** The bindings of a gateway; see `GatewayEnv`. */
+  readonly bindings: {
+    /** Undefined without `AUDIT_DATABASE`. Calls reject with the error of SQLite. */
+    readonly AUDIT_DB: AuditDatabase | undefined
+    /** The stream of Redis. Undefined: events are written to the log. */
+    readonly AUDIT_QUEUE: QueueBinding | undefined
+  }
+  /** Sets the connection of the queue. */
+  connect(redis: RedisConnection): void
+  /** Opens the database. Throws `Misconfigured` if that fails. */
+  open(): Promise<void>
+  /** Begins to consume the stream. */
+  start(): void
+  /** Stores what is in the stream, for at most 5 s, and closes the database. */
+  close(): Promise<void>
+}
+
+interface Call {
+  resolve(results: readonly StatementResult[]): void
+  reject(error: unknown): void
+}
+
+/** Creates the trail. Nothing is opened before `open`, `start` or a call to the database. */
+export function createAuditTrail(variables: ThreadData['variables']): AuditTrail {
+  const { hasQueue, path } = auditPlaces(variables)
+  const calls = new Map<number, Call>()
+  let lastId = 0
+  let thread: Worker | undefined
+  let queue: QueueBinding | undefined
+  let isConsuming = false
+  let isClosing = false
+
+  const send = (request: ThreadRequest) => running().postMessage(request)
+
+  function running(): Worker {
+    if (isClosing) throw new Error('the audit trail is closed')
+    thread ??= begin()
+    return thread
+  }
+
+  function begin(): Worker {
+    const workerData: ThreadData = { path: path ?? '', variables }
+    const worker = new Worker(fileURLToPath(new URL(THREAD, import.meta.url).href), {
+      workerData,
+      // `node:sqlite` is experimental in Node 22.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+    })
+    let cause: unknown = new Error('the thread of the audit trail has ended')
+    worker.on('message', (message: ThreadMessage) => {
+      if (message === 'opened') return
+      const call = calls.get(message.id)
+      calls.delete(message.id)
+      if ('error' in message) call?.reject(message.error)
+      else call?.resolve(message.results)
+    })
+    worker.on('error', (error) => {
+      cause = error
+    })
+    worker.on('exit', () => {
+      thread = undefined
+      for (const call of calls.values()) call.reject(cause)
+      calls.clear()
+      if (isClosing || !isConsuming) return
+      console.error('audit: the thread of the audit trail has ended, and is started again')
+      setTimeout(() => isClosing || send('consume'), RESTART_MS).unref()
+    })
+    return worker
+  }
+
+  const runStatements: RunStatements = (statements) =>
+    new Promise((resolve, reject) => {
+      lastId += 1
+      send({ id: lastId, statements })
+      calls.set(lastId, { resolve, reject })
+    })
+
+  async function sendBatch(messages: Parameters<QueueBinding['sendBatch']>[0]) {
+    await queue?.sendBatch(messages)
+  }
+
+  return {
+    bindings: {
+      AUDIT_DB: path === undefined ? undefined : databaseOver(runStatements),
+      AUDIT_QUEUE: hasQueue ? { sendBatch } : undefined,
+    },
+    connect(redis) {
+      queue = createStreamQueue(redis)
+    },
+    async open() {
+      if (path === undefined) return
+      try {
+        await once(running(), 'message')
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : 'unknown error'
+        throw new Misconfigured('The environment', [`AUDIT_DATABASE, AUDIT_EXPORT_DIR: ${reason}`])
+      }
+    },
+    start() {
+      if (path === undefined) return
+      isConsuming = true
+      send('consume')
+    },
+    async close() {
+      const worker = thread
+      if (worker === undefined) {
+        isClosing = true
+        return
+      }
+      send('close')
+      isClosing = true
+      const timer = setTimeout(() => worker.terminate(), CLOSE_MS)
+      await once(worker, 'exit').catch(() => {})
+      clearTimeout(timer)
+    },
+  }
+}
