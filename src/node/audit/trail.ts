@@ -97,7 +97,8 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     })
 
   async function sendBatch(messages: Parameters<QueueBinding['sendBatch']>[0]) {
-    await queue?.sendBatch(messages)
+    if (queue === undefined) throw new Error('the queue is not connected')
+    await queue.sendBatch(messages)
   }
 
   return {
