@@ -69,7 +69,11 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     })
     let cause: unknown = new Error('the thread of the audit trail has ended')
     worker.on('message', (message: ThreadMessage) => {
-      if (message === 'opened') return
+      if (message === 'opened') {
+        // Only the server keeps the process alive.
+        worker.unref()
+        return
+      }
       const call = calls.get(message.id)
       calls.delete(message.id)
       if ('error' in message) call?.reject(message.error)
