@@ -28,7 +28,7 @@ export async function serveOnNode(
   const root = requireProject(folder)
   requireNode(process.versions.node)
   const file = policyFile(config, folder, root)
-  const policy = await policyOf(file)
+  const policy = await orEnd(() => policyOf(file), json)
   const { serve, check: checkConfiguration }: NodeModule = await import(
     pathToFileURL(createRequire(join(root, 'package.json')).resolve('portcullis/node')).href
   )
@@ -41,6 +41,7 @@ export async function serveOnNode(
   }
   const server = await orEnd(() => serve(options), json)
   output.result({ url: server.url }, `Portcullis is ready on ${server.url}`)
+  process.on('SIGHUP', server.reloadCertificate)
   await untilSignal()
   process.once('SIGINT', () => process.exit(1))
   process.once('SIGTERM', () => process.exit(1))
@@ -64,7 +65,8 @@ async function policyOf(file: string): Promise<ServerOptions['policy']> {
     const { default: policy } = await import(pathToFileURL(file).href)
     return policy
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code, name, message } = error as NodeJS.ErrnoException
+    if (name === 'Misconfigured') throw error
     if (code === 'ERR_UNKNOWN_FILE_EXTENSION')
       throw usage(
         `Node ${process.versions.node} cannot read ${file}: install Node 22.18 or later, ` +
@@ -80,6 +82,7 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
     return await work()
   } catch (error) {
     const { name, message } = error as Error
+    if (error instanceof Failure) throw error
     const isMistake = name === 'Misconfigured'
     const failure = isMistake
       ? new Failure(USAGE, 'misconfigured', message)

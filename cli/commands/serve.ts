@@ -20,8 +20,13 @@ docs/node.md. The file of --values has values of variables that are not set, NAM
 SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and exits. A
 second signal ends it at once.
 
-Environment, in addition: PORT and HOST (--port and --host take precedence), and TRUSTED_PROXIES, the
-networks of the proxies in front of the gateway, such as 10.0.0.0/8. Their X-Forwarded-For is used.
+Environment, in addition:
+  PORT, HOST       as --port and --host, which take precedence
+  TRUSTED_PROXIES  networks of the proxies in front of the gateway, such as 10.0.0.0/8. Their
+                   X-Forwarded-For is used.
+  TLS_CERT_FILE, TLS_KEY_FILE
+                   certificate and key, in PEM. Changed files are used within ten seconds, or at once
+                   after SIGHUP.
 
 Exit codes: 0 stopped, 1 it cannot listen or was ended at once, 2 a mistake in the configuration.`
 

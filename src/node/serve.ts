@@ -1,12 +1,20 @@
 /** Serves a gateway over HTTP on Node. */
 import { once } from 'node:events'
-import { createServer, type Server as HttpServer, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { Misconfigured } from '../errors.ts'
 import { composeServices, type GatewayEnv } from '../gateway/compose-services.ts'
 import { createGateway } from '../gateway/create-gateway.ts'
 import { type Policy, requirePolicy } from '../policy/policy.ts'
 import { serverSettings } from '../validators/server-environment.ts'
 import { createBackgroundWork } from './background-work.ts'
+import { followCertificate, readCertificate } from './certificate.ts'
 import { createRequestListener } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
 
@@ -31,20 +39,25 @@ export interface Server {
    * then resolves. `/-/readyz` is 503 from the beginning. After the grace period, connections are cut.
    */
   close(): Promise<void>
+  /** Reads the files of the certificate now. Without this, changes are found within ten seconds. */
+  reloadCertificate(): void
 }
 
 export const DEFAULT_PORT = 8_787
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_GRACE_MS = 10_000
 
-/** Slow clients are cut after these times. An upload may take as long as {@link REQUEST_MS}. */
-const HEADERS_MS = 10_000
-const REQUEST_MS = 300_000
-/** Longer than load balancers keep idle connections (60 s), so that they close them, not the gateway. */
-const KEEP_ALIVE_MS = 65_000
-const MAX_HEADER_BYTES = 32_768
-/** How often connections are compared with these times. */
-const CHECK_INTERVAL_MS = 5_000
+/** Slow clients are cut after these times. An upload may take as long as `requestTimeout`. */
+const LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 300_000,
+  handshakeTimeout: 10_000,
+  // Longer than load balancers keep idle connections (60 s), so that they close them, not the gateway.
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 32_768,
+  // How often connections are compared with these times.
+  connectionsCheckingInterval: 5_000,
+} as const
 
 /**
  * Serves the gateway of a policy. Resolves when it listens. Throws one `Misconfigured` with all
@@ -66,7 +79,7 @@ export async function serve({
   host,
   graceMs = DEFAULT_GRACE_MS,
 }: ServeOptions): Promise<Server> {
-  const { services, runtime, settings } = composed({ policy, env })
+  const { services, runtime, settings, certificate } = composed({ policy, env })
   let isClosing = false
   const stopping = {
     name: 'server',
@@ -83,32 +96,28 @@ export async function serve({
   const listener = createRequestListener(gateway, work)
   /** Responses that have not ended. */
   const open = new Set<ServerResponse>()
-  const http = createServer(
-    {
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    },
-    (incoming, outgoing) => {
-      open.add(outgoing)
-      outgoing.once('close', () => {
-        open.delete(outgoing)
-        if (isClosing) http.closeIdleConnections()
-      })
-      if (isClosing) outgoing.setHeader('Connection', 'close')
-      listener(incoming, outgoing)
-    },
-  )
+  function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    open.add(outgoing)
+    outgoing.once('close', () => {
+      open.delete(outgoing)
+      if (isClosing) http.closeIdleConnections()
+    })
+    if (isClosing) outgoing.setHeader('Connection', 'close')
+    listener(incoming, outgoing)
+  }
+  const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, onRequest)
+  const http = secure ?? createServer(LIMITS, onRequest)
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0
   http.listen(port ?? settings.PORT ?? DEFAULT_PORT, host ?? settings.HOST ?? DEFAULT_HOST)
   await once(http, 'listening')
   runtime.start()
+  const reloadCertificate =
+    secure && certificate ? followCertificate(secure, settings, certificate) : () => {}
   let closed: Promise<void> | undefined
   return {
-    url: urlOf(http),
+    url: urlOf(http, secure === undefined ? 'http' : 'https'),
+    reloadCertificate,
     close() {
       isClosing = true
       for (const outgoing of open)
@@ -140,8 +149,24 @@ function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | '
   const runtime = nodeRuntime(variables)
   // Their schema checks them.
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
-  const services = composeServices(environment, policy, runtime)
-  return { services, runtime, settings: serverSettings(variables) }
+  const settings = serverSettings(variables)
+  const mistakes: string[] = []
+  const services = collecting(mistakes, () => composeServices(environment, policy, runtime))
+  const certificate = collecting(mistakes, () => readCertificate(settings))
+  if (services === undefined || mistakes.length > 0)
+    throw new Misconfigured('The environment', mistakes)
+  return { services, runtime, settings, certificate }
+}
+
+/** Adds the mistakes that `work` throws to the others. */
+function collecting<Value>(mistakes: string[], work: () => Value): Value | undefined {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    mistakes.push(...error.mistakes)
+    return undefined
+  }
 }
 
 /** Process managers pass an unset variable as an empty text. */
@@ -157,7 +182,7 @@ async function end(http: HttpServer, graceMs: number): Promise<void> {
   clearTimeout(timer)
 }
 
-function urlOf(http: HttpServer): string {
+function urlOf(http: HttpServer, scheme: 'http' | 'https'): string {
   const { address, family, port } = http.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

@@ -1,5 +1,5 @@
 /** Real servers over RESP: TLS, ACL users, Sentinel, and servers that a gateway must not use. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,7 @@ import { connectResp } from '../../src/redis/resp.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { principal } from '../admission/callers.ts'
+import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { freePort, ROOT } from '../harness/process.ts'
 import {
   bulk,
@@ -164,26 +165,13 @@ describe.skipIf(!hasRedisServer)('an ACL user', () => {
 
 describe.skipIf(!hasRedisServer)('TLS', () => {
   test('with a certificate of a private authority, which only NODE_EXTRA_CA_CERTS makes valid', async () => {
-    const run = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
-    run(
-      ...'req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca'.split(
-        ' ',
-      ),
-    )
-    run(
-      ...'req -newkey rsa:2048 -nodes -keyout key.pem -out csr.pem -subj /CN=localhost'.split(' '),
-    )
-    writeFileSync(join(folder, 'ext'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\n')
-    run(
-      ...'x509 -req -in csr.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2 -extfile ext'.split(
-        ' ',
-      ),
-    )
+    writeAuthority(folder)
+    writeCertificate(folder, 'server')
     const tlsPort = await freePort()
-    const files = ['cert', 'key'].flatMap((name) => [
-      `--tls-${name}-file`,
-      join(folder, `${name}.pem`),
-    ])
+    const files = [
+      ...['--tls-cert-file', join(folder, 'server.pem')],
+      ...['--tls-key-file', join(folder, 'server.key')],
+    ]
     const ca = join(folder, 'ca.pem')
     const tls = ['--tls-port', String(tlsPort), ...files, '--tls-ca-cert-file', ca]
     await server(...tls, '--tls-auth-clients', 'no')

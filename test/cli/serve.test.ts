@@ -1,0 +1,241 @@
+/** `portcullis serve` in a project whose `portcullis` is the source of this checkout. */
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { get as getSecure } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { ROOT } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { runCli, startCli } from './command-line.ts'
+
+let folder: string
+let redis: TestRedis
+let origin: Awaited<ReturnType<typeof startHttpServer>>
+let reached = 0
+/** A complete environment. */
+let env: Record<string, string>
+
+const POLICY = `
+import { definePolicy } from 'portcullis'
+export default definePolicy({
+  roles: {},
+  limits: {},
+  routes: [{ method: 'GET', path: '/open', anonymous: true }],
+})
+`
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'portcullis-serve-'))
+  const installed = join(folder, 'node_modules/portcullis')
+  mkdirSync(installed, { recursive: true })
+  symlinkSync(join(ROOT, 'src'), join(installed, 'src'))
+  const exports = { '.': './src/index.ts', './node': './src/node/index.ts' }
+  writeFileSync(join(installed, 'package.json'), JSON.stringify({ type: 'module', exports }))
+  const manifest = { type: 'module', dependencies: { portcullis: '*' } }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(join(folder, 'portcullis.config.ts'), POLICY)
+  redis = await startTestRedis()
+  origin = await startHttpServer((_, response) => {
+    reached += 1
+    response.end('[]')
+  })
+  env = {
+    REDIS_URL: redis.redisUrl,
+    REDIS_TIMEOUT_MS: '5000',
+    PUBLIC_URL: 'https://gateway.test',
+    ORIGIN_URL: origin.url,
+    PORT: '0',
+  }
+})
+beforeEach(() => {
+  reached = 0
+})
+afterAll(async () => {
+  await origin?.close()
+  await redis?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Starts the command, and returns its URL. It is killed at the end of the test. */
+async function served(args: readonly string[] = [], variables = env) {
+  const command = startCli(['serve', ...args], { cwd: folder, env: variables })
+  onTestFinished(() => command.kill('SIGKILL'))
+  const { stdout } = await command.printed(/ready on \S+\n/)
+  return { command, url: /ready on (\S+)/.exec(stdout)?.[1] ?? '' }
+}
+
+describe('the configuration', () => {
+  test('serves with the variables of the environment, and ends with 0 after a signal', async () => {
+    const { command, url } = await served()
+    expect((await fetch(`${url}/open`)).status).toBe(200)
+    expect(reached).toBe(1)
+    command.kill('SIGTERM')
+    expect((await command.ended).code).toBe(0)
+  })
+
+  test('of a file with --values, below that of the environment', async () => {
+    const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`)
+    writeFileSync(join(folder, 'values.env'), lines.join(''))
+    const { url } = await served(['--values', 'values.env'], { HOST: '127.0.0.2', PORT: '0' })
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.2:/)
+    expect((await fetch(`${url}/open`)).status).toBe(200)
+  })
+
+  test.each([{ args: ['--check'] }, { args: [] }])(
+    'names all mistakes at once with $args',
+    async ({ args }) => {
+      const { code, stdout, stderr } = await runCli(['serve', ...args], {
+        cwd: folder,
+        env: {
+          REDIS_URL: 'http://127.0.0.1',
+          PUBLIC_URL: 'gateway',
+          ORIGIN_URL: origin.url,
+          PORT: 'web',
+          TRUSTED_PROXIES: '10.0.0.0/8, 10.0.0.0/40, proxy',
+          TLS_CERT_FILE: 'cert.pem',
+        },
+      })
+      expect(code).toBe(2)
+      expect(stdout).toBe('')
+      const lines = stderr.split('\n').filter((line) => line.startsWith('  - '))
+      expect(lines.map((line) => line.slice(4).split(':')[0]).sort()).toEqual([
+        'PORT',
+        'PUBLIC_URL',
+        'REDIS_URL',
+        'TLS_KEY_FILE',
+        'TRUSTED_PROXIES',
+        'TRUSTED_PROXIES',
+      ])
+      expect(stderr).toContain('TRUSTED_PROXIES: "10.0.0.0/40" is not a network')
+      expect(stderr).toContain('PORT: must be a number from 0 to 65535')
+    },
+  )
+
+  test.each([
+    [['--values', 'absent.env'], 'absent.env does not exist'],
+    [['--config', 'absent.ts'], 'absent.ts'],
+    [['--port', '65536'], 'It must be a number from 0 to 65535.'],
+  ])('%s is a wrong usage', async (args, text) => {
+    const { code, stderr } = await runCli(['serve', ...args], { cwd: folder, env })
+    expect([code, stderr]).toEqual([2, expect.stringContaining(text)])
+  })
+
+  test('a mistake in the policy is named on its own line', async () => {
+    writeFileSync(join(folder, 'wrong.ts'), POLICY.replace("'/open'", "'open'"))
+    const wrong = ['serve', '--check', '--config', 'wrong.ts']
+    const { code, stderr } = await runCli(wrong, { cwd: folder, env })
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^portcullis: .+\n {2}- routes\[0\]\.path: .+\n$/),
+    ])
+  })
+
+  test('a port in use is reported', async () => {
+    const { url } = await served()
+    const { port } = new URL(url)
+    const { code, stderr } = await runCli(['serve', '--port', port], { cwd: folder, env })
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`EADDRINUSE`)])
+  })
+})
+
+describe('a second signal', () => {
+  test('ends the process at once, with 1', async () => {
+    let waiting = 0
+    const held = await startHttpServer(() => {
+      waiting += 1
+    })
+    onTestFinished(() => held.close())
+    const { command, url } = await served([], { ...env, ORIGIN_URL: held.url })
+    const answer = fetch(`${url}/open`).then(
+      () => 'answered',
+      () => 'cut',
+    )
+    await expect.poll(() => waiting).toBe(1)
+    command.kill('SIGTERM')
+    await expect.poll(() => fetch(url).then(String, () => 'refused')).toBe('refused')
+    command.kill('SIGINT')
+    expect((await command.ended).code).toBe(1)
+    expect(await answer).toBe('cut')
+  })
+})
+
+describe('TLS', () => {
+  let ca: Buffer
+  beforeAll(() => {
+    writeAuthority(folder)
+    for (const name of ['first', 'second']) writeCertificate(folder, name)
+    ca = readFileSync(join(folder, 'ca.pem'))
+  })
+
+  const use = (name: string, key = name) => {
+    copyFileSync(join(folder, `${name}.pem`), join(folder, 'tls.pem'))
+    copyFileSync(join(folder, `${key}.key`), join(folder, 'tls.key'))
+  }
+  const secure = () => ({
+    ...env,
+    TLS_CERT_FILE: join(folder, 'tls.pem'),
+    TLS_KEY_FILE: join(folder, 'tls.key'),
+  })
+  /** Returns the status and the name in the certificate of a new connection. */
+  const asked = (url: string) =>
+    new Promise<unknown>((resolve, reject) => {
+      getSecure(`${url}/open`, { ca, agent: false }, (response) => {
+        const { subject } = (response.socket as TLSSocket).getPeerCertificate()
+        resolve([response.resume().statusCode, subject.CN])
+      }).on('error', reject)
+    })
+
+  test('uses changed files for new connections, and keeps the old pair if the new one is wrong', async () => {
+    use('first')
+    const { command, url } = await served([], secure())
+    expect(url).toMatch(/^https:/)
+    expect(await asked(url)).toEqual([200, 'first'])
+    use('second', 'first')
+    command.kill('SIGHUP')
+    await command.printed(/certificate: the old one stays/)
+    expect(await asked(url)).toEqual([200, 'first'])
+    use('second')
+    command.kill('SIGHUP')
+    await command.printed(/certificate: changed/)
+    expect(await asked(url)).toEqual([200, 'second'])
+  })
+
+  test('refuses TLS 1.1 and plain HTTP', async () => {
+    use('first')
+    const { url } = await served([], secure())
+    const old = new Promise((resolve) => {
+      getSecure(url, { ca, agent: false, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }, resolve).on(
+        'error',
+        resolve,
+      )
+    })
+    expect(await old).toBeInstanceOf(Error)
+    await expect(fetch(url.replace('https', 'http'))).rejects.toThrow()
+    expect(reached).toBe(0)
+  })
+
+  test.each([
+    ['a missing file', () => rmSync(join(folder, 'tls.key')), 'TLS_KEY_FILE: '],
+    [
+      'a key of another certificate',
+      () => use('first', 'second'),
+      'TLS_CERT_FILE and TLS_KEY_FILE: ',
+    ],
+  ])('does not start with %s', async (_, spoil, text) => {
+    use('first')
+    spoil()
+    const { code, stderr } = await runCli(['serve'], { cwd: folder, env: secure() })
+    expect([code, stderr]).toEqual([2, expect.stringContaining(text)])
+  })
+})
