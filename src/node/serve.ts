@@ -152,7 +152,7 @@ function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | '
   const settings = serverSettings(variables)
   const mistakes: string[] = []
   const services = collecting(mistakes, () => composeServices(environment, policy, runtime))
-  const certificate = collecting(mistakes, () => readCertificate(settings))
+  const certificate = collecting(mistakes, () => readCertificate(variables))
   if (services === undefined || mistakes.length > 0)
     throw new Misconfigured('The environment', mistakes)
   return { services, runtime, settings, certificate }
