@@ -1,10 +1,11 @@
 /**
- * `npm start`: runs all of Portcullis on this machine, reports when it is ready, and stops all its
+ * `npm start` and `npm run start:node`: runs all of Portcullis on this machine, reports when it is ready, and stops all its
  * processes at the end. The ready line and the examples go to stdout, progress and errors to
  * stderr.
  */
 import { checkout } from './start/checkout.ts'
 import { serveProject } from './start/serve.ts'
+import { serveOnNode } from './start/serve-node.ts'
 import { readSettings, USAGE } from './start/settings.ts'
 import { createShutdown } from './start/shutdown.ts'
 
@@ -18,7 +19,8 @@ async function main(): Promise<void> {
       console.log(USAGE)
       return await shutdown.exit(0)
     }
-    await serveProject(checkout, settings, shutdown, (url, examples) => {
+    const serve = settings.onNode ? serveOnNode : serveProject
+    await serve(checkout, settings, shutdown, (url, examples) => {
       console.log(`Portcullis is ready on ${url}\n${examples}`)
     })
   } catch (error) {

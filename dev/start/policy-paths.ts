@@ -13,6 +13,16 @@ const PACKAGES = ['zod', 'hono'] as const
 export const policyModule = (policyFile: string): string =>
   `export { default } from ${JSON.stringify(policyFile)}\n`
 
+/** Returns the file of each package that a policy imports, by its specifier. */
+export function policyImports(): Readonly<Record<string, string>> {
+  const sources = subpaths().map(({ specifier, source }) => [specifier, join(ROOT, source)])
+  const packages = PACKAGES.flatMap(specifiersOf).map((specifier) => [
+    specifier,
+    fileURLToPath(import.meta.resolve(specifier)),
+  ])
+  return Object.fromEntries([...sources, ...packages])
+}
+
 /**
  * Returns the text of a `tsconfig.json` with `paths`. It maps `#policy` to `module`, a file with
  * {@link policyModule}. This file must exist, because otherwise the default policy would be used.
@@ -20,11 +30,8 @@ export const policyModule = (policyFile: string): string =>
  * to its source. With two copies of `portcullis`, there would be two policies.
  */
 export function policyTsconfig(module: string): string {
-  const paths: Record<string, readonly string[]> = { '#policy': [module] }
-  for (const { specifier, source } of subpaths()) paths[specifier] = [join(ROOT, source)]
-  for (const specifier of PACKAGES.flatMap(specifiersOf)) {
-    paths[specifier] = [fileURLToPath(import.meta.resolve(specifier))]
-  }
+  const found = Object.entries(policyImports()).map(([specifier, file]) => [specifier, [file]])
+  const paths = { '#policy': [module], ...Object.fromEntries(found) }
   return JSON.stringify({ compilerOptions: { paths } })
 }
 

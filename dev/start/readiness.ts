@@ -11,6 +11,9 @@ const COMPLAINT_PAUSE_MS = 5_000
 /** The name of the check in the response of `GET /-/readyz`. */
 const KEY_SETS_FAILED = /"keySets":"failed"/
 
+/** What is read of the process that serves. */
+type Output = Pick<Wrangler, 'ended' | 'lines'>
+
 export interface ReadinessOptions {
   /** Whether any response below 500 counts, for an app without health checks. */
   readonly acceptsAnyResponse: boolean
@@ -32,7 +35,7 @@ export interface ReadinessOptions {
  */
 export async function untilReady(
   url: string,
-  wrangler: Wrangler,
+  wrangler: Output,
   { acceptsAnyResponse, signal, progress, keySetComplaints }: ReadinessOptions,
 ): Promise<void> {
   let ended = false
@@ -74,14 +77,14 @@ export async function untilReady(
   }
 }
 
-async function diagnosis(wrangler: Wrangler, otherwise: string): Promise<Error> {
+async function diagnosis(wrangler: Output, otherwise: string): Promise<Error> {
   // The details follow the headline, or the response, within moments.
   await pause(DIAGNOSIS_DELAY_MS)
   return new Error(complaint(wrangler.lines()) || otherwise)
 }
 
 /** Reports whether wrangler waits for a corrected source, which it does without a time limit. */
-function hasFailed(wrangler: Wrangler): boolean {
+function hasFailed(wrangler: Output): boolean {
   return wrangler.lines().some((line) => /Build failed with|runtime failed to start/.test(line))
 }
 

@@ -8,6 +8,8 @@ const PING_TIMEOUT_MS = 5_000
 export interface RedisConnection {
   readonly url: string
   readonly token: string
+  /** The Redis behind the endpoint, `redis://host:port`. Undefined with Upstash. */
+  readonly redisUrl: string | undefined
   /** A short description. */
   readonly description: string
   /**
@@ -29,7 +31,8 @@ export async function openRedisRest(
     const { url, token } = settings.upstash
     await ping(url, token)
     const died = new Promise<never>(() => {})
-    return { url, token, description: new URL(url).host, died, close: async () => {} }
+    const description = new URL(url).host
+    return { url, token, redisUrl: undefined, description, died, close: async () => {} }
   }
   return await startRedisRest({ redisUrl: settings.redisUrl, port: 0, token: localToken })
 }
@@ -52,6 +55,7 @@ export async function startRedisRest(options: RedisRestOptions): Promise<RedisCo
     return {
       url: rest.url,
       token: rest.token,
+      redisUrl: redis.url,
       description: DESCRIPTIONS[redis.kind],
       died: redis.died,
       async close() {

@@ -40,9 +40,11 @@ export const ENVIRONMENT_HELP = `Environment, all optional:
   AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)`
 
 export const USAGE = `npm start [-- --verbose]
+npm run start:node
 
 Runs Portcullis on this machine: Redis, the Upstash REST server over it, the demo origin, the
-audit consumer and the gateway. Ctrl-C stops all of them.
+audit consumer and the gateway. Ctrl-C stops all of them. With start:node, the gateway runs on Node,
+with Redis over RESP.
 
   --verbose   prints the whole output of wrangler
   --help
@@ -53,6 +55,8 @@ ${ENVIRONMENT_HELP}`
 export interface Settings {
   readonly port: number
   readonly verbose: boolean
+  /** Whether the gateway runs on Node, not in workerd. */
+  readonly onNode: boolean
   readonly redisUrl: string | undefined
   readonly upstash: { readonly url: string; readonly token: string } | undefined
   /** Absolute path of another policy file. */
@@ -96,13 +100,18 @@ export function readSettings(
 ): Settings | 'help' {
   const { values } = parseArgs({
     args: [...argv],
-    options: { verbose: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      node: { type: 'boolean' },
+      verbose: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
   })
   if (values.help) return 'help'
   const given = (name: string) => env[name] || undefined
   return {
     port: port(given('PORT')),
     verbose: values.verbose ?? false,
+    onNode: values.node ?? false,
     redisUrl: given('REDIS_URL'),
     upstash: upstash(given('UPSTASH_REDIS_REST_URL'), given('UPSTASH_REDIS_REST_TOKEN')),
     policyFile: policyFile(given('PORTCULLIS_CONFIG'), cwd),

@@ -5,29 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import { freePort } from '../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
+import { paste } from './paste.ts'
 import { alive, descendantsOf } from './processes.ts'
 
 const ALL_SAID = /^# 403.*\ncurl .*\n# .*\nnpx .*\n/m
-
-/** Executes a suggested `curl` line without curl, which may be missing on this machine. */
-function paste(line: string): Promise<Response> {
-  const words = line.match(/'[^']*'|\S+/g)?.map((word) => word.replaceAll("'", '')) ?? []
-  const headers = new Headers()
-  let body: string | undefined
-  let url = ''
-  expect(words.splice(0, 2)).toEqual(['curl', '-i'])
-  for (let word = words.shift(); word !== undefined; word = words.shift()) {
-    if (word === '-H') {
-      const [name = '', value = ''] = (words.shift() ?? '').split(': ')
-      headers.set(name, value)
-    } else if (word === '-d') {
-      body = words.shift()
-    } else {
-      url = word
-    }
-  }
-  return fetch(url, { headers, ...(body !== undefined && { method: 'POST', body }) })
-}
 
 function canListen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
