@@ -1,11 +1,6 @@
 /** Serves a gateway over HTTP on Node. */
 import { once } from 'node:events'
-import {
-  createServer,
-  type Server as HttpServer,
-  type IncomingMessage,
-  type ServerResponse,
-} from 'node:http'
+import { createServer, type Server as HttpServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Misconfigured } from '../errors.ts'
@@ -15,6 +10,7 @@ import { type Policy, requirePolicy } from '../policy/policy.ts'
 import { serverSettings } from '../validators/server-environment.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
+import { orderlyEnd } from './orderly-end.ts'
 import { createRequestListener } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
 
@@ -94,19 +90,9 @@ export async function serve({
   const gateway = createGateway({ ...services, checks: [...services.checks, stopping] }, policy)
   const work = createBackgroundWork()
   const listener = createRequestListener(gateway, work)
-  /** Responses that have not ended. */
-  const open = new Set<ServerResponse>()
-  function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    open.add(outgoing)
-    outgoing.once('close', () => {
-      open.delete(outgoing)
-      if (isClosing) http.closeIdleConnections()
-    })
-    if (isClosing) outgoing.setHeader('Connection', 'close')
-    listener(incoming, outgoing)
-  }
-  const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, onRequest)
-  const http = secure ?? createServer(LIMITS, onRequest)
+  const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, listener)
+  const http = secure ?? createServer(LIMITS, listener)
+  const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0
   http.listen(port ?? settings.PORT ?? DEFAULT_PORT, host ?? settings.HOST ?? DEFAULT_HOST)
@@ -120,9 +106,7 @@ export async function serve({
     reloadCertificate,
     close() {
       isClosing = true
-      for (const outgoing of open)
-        if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
-      closed ??= end(http, graceMs)
+      closed ??= end(graceMs)
         .then(() => {
           runtime.hurry()
           return work.settled(graceMs)
@@ -172,15 +156,6 @@ function collecting<Value>(mistakes: string[], work: () => Value): Value | undef
 /** Process managers pass an unset variable as an empty text. */
 const withoutEmpty = (env: Variables): Variables =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-
-/** Closes the server, and after the grace period its connections. */
-async function end(http: HttpServer, graceMs: number): Promise<void> {
-  const closed = once(http, 'close')
-  http.close()
-  const timer = setTimeout(() => http.closeAllConnections(), graceMs)
-  await closed
-  clearTimeout(timer)
-}
 
 function urlOf(http: HttpServer, scheme: 'http' | 'https'): string {
   const { address, family, port } = http.address() as AddressInfo

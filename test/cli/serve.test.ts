@@ -1,24 +1,16 @@
 /** `portcullis serve` in a project whose `portcullis` is the source of this checkout. */
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get as getSecure } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { startHttpServer } from '../harness/http-server.ts'
-import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { makeNodeProject } from '../node/project.ts'
 import { runCli, startCli } from './command-line.ts'
 
+let project: Awaited<ReturnType<typeof makeNodeProject>>
 let folder: string
 let redis: TestRedis
 let origin: Awaited<ReturnType<typeof startHttpServer>>
@@ -36,15 +28,8 @@ export default definePolicy({
 `
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portcullis-serve-'))
-  const installed = join(folder, 'node_modules/portcullis')
-  mkdirSync(installed, { recursive: true })
-  symlinkSync(join(ROOT, 'src'), join(installed, 'src'))
-  const exports = { '.': './src/index.ts', './node': './src/node/index.ts' }
-  writeFileSync(join(installed, 'package.json'), JSON.stringify({ type: 'module', exports }))
-  const manifest = { type: 'module', dependencies: { portcullis: '*' } }
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
-  writeFileSync(join(folder, 'portcullis.config.ts'), POLICY)
+  project = await makeNodeProject(POLICY)
+  folder = project.folder
   redis = await startTestRedis()
   origin = await startHttpServer((_, response) => {
     reached += 1
@@ -64,7 +49,7 @@ beforeEach(() => {
 afterAll(async () => {
   await origin?.close()
   await redis?.close()
-  rmSync(folder, { recursive: true, force: true })
+  await project?.close()
 })
 
 /** Starts the command, and returns its URL. It is killed at the end of the test. */

@@ -4,22 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
 
-export type NodeProject = Awaited<ReturnType<typeof makeNodeProject>>
-
-/** Creates the project, with the policy of `policy.ts`. Its gateway is the source, not the last build. */
-export async function makeNodeProject() {
+/** Creates the project, with a policy. Its `portcullis` is the source of this checkout, not the last build. */
+export async function makeNodeProject(policy: string) {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-node-'))
   const installed = join(folder, 'node_modules/portcullis')
   await mkdir(installed, { recursive: true })
   await symlink(join(ROOT, 'src'), join(installed, 'src'))
-  const manifest = { name: 'portcullis', exports: { './node': './src/node/index.ts' } }
-  await writeFile(join(installed, 'package.json'), JSON.stringify(manifest))
-  const project = { type: 'module', dependencies: { portcullis: '*' } }
-  await writeFile(join(folder, 'package.json'), JSON.stringify(project))
-  const policy = join(ROOT, 'test/node/policy.ts')
-  await writeFile(
-    join(folder, 'portcullis.config.ts'),
-    `export { default } from ${JSON.stringify(policy)}\n`,
-  )
+  const exports = { '.': './src/index.ts', './node': './src/node/index.ts' }
+  await writeFile(join(installed, 'package.json'), JSON.stringify({ type: 'module', exports }))
+  const manifest = { type: 'module', dependencies: { portcullis: '*' } }
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
+  await writeFile(join(folder, 'portcullis.config.ts'), policy)
   return { folder, close: () => rm(folder, { recursive: true }) }
 }

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { Agent, request as send } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { request as send } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { dial, exchange } from '../proxy/wire.ts'
@@ -161,67 +160,6 @@ describe('behind trusted proxies', () => {
     const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': list }
     expect((await fetch(`${gateway.url}/orders`, { headers })).status).toBe(200)
     expect(gateway.reached.at(-1)?.headers['x-forwarded-for']).toBe(address)
-  })
-})
-
-describe('the end of the process', () => {
-  test('R36: answers all requests in progress and refuses no request that it accepted', async () => {
-    const held: (() => void)[] = []
-    const gateway = await startNodeGateway({}, (_, response) => {
-      held.push(() => response.end('[]'))
-    })
-    onTestFinished(() => gateway.close())
-    const authorization = `Bearer ${await gateway.token()}`
-    const responses = Array.from({ length: 20 }, () =>
-      fetch(`${gateway.url}/orders`, { headers: { authorization } }),
-    )
-    await expect.poll(() => held.length).toBe(20)
-    const ended = once(gateway.running.child, 'exit')
-    gateway.running.child.kill('SIGTERM')
-    await expect
-      .poll(() =>
-        fetch(gateway.url).then(
-          () => 'accepted',
-          () => 'refused',
-        ),
-      )
-      .toBe('refused')
-    for (const end of held) end()
-    const statuses = (await Promise.all(responses)).map(({ status }) => status)
-    expect(statuses).toEqual(Array(20).fill(200))
-    expect(await ended).toEqual([0, null])
-  })
-
-  test('cuts connections that outlast the grace period', async () => {
-    const gateway = await startNodeGateway({ GRACE_MS: '200' }, (_, response) => {
-      response.write('[')
-    })
-    onTestFinished(() => gateway.close())
-    const authorization = `Bearer ${await gateway.token()}`
-    const response = await fetch(`${gateway.url}/orders`, { headers: { authorization } })
-    const ended = once(gateway.running.child, 'exit')
-    gateway.running.child.kill('SIGTERM')
-    await expect(response.text()).rejects.toThrow()
-    expect(await ended).toEqual([0, null])
-  })
-
-  test('a connection that is kept alive is closed with its next response', async () => {
-    let finish = () => {}
-    const gateway = await startNodeGateway({}, (_, response) => {
-      finish = () => response.end('[]')
-    })
-    onTestFinished(() => gateway.close())
-    const agent = new Agent({ keepAlive: true })
-    onTestFinished(() => agent.destroy())
-    const headers = { authorization: `Bearer ${await gateway.token()}` }
-    const request = send(`${gateway.url}/orders`, { agent, headers }).end()
-    await expect.poll(() => gateway.reached.length).toBe(1)
-    gateway.running.child.kill('SIGTERM')
-    await sleep(50)
-    finish()
-    const [response] = await once(request, 'response')
-    response.resume()
-    expect(response.headers.connection).toBe('close')
   })
 })
 
