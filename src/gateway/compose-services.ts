@@ -55,8 +55,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly origin: Origin
   /** Default: `CF-Connecting-IP`. */
   readonly addressOf?: Runtime['addressOf']
-  /** Default true. */
-  readonly webSockets?: Runtime['webSockets'] | undefined
+  /** Default: WebSockets of workerd. */
+  readonly upgrades?: Runtime['upgrades']
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
   readonly breakers: Breakers
@@ -157,7 +157,7 @@ export function composeServices(
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     origin: guardedOrigin({ origin: runtime.origin(originOf(environment, config)), watch, now }),
     addressOf: runtime.addressOf,
-    webSockets: runtime.webSockets,
+    upgrades: runtime.upgrades,
     assertions: assertionsOf(config, now),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },

@@ -37,7 +37,7 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
   const { admission, authorizer, auditSink, origin } = services
-  const { assertions, relations: checker, publicUrl, sources, addressOf, webSockets } = services
+  const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
   const { operatorCalls = [], authorizationServer, description, spans, now } = services
   const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
@@ -114,7 +114,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
       : { origin }
     const forward = stage(
       'proxy',
-      proxy({ ...route, ...target, assertions, tokenCookies, addressOf, webSockets }),
+      proxy({ ...route, ...target, assertions, tokenCookies, addressOf, upgrades }),
     )
     app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
   }

@@ -6,6 +6,7 @@ import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createRedisRest } from '../redis/rest.ts'
+import type { Upgrades } from '../routes/web-socket.ts'
 import type { Config, environmentSchema } from '../validators/environment.ts'
 
 /** Creates a connection to the Redis of the configuration. Connections may share a socket. */
@@ -25,8 +26,8 @@ export interface Runtime {
   readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
-  /** False: an `Upgrade` is ignored (RFC 9110 section 7.8). Default true. */
-  readonly webSockets?: boolean
+  /** Default: WebSockets of workerd. */
+  readonly upgrades?: Upgrades | undefined
 }
 
 /** Cloudflare Workers: Redis over HTTP, the origin by `fetch`. */

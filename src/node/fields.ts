@@ -101,5 +101,16 @@ export function receivedFields(raw: readonly string[]): Map<string, string> {
   return fields
 }
 
+/** Returns the fields of a response as undici has read them. Values are bytes: a text in UTF-8 must reach the client unchanged. */
+export function fieldsOf(raw: readonly Buffer[]): Fields {
+  const fields = new Fields()
+  for (let at = 0; at < raw.length; at += 2)
+    fields.append(
+      (raw[at] as Buffer).toString('latin1'),
+      (raw[at + 1] as Buffer).toString('latin1'),
+    )
+  return fields
+}
+
 /** Several `Cookie` fields are one list with semicolons (RFC 9113 section 8.2.3). */
 const separatorOf = (name: string): string => (name === 'cookie' ? '; ' : ', ')

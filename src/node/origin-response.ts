@@ -1,7 +1,7 @@
 /** A response of the origin that passes to the client without a web stream, unless a stage reads it. */
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { Fields } from './fields.ts'
+import { type Fields, fieldsOf } from './fields.ts'
 
 /** Bytes that are kept while nothing reads them. More are read when they have been written. */
 const MAX_HELD_BYTES = 65_536
@@ -118,14 +118,3 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
 }
 
 Object.setPrototypeOf(OriginResponse.prototype, Response.prototype)
-
-/** Values are bytes: a text in UTF-8 must reach the client unchanged. */
-function fieldsOf(raw: readonly Buffer[]): Fields {
-  const fields = new Fields()
-  for (let at = 0; at < raw.length; at += 2)
-    fields.append(
-      (raw[at] as Buffer).toString('latin1'),
-      (raw[at + 1] as Buffer).toString('latin1'),
-    )
-  return fields
-}

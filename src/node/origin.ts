@@ -1,4 +1,5 @@
 /** Calls of the origin over undici. */
+import type { Duplex } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { Denied, Unavailable } from '../errors.ts'
 import {
@@ -8,7 +9,9 @@ import {
   targetBelow,
   UNWATCHED_MS,
 } from '../origin/origin.ts'
+import { fieldsOf } from './fields.ts'
 import { OriginResponse } from './origin-response.ts'
+import { isAccepted, UpgradedResponse } from './upgraded-response.ts'
 
 export interface NodeOrigin extends Origin {
   /** Closes the connections, after the responses in progress. */
@@ -41,13 +44,15 @@ export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin 
   return {
     async send(request) {
       const path = basePath + targetBelow(request.incoming)
+      const upgrade = request.headers.get('upgrade')
       return new Promise<Response>((resolve, reject) => {
         const call = new OriginCall(request, resolve, reject)
         pool.dispatch(
           {
             path,
             method: request.incoming.method as Dispatcher.HttpMethod,
-            headers: request.headers,
+            headers: upgrade === undefined ? request.headers : withoutUpgrade(request.headers),
+            ...(upgrade !== undefined && { upgrade }),
             // undici reads a stream as an async iterable.
             body: request.body as Uint8Array | null,
           },
@@ -123,6 +128,22 @@ class OriginCall implements Dispatcher.DispatchHandler {
     this.#resolve(this.#response as unknown as Response)
   }
 
+  onRequestUpgrade(
+    controller: Dispatcher.DispatchController,
+    _status: number,
+    _headers: unknown,
+    socket: Duplex,
+  ): void {
+    this.#settle()
+    const fields = fieldsOf(controller.rawHeaders as readonly Buffer[])
+    if (isAccepted(fields, this.#request.headers.get('sec-websocket-key'))) {
+      this.#resolve(new UpgradedResponse(socket, fields) as unknown as Response)
+    } else {
+      socket.destroy()
+      this.#reject(new Unavailable('origin', 'malformed'))
+    }
+  }
+
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#response?.data(chunk)
   }
@@ -137,4 +158,11 @@ class OriginCall implements Dispatcher.DispatchHandler {
     if (this.#response !== undefined) this.#response.fail(cause)
     else this.#reject(isKnown ? cause : new Unavailable('origin', 'unreachable', { cause }))
   }
+}
+
+/** undici writes this field itself. */
+function withoutUpgrade(headers: ReadonlyMap<string, string>): Map<string, string> {
+  const others = new Map(headers)
+  others.delete('upgrade')
+  return others
 }

@@ -1,15 +1,18 @@
 /** Connects a gateway to Node's HTTP server. */
 
 import { once } from 'node:events'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
+import { Denied } from '../errors.ts'
 import type { Gateway } from '../gateway/create-gateway.ts'
 import { problemOf } from '../middleware/problem-handler.ts'
 import { problemResponse } from '../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { OriginResponse } from './origin-response.ts'
+import { type Relays, UpgradedResponse } from './upgraded-response.ts'
 
 /** After a response, a client may send the rest of its request for this long. */
 const REST_MS = 500
@@ -17,27 +20,45 @@ const REST_MS = 500
 /** What `c.env` is for a request. */
 export interface NodeBindings {
   readonly incoming: IncomingMessage
+  /** Whether the connection can become a WebSocket. */
+  readonly canUpgrade: boolean
+}
+
+export interface Listeners {
+  readonly request: RequestListener
+  /** For requests with `Upgrade`, which Node hands over with their connection. */
+  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+  /** Closes all WebSockets: the server stops. */
+  closeWebSockets(): void
 }
 
 /**
- * Creates the listener of a server. A response that breaks off ends the connection. A request that is
+ * Creates the listeners of a server. A response that breaks off ends the connection. A request that is
  * not readable is refused with 400 before the gateway, and without an audit event.
+ *
+ * An upgrade that is not accepted has a response like any request, and then the connection ends: its
+ * further bytes are not read.
  */
-export function createRequestListener(
+export function createListeners(
   gateway: Pick<Gateway, 'fetch'>,
   { context }: BackgroundWork,
-): RequestListener {
-  async function respond(request: IncomingRequest, incoming: IncomingMessage): Promise<Response> {
-    const bindings: NodeBindings = { incoming }
-    return gateway.fetch(request as unknown as Request, bindings, context)
-  }
+): Listeners {
+  const relays: Relays = new Set()
 
-  return function listener(incoming, outgoing) {
+  /** `write` writes the response. */
+  function handle(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    canUpgrade: boolean,
+    write: (response: Response) => void,
+  ): void {
     let request: IncomingRequest
     try {
       request = new IncomingRequest(incoming)
+      if (canUpgrade && request.body !== null)
+        throw new Denied({ code: 'malformed_request', check: 'upgrade_with_body' })
     } catch (error) {
-      write(refusal(error), outgoing)
+      write(refusal(error))
       return
     }
     const { socket } = incoming
@@ -45,9 +66,36 @@ export function createRequestListener(
       if (!outgoing.writableFinished) request.gone()
       else if (!incoming.complete) setTimeout(endUnless, REST_MS, incoming, socket)
     })
-    respond(request, incoming)
-      .catch(refusal)
-      .then((response) => write(response, outgoing))
+    const bindings: NodeBindings = { incoming, canUpgrade }
+    respond(request, bindings).catch(refusal).then(write)
+  }
+
+  async function respond(request: IncomingRequest, bindings: NodeBindings): Promise<Response> {
+    return gateway.fetch(request as unknown as Request, bindings, context)
+  }
+
+  return {
+    request(incoming, outgoing) {
+      handle(incoming, outgoing, false, (response) => write(response, outgoing))
+    },
+    upgrade(incoming, socket, head) {
+      const outgoing = new ServerResponse(incoming)
+      outgoing.shouldKeepAlive = false
+      outgoing.assignSocket(socket as Socket)
+      outgoing.once('finish', () => socket.end())
+      socket.on('error', () => socket.destroy())
+      handle(incoming, outgoing, true, (response) => {
+        if (!(response instanceof UpgradedResponse)) write(response, outgoing)
+        else if (socket.destroyed) response.discard()
+        else {
+          outgoing.detachSocket(socket as Socket)
+          response.writeTo(socket, head, relays)
+        }
+      })
+    },
+    closeWebSockets() {
+      for (const relay of relays) relay.close(1001, 'the server is stopping')
+    },
   }
 }
 

@@ -10,6 +10,8 @@ import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
 import { forwardedAddress } from './client-address.ts'
 import { createEventLog } from './event-log.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
+import type { NodeBindings } from './request-listener.ts'
+import type { UpgradedResponse } from './upgraded-response.ts'
 
 /** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>
@@ -50,7 +52,11 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     bindings: trail.bindings,
     auditSink: awaitedAuditSink,
     writeEvent: createEventLog(process.stdout),
-    webSockets: false,
+    upgrades: {
+      isPossible: (c) => (c.env as NodeBindings).canUpgrade,
+      accept: (received, caller) =>
+        (received as unknown as UpgradedResponse).endWith(caller) as unknown as Response,
+    },
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
     addressOf: forwardedAddress(TRUSTED_PROXIES),

@@ -11,7 +11,7 @@ import { serverSettings } from '../validators/server-environment.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { orderlyEnd } from './orderly-end.ts'
-import { createRequestListener } from './request-listener.ts'
+import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
 
 export interface ServeOptions {
@@ -89,9 +89,10 @@ export async function serve({
   })
   const gateway = createGateway({ ...services, checks: [...services.checks, stopping] }, policy)
   const work = createBackgroundWork()
-  const listener = createRequestListener(gateway, work)
-  const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, listener)
-  const http = secure ?? createServer(LIMITS, listener)
+  const listeners = createListeners(gateway, work)
+  const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, listeners.request)
+  const http = secure ?? createServer(LIMITS, listeners.request)
+  http.on('upgrade', listeners.upgrade)
   const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0
@@ -106,6 +107,7 @@ export async function serve({
     reloadCertificate,
     close() {
       isClosing = true
+      listeners.closeWebSockets()
       closed ??= end(graceMs)
         .then(() => {
           runtime.hurry()

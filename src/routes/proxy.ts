@@ -22,7 +22,7 @@ import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { withoutCookies } from '../tokens/token-cookie.ts'
 import { sanitizeResponse } from './origin-response.ts'
-import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
+import { acceptUpgrade, isUpgrade, refuseBadUpgrade, type Upgrades } from './web-socket.ts'
 
 export interface ProxyOptions {
   readonly origin: CoalescedOrigin
@@ -41,8 +41,8 @@ export interface ProxyOptions {
   readonly tokenCookies?: readonly string[] | undefined
   /** Origins (`https://app.test`) with pages that may open a WebSocket. Default none. */
   readonly webSocketOrigins?: readonly string[]
-  /** Whether the runtime can upgrade a request to a WebSocket. Default true. */
-  readonly webSockets?: boolean | undefined
+  /** How the runtime upgrades a request to a WebSocket. Default: as workerd does. */
+  readonly upgrades?: Upgrades | undefined
   /** Whether identical requests share one call to `origin`. Default false. */
   readonly coalesce?: boolean
   /** Admits requests again that have waited for another one. Default: they are not. */
@@ -79,7 +79,7 @@ export const proxy = ({
   assertions,
   originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
   webSocketOrigins = [],
-  webSockets = true,
+  upgrades = { accept: acceptUpgrade },
   coalesce = false,
   readmission,
   method = '',
@@ -89,7 +89,7 @@ export const proxy = ({
   const route = path === undefined ? undefined : `${method} ${path}`
   return async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
-    const upgrade = webSockets && isUpgrade(receivedHeaders(c))
+    const upgrade = isUpgrade(receivedHeaders(c)) && upgrades.isPossible?.(c) !== false
     const caller = callerOf(c, 'proxy')
     if (upgrade) refuseBadUpgrade(request, webSocketOrigins, caller)
     const headers = forwardHeadersOf(c, 'proxy')
@@ -103,7 +103,7 @@ export const proxy = ({
       { incoming: request, headers, body: bodyOf(c, 'proxy'), timeoutMs, route },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
-    if (response.status === 101) return acceptUpgrade(response, caller, Date.now())
+    if (response.status === 101) return upgrades.accept(response, caller, Date.now())
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
     if (caller !== null) makePrivate(fields)

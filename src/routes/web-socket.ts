@@ -1,4 +1,5 @@
 /** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets of expired tokens. */
+import type { Context } from 'hono'
 import { Denied, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 
@@ -12,7 +13,17 @@ const CLOSE_POLICY = 1008
 /** RFC 6455 section 7.1.5: the received close frame had no code, so ours has none. */
 const NO_STATUS_RECEIVED = 1005
 /** Longest delay that `setTimeout` accepts, in milliseconds. */
-const MAX_DELAY_MS = 2_147_483_647
+export const MAX_DELAY_MS = 2_147_483_647
+/** The reason of the close frame when the token of the caller expires. */
+export const TOKEN_EXPIRED = 'token expired'
+
+/** Upgrades of a runtime. */
+export interface Upgrades {
+  /** Whether the connection of a request can be upgraded. Default: each can. */
+  readonly isPossible?: (c: Context) => boolean
+  /** Returns the response to an upgrade that the origin accepted; see `acceptUpgrade`. */
+  accept(received: Response, caller: Principal | null, nowMs: number): Response
+}
 
 /** Reports whether a request is a WebSocket upgrade. Any other `Upgrade` is ignored. */
 export function isUpgrade(received: ReadonlyMap<string, string>): boolean {
@@ -68,8 +79,8 @@ export function acceptUpgrade(
   }
   const timer = setTimeout(
     () => {
-      close(server, CLOSE_POLICY, 'token expired')
-      close(origin, CLOSE_POLICY, 'token expired')
+      close(server, CLOSE_POLICY, TOKEN_EXPIRED)
+      close(origin, CLOSE_POLICY, TOKEN_EXPIRED)
     },
     Math.min(Math.max(caller.expiresAtSeconds * 1_000 - nowMs, 0), MAX_DELAY_MS),
   )

@@ -93,16 +93,6 @@ describe.each(['resp', 'rest'] as const)('a gateway on Node, with Redis over %s'
     expect(gateway.reached.at(-1)?.headers).not.toHaveProperty('accept-encoding')
   })
 
-  test('ignores an upgrade: the origin gets a plain request', async () => {
-    const token = await gateway.token()
-    const reply = await exchange(
-      gateway.port,
-      `GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
-    )
-    expect(reply.status).toBe(200)
-    expect(gateway.reached.at(-1)?.headers).not.toHaveProperty('upgrade')
-  })
-
   test.each([
     [
       'two different lengths',

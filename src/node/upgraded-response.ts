@@ -1,0 +1,73 @@
+/** The response to an upgrade that the origin accepted: 101, and the connection to the origin. */
+import { createHash } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import type { Principal } from '../identity/principal.ts'
+import { MAX_DELAY_MS, TOKEN_EXPIRED } from '../routes/web-socket.ts'
+import { Fields } from './fields.ts'
+import { type Relay, relay } from './web-socket-relay.ts'
+
+/** RFC 6455 section 1.3. */
+const HANDSHAKE_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+/** RFC 6455 section 11.3: the fields of the origin that belong to the handshake. */
+const OF_HANDSHAKE = ['sec-websocket-accept', 'sec-websocket-protocol', 'sec-websocket-extensions']
+
+/** Open relays of a server. */
+export type Relays = Set<Relay>
+
+export class UpgradedResponse {
+  readonly status = 101
+  readonly statusText = 'Switching Protocols'
+  readonly body = null
+  readonly headers = new Fields()
+  readonly #origin: Duplex
+  #endMs = Number.POSITIVE_INFINITY
+
+  /** `received` are the fields of the origin. Only those of the handshake are kept. */
+  constructor(origin: Duplex, received: Fields) {
+    this.#origin = origin
+    this.headers.set('connection', 'Upgrade')
+    this.headers.set('upgrade', 'websocket')
+    for (const name of OF_HANDSHAKE) {
+      const value = received.get(name)
+      if (value !== null) this.headers.set(name, value)
+    }
+  }
+
+  /** Ends the WebSocket when the token of its caller expires. */
+  endWith(caller: Principal | null): this {
+    if (caller !== null) this.#endMs = caller.expiresAtSeconds * 1_000
+    return this
+  }
+
+  /** Sends the response, and relays until one end closes. `head` are bytes after the request. */
+  writeTo(client: Duplex, head: Buffer, relays: Relays): void {
+    const lines = [...this.headers].map(([name, value]) => `${name}: ${value}\r\n`)
+    client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
+    if (head.length > 0) client.unshift(head)
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const joined = relay(client, this.#origin, () => {
+      relays.delete(joined)
+      clearTimeout(timer)
+    })
+    relays.add(joined)
+    if (this.#endMs === Number.POSITIVE_INFINITY) return
+    const delayMs = Math.min(Math.max(this.#endMs - Date.now(), 0), MAX_DELAY_MS)
+    timer = setTimeout(() => joined.close(1008, TOKEN_EXPIRED), delayMs).unref()
+  }
+
+  /** Ends the connection to the origin: the client has left. */
+  discard(): void {
+    this.#origin.destroy()
+  }
+}
+
+Object.setPrototypeOf(UpgradedResponse.prototype, Response.prototype)
+
+/** Whether the origin has accepted the handshake with this key (RFC 6455 section 4.2.2). */
+export function isAccepted(fields: Fields, key: string | undefined): boolean {
+  const expected = createHash('sha1').update(`${key}${HANDSHAKE_GUID}`).digest('base64')
+  return (
+    fields.get('upgrade')?.toLowerCase() === 'websocket' &&
+    fields.get('sec-websocket-accept') === expected
+  )
+}
