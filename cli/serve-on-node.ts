@@ -9,6 +9,7 @@ import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
 import { requireProject } from './project.ts'
+import { createLog, logConsole } from './server-log.ts'
 
 const CONFIGS = ['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs']
 const MINIMUM_NODE = 22
@@ -33,19 +34,22 @@ export async function serveOnNode(
     pathToFileURL(createRequire(join(root, 'package.json')).resolve('portcullis/node')).href
   )
   const options = { policy, env: withValues(env, values), port, host }
-  const output = createOutput(json)
   if (check) {
     await orEnd(() => checkConfiguration(options), json)
-    output.result({ valid: true }, 'The policy and the environment are valid.')
+    createOutput(json).result({ valid: true }, 'The policy and the environment are valid.')
     return
   }
+  const log = createLog(process.stdout)
+  logConsole(log)
   const server = await orEnd(() => serve(options), json)
-  output.result({ url: server.url }, `Portcullis is ready on ${server.url}`)
+  log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
   process.on('SIGHUP', server.reloadCertificate)
-  await untilSignal()
-  process.once('SIGINT', () => process.exit(1))
-  process.once('SIGTERM', () => process.exit(1))
+  const signal = await untilSignal()
+  log('info', 'stopping', { signal })
+  process.once('SIGINT', () => process.exit(REFUSED))
+  process.once('SIGTERM', () => process.exit(REFUSED))
   await server.close()
+  log('info', 'stopped')
   process.exit(0)
 }
 
@@ -106,9 +110,9 @@ function requireNode(version: string): void {
   throw usage(`this is Node ${version}, and the server needs Node ${MINIMUM_NODE} or later`)
 }
 
-function untilSignal(): Promise<void> {
+function untilSignal(): Promise<string> {
   return new Promise((stop) => {
-    process.once('SIGINT', () => stop())
-    process.once('SIGTERM', () => stop())
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
   })
 }

@@ -17,6 +17,8 @@ Serves the policy of the project on Node, without Cloudflare. It needs Node 22, 
 policy in TypeScript. The configuration comes from the environment, see docs/configuration.md and
 docs/node.md. The file of --values has values of variables that are not set, NAME=value a line.
 
+The log is on stdout, a JSON object a line.
+
 SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and exits. A
 second signal ends it at once.
 

@@ -56,8 +56,8 @@ afterAll(async () => {
 async function served(args: readonly string[] = [], variables = env) {
   const command = startCli(['serve', ...args], { cwd: folder, env: variables })
   onTestFinished(() => command.kill('SIGKILL'))
-  const { stdout } = await command.printed(/ready on \S+\n/)
-  return { command, url: /ready on (\S+)/.exec(stdout)?.[1] ?? '' }
+  const { stdout } = await command.printed(/ready on .+\n/)
+  return { command, url: /ready on ([^"]+)/.exec(stdout)?.[1] ?? '' }
 }
 
 describe('the configuration', () => {
@@ -153,6 +153,40 @@ describe('a second signal', () => {
     expect((await command.ended).code).toBe(1)
     expect(await answer).toBe('cut')
   })
+})
+
+test('the log is a JSON object a line, without queries of URLs', async () => {
+  const jwksUri = `${origin.url}/keys?secret=hidden`
+  const issuers = [{ issuer: 'https://idp.test', audience: 'https://gateway.test', jwksUri }]
+  const { command, url } = await served([], { ...env, ISSUERS: JSON.stringify(issuers) })
+  expect((await fetch(`${url}/-/readyz`)).status).toBe(503)
+  await command.printed(/"dependency_down"/)
+  command.kill('SIGTERM')
+  const { stdout, stderr } = await command.ended
+  expect(stderr).toBe('')
+  expect(stdout).not.toContain('hidden')
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const common = { time: expect.stringMatching(/^\d{4}-.+Z$/), pid: expect.any(Number) }
+  expect(lines).toEqual([
+    { ...common, level: 'info', message: `Portcullis is ready on ${url}`, url },
+    expect.objectContaining({
+      ...common,
+      level: 'warn',
+      message: 'refresh_failed',
+      uri: `${origin.url}/keys`,
+    }),
+    expect.objectContaining({
+      ...common,
+      level: 'error',
+      message: 'dependency_down',
+      target: `${origin.url}/keys`,
+    }),
+    { ...common, level: 'info', message: 'stopping', signal: 'SIGTERM' },
+    { ...common, level: 'info', message: 'stopped' },
+  ])
 })
 
 describe('TLS', () => {
