@@ -1,4 +1,5 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
+import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
@@ -9,6 +10,7 @@ import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
 import { requireProject } from './project.ts'
+import { serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, logConsole } from './server-log.ts'
 
 const CONFIGS = ['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs']
@@ -22,7 +24,7 @@ interface NodeModule {
 
 /** Serves until a signal ends it. Throws a failure if it cannot begin. Ends this process. */
 export async function serveOnNode(
-  { config, values, port, host, check = false, json = false }: ServeOptions,
+  { config, values, port, host, workers = 1, check = false, json = false }: ServeOptions,
   env: NodeJS.ProcessEnv,
   folder: string,
 ): Promise<void> {
@@ -41,6 +43,8 @@ export async function serveOnNode(
   }
   const log = createLog(process.stdout)
   logConsole(log)
+  if (cluster.isWorker) return await serveInWorker(() => orEnd(() => serve(options), json))
+  if (workers > 1) return await superviseWorkers(workers, log)
   const server = await orEnd(() => serve(options), json)
   log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
   process.on('SIGHUP', server.reloadCertificate)

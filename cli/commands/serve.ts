@@ -1,13 +1,16 @@
 /** `portcullis serve`: runs the gateway of this project on Node. */
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
+
+const MAX_WORKERS = 128
 
 export interface ServeOptions {
   readonly config?: string
   readonly values?: string
   readonly port?: number
   readonly host?: string
+  readonly workers?: number
   readonly check?: boolean
   readonly json?: boolean
 }
@@ -17,7 +20,8 @@ Serves the policy of the project on Node, without Cloudflare. It needs Node 22, 
 policy in TypeScript. The configuration comes from the environment, see docs/configuration.md and
 docs/node.md. The file of --values has values of variables that are not set, NAME=value a line.
 
-The log is on stdout, a JSON object a line.
+With --workers, a primary process starts that many gateways, and a new one for each that ends. The log is
+on stdout, a JSON object a line.
 
 SIGTERM or Ctrl-C ends it: it answers the requests that it has, sends its audit events, and exits. A
 second signal ends it at once.
@@ -38,7 +42,7 @@ export function addServeCommand(program: Command): void {
     does: 'run the gateway of this project on Node',
     examples: [
       'portcullis serve',
-      'portcullis serve --host 0.0.0.0 --port 8080',
+      'portcullis serve --host 0.0.0.0 --port 8080 --workers 4',
       'portcullis serve --check --values production.env',
     ],
   })
@@ -50,10 +54,17 @@ export function addServeCommand(program: Command): void {
       portNumber,
     )
     .option('--host <address>', 'address to listen on (default: HOST, or 127.0.0.1)')
+    .option('--workers <number>', 'processes that share the port (default: 1)', workerCount)
     .option('--check', 'check the policy and the environment, and exit')
     .addHelpText('after', HELP)
     .action(async (options: ServeOptions) => {
       const { serveOnNode } = await import('../serve-on-node.ts')
       await serveOnNode(options, process.env, process.cwd())
     })
+}
+
+function workerCount(text: string): number {
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= MAX_WORKERS) return count
+  throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_WORKERS}.`)
 }

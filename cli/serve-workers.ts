@@ -1,0 +1,100 @@
+/** `portcullis serve --workers`: a primary process starts the workers, which share the port. */
+import cluster from 'node:cluster'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Server } from '../src/node/index.ts'
+import { REFUSED } from './failure.ts'
+import type { Log } from './server-log.ts'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** The delay of a restart doubles with each worker that ended in the last minute. */
+const FIRST_DELAY_MS = 100
+const MAX_DELAY_MS = 30_000
+const MEMORY_MS = 60_000
+
+/** What the primary sends to a worker. */
+type Order = 'stop' | 'reload'
+/** What a worker sends when it listens. */
+type Ready = Pick<Server, 'url'>
+
+/** Serves in a worker until the primary stops it. Ends this process. */
+export async function serveInWorker(serve: () => Promise<Server>): Promise<never> {
+  // A terminal and systemd send signals to all processes. Only the primary acts on them.
+  for (const signal of SIGNALS) process.on(signal, () => {})
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+  let reload = () => {}
+  process.on('message', (order: Order) => (order === 'stop' ? stop() : reload()))
+  const server = await serve()
+  reload = server.reloadCertificate
+  process.send?.({ url: server.url } satisfies Ready)
+  await stopped
+  await server.close()
+  process.exit(0)
+}
+
+/**
+ * Starts workers until a signal, and a new one for each that ends. A worker that cannot start at the
+ * beginning ends all, with its exit code. Resolves when all listen. A signal ends this process, with 0 if
+ * all workers ended in order.
+ */
+export async function superviseWorkers(count: number, log: Log): Promise<void> {
+  // Workers accept connections themselves. With the default, a connection that the primary passes to a
+  // worker that is killed at this moment is never answered.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
+  let isReady = false
+  let isStopping = false
+  let ends: readonly number[] = []
+
+  const workers = () =>
+    Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+  // A worker that has just ended gets no order.
+  const order = (text: Order) => workers().map((worker) => worker.send(text, () => {}))
+  const kill = () => workers().map((worker) => worker.process.kill('SIGKILL'))
+
+  async function startAgain(): Promise<void> {
+    const now = performance.now()
+    ends = [...ends.filter((at) => now - at < MEMORY_MS), now]
+    await wait(Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (ends.length - 1)))
+    if (isStopping) return
+    const worker = cluster.fork()
+    worker.once('message', () => log('info', 'a worker is ready', { worker: worker.process.pid }))
+  }
+
+  let exitCode = 0
+  cluster.on('exit', ({ process: { pid } }, code: number | null, signal: string | null) => {
+    if (!isReady && !isStopping) {
+      kill()
+      process.exit(code || REFUSED)
+    }
+    if (!isStopping || code !== 0) log('error', 'a worker ended', { worker: pid, code, signal })
+    if (!isStopping) return void startAgain()
+    if (code !== 0) exitCode = REFUSED
+    exitIfAlone()
+  })
+
+  function exitIfAlone(): void {
+    if (workers().length > 0) return
+    log('info', 'stopped')
+    process.exit(exitCode)
+  }
+
+  function stop(signal: string): void {
+    if (isStopping) {
+      kill()
+      process.exit(REFUSED)
+    }
+    isStopping = true
+    log('info', 'stopping', { signal })
+    order('stop')
+    exitIfAlone()
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  process.on('SIGHUP', () => order('reload'))
+
+  for (let started = 0; started < count && !isStopping; started += 1) {
+    // One after the other, so that a reason that concerns all is reported once.
+    const { url } = await new Promise<Ready>((ready) => cluster.fork().once('message', ready))
+    if (started === count - 1) log('info', `Portcullis is ready on ${url}`, { url, workers: count })
+  }
+  isReady = true
+}
