@@ -77,18 +77,19 @@ export default defineConfig(({ mode }) => ({
         },
       },
       { resolve, test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
-      {
+      // The same files against each runtime. `global-setup.ts` starts the gateways.
+      ...['blackbox', 'blackbox-node'].map((name) => ({
         resolve,
         test: {
           ...shared,
-          name: 'blackbox',
+          name,
           include: ['test/blackbox/**/*.test.ts'],
           globalSetup: ['test/blackbox/global-setup.ts'],
           // One stack, and tests that stop parts of it: one file at a time.
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
-      },
+      })),
     ],
   },
 }))

@@ -37,7 +37,8 @@ export const ENVIRONMENT_HELP = `Environment, all optional:
                             tenant) and OPENFGA_TOKEN
   AUTHZEN_URLS              AuthZEN servers that check relations (JSON, by tenant), with
                             AUTHZEN_TOKEN and AUTHZEN_CONTEXT: refuse or ignore
-  AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)`
+  AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)
+  TRUSTED_PROXIES           networks of proxies in front of a gateway on Node (default: none)`
 
 export const USAGE = `npm start [-- --verbose]
 npm run start:node
@@ -87,6 +88,7 @@ const PASSED_THROUGH = [
   'AUTHZEN_TOKEN',
   'AUTHZEN_CONTEXT',
   'AUTHORITY_TIMEOUT_MS',
+  'TRUSTED_PROXIES',
 ] as const
 
 /**

@@ -4,7 +4,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { postAs } from './oauth-clients.ts'
@@ -48,7 +48,7 @@ function send(gateway: string, token: string, address?: string): Promise<Respons
   return fetch(`${gateway}/orders`, {
     headers: {
       authorization: `Bearer ${token}`,
-      ...(address !== undefined && { 'cf-connecting-ip': address }),
+      ...(address !== undefined && fromAddress(address)),
     },
   })
 }

@@ -11,7 +11,7 @@ import {
   storedReference,
 } from '../../src/tokens/reference.ts'
 import { nowSeconds, recordOf } from '../admission/callers.ts'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { ath, createProver } from '../tokens/prover.ts'
@@ -48,7 +48,7 @@ const send = (gateway: string, credential: string, headers: Record<string, strin
     method: 'POST',
     headers: {
       authorization: `Bearer ${credential}`,
-      'cf-connecting-ip': newAddress(),
+      ...fromAddress(newAddress()),
       'content-type': 'application/json',
       ...headers,
     },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -88,7 +88,7 @@ describe('round trips', () => {
   test('a refused token makes two behind the response: one for the failure, one for the violation', async () => {
     const refuse = () =>
       fetch(`${here}/orders`, {
-        headers: { ...bearer('not.a.token'), 'cf-connecting-ip': newAddress() },
+        headers: { ...bearer('not.a.token'), ...fromAddress(newAddress()) },
       })
     const counts = async (kind: string) => {
       const calls = await recordsOf(stack.rest)

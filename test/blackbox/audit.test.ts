@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { storedEvents } from '../harness/audit-log.ts'
 import { forget, setMode } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
@@ -40,7 +40,7 @@ describe('S66: the audit trail', () => {
       get('/a%2fb'),
       (gateway) =>
         fetch(`${gateway}/orders`, {
-          headers: { authorization: 'Bearer a.b.c', 'cf-connecting-ip': newAddress() },
+          headers: { authorization: 'Bearer a.b.c', ...fromAddress(newAddress()) },
         }),
       (gateway, token) =>
         fetch(`${gateway}/orders`, {

@@ -1,6 +1,6 @@
 /** What shared caches between callers and the gateway may store. */
 import { beforeEach, describe, expect, inject, test } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
 
@@ -12,12 +12,12 @@ const ANONYMOUS_LIMIT = 60
 beforeEach(() => forget(stack.origin))
 
 const ping = (headers: Record<string, string> = {}) =>
-  fetch(`${here}/public/ping`, { headers: { 'cf-connecting-ip': newAddress(), ...headers } })
+  fetch(`${here}/public/ping`, { headers: { ...fromAddress(newAddress()), ...headers } })
 
 async function asReader(method: string, path: string): Promise<Response> {
   const token = await mint(stack.inlineKey, { claims: { roles: ['reader'] } })
   // A new address, because limits by address are shared with the other files.
-  const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
+  const headers = { authorization: `Bearer ${token}`, ...fromAddress(newAddress()) }
   return fetch(here + path, { method, headers })
 }
 
@@ -51,7 +51,7 @@ describe('S61: shared caches', () => {
     const statuses: number[] = []
     // Two windows, because the first one may end while this loop runs.
     for (let count = 0; count <= 2 * ANONYMOUS_LIMIT; count++) {
-      const { status, headers } = await ping({ 'cf-connecting-ip': address })
+      const { status, headers } = await ping(fromAddress(address))
       statuses.push(status)
       expect(headers.get(status === 429 ? 'cache-control' : 'vary')).toBe(
         status === 429 ? 'no-store' : 'Authorization',

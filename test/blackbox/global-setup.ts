@@ -17,7 +17,9 @@ const RETRY_MS = 250
  * checked (S34, S40); an error here fails the run.
  */
 export default async function setup(project: TestProject) {
-  const { close, ...stack } = await startStack()
+  const { close, ...stack } = await startStack(
+    project.name === 'blackbox-node' ? 'node' : 'workerd',
+  )
   project.provide('stack', stack)
   return async function teardown() {
     const redis = new Redis(stack.redisUrl)

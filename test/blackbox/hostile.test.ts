@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { base64url, SignJWT } from 'jose'
 import { beforeEach, describe, expect, inject, test } from 'vitest'
 import policy from '#policy'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { AUDIENCE, createKey, ISSUER, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { sendRaw } from '../harness/raw.ts'
@@ -35,7 +35,7 @@ function send(route: Route, headers: Record<string, string>, path = route.path):
     method: route.method,
     headers: {
       ...(route.body && { 'content-type': 'application/json' }),
-      'cf-connecting-ip': newAddress(),
+      ...fromAddress(newAddress()),
       ...headers,
     },
     ...(route.body && { body: route.body }),
@@ -228,7 +228,8 @@ describe.each(guarded.filter(({ demandsRelation }) => !demandsRelation))('$name'
       'X-Auth-Assertion: a.b.c',
       'X-Auth-Anything: eve',
       'X-Request-Id: eve',
-      'X-Forwarded-For: 203.0.113.9',
+      // A proxy in front appends the address of its own client.
+      'X-Forwarded-For: 203.0.113.9, 192.0.2.1',
       'X-Real-IP: 203.0.113.9',
       'Forwarded: for=203.0.113.9',
       'True-Client-IP: 203.0.113.9',

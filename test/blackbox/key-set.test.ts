@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { forget, recordsOf, setMode } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
@@ -13,7 +13,7 @@ const [here] = stack.gateways
 
 const claims = { iss: REMOTE_ISSUER }
 const get = async (token: string) => {
-  const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
+  const headers = { authorization: `Bearer ${token}`, ...fromAddress(newAddress()) }
   const response = await fetch(`${here}/orders`, { headers })
   await response.text()
   return response

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, expect, inject, test, vi } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { mint } from '../harness/issuer.ts'
 import { amountOf, hasPromtool, promtool } from '../metrics/text.ts'
 
@@ -25,7 +25,7 @@ test('the decisions of one gateway appear in the metrics of the other', async ()
   for (let count = 0; count < 7; count++) {
     const { status } = await fetch(`${here}/orders/${crypto.randomUUID()}`, {
       method: 'DELETE',
-      headers: { authorization: `Bearer ${token}`, 'CF-Connecting-IP': newAddress() },
+      headers: { authorization: `Bearer ${token}`, ...fromAddress(newAddress()) },
     })
     expect(status).toBe(403)
   }

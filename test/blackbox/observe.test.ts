@@ -2,7 +2,7 @@
  * Observe mode from outside: every caller is served, and operators see who would have been refused.
  */
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
@@ -27,7 +27,7 @@ beforeEach(() => forget(stack.origin))
 
 /** Returns the response to a request and the request's id. */
 async function send(path: string, token: string, address: string) {
-  const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': address }
+  const headers = { authorization: `Bearer ${token}`, ...fromAddress(address) }
   const response = await fetch(url + path, { headers })
   await response.arrayBuffer()
   return { status: response.status, id: response.headers.get('x-request-id'), response }

@@ -8,7 +8,7 @@ import { DEFAULT_FAILURES } from '../../src/isolate/circuit-breaker.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { FAULTS, RUBBISH } from '../faults/rubbish.ts'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -84,7 +84,7 @@ async function newCaller(address = newAddress()): Promise<Caller & { readonly jt
 async function send({ token, address }: Caller, path = '/orders', init: RequestInit = {}) {
   const response = await fetch(url + path, {
     ...init,
-    headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': address },
+    headers: { authorization: `Bearer ${token}`, ...fromAddress(address) },
   })
   return { status: response.status, headers: response.headers, text: await response.text() }
 }

@@ -84,18 +84,21 @@ describe('S50: a protected path in every spelling', () => {
  * `wrangler dev` resolves dot segments before the gateway runs. `test/proxy/dot-segments.test.ts`
  * uses plain workerd.
  */
-describe('S50: dot segments that the development runtime resolves', () => {
-  test.each(['/public/../orders', '/./orders', '/public/%2e%2e/orders'])(
-    '%s is /orders to the gateway and to the origin',
-    async (target) => {
-      expect((await getRaw(here, target)).status).toBe(401)
-      expect(await recordsOf(stack.origin)).toEqual([])
-      const token = await mint(stack.inlineKey)
-      expect((await getRaw(here, target, [`Authorization: Bearer ${token}`])).status).toBe(200)
-      expect((await recordsOf(stack.origin)).map(({ url }) => url)).toEqual(['/orders'])
-    },
-  )
-})
+describe.runIf(stack.runtime === 'workerd')(
+  'S50: dot segments that the development runtime resolves',
+  () => {
+    test.each(['/public/../orders', '/./orders', '/public/%2e%2e/orders'])(
+      '%s is /orders to the gateway and to the origin',
+      async (target) => {
+        expect((await getRaw(here, target)).status).toBe(401)
+        expect(await recordsOf(stack.origin)).toEqual([])
+        const token = await mint(stack.inlineKey)
+        expect((await getRaw(here, target, [`Authorization: Bearer ${token}`])).status).toBe(200)
+        expect((await recordsOf(stack.origin)).map(({ url }) => url)).toEqual(['/orders'])
+      },
+    )
+  },
+)
 
 describe('S51, S52, S53: only the path selects the route', () => {
   test.each([
@@ -111,7 +114,8 @@ describe('S51, S52, S53: only the path selects the route', () => {
     ['/orders?/-/healthz', []],
   ])('%s %o requires a token', async (target, headers) => {
     const { status } = await getRaw(here, target, headers)
-    expect(status).toBe(401)
+    // On Node a target with a fragment is malformed (RFC 9112 section 3.2).
+    expect(status).toBe(stack.runtime === 'node' && target.includes('#') ? 400 : 401)
     expect(await recordsOf(stack.origin)).toEqual([])
   })
 

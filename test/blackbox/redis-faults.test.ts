@@ -5,6 +5,7 @@ import { FIRST_PERIOD_MS, longestPeriodMs } from '../../src/isolate/circuit-brea
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { credentialHash, storedReference } from '../../src/tokens/reference.ts'
 import { recordOf } from '../admission/callers.ts'
+import { fromAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -65,7 +66,7 @@ const newAddress = () => `10.77.${++addresses >> 8}.${addresses & 255}`
 const get = (token: string) =>
   fetch(`${url}/orders`, {
     // A new address for each request, because failures are counted by address.
-    headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() },
+    headers: { authorization: `Bearer ${token}`, ...fromAddress(newAddress()) },
   })
 const originCalls = async () => (await recordsOf(stack.origin)).length
 

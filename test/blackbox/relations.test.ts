@@ -4,7 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
-import { newAddress } from '../harness/address.ts'
+import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.ts'
 import { mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -91,7 +91,7 @@ const tokenOf = (sub: string, claims: Record<string, unknown> = {}) =>
 
 async function send(url: string, token: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, {
-    headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress(), ...headers },
+    headers: { authorization: `Bearer ${token}`, ...fromAddress(newAddress()), ...headers },
   })
   await response.arrayBuffer()
   return response

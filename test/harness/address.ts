@@ -12,3 +12,12 @@ export function newAddress(): string {
   )
   return `2001:db8:${groups.join(':')}::1`
 }
+
+/**
+ * Returns the headers that name the address of a client. Each runtime trusts one of them: on Workers the
+ * header of Cloudflare, on Node that of the proxy, which is the test.
+ */
+export const fromAddress = (address: string) => ({
+  'cf-connecting-ip': address,
+  'x-forwarded-for': address,
+})

@@ -1,5 +1,5 @@
-/** Reads the audit events that arrived in the local D1 database. */
-import { readdirSync } from 'node:fs'
+/** Reads the audit events that arrived in the local databases: D1 of Workers, SQLite of Node. */
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ROOT } from './process.ts'
@@ -39,14 +39,21 @@ function databaseFiles(): string[] {
   const folder = join(ROOT, '.wrangler')
   return readdirSync(folder)
     .filter((name) => name === 'state' || name.startsWith('state-'))
-    .flatMap((state) => {
-      const databases = join(folder, state, 'v3/d1/miniflare-D1DatabaseObject')
-      try {
-        return readdirSync(databases)
-          .filter((name) => name.endsWith('.sqlite') && name !== 'metadata.sqlite')
-          .map((name) => join(databases, name))
-      } catch {
-        return []
-      }
-    })
+    .flatMap((state) => [...ofWorkers(join(folder, state)), ...ofNode(join(folder, state))])
+}
+
+function ofNode(state: string): string[] {
+  const file = join(state, 'audit.db')
+  return existsSync(file) ? [file] : []
+}
+
+function ofWorkers(state: string): string[] {
+  const databases = join(state, 'v3/d1/miniflare-D1DatabaseObject')
+  try {
+    return readdirSync(databases)
+      .filter((name) => name.endsWith('.sqlite') && name !== 'metadata.sqlite')
+      .map((name) => join(databases, name))
+  } catch {
+    return []
+  }
 }

@@ -58,6 +58,8 @@ async function contentOf(redis: Redis, key: string): Promise<string> {
       return JSON.stringify(await redis.smembers(key))
     case 'list':
       return JSON.stringify(await redis.lrange(key, 0, -1))
+    case 'stream':
+      return JSON.stringify(await redis.xrange(key, '-', '+'))
     default:
       return (await redis.get(key)) ?? ''
   }

@@ -1,6 +1,6 @@
 /**
- * Two gateways in real workerd, started as a user starts them, on one Redis, with an origin and a
- * key set that record their requests.
+ * Two gateways on one runtime, started as a user starts them, on one Redis, with an origin and a key
+ * set that record their requests.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
@@ -14,6 +14,7 @@ import { redisVars } from './redis.ts'
 
 /** What tests need, as plain data that can be sent to other processes. */
 export interface Stack {
+  readonly runtime: StackRuntime
   readonly gateways: readonly [string, string]
   /** The proxy between the gateways and Redis. */
   readonly rest: Controlled
@@ -34,9 +35,16 @@ export interface RunningStack extends Stack {
   close(): Promise<void>
 }
 
-const READY = 'Portcullis is ready on'
+/** What the gateways run on. */
+export type StackRuntime = 'workerd' | 'node'
 
-export async function startStack(): Promise<RunningStack> {
+const READY = 'Portcullis is ready on'
+/** How a user starts a gateway on each runtime. */
+const START = { workerd: ['dev/start.ts'], node: ['dev/start.ts', '--node'] } as const
+/** On Node the tests are the proxy that names the client's address. */
+const ADDRESSES = { workerd: {}, node: { TRUSTED_PROXIES: '127.0.0.1' } } as const
+
+export async function startStack(runtime: StackRuntime = 'workerd'): Promise<RunningStack> {
   const redis = await startRedis()
   const direct = new Redis(redis.url)
   await direct.flushall()
@@ -62,6 +70,7 @@ export async function startStack(): Promise<RunningStack> {
   const operator = { id: randomUUID(), secret: randomBytes(32).toString('base64url') }
   const secretSha256 = createHash('sha256').update(operator.secret).digest('base64url')
   const env = {
+    ...ADDRESSES[runtime],
     // The same for both: each accepts tokens of the other.
     PUBLIC_URL: urls[0] ?? '',
     CLIENTS: JSON.stringify([
@@ -77,10 +86,11 @@ export async function startStack(): Promise<RunningStack> {
   const gateways: Running[] = []
   for (const port of ports) {
     gateways.push(
-      await run([process.execPath, 'dev/start.ts'], { ...env, PORT: String(port) }, READY),
+      await run([process.execPath, ...START[runtime]], { ...env, PORT: String(port) }, READY),
     )
   }
   return {
+    runtime,
     gateways: [urls[0] ?? '', urls[1] ?? ''],
     rest: controlled(rest),
     redisUrl: redis.url,
