@@ -3,7 +3,7 @@
  * block it. Transfers raw bytes. The commands of one request are sent in one write.
  */
 import { Redis, Command as RedisCommand, ReplyError } from 'ioredis'
-import { corkUntilNextTurn } from '../../src/redis/resp-socket.ts'
+import { corkUntilNextTurn } from '../../src/node/redis/resp-socket.ts'
 import { type Command, isBlocking, type Reply, unavailable } from './command.ts'
 import { Refusal } from './refusal.ts'
 

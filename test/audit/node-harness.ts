@@ -12,7 +12,7 @@ import { consumeAuditStream } from '../../src/node/audit/consumer.ts'
 import { databaseOver } from '../../src/node/audit/database.ts'
 import { directoryBucket } from '../../src/node/audit/directory.ts'
 import { openSqlite } from '../../src/node/audit/sqlite.ts'
-import { connectResp } from '../../src/redis/resp.ts'
+import { connectResp } from '../../src/node/redis/resp.ts'
 import { type AuditEnv, auditWorker } from '../../src/workers/audit-worker.ts'
 import type { AuditHarnessOptions, AuditStores } from './harness.ts'
 

@@ -96,9 +96,7 @@ describe('the structure of the source', () => {
   test('code that runs in a Worker imports nothing of Node', () => {
     const ofNode = sources.filter((file) => /from '(?:node:|undici'|ioredis')/.test(textOf(file)))
     expect(ofNode.length).toBeGreaterThan(0)
-    // The connection to Redis belongs to its folder; only `src/node/` imports it.
-    const resp = ['src/redis/resp-socket.ts', 'src/redis/resp.ts']
-    const isOfNode = (file: string) => file.startsWith('src/node/') || resp.includes(file)
+    const isOfNode = (file: string) => file.startsWith('src/node/')
     expect(ofNode.filter((file) => !isOfNode(file))).toEqual([])
     const importers = sources.filter((file) => importsOf(root, file).some(isOfNode))
     expect(importers.filter((file) => !isOfNode(file))).toEqual([])

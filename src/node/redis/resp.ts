@@ -1,14 +1,14 @@
 /** The client for a Redis over RESP, on Node: all connections of a process share one socket. */
-import { Misconfigured } from '../errors.ts'
-import { parseRedisUrl } from '../validators/redis-url.ts'
+import { Misconfigured } from '../../errors.ts'
 import {
   boundedCalls,
   DEFAULT_REDIS_TIMEOUT_MS,
   type RedisCallOptions,
   type SendCall,
-} from './bounded-calls.ts'
-import type { RedisConnection } from './connection.ts'
-import { createKeys, DEFAULT_KEY_PREFIX } from './keys.ts'
+} from '../../redis/bounded-calls.ts'
+import type { RedisConnection } from '../../redis/connection.ts'
+import { createKeys, DEFAULT_KEY_PREFIX } from '../../redis/keys.ts'
+import { parseRedisUrl } from '../../validators/redis-url.ts'
 import { createRespSocket, faultOf, mistakeOf } from './resp-socket.ts'
 
 export interface RespOptions {

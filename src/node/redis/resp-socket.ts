@@ -1,9 +1,9 @@
 /** The socket to Redis over RESP. A call that finds it closed opens it. */
 import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
-import type { Deadline } from '../isolate/deadline.ts'
-import type { Fault } from '../problems/reasons.ts'
-import type { RedisTarget } from '../validators/redis-url.ts'
-import type { RedisCommand, RedisReply } from './connection.ts'
+import type { Deadline } from '../../isolate/deadline.ts'
+import type { Fault } from '../../problems/reasons.ts'
+import type { RedisCommand, RedisReply } from '../../redis/connection.ts'
+import type { RedisTarget } from '../../validators/redis-url.ts'
 import { requireUsable, UnusableServer } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
