@@ -16,7 +16,19 @@ interface Group {
 const DOCS = join(import.meta.dirname, '..')
 
 const PAGES = [
-  ['Start', ['index', 'your-api', 'identity-providers', 'middleware', 'testing', 'deploy', 'node']],
+  [
+    'Start',
+    [
+      'index',
+      'your-api',
+      'identity-providers',
+      'middleware',
+      'testing',
+      'deploy',
+      'node',
+      'self-hosting',
+    ],
+  ],
   ['Control access', ['tokens', 'relations', 'abuse']],
   ['Operate', ['operate', 'audit', 'errors']],
   ['Reference', ['package', 'configuration', 'storage-schema', 'architecture', 'glossary']],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { DEFAULT_GRACE_MS } from '../../src/node/serve.ts'
 import { ROOT } from '../harness/process.ts'
@@ -105,16 +105,19 @@ test('the origin runs with the version of Node of the gateway', () => {
 })
 
 describe.skipIf(!hasRedisServer)('Redis with the command and the file of the project', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-redis-'))
-  afterAll(() => rmSync(folder, { recursive: true }))
+  function newFolder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-redis-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    return folder
+  }
 
   /** Starts the command of the service on this machine. */
-  async function startRedis() {
+  async function startRedis(folder: string, ...options: readonly string[]) {
     const [file, ...args] = services.redis.command.map((word) =>
       withValues(word).replace('/etc/redis.conf', join(ROOT, 'ops/redis.conf')),
     )
     expect(file).toBe('redis-server')
-    const server = await startRealServer([...args, '--dir', folder])
+    const server = await startRealServer([...args, '--dir', folder, ...options])
     const redis = directTo(server.port, PASSWORD)
     onTestFinished(async () => {
       redis.disconnect()
@@ -124,16 +127,34 @@ describe.skipIf(!hasRedisServer)('Redis with the command and the file of the pro
   }
 
   test('evicts nothing, and keeps a revocation when its process is killed', async () => {
-    const { server, redis } = await startRedis()
+    const folder = newFolder()
+    const { server, redis } = await startRedis(folder)
     expect(await redis.config('GET', 'maxmemory-policy')).toContain('noeviction')
     await redis.set('pc:revoked:test', '1')
     await server.close()
-    const again = await startRedis()
+    const again = await startRedis(folder)
+    expect(await again.redis.get('pc:revoked:test')).toBe('1')
+  })
+
+  test('has a revocation again after a backup and the restoration of docs/self-hosting.md', async () => {
+    const [old, folder] = [newFolder(), newFolder()]
+    const { server, redis } = await startRedis(old)
+    await redis.set('pc:revoked:test', '1')
+    const backup = ['-p', String(server.port), '-a', PASSWORD, '--rdb', join(folder, 'dump.rdb')]
+    expect(spawnSync('redis-cli', backup).status).toBe(0)
+
+    const restored = await startRedis(folder, '--appendonly', 'no')
+    await restored.redis.config('SET', 'appendonly', 'yes')
+    await expect
+      .poll(() => restored.redis.info('persistence'))
+      .toMatch(/^aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r$/m)
+    await restored.server.close()
+    const again = await startRedis(folder)
     expect(await again.redis.get('pc:revoked:test')).toBe('1')
   })
 
   test('is healthy only with its password', async () => {
-    const { server } = await startRedis()
+    const { server } = await startRedis(newFolder())
     const { environment, healthcheck } = services.redis
     const [, file = '', ...args] = healthcheck?.test ?? []
     const healthWith = (password: string) =>

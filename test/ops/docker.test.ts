@@ -1,8 +1,9 @@
 /** The Dockerfile builds a project with the packed package, and its image runs as an unprivileged user. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { chmod, readdir } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { makeTarballs, type Tarballs } from '../create/tarballs.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -14,6 +15,11 @@ import { buildImage, type Image, instructionsOf } from './image.ts'
 
 const DOCKERFILE = readFileSync(join(ROOT, 'ops/docker/Dockerfile'), 'utf8')
 const TEMPLATE = 'packages/create-portcullis/templates/gateway'
+/** The tests may run on a Node without SQLite. */
+const READ_TRAIL = `
+  const { DatabaseSync } = require('node:sqlite')
+  const events = new DatabaseSync(process.env.FILE).prepare('SELECT status FROM audit_events').all()
+  console.log(JSON.stringify(events.map(({ status }) => status)))`
 const SECRET = 'a-secret-of-the-project'
 
 const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -63,12 +69,15 @@ async function startGateway() {
   const redis = await startTestRedis()
   onTestFinished(() => redis.close())
   const port = String(await freePort())
+  const volume = await mkdtemp(join(tarballs.folder, 'volume-'))
+  await chmod(volume, 0o777)
   const variables = {
     PORT: port,
     PUBLIC_URL: 'https://gateway.test',
     REDIS_URL: redis.redisUrl,
     REDIS_TIMEOUT_MS: '5000',
     ORIGIN_URL: origin.url,
+    AUDIT_DATABASE: `sqlite:${join(volume, 'audit.db')}`,
     ISSUERS: JSON.stringify([
       { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
     ]),
@@ -85,6 +94,11 @@ async function startGateway() {
     },
     authorization: `Bearer ${token}`,
     redis,
+    /** The statuses in the audit trail. */
+    async statuses() {
+      const { stdout } = image.start({ FILE: join(volume, 'audit.db') }, ['node', '-e', READ_TRAIL])
+      return JSON.parse(await text(stdout))
+    },
     /** The exit code of the health check, which uses the same variables. */
     async health() {
       const [code] = await once(image.start(variables, image.health), 'exit')
@@ -120,11 +134,10 @@ describe('the image', () => {
     const write = "require('node:fs').writeFileSync('portcullis.config.ts', '')"
     const script = `try { ${write} } catch ({ code }) { console.log(code) }`
     const { stdout } = image.start({}, ['node', '-e', script])
-    const [line] = await once(stdout, 'data')
-    expect(String(line).trim()).toBe('EACCES')
+    expect(await text(stdout)).toBe('EACCES\n')
   })
 
-  test('starts a gateway that admits, refuses, and ends without an error', async () => {
+  test('starts a gateway that admits, refuses, stores both in its volume, and ends without an error', async () => {
     const gateway = await startGateway()
     const { authorization } = gateway
     expect(await gateway.statusOf('/-/readyz')).toBe(200)
@@ -136,6 +149,7 @@ describe('the image', () => {
     expect(await gateway.health()).toBe(0)
     expect(await gateway.stop()).toEqual([0, null])
     expect(await gateway.health()).toBe(1)
+    expect(await gateway.statuses()).toEqual(expect.arrayContaining([200, 401]))
   })
 
   test('stays healthy without Redis, and its gateway answers 503 without a call of the origin', async () => {

@@ -1,7 +1,7 @@
 /** Builds a Dockerfile without Docker: each stage is a folder, each step a command of this machine. */
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process'
 import { cp, mkdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 
 /** The user of a process if the tests run as root. It can read the image and change nothing. */
@@ -109,20 +109,17 @@ async function step(
         stage.variables[key] = value
       return
     case 'COPY': {
-      const [, from, list = ''] = /^(?:--from=(\w+) )?(.+)$/.exec(text) ?? []
+      const [, from, list = ''] = /^(?:--from=(\w+) )?(?:--chown=\S+ )?(.+)$/.exec(text) ?? []
       const source = from === undefined ? project : stages.find(({ name }) => name === from)?.root
       if (source === undefined) throw new Error(`COPY: there is no stage ${from}`)
       const paths = list.split(' ')
       const target = paths.pop() ?? ''
+      const place = join(stage.root, resolve(stage.workdir, target))
       for (const path of paths)
-        await cp(
-          join(source, path),
-          join(folder, target, target.endsWith('/') ? basename(path) : ''),
-          {
-            recursive: true,
-            verbatimSymlinks: true,
-          },
-        )
+        await cp(join(source, path), target.endsWith('/') ? join(place, basename(path)) : place, {
+          recursive: true,
+          verbatimSymlinks: true,
+        })
       return
     }
     case 'RUN': {

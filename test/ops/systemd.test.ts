@@ -3,9 +3,11 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { DEFAULT_GRACE_MS } from '../../src/node/serve.ts'
 import { isInstalled, ROOT } from '../harness/process.ts'
+import { checkEnvironment } from './environment.ts'
 import { instructionsOf } from './image.ts'
 
 const NAME = 'portcullis@.service'
@@ -16,6 +18,11 @@ const unit = readFileSync(join(ROOT, 'ops/systemd', NAME), 'utf8')
 const dockerfile = readFileSync(join(ROOT, 'ops/docker/Dockerfile'), 'utf8')
 const settings = new Map(
   [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+)
+const environment = Object.fromEntries(
+  [...unit.matchAll(/^Environment=(.+)$/gm)]
+    .flatMap(([, list = '']) => list.split(' '))
+    .map((text) => /^(\w+)=(.+)$/.exec(text)?.slice(1) as [string, string]),
 )
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-systemd-'))
@@ -65,10 +72,20 @@ test('the gateway has more time to end than its grace periods', () => {
   expect(Number(settings.get('TimeoutStopSec')) * 1_000).toBeGreaterThan(2 * DEFAULT_GRACE_MS)
 })
 
-test('only root reads the variables, and the unit contains no secret', () => {
+test('the unit has no secret, and a gateway accepts its variables with those of the example', () => {
+  expect(environment).toEqual({
+    NODE_ENV: 'production',
+    HOST: '127.0.0.1',
+    PORT: '%i',
+    TRUSTED_PROXIES: '127.0.0.1',
+    AUDIT_DATABASE: 'sqlite:/var/lib/portcullis/audit.db',
+  })
+  const example = parseEnv(readFileSync(join(ROOT, 'ops/systemd/gateway.env.example'), 'utf8'))
+  checkEnvironment({ ...example, ...environment, PORT: '8081' })
+})
+
+test('the instances share the user and the folder of the audit trail', () => {
   expect(settings.get('DynamicUser')).toBe('yes')
-  expect(settings.get('EnvironmentFile')).toBe('/etc/portcullis/gateway.env')
-  expect(settings.get('Environment')).toMatch(
-    /^NODE_ENV=\w+ HOST=127\.0\.0\.1 PORT=%i TRUSTED_PROXIES=127\.0\.0\.1$/,
-  )
+  expect(settings.get('User')).toBe('portcullis')
+  expect(environment.AUDIT_DATABASE).toContain(`/var/lib/${settings.get('StateDirectory')}/`)
 })
