@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { verifyChain } from '../../cli/verify.ts'
 import { createChainLog } from '../../src/audit/d1/chain-log.ts'
 import { chainQuerySchema } from '../../src/audit/log.ts'
@@ -13,6 +14,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { ROOT, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { directTo, hasRedisServer, startRealServer } from '../harness/resp-server.ts'
 
 const NODE = `${ROOT}/node_modules/node/bin/node`
 /** Longer than a consumer needs to take over the entries of another one. */
@@ -136,3 +138,97 @@ test('R36: a process that ends with SIGTERM has stored the events of all its res
   expect(storedRequests().toSorted()).toEqual(ids.toSorted())
   expect(await verdict()).toMatchObject({ ok: true, events: 40 })
 })
+
+/** Requests of which the database has no event. */
+function missing(ids: readonly (string | undefined)[]): number {
+  const stored = new Set(storedRequests())
+  return ids.filter((id) => id === undefined || !stored.has(id)).length
+}
+
+test('R38: while the database is locked, requests go on; a consumer that is killed loses nothing', async () => {
+  const doomed = await startGateway()
+  const first = await request(doomed.url)
+  await expect.poll(() => missing([first]), PATIENCE).toBe(0)
+  const lock = new DatabaseSync(join(folder, 'audit.db'))
+  lock.exec('BEGIN IMMEDIATE')
+  const ids = await Promise.all(Array.from({ length: 50 }, () => request(doomed.url)))
+  // The consumer has read them and waits for the lock.
+  const delivered = async () => (await redis.direct.xpending(DEFAULT_KEYS.auditStream, 'audit'))[0]
+  await expect.poll(delivered, PATIENCE).toBe(50)
+  ids.push(await request(doomed.url))
+  doomed.running.child.kill('SIGKILL')
+  lock.close()
+  await startGateway()
+  await expect.poll(() => missing(ids), PATIENCE).toBe(0)
+  expect(storedRequests()).toHaveLength(52)
+  expect(await verdict()).toMatchObject({ ok: true, events: 52 })
+})
+
+test('R38: an event is not stored without a database, waits in Redis, and is stored by another process', async () => {
+  const { AUDIT_DATABASE, ...others } = environment
+  environment = { ...others, AUDIT_STREAM: 'redis' }
+  const sender = await startGateway()
+  const ids = await Promise.all(Array.from({ length: 20 }, () => request(sender.url)))
+  expect(await redis.direct.xlen(DEFAULT_KEYS.auditStream)).toBe(20)
+  await startGateway({ AUDIT_DATABASE: AUDIT_DATABASE ?? '' })
+  await expect.poll(() => redis.direct.xlen(DEFAULT_KEYS.auditStream), PATIENCE).toBe(0)
+  expect(missing(ids)).toBe(0)
+})
+
+test.skipIf(!hasRedisServer)(
+  'R38: Redis is killed and starts again: no event of a response is lost',
+  async () => {
+    const options = ['--appendonly', 'yes', '--dir', folder]
+    const first = await startRealServer(options)
+    onTestFinished(() => first.close())
+    environment.REDIS_URL = `redis://127.0.0.1:${first.port}`
+    const gateway = await startGateway()
+    const ids = await Promise.all(Array.from({ length: 40 }, () => request(gateway.url)))
+    await first.close()
+    const second = await startRealServer(options, first.port)
+    onTestFinished(() => second.close())
+    await expect.poll(() => missing(ids), PATIENCE).toBe(0)
+    await expect
+      .poll(async () => {
+        const response = await fetch(`${gateway.url}/orders`, {
+          headers: { authorization: `Bearer ${token}` },
+        })
+        return response.status
+      }, PATIENCE)
+      .toBe(200)
+    const later = await request(gateway.url)
+    await expect.poll(() => missing([later]), PATIENCE).toBe(0)
+    expect(await verdict()).toMatchObject({ ok: true })
+  },
+)
+
+test.skipIf(!hasRedisServer)(
+  'R38: while Redis is full, requests are answered, and each event is stored later or counted as lost',
+  async () => {
+    const server = await startRealServer(['--maxmemory-policy', 'noeviction'])
+    onTestFinished(() => server.close())
+    environment.REDIS_URL = `redis://127.0.0.1:${server.port}`
+    const gateway = await startGateway()
+    const before = await request(gateway.url)
+    await expect.poll(() => missing([before]), PATIENCE).toBe(0)
+    const direct = directTo(server.port)
+    onTestFinished(() => direct.disconnect())
+    await direct.config('SET', 'maxmemory', '1')
+    const ids = await Promise.all(Array.from({ length: 30 }, () => request(gateway.url)))
+    expect(ids.every((id) => id !== undefined)).toBe(true)
+    await direct.config('SET', 'maxmemory', '0')
+    const lost = () =>
+      withDatabase((sqlite) => {
+        const sql = 'SELECT coalesce(sum(lost), 0) AS lost FROM audit_events'
+        const rows = sqlite.run([{ sql, values: [] }]).flatMap(({ results }) => results)
+        return (rows as { lost: number }[])[0]?.lost
+      })
+    // A later batch finds that the queue works again.
+    await expect
+      .poll(async () => {
+        await request(gateway.url)
+        return missing(ids) - (lost() ?? 0)
+      }, PATIENCE)
+      .toBe(0)
+  },
+)
