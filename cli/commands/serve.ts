@@ -30,6 +30,7 @@ Environment, in addition:
   PORT, HOST       as --port and --host, which take precedence
   TRUSTED_PROXIES  networks of the proxies in front of the gateway, such as 10.0.0.0/8. Their
                    X-Forwarded-For is used.
+  PROXY_HEADER     x-forwarded-for, or forwarded to use Forwarded (RFC 7239) instead
   TLS_CERT_FILE, TLS_KEY_FILE
                    certificate and key, in PEM. Changed files are used within ten seconds, or at once
                    after SIGHUP.

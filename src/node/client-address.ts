@@ -4,20 +4,22 @@ import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import { type Address, addressIn, type Network } from '../validators/networks.ts'
+import { hopsIn, type ProxyHeader } from './forwarded-hops.ts'
 import type { NodeBindings } from './request-listener.ts'
 
 /** Parsing an address takes as long as a whole stage. */
 const MAX_CACHED_PEERS = 1_000
-/** More addresses than any chain of proxies has. */
-const MAX_HOPS = 32
 
 /**
  * Creates the function that returns the client's address: that of the connection, unless a trusted
- * proxy made it. Then it is the rightmost address of `X-Forwarded-For` that is not of a trusted
+ * proxy made it. Then it is the rightmost address of `header` that is not of a trusted
  * proxy: each proxy appends the address of its own client, and a client can write only what is left
  * of that. Returns undefined for a list that is not readable up to there.
  */
-export function forwardedAddress(trusted: readonly Network[]) {
+export function forwardedAddress(
+  trusted: readonly Network[],
+  header: ProxyHeader = 'x-forwarded-for',
+) {
   const peers = new LRUCache<string, Peer>({ max: MAX_CACHED_PEERS })
 
   function peerOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): Peer {
@@ -35,14 +37,12 @@ export function forwardedAddress(trusted: readonly Network[]) {
   return function addressOf(c: Context): string | undefined {
     const peer = peerOf((c.env as NodeBindings).incoming.socket)
     if (!peer.isProxy) return peer.address
-    const hops =
-      receivedHeaders(c)
-        .get('x-forwarded-for')
-        ?.split(',', MAX_HOPS + 1) ?? []
-    if (hops.length > MAX_HOPS) return undefined
+    const value = receivedHeaders(c).get(header)
+    const hops = value === undefined ? [] : hopsIn(header, value)
+    if (hops === undefined) return undefined
     let client = peer.address
-    for (const hop of hops.reverse()) {
-      const address = addressIn(hop.trim())
+    for (const hop of hops) {
+      const address = addressIn(hop)
       client = address?.toString()
       if (address === undefined || !isTrusted(address, trusted)) break
     }

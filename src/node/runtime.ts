@@ -32,7 +32,7 @@ export interface NodeRuntime extends Runtime {
 /** Creates the runtime. Does NOT check the variables: `composeServices` does, with `environment`. */
 export function nodeRuntime(variables: Variables): NodeRuntime {
   const { REDIS_URL } = variables
-  const { TRUSTED_PROXIES = [] } = serverSettings(variables)
+  const { TRUSTED_PROXIES = [], PROXY_HEADER } = serverSettings(variables)
   const hurry = new AbortController()
   const trail = createAuditTrail(variables)
   let resp: RespClient | undefined
@@ -59,7 +59,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     },
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
-    addressOf: forwardedAddress(TRUSTED_PROXIES),
+    addressOf: forwardedAddress(TRUSTED_PROXIES, PROXY_HEADER),
     async check() {
       await resp?.check()
       await trail.open()

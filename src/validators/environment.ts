@@ -45,7 +45,8 @@ const requires = (name: string, reason: string, isMet: (env: Environment) => boo
     when: () => true,
   })
 
-const needs = (given: string, needed: string) =>
+/** Reports the missing variable `needed` if `given` is set. */
+export const needs = (given: string, needed: string) =>
   requires(
     needed,
     `${given} requires it`,

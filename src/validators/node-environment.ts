@@ -1,7 +1,7 @@
 /** The environment on Node, which may name a Redis over RESP. */
 import * as z from 'zod/mini'
 import { auditVariables } from './audit-environment.ts'
-import { environmentWith, redisVariables } from './environment.ts'
+import { environmentWith, needs, redisVariables } from './environment.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import { converted } from './schema-parts.ts'
 import { serverVariables } from './server-environment.ts'
@@ -24,19 +24,19 @@ const unused = converted(
   () => '',
 )
 
-const overRest = environmentWith({
-  ...redisVariables,
-  REDIS_URL: z.optional(z.custom<string>()),
-  ...serverVariables,
-  ...auditVariables,
-})
-const overResp = environmentWith({
+const onNode = (redis: object) =>
+  environmentWith({
+    ...redis,
+    ...serverVariables,
+    ...auditVariables,
+  } as unknown as typeof redisVariables).check(needs('PROXY_HEADER', 'TRUSTED_PROXIES'))
+
+const overRest = onNode({ ...redisVariables, REDIS_URL: z.optional(z.custom<string>()) })
+const overResp = onNode({
   UPSTASH_REDIS_REST_URL: unused,
   UPSTASH_REDIS_REST_TOKEN: unused,
   REDIS_URL: redisUrl,
-  ...serverVariables,
-  ...auditVariables,
-} as unknown as typeof redisVariables)
+})
 
 /** Returns the schema for either `REDIS_URL`, or a REST endpoint and its token. */
 export function nodeEnvironment(

@@ -25,6 +25,9 @@ export const serverVariables = {
       .check(z.regex(/^[\w.:%-]+$/, 'must be an address such as 127.0.0.1, or the name of a host')),
   ),
   TRUSTED_PROXIES: z.optional(networks),
+  PROXY_HEADER: z.optional(
+    z.enum(['x-forwarded-for', 'forwarded'], 'must be x-forwarded-for or forwarded'),
+  ),
   TLS_CERT_FILE: z.optional(z.string()),
   TLS_KEY_FILE: z.optional(z.string()),
 }

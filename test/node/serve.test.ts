@@ -147,9 +147,44 @@ describe('behind trusted proxies', () => {
     [Array(40).fill('127.0.0.2').join(), undefined],
   ])('X-Forwarded-For: %s is the address %s', async (list, address) => {
     const token = await gateway.token()
-    const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': list }
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'x-forwarded-for': list,
+      forwarded: 'for=198.51.100.9',
+    }
     expect((await fetch(`${gateway.url}/orders`, { headers })).status).toBe(200)
     expect(gateway.reached.at(-1)?.headers['x-forwarded-for']).toBe(address)
+  })
+})
+
+describe('behind trusted proxies that send Forwarded', () => {
+  let gateway: NodeGateway
+  beforeAll(async () => {
+    gateway = await startNodeGateway({
+      TRUSTED_PROXIES: '127.0.0.0/8, 2001:db8::/32',
+      PROXY_HEADER: 'forwarded',
+    })
+  })
+  afterAll(() => gateway.close())
+
+  test.each([
+    ['for=192.0.2.7', '192.0.2.7'],
+    ['for=198.51.100.1, for=192.0.2.7;proto=https', '192.0.2.7'],
+    ['for=192.0.2.7, for="[2001:db8::9]:443"', '192.0.2.7'],
+    ['for="198.51.100.1, for=192.0.2.7', '192.0.2.7'],
+    ['for=192.0.2.7, for=_hidden', undefined],
+    [undefined, '127.0.0.1'],
+  ])('%s is the address %s, and X-Forwarded-For is not read', async (forwarded, address) => {
+    const authorization = `Bearer ${await gateway.token()}`
+    const headers = {
+      authorization,
+      'x-forwarded-for': '198.51.100.9',
+      ...(forwarded !== undefined && { forwarded }),
+    }
+    expect((await fetch(`${gateway.url}/orders`, { headers })).status).toBe(200)
+    const received = gateway.reached.at(-1)?.headers
+    expect(received?.['x-forwarded-for']).toBe(address)
+    expect(received).not.toHaveProperty('forwarded')
   })
 })
 
