@@ -2,10 +2,15 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TokenOptions } from '../harness/issuer.ts'
-import { ROOT, run } from '../harness/process.ts'
+import { ROOT, type Running, run } from '../harness/process.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
 
 const NODE = `${ROOT}/node_modules/node/bin/node`
+
+export interface NodeProcess {
+  readonly url: string
+  readonly running: Running
+}
 
 export type NodeGateway = Awaited<ReturnType<typeof startNodeGateway>>
 
@@ -35,17 +40,25 @@ export async function startNodeGateway(
     ISSUERS: JSON.stringify(issuers),
     ...variables,
   }
-  const running = await run([NODE, 'test/node/process.ts'], environment, /ready on \S+\n/)
-  const url = /ready on (\S+)/.exec(running.output())?.[1] ?? ''
+  const started: NodeProcess[] = []
+  /** Starts another process over the same Redis and origin. */
+  async function another(): Promise<NodeProcess> {
+    const running = await run([NODE, 'test/node/process.ts'], environment, /ready on \S+\n/)
+    const url = /ready on (\S+)/.exec(running.output())?.[1] ?? ''
+    started.push({ url, running })
+    return { url, running }
+  }
+  const { url, running } = await another()
   return {
     url,
     port: Number(new URL(url).port),
     running,
+    another,
     redis,
     reached,
     token: (options: TokenOptions = {}) => mint(key, options),
     async close() {
-      await running.stop()
+      await Promise.all(started.map((process) => process.running.stop()))
       await origin.close()
       await redis.close()
     },

@@ -1,11 +1,17 @@
+import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 export default definePolicy({
   roles: { reader: ['orders:read'], writer: ['orders:read', 'orders:write'] },
-  limits: { few: { limit: 3, windowSeconds: 60, by: 'address', onUnavailable: 'deny' } },
+  limits: {
+    few: { limit: 3, windowSeconds: 60, by: 'address', onUnavailable: 'deny' },
+    some: { limit: 15, windowSeconds: 600, by: 'subject', onUnavailable: 'deny' },
+  },
+  features: [authorizationServer()],
   routes: [
     { method: 'GET', path: '/orders', permission: 'orders:read' },
     { method: 'POST', path: '/orders', permission: 'orders:write', maxBodyBytes: 2_000_000 },
     { method: 'GET', path: '/counted', anonymous: true, limits: ['few'] },
+    { method: 'GET', path: '/limited', permission: 'orders:read', limits: ['some'] },
   ],
 })
