@@ -1,4 +1,5 @@
 /** Deadlines for the calls of one isolate to one dependency. They pass only while this isolate runs. */
+import { createProgressList, type ProgressEntry, type ProgressList } from './progress-list.ts'
 
 /** A deadline is a chain of at least so many timers. */
 const STEPS = 5
@@ -21,12 +22,6 @@ export interface Deadline {
   end(answered: boolean): void
 }
 
-interface OpenCall {
-  readonly startMs: number
-  /** Called for each response to a call that began before this one. */
-  passed(): void
-}
-
 /**
  * Creates deadlines of `ms` milliseconds in which this isolate runs.
  *
@@ -43,75 +38,95 @@ interface OpenCall {
  * late calls fail, so they are no responses, and the prompt responses after a late call end soon.
  */
 export function createDeadlines(ms: number): { start(): Deadline } {
-  const stepMs = ms / STEPS
-  const shortStepMs = stepMs / FINER
-  const longestMs = Math.max(ms, LONGEST_QUEUE_MS)
-  /** Oldest first. */
-  const open = new Set<OpenCall>()
-
-  function forgetDead(nowMs: number): void {
-    for (const call of open) {
-      if (nowMs - call.startMs < FORGOTTEN_AFTER_MS) return
-      open.delete(call)
-    }
-  }
-
+  const open: OpenCalls = createProgressList()
   return {
     start() {
-      let controller: AbortController | undefined
-      let expiry: DOMException | undefined
-      const startMs = Date.now()
-      let restMs = ms
-      let waitedMs = 0
-      let passedBy = 0
-      let dueMs = 0
-      let timer: ReturnType<typeof setTimeout>
-
-      const call: OpenCall = {
-        startMs,
-        passed() {
-          passedBy += 1
-          if (passedBy >= QUEUE_CALLS) restMs = Math.min(ms, longestMs - waitedMs)
-        },
-      }
-      function wait(forMs: number): void {
-        restMs -= forMs
-        waitedMs += forMs
-        dueMs = Date.now() + forMs
-        timer = setTimeout(fire, forMs)
-      }
-      function fire(): void {
-        const isLate = Date.now() - dueMs >= shortStepMs
-        if (restMs >= 1) wait(Math.min(restMs, isLate ? shortStepMs : stepMs))
-        else expire(new DOMException('The deadline has passed', 'TimeoutError'))
-      }
-      function expire(reason: DOMException): void {
-        expiry = reason
-        controller?.abort(reason)
-        deadline.onExpiry?.(reason)
-      }
-      forgetDead(startMs)
+      const call = new OpenCall(ms, open)
+      forgetDead(open, call.startMs)
       open.add(call)
-      wait(stepMs)
-      const deadline: Deadline = {
-        get signal() {
-          controller ??= new AbortController()
-          if (expiry !== undefined) controller.abort(expiry)
-          return controller.signal
-        },
-        onExpiry: undefined,
-        get isExpired() {
-          return expiry !== undefined
-        },
-        end(answered) {
-          clearTimeout(timer)
-          open.delete(call)
-          if (!answered) return
-          // Calls that began within one step of each other may be sent in any order.
-          for (const other of open) if (startMs <= other.startMs + stepMs) other.passed()
-        },
-      }
-      return deadline
+      return call
     },
+  }
+}
+
+type OpenCalls = ProgressList<OpenCall>
+
+function forgetDead(open: OpenCalls, nowMs: number): void {
+  for (let call = open.oldest; call !== undefined; call = open.oldest) {
+    if (nowMs - call.startMs < FORGOTTEN_AFTER_MS) return
+    open.remove(call)
+  }
+}
+
+/** One object for each call, without closures: there are thousands a second. */
+class OpenCall implements Deadline, ProgressEntry<OpenCall> {
+  older: OpenCall | undefined
+  newer: OpenCall | undefined
+  onExpiry: Deadline['onExpiry']
+  readonly startMs = Date.now()
+  readonly #ms: number
+  readonly #open: OpenCalls
+  #restMs: number
+  #waitedMs = 0
+  #dueMs = 0
+  #passedBy = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #controller: AbortController | undefined
+  #expiry: DOMException | undefined
+
+  constructor(ms: number, open: OpenCalls) {
+    this.#ms = ms
+    this.#open = open
+    this.#restMs = ms
+    this.#wait(ms / STEPS)
+  }
+
+  get signal() {
+    this.#controller ??= new AbortController()
+    if (this.#expiry !== undefined) this.#controller.abort(this.#expiry)
+    return this.#controller.signal
+  }
+
+  get isExpired() {
+    return this.#expiry !== undefined
+  }
+
+  end(answered: boolean) {
+    clearTimeout(this.#timer)
+    this.#open.remove(this)
+    if (!answered) return
+    // Calls that began within one step of each other may be sent in any order.
+    const firstMs = this.startMs - this.#ms / STEPS
+    for (let call = this.#open.newest; call !== undefined; call = call.older)
+      if (call.startMs >= firstMs) call.#passed()
+      else return
+  }
+
+  /** Counts a response to a call that began before this one. */
+  #passed() {
+    this.#passedBy += 1
+    if (this.#passedBy < QUEUE_CALLS) return
+    this.#restMs = Math.min(this.#ms, Math.max(this.#ms, LONGEST_QUEUE_MS) - this.#waitedMs)
+  }
+
+  #wait(forMs: number) {
+    this.#restMs -= forMs
+    this.#waitedMs += forMs
+    this.#dueMs = Date.now() + forMs
+    this.#timer = setTimeout(OpenCall.#fire, forMs, this)
+  }
+
+  static #fire(call: OpenCall) {
+    const stepMs = call.#ms / STEPS
+    const shortStepMs = stepMs / FINER
+    const isLate = Date.now() - call.#dueMs >= shortStepMs
+    if (call.#restMs >= 1) call.#wait(Math.min(call.#restMs, isLate ? shortStepMs : stepMs))
+    else call.#expire(new DOMException('The deadline has passed', 'TimeoutError'))
+  }
+
+  #expire(reason: DOMException) {
+    this.#expiry = reason
+    this.#controller?.abort(reason)
+    this.onExpiry?.(reason)
   }
 }

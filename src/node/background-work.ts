@@ -1,4 +1,5 @@
 /** Work after responses: the `waitUntil` of Workers. A process must not end before it. */
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { ExecutionContext } from 'hono'
 
 export interface BackgroundWork {
@@ -9,25 +10,36 @@ export interface BackgroundWork {
 }
 
 export function createBackgroundWork(): BackgroundWork {
-  const open = new Set<Promise<unknown>>()
+  let open = 0
+  let onIdle: (() => void) | undefined
+
+  function ended(): void {
+    open -= 1
+    if (open === 0) onIdle?.()
+  }
+
   return {
     context: {
       waitUntil(work) {
-        const ended = () => void open.delete(work)
-        open.add(work)
+        open += 1
         work.then(ended, ended)
       },
       passThroughOnException() {},
       props: {},
     },
     async settled(ms) {
-      const { promise: expired, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, ms)
-      // Work may begin more work.
-      const all = async () => {
-        while (open.size > 0) await Promise.allSettled(open)
+      let isExpired = false
+      const timer = setTimeout(() => {
+        isExpired = true
+        onIdle?.()
+      }, ms)
+      while (open > 0 && !isExpired) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        onIdle = resolve
+        await promise
+        // Work may begin more work when it ends.
+        await immediate()
       }
-      await Promise.race([all(), expired])
       clearTimeout(timer)
     },
   }

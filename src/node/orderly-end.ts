@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
 import { Server as Listener } from 'node:net'
+import { createProgressList, type ProgressEntry } from '../isolate/progress-list.ts'
 
 /**
  * At the end, an idle connection stays open this long, because a request may be on its way. The response to it
@@ -9,20 +10,25 @@ import { Server as Listener } from 'node:net'
  */
 const IDLE_MS = 500
 
+interface OpenResponse extends ProgressEntry<OpenResponse> {
+  readonly outgoing: ServerResponse
+}
+
 /**
  * Returns a function that accepts no more connections, and resolves when all requests are answered.
  * After `graceMs`, in milliseconds, it cuts their connections. Call it once.
  */
 export function orderlyEnd(http: Server): (graceMs: number) => Promise<void> {
   /** Responses that have not ended. */
-  const open = new Set<ServerResponse>()
+  const open = createProgressList<OpenResponse>()
   let isEnding = false
   let cutsIdle = false
 
   http.prependListener('request', (_, outgoing) => {
-    open.add(outgoing)
+    const entry: OpenResponse = { outgoing }
+    open.add(entry)
     outgoing.once('close', () => {
-      open.delete(outgoing)
+      open.remove(entry)
       if (cutsIdle) http.closeIdleConnections()
     })
     if (isEnding) outgoing.setHeader('Connection', 'close')
@@ -35,8 +41,8 @@ export function orderlyEnd(http: Server): (graceMs: number) => Promise<void> {
 
   return async function end(graceMs) {
     isEnding = true
-    for (const outgoing of open)
-      if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+    for (let entry = open.oldest; entry !== undefined; entry = entry.newer)
+      if (!entry.outgoing.headersSent) entry.outgoing.setHeader('Connection', 'close')
     const closed = once(http, 'close')
     // `http.close()` would also cut idle connections, at once.
     Listener.prototype.close.call(http)

@@ -28,22 +28,23 @@ describe('a deadline', () => {
     startDeadline(MS)
     loop.run()
     expect(loop.timersFired()).toBe(5)
-    const { end } = startDeadline(MS)
-    loop.at(loop.now() + MS / 10, () => end(true))
+    const prompt = startDeadline(MS)
+    loop.at(loop.now() + MS / 10, () => prompt.end(true))
     loop.run()
     expect(loop.timersFired()).toBe(5)
   })
 
   test('does not expire while the isolate is blocked, nor right after', () => {
     const loop = installEventLoop(0)
-    const { signal, end } = startDeadline(MS)
+    const deadline = startDeadline(MS)
+    const { signal } = deadline
     loop.at(1, () => {}, 100 * MS)
     let answered = false
     // The response has arrived, and needs some turns of the event loop to be read.
     loop.at(5, () => read(8))
     function read(turns: number): void {
       answered = turns === 0 && !signal.aborted
-      if (turns === 0) end(true)
+      if (turns === 0) deadline.end(true)
       else loop.ready(() => loop.at(loop.now(), () => read(turns - 1)), MS)
     }
     loop.run()
@@ -53,8 +54,9 @@ describe('a deadline', () => {
 
   test('never expires after it has ended', () => {
     const loop = installEventLoop(0)
-    const { signal, end } = startDeadline(MS)
-    loop.at(MS / 2, () => end(true))
+    const deadline = startDeadline(MS)
+    const { signal } = deadline
+    loop.at(MS / 2, () => deadline.end(true))
     loop.run()
     expect(signal.aborted).toBe(false)
     expect(loop.now()).toBe(MS / 2)
@@ -94,11 +96,12 @@ function outcomesOf({ loop, arrivalsMs, requestCostMs, turnCostMs, turns, servic
   arrivalsMs.forEach((arrivalMs, index) => {
     const call = () => {
       const startMs = loop.now()
-      const { signal, end } = deadlines.start()
+      const deadline = deadlines.start()
+      const { signal } = deadline
       const settle = (answered: boolean) => {
         if (outcomes[index] !== undefined) return
         outcomes[index] = { answered, ms: loop.now() - startMs }
-        end(answered)
+        deadline.end(answered)
       }
       signal.addEventListener('abort', () => settle(false))
       inTurns(turns, () => {

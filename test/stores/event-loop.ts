@@ -62,13 +62,14 @@ export function installEventLoop(timerCostMs = 0.02): EventLoop {
   }
 
   vi.spyOn(Date, 'now').mockImplementation(() => nowMs)
-  vi.stubGlobal('setTimeout', (task: () => void, ms: number) => {
+  type Task = (...args: readonly unknown[]) => void
+  vi.stubGlobal('setTimeout', (task: Task, ms: number, ...args: readonly unknown[]) => {
     const id: number = at(
       nowMs + ms,
       () => {
         if (cancelled.delete(id)) return
         fired += 1
-        task()
+        task(...args)
       },
       timerCostMs,
     )
