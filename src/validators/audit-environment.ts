@@ -4,17 +4,38 @@ import { signingKeys } from './signing-jwk.ts'
 import { json } from './variables.ts'
 
 const SQLITE = 'sqlite:'
+const POSTGRES = /^postgres(ql)?:$/
+/** Modes that verify the certificate of the server, or that do not encrypt. */
+const SSL_MODES: readonly (string | null)[] = [null, 'disable', 'verify-full']
+
+/** Returns the path of an SQLite database, or undefined if the database is another one. */
+export function sqlitePath(database: string): string | undefined {
+  return database.startsWith(SQLITE) ? database.slice(SQLITE.length) : undefined
+}
+
+function isAddress(value: string): boolean {
+  const path = sqlitePath(value)
+  if (path !== undefined) return path !== ''
+  const url = URL.parse(value)
+  if (url === null || !POSTGRES.test(url.protocol)) return false
+  const host = url.searchParams.get('host') ?? url.hostname
+  return host !== '' && url.pathname.length > 1
+}
+
+const hasSslMode = (value: string): boolean =>
+  SSL_MODES.includes(URL.parse(value)?.searchParams.get('sslmode') ?? null)
 
 export const auditVariables = {
   AUDIT_DATABASE: z.optional(
-    z
-      .string()
-      .check(
-        z.refine(
-          (value) => value.startsWith(SQLITE) && value.length > SQLITE.length,
-          'must be sqlite: and the path of a file, such as sqlite:/var/lib/portcullis/audit.db',
-        ),
-      ),
+    z.string().check(
+      z.refine(isAddress, {
+        error:
+          'must be sqlite: and the path of a file, such as sqlite:/var/lib/portcullis/audit.db, or ' +
+          'the URL of a PostgreSQL database, such as postgres://user:password@host/database',
+        abort: true,
+      }),
+      z.refine(hasSslMode, 'sslmode must be verify-full or disable'),
+    ),
   ),
   AUDIT_STREAM: z.optional(z.literal('redis', 'must be redis')),
   AUDIT_EXPORT_DIR: z.optional(z.string()),
@@ -30,8 +51,8 @@ const schema = z.object(auditVariables)
 export interface AuditPlaces {
   /** Whether events are sent to the stream of Redis. */
   readonly hasQueue: boolean
-  /** The path of the database. Undefined: another process consumes the stream. */
-  readonly path: string | undefined
+  /** The address of the database. Undefined: another process consumes the stream. */
+  readonly database: string | undefined
 }
 
 /** Reads the places of valid variables. Returns no places for variables with mistakes. */
@@ -39,6 +60,6 @@ export function auditPlaces(variables: unknown): AuditPlaces {
   const { AUDIT_DATABASE, AUDIT_STREAM } = schema.safeParse(variables).data ?? {}
   return {
     hasQueue: (AUDIT_DATABASE ?? AUDIT_STREAM) !== undefined,
-    path: AUDIT_DATABASE?.slice(SQLITE.length),
+    database: AUDIT_DATABASE,
   }
 }

@@ -14,7 +14,7 @@ import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
-import { type AuditStores, STORES } from './harness.ts'
+import { type AuditStores, describeStores } from './harness.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
 const EVENTS = 10_000
@@ -27,7 +27,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-describe.each(STORES)('%s', (_, start) => {
+describeStores((start) => {
   let redis: TestRedis
   let harness: AuditStores
   beforeAll(async () => {

@@ -13,7 +13,7 @@ import { carryOutErasures, endRetention, exportDue } from '../../src/workers/upk
 import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
-import { type AuditStores, STORES } from './harness.ts'
+import { type AuditStores, describeStores } from './harness.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
@@ -28,7 +28,7 @@ const ALICE = 'alice@home.example'
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-describe.each(STORES)('%s', (_, start) => {
+describeStores((start) => {
   let redis: TestRedis
   let harness: AuditStores
   beforeAll(async () => {

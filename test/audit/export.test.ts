@@ -15,7 +15,7 @@ import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { runCli } from '../cli/command-line.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
-import { type AuditStores, STORES } from './harness.ts'
+import { type AuditStores, describeStores } from './harness.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -25,7 +25,7 @@ const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
 const never = new Promise<never>(() => {})
-describe.each(STORES)('%s', (_, start) => {
+describeStores((start) => {
   let redis: TestRedis
   let harness: AuditStores
   let folder: string

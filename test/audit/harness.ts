@@ -1,11 +1,13 @@
 /** The stores of the audit trail: those of Cloudflare in real workerd, and those of Node. */
 import { fileURLToPath } from 'node:url'
+import { describe } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import type { ChainPage } from '../../cli/verify.ts'
 import type { AuditDatabase } from '../../src/audit/d1/database.ts'
 import type { ExportBucket } from '../../src/audit/r2/chain-export.ts'
+import { hasPostgres } from '../harness/postgres.ts'
 import type { TestRedis } from '../harness/redis.ts'
-import { startNodeAudit } from './node-harness.ts'
+import { startNodeAudit, startPostgresAudit } from './node-harness.ts'
 
 const COMPATIBILITY_DATE = '2026-11-17'
 const DATABASE = {
@@ -125,11 +127,18 @@ export async function startAuditHarness({
   }
 }
 
-/** The stores that the suites of the audit trail run on. */
-export const STORES: readonly [
-  name: string,
-  start: (options: AuditHarnessOptions) => Promise<AuditStores>,
-][] = [
-  ['on D1 and R2', startAuditHarness],
-  ['on SQLite and a directory', startNodeAudit],
+const STORES: readonly {
+  readonly name: string
+  readonly start: (options: AuditHarnessOptions) => Promise<AuditStores>
+  readonly isMissing?: boolean
+}[] = [
+  { name: 'on D1 and R2', start: startAuditHarness },
+  { name: 'on SQLite and a directory', start: startNodeAudit },
+  { name: 'on PostgreSQL and a directory', start: startPostgresAudit, isMissing: !hasPostgres },
 ]
+
+/** Runs a suite of the audit trail on all stores. Skips those that this machine does not have. */
+export function describeStores(suite: (start: (typeof STORES)[number]['start']) => void): void {
+  for (const { name, start, isMissing = false } of STORES)
+    describe.skipIf(isMissing)(name, () => suite(start))
+}

@@ -1,4 +1,4 @@
-/** The audit trail of a process on Node: a stream of Redis, SQLite and a directory, in this process. */
+/** The audit trail of a process on Node, in this process: a stream of Redis, a database and a directory. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -11,22 +11,41 @@ import { createStreamQueue, createStreamReader } from '../../src/audit/redis/str
 import { consumeAuditStream } from '../../src/node/audit/consumer.ts'
 import { databaseOver } from '../../src/node/audit/database.ts'
 import { directoryBucket } from '../../src/node/audit/directory.ts'
-import { openSqlite } from '../../src/node/audit/sqlite.ts'
+import { openDatabase } from '../../src/node/audit/open-database.ts'
 import { connectResp } from '../../src/node/redis/resp.ts'
 import { type AuditEnv, auditWorker } from '../../src/workers/audit-worker.ts'
+import { startPostgres } from '../harness/postgres.ts'
 import type { AuditHarnessOptions, AuditStores } from './harness.ts'
 
 /** The last column that a migration adds. */
 const NEWEST_COLUMN = 'SELECT rejected FROM audit_events LIMIT 1'
 
-export async function startNodeAudit({
-  redis,
-  auditSigningKeys,
-}: AuditHarnessOptions): Promise<AuditStores> {
+export const startNodeAudit = (options: AuditHarnessOptions): Promise<AuditStores> =>
+  startTrail((folder) => `sqlite:${join(folder, 'audit.db')}`, options)
+
+/** The same with a PostgreSQL server of its own. */
+export async function startPostgresAudit(options: AuditHarnessOptions): Promise<AuditStores> {
+  const server = await startPostgres()
+  const url = await server.database('audit')
+  const stores = await startTrail(() => url, options)
+  return {
+    ...stores,
+    async close() {
+      await stores.close()
+      await server.close()
+    },
+  }
+}
+
+/** Starts the trail over the database at an `AUDIT_DATABASE`, which may be in the given folder. */
+export async function startTrail(
+  addressIn: (folder: string) => string,
+  { redis, auditSigningKeys }: AuditHarnessOptions,
+): Promise<AuditStores> {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-audit-'))
   const exported = join(folder, 'export')
-  const sqlite = openSqlite(join(folder, 'audit.db'))
-  const db = databaseOver(async (statements) => sqlite.run(statements))
+  const database = await openDatabase(addressIn(folder))
+  const db = databaseOver(database.run)
   const bucket = directoryBucket(exported)
   const env: AuditEnv = {
     AUDIT_DB: db,
@@ -74,7 +93,7 @@ export async function startNodeAudit({
       stopping.abort()
       await consumed
       resp.close()
-      sqlite.close()
+      await database.close()
       await rm(folder, { recursive: true })
     },
   }

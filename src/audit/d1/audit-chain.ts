@@ -11,7 +11,7 @@ import {
 } from '../chain.ts'
 import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
-import { CHAIN_COLUMNS, rowOf } from './audit-row.ts'
+import { CHAIN_COLUMNS, INTEGER_COLUMNS, rowOf } from './audit-row.ts'
 import type { AuditDatabase, AuditStatement } from './database.ts'
 import { within } from './schema.ts'
 
@@ -37,7 +37,7 @@ const HEAD = 'SELECT seq, hash, sealed_seq, sealed_ms FROM audit_heads WHERE par
 const LAST =
   "SELECT seq, coalesce(hash, '') AS hash FROM audit_events " +
   'WHERE partition = ? AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1'
-const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value FROM json_each(?))'
+const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value ->> 0 FROM json_each(?))'
 const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
 // If another consumer moved the head, `seq` becomes NULL. Its column does not accept NULL, so the
 // whole transaction fails.
@@ -47,10 +47,16 @@ const MOVE =
 // Has no ON CONFLICT: a place or an id that is taken must fail the transaction.
 const INSERT =
   `INSERT INTO audit_events (${CHAIN_COLUMNS.join(', ')}) ` +
-  `SELECT ${CHAIN_COLUMNS.map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
+  `SELECT ${CHAIN_COLUMNS.map(elementOf).join(', ')} FROM json_each(?)`
 const SEAL =
   'INSERT INTO audit_checkpoints (partition, seq, kind, hash, time_ms, signature) ' +
   'VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
+
+/** Returns SQL for an element of a row. PostgreSQL needs the cast. */
+function elementOf(column: string, index: number): string {
+  const element = `value ->> ${index}`
+  return INTEGER_COLUMNS.has(column) ? `CAST(${element} AS BIGINT)` : element
+}
 
 /** A row of `audit_heads`. */
 interface HeadRow extends ChainPlace {
@@ -94,7 +100,7 @@ async function append(
       db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs),
       db.prepare(HEAD).bind(PARTITION),
       db.prepare(LAST).bind(PARTITION),
-      db.prepare(KNOWN).bind(JSON.stringify([...events.keys()])),
+      db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
       db.prepare(FORGOTTEN),
     ]),
   )

@@ -40,10 +40,11 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
   if (query.subject !== undefined) where('subject = ?', query.subject)
   if (query.decision !== undefined) where('decision = ?', query.decision)
   if (query.route !== undefined) where('route = ?', query.route)
-  if (query.reason !== undefined) where(...matching('reason', query.reason))
+  if (query.reason !== undefined) where(...matching(query.reason))
   if (query.observed !== undefined) {
-    const [condition, ...bound] = matching('value', query.observed)
-    where(`EXISTS (SELECT 1 FROM json_each(observed) WHERE ${condition})`, ...bound)
+    const bound = listedAs(query.observed)
+    const conditions = bound.map(() => 'instr(observed, ?) > 0')
+    where(`(${conditions.join(' OR ')})`, ...bound)
   }
   if (query.requestId !== undefined) {
     const time = query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', '')
@@ -67,11 +68,16 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
 }
 
 /** Returns an SQL condition and its values. A reason without `:` matches every detail. */
-function matching(column: string, reason: string): [condition: string, ...bound: string[]] {
-  if (reason.includes(':')) return [`${column} = ?`, reason]
+function matching(reason: string): [condition: string, ...bound: string[]] {
+  if (reason.includes(':')) return ['reason = ?', reason]
   // `;` follows `:` in ASCII, so the range contains every `code:detail` and can use an index.
-  const condition = `(${column} = ? OR (${column} >= ? AND ${column} < ?))`
-  return [condition, reason, `${reason}:`, `${reason};`]
+  return ['(reason = ? OR (reason >= ? AND reason < ?))', reason, `${reason}:`, `${reason};`]
+}
+
+/** Returns how a JSON list contains the reason: as an element, or, without `:`, before a detail. */
+function listedAs(reason: string): readonly string[] {
+  const element = JSON.stringify(reason)
+  return reason.includes(':') ? [element] : [element, `${element.slice(0, -1)}:`]
 }
 
 function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {

@@ -38,8 +38,17 @@ export const CHAIN_COLUMNS: readonly string[] = [
   ...['v', 'partition', 'seq', 'previous_hash', 'hash'],
 ]
 
+/** Names of the columns that are integers. The others are text. */
+export const INTEGER_COLUMNS: ReadonlySet<string> = new Set([
+  'time_ms',
+  'status',
+  'lost',
+  'v',
+  'seq',
+])
+
 /**
- * Returns a value that SQLite stores unchanged: without lone surrogates and NUL. Otherwise the row
+ * Returns a value that the database stores unchanged: without lone surrogates and NUL. Otherwise the row
  * that is read back would differ from the row that was hashed.
  */
 export const storable = <Value>(value: Value): Value | string =>

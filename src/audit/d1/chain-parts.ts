@@ -31,9 +31,9 @@ const PENDING =
   'SELECT * FROM audit_exports WHERE partition = ? AND done_ms IS NULL ORDER BY first_seq LIMIT 1'
 /** `start`: the last row that was exported or deleted. `sealed`: where the next object may end. */
 const EXTENT =
-  'WITH start AS (SELECT max(' +
-  'coalesce((SELECT max(last_seq) FROM audit_exports WHERE partition = ?1), 0), ' +
-  'coalesce((SELECT min(seq) - 1 FROM audit_events WHERE partition = ?1), 0)) AS seq) ' +
+  'WITH start AS (SELECT coalesce(max(seq), 0) AS seq FROM (' +
+  'SELECT max(last_seq) AS seq FROM audit_exports WHERE partition = ?1 UNION ALL ' +
+  'SELECT min(seq) - 1 FROM audit_events WHERE partition = ?1) AS ends) ' +
   'SELECT start.seq AS start, ' +
   '(SELECT max(planned_ms) FROM audit_exports WHERE partition = ?1) AS planned_ms, ' +
   "(SELECT max(seq) FROM audit_checkpoints WHERE partition = ?1 AND kind = 'sealed' " +

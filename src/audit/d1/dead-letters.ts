@@ -1,4 +1,5 @@
 /** Dead letters of the queue in D1: messages that are no events. */
+import { storable } from './audit-row.ts'
 import type { AuditDatabase } from './database.ts'
 import { within } from './schema.ts'
 
@@ -6,7 +7,8 @@ import { within } from './schema.ts'
 // array of rows. Without WHERE, SQLite parses ON CONFLICT as the ON of a join.
 const INSERT =
   'INSERT INTO dead_letters (message_id, received_ms, body) ' +
-  'SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING'
+  'SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), value ->> 2 FROM json_each(?) WHERE true ' +
+  'ON CONFLICT DO NOTHING'
 
 export interface DeadLetter {
   readonly id: string
@@ -20,7 +22,11 @@ export async function keepDeadLetters(
   messages: readonly DeadLetter[],
 ): Promise<void> {
   if (messages.length === 0) return
-  const rows = messages.map(({ id, timestamp, body }) => [id, timestamp.getTime(), textOf(body)])
+  const rows = messages.map(({ id, timestamp, body }) => [
+    id,
+    timestamp.getTime(),
+    storable(textOf(body)),
+  ])
   await within(db.prepare(INSERT).bind(JSON.stringify(rows)).run())
 }
 

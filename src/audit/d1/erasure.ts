@@ -34,9 +34,10 @@ const FORGET =
 const OF_CALLER = 'subject = ?2 AND issuer = ?3 AND time_ms <= ?4'
 // A column without valid JSON must not stop an erasure.
 const ofChange = (name: string) =>
-  `CASE WHEN json_valid(change) THEN change ->> '${name}' ELSE '' END`
+  `CASE WHEN json_valid(change) THEN json_extract(change, '$.${name}') ELSE '' END`
 const TARGET = ofChange('target')
-const IS_PERSONAL = PERSONAL_ACTIONS.map((action) => `${ofChange('action')} GLOB '${action}*'`)
+const isAction = (prefix: string) =>
+  `substr(${ofChange('action')}, 1, ${prefix.length}) = '${prefix}'`
 /**
  * Returns SQL that separates the ids in tuples, and their parts, with spaces. A relation keeps its
  * leading `#`; a part contains no `|`.
@@ -47,9 +48,10 @@ const idsOf = (text: string) =>
     `replace(${text} || ' ', '#', ' #')`,
   )
 const OF_TARGET =
-  `change IS NOT NULL AND time_ms <= ?4 AND (((${IS_PERSONAL.join(' OR ')}) AND ` +
-  `(${TARGET} = ?2 OR substr(${TARGET}, -1 - length(?2)) = ':' || ?2)) OR ` +
-  `(${ofChange('action')} GLOB '${TUPLE_ACTIONS}*' AND instr(${idsOf(TARGET)}, ?5) > 0))`
+  `change IS NOT NULL AND time_ms <= ?4 AND (((${PERSONAL_ACTIONS.map(isAction).join(' OR ')}) AND ` +
+  `(${TARGET} = ?2 OR (length(${TARGET}) > length(?2) AND ` +
+  `substr(${TARGET}, length(${TARGET}) - length(?2)) = ':' || ?2))) OR ` +
+  `(${isAction(TUPLE_ACTIONS)} AND instr(${idsOf(TARGET)}, ?5) > 0))`
 const DEAD_LETTERS =
   'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0 ' +
   `OR instr(${idsOf('body')}, ?3) > 0`

@@ -49,7 +49,7 @@ async function apply(db: AuditDatabase, { name, sql }: Migration): Promise<void>
       db.batch([
         ...statements.map((statement) => db.prepare(statement)),
         db.prepare(APPLIED),
-        db.prepare('INSERT OR IGNORE INTO d1_migrations (name) VALUES (?)').bind(name),
+        db.prepare('INSERT INTO d1_migrations (name) VALUES (?) ON CONFLICT DO NOTHING').bind(name),
       ]),
     )
   } catch (error) {

@@ -7,10 +7,20 @@ export interface BoundStatement {
   readonly values: readonly unknown[]
 }
 
-/** Runs the statements in one transaction, and returns a result for each. */
+/**
+ * Runs the statements in one transaction, and returns a result for each. Rejects with the error of the
+ * database; then no statement has an effect.
+ */
 export type RunStatements = (
   statements: readonly BoundStatement[],
 ) => Promise<readonly StatementResult[]>
+
+/** A database that is open. */
+export interface OpenDatabase {
+  readonly run: RunStatements
+  /** Waits for calls that are in progress. */
+  close(): Promise<void>
+}
 
 /** Creates the database. Its calls reject with the errors of `run`. */
 export function databaseOver(run: RunStatements): AuditDatabase {

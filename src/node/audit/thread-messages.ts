@@ -4,8 +4,8 @@ import type { BoundStatement } from './database.ts'
 
 /** The `workerData` of the thread. */
 export interface ThreadData {
-  /** The path of the database. */
-  readonly path: string
+  /** `AUDIT_DATABASE`. */
+  readonly database: string
   /** Environment variables, which were checked. */
   readonly variables: Readonly<Record<string, string | undefined>>
 }

@@ -1,6 +1,6 @@
 /**
- * The thread of the audit trail: it has the database, which blocks while it works, and computes the
- * chain. A module for `node:worker_threads`; `trail.ts` starts it.
+ * The thread of the audit trail: it has the database, of which SQLite blocks while it works, and
+ * computes the chain. A module for `node:worker_threads`; `trail.ts` starts it.
  */
 import { hostname } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -9,9 +9,9 @@ import { createRedisRest } from '../../redis/rest.ts'
 import type { AuditEnv } from '../../workers/audit-worker.ts'
 import { connectResp } from '../redis/resp.ts'
 import { consumeAuditStream } from './consumer.ts'
-import { databaseOver } from './database.ts'
+import { databaseOver, type RunStatements } from './database.ts'
 import { directoryBucket } from './directory.ts'
-import { openSqlite } from './sqlite.ts'
+import { openDatabase } from './open-database.ts'
 import type { ThreadData, ThreadMessage, ThreadRequest } from './thread-messages.ts'
 
 /** No request waits for these calls. */
@@ -19,8 +19,9 @@ const REDIS_TIMEOUT_MS = 5_000
 
 const port = parentPort
 if (port === null) throw new Error('this module is for a worker thread')
-const { path, variables } = workerData as ThreadData
-const sqlite = openSqlite(path)
+const { database: address, variables } = workerData as ThreadData
+const opening = openDatabase(address)
+const run: RunStatements = async (statements) => (await opening).run(statements)
 const env = environmentOf(variables)
 const closing = new AbortController()
 let consumed: Promise<void> | undefined
@@ -32,7 +33,7 @@ function environmentOf({
   AUDIT_SIGNING_KEYS,
 }: ThreadData['variables']): AuditEnv {
   return {
-    AUDIT_DB: databaseOver(async (statements) => sqlite.run(statements)),
+    AUDIT_DB: databaseOver(run),
     ...(AUDIT_EXPORT_DIR !== undefined && { AUDIT_EXPORT: directoryBucket(AUDIT_EXPORT_DIR) }),
     ...(RETENTION_DAYS !== undefined && { RETENTION_DAYS }),
     ...(AUDIT_SIGNING_KEYS !== undefined && { AUDIT_SIGNING_KEYS }),
@@ -60,7 +61,7 @@ function connectRedis() {
 async function close(): Promise<void> {
   closing.abort()
   await consumed
-  sqlite.close()
+  await (await opening).close()
   port?.close()
 }
 
@@ -69,11 +70,11 @@ port.on('message', (request: ThreadRequest) => {
   else if (request === 'close') close()
   else {
     const { id, statements } = request
-    try {
-      post({ id, results: sqlite.run(statements) })
-    } catch (error) {
-      post({ id, error })
-    }
+    run(statements).then(
+      (results) => post({ id, results }),
+      (error) => post({ id, error }),
+    )
   }
 })
-post('opened')
+// A rejection is an error of the thread.
+opening.then(() => post('opened'))

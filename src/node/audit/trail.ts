@@ -22,7 +22,7 @@ const THREAD = import.meta.url.endsWith('.ts') ? './thread.ts' : '../node/audit-
 export interface AuditTrail {
   /** The bindings of a gateway; see `GatewayEnv`. */
   readonly bindings: {
-    /** Undefined without `AUDIT_DATABASE`. Calls reject with the error of SQLite. */
+    /** Undefined without `AUDIT_DATABASE`. Calls reject with the error of the database. */
     readonly AUDIT_DB: AuditDatabase | undefined
     /** The stream of Redis. Undefined: events are written to the log. */
     readonly AUDIT_QUEUE: QueueBinding | undefined
@@ -44,7 +44,7 @@ interface Call {
 
 /** Creates the trail. Nothing is opened before `open`, `start` or a call to the database. */
 export function createAuditTrail(variables: ThreadData['variables']): AuditTrail {
-  const { hasQueue, path } = auditPlaces(variables)
+  const { hasQueue, database } = auditPlaces(variables)
   const calls = new Map<number, Call>()
   let lastId = 0
   let thread: Worker | undefined
@@ -61,7 +61,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
   }
 
   function begin(): Worker {
-    const workerData: ThreadData = { path: path ?? '', variables }
+    const workerData: ThreadData = { database: database ?? '', variables }
     const worker = new Worker(fileURLToPath(new URL(THREAD, import.meta.url).href), {
       workerData,
       // `node:sqlite` is experimental in Node 22.
@@ -107,14 +107,14 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
 
   return {
     bindings: {
-      AUDIT_DB: path === undefined ? undefined : databaseOver(runStatements),
+      AUDIT_DB: database === undefined ? undefined : databaseOver(runStatements),
       AUDIT_QUEUE: hasQueue ? { sendBatch } : undefined,
     },
     connect(redis) {
       queue = createStreamQueue(redis)
     },
     async open() {
-      if (path === undefined) return
+      if (database === undefined) return
       try {
         await once(running(), 'message')
       } catch (error) {
@@ -123,7 +123,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
       }
     },
     start() {
-      if (path === undefined) return
+      if (database === undefined) return
       isConsuming = true
       send('consume')
     },

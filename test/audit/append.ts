@@ -1,0 +1,32 @@
+/**
+ * A process that appends batches of events to the audit database of `AUDIT_DATABASE` until it is
+ * killed. Prints the ids of each batch after it is stored.
+ */
+import { createCheckpointSealer } from '../../src/audit/chain.ts'
+import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
+import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
+import { withSchema } from '../../src/audit/d1/schema.ts'
+import { databaseOver } from '../../src/node/audit/database.ts'
+import { openDatabase } from '../../src/node/audit/open-database.ts'
+import { anEvent } from './event.ts'
+
+const BATCH = 20
+
+const { run } = await openDatabase(process.env.AUDIT_DATABASE ?? '')
+const db = databaseOver(run)
+const seal = createCheckpointSealer([])
+
+async function append() {
+  const events = Array.from({ length: BATCH }, () => anEvent())
+  const store = () => insertAuditEvents(db, events, { seal, nowMs: Date.now() })
+  try {
+    await withSchema(db, MIGRATIONS, store)
+    console.log(events.map(({ id }) => `stored ${id}`).join('\n'))
+  } catch (error) {
+    // As the consumer does after too many lost races. It repeats the batch later.
+    if (!(error instanceof Error && error.message === 'constraint failed')) throw error
+    console.log('overtaken')
+  }
+}
+
+for (;;) await append()

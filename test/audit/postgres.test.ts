@@ -1,0 +1,183 @@
+/** The audit trail in a real PostgreSQL that fails, and that several processes write at once. */
+
+import pg from 'pg'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from 'vitest'
+import { verifyChain } from '../../cli/verify.ts'
+import { openDatabase } from '../../src/node/audit/open-database.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../harness/postgres.ts'
+import { type Running, run } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { anEvent } from './event.ts'
+import type { AuditStores } from './harness.ts'
+import { startTrail } from './node-harness.ts'
+
+/** Longer than several retries of the consumer. */
+const PATIENCE = { timeout: 50_000, interval: 100 }
+const eventsOf = (count: number) => Array.from({ length: count }, () => anEvent())
+
+describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
+  let server: PostgresServer
+  let redis: TestRedis
+  let stores: AuditStores
+  let url: string
+  let databases = 0
+  beforeAll(async () => {
+    server = await startPostgres()
+    redis = await startTestRedis()
+  })
+  afterAll(async () => {
+    await redis?.close()
+    await server?.close()
+  })
+  beforeEach(async () => {
+    await redis.direct.flushall()
+    databases += 1
+    url = await server.database(`audit_${databases}`)
+    stores = await startTrail(() => url, { originUrl: 'http://127.0.0.1:9', redis })
+    vi.spyOn(console, 'error').mockReturnValue()
+  })
+  afterEach(async () => {
+    vi.restoreAllMocks()
+    await stores.close()
+  })
+
+  const waiting = () => redis.direct.xlen(DEFAULT_KEYS.auditStream)
+  const failures = () => vi.mocked(console.error).mock.calls.length
+  const verify = () => verifyChain((after) => stores.chainPage(after), undefined)
+  async function storedIds(): Promise<readonly string[]> {
+    const sql = 'SELECT id FROM audit_events ORDER BY id'
+    const { results } = await stores.db.prepare(sql).all<{ id: string }>()
+    return results.map(({ id }) => id)
+  }
+
+  /** Sends events while the database fails, ends the failure, and expects each event once. */
+  async function survives(begin: () => Promise<unknown>, end: () => Promise<unknown>) {
+    const [before, during] = [eventsOf(5), eventsOf(150)]
+    await stores.enqueue('audit', before)
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    await begin()
+    await stores.enqueue('audit', during)
+    await expect.poll(failures, PATIENCE).toBeGreaterThan(0)
+    expect(await waiting()).toBe(150)
+    await end()
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    expect(await storedIds()).toEqual([...before, ...during].map(({ id }) => id).toSorted())
+    expect(await verify()).toMatchObject({ ok: true, events: 155 })
+  }
+
+  test('crashes and starts again: each event is stored once', async () => {
+    await survives(server.crash, server.start)
+  })
+
+  test('refuses writes: each event is stored once it accepts them', async () => {
+    const { pathname } = new URL(url)
+    const change = `ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only`
+    const disconnect =
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
+      `WHERE datname = '${pathname.slice(1)}'`
+    await survives(
+      async () => [await server.query(`${change} = on`), await server.query(disconnect)],
+      async () => [await server.query(`${change} = off`), await server.query(disconnect)],
+    )
+  })
+
+  test('ends a statement that waits too long: each event is stored after the lock is gone', async () => {
+    await stores.close()
+    const patient = url
+    url = `${url}?statement_timeout=300`
+    stores = await startTrail(() => url, { originUrl: 'http://127.0.0.1:9', redis })
+    const lock = await connected(patient)
+    await survives(
+      () => lock.query('BEGIN; SELECT * FROM audit_heads FOR UPDATE'),
+      () => lock.query('COMMIT'),
+    )
+  })
+
+  test('loses its tables: they are created again, with their functions', async () => {
+    await stores.enqueue('audit', eventsOf(1))
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    const client = await connected(url)
+    await client.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
+    const events = eventsOf(2)
+    await stores.enqueue('audit', events)
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    expect(await storedIds()).toEqual(events.map(({ id }) => id).toSorted())
+  })
+
+  async function connected(to: string): Promise<pg.Client> {
+    const client = new pg.Client(to)
+    await client.connect()
+    onTestFinished(() => client.end())
+    return client
+  }
+
+  test('has new tables that four processes create at once; one that is killed in a transaction leaves no gap', async () => {
+    const started: Running[] = []
+    onTestFinished(async () => void (await Promise.all(started.map((each) => each.stop()))))
+    const append = () =>
+      run(['node', 'test/audit/append.ts'], { AUDIT_DATABASE: url }, /stored \S+\n/)
+    started.push(...(await Promise.all([append(), append(), append(), append()])))
+    const lock = await connected(url)
+    await lock.query('BEGIN; SELECT * FROM audit_heads FOR UPDATE')
+    // All four are in the transaction that appends a batch, before its first row.
+    const blocked = async () => {
+      const sql = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+      return (await server.query(sql)).length
+    }
+    await expect.poll(blocked, PATIENCE).toBe(4)
+    const [doomed, ...survivors] = started
+    doomed?.child.kill('SIGKILL')
+    await lock.query('COMMIT')
+    const batches = (each: Running) => each.output().split('\n').length
+    const counts = survivors.map(batches)
+    await expect
+      .poll(
+        () => survivors.every((each, index) => batches(each) > 60 + (counts[index] ?? 0)),
+        PATIENCE,
+      )
+      .toBe(true)
+    await Promise.all(survivors.map((each) => each.stop()))
+    const acknowledged = started.flatMap(
+      (each) => each.output().match(/(?<=stored )\S+(?=\n)/g) ?? [],
+    )
+    const ids = new Set(await storedIds())
+    expect(acknowledged.filter((id) => !ids.has(id))).toEqual([])
+    const verdict = await verify()
+    expect(verdict).toMatchObject({ ok: true, findings: [], first: 1, events: ids.size })
+    expect(verdict.last).toBe(ids.size)
+  })
+
+  test('finds and erases persons beside characters that it cannot store', async () => {
+    const event = anEvent({
+      actor: { ...anEvent().actor, subject: 'a\0b\ud800' },
+      change: { action: 'client.create', target: '\udfff:alice' },
+    })
+    await stores.enqueue('audit', [event, 'no event \0 \ud800'])
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    const matching = "json_extract(change, '$.target') LIKE '%:alice'"
+    const sql = `SELECT id FROM audit_events WHERE json_valid(change) AND ${matching}`
+    expect((await stores.db.prepare(sql).all()).results).toEqual([{ id: event.id }])
+    const letters = await stores.db.prepare('SELECT body FROM dead_letters').all()
+    expect(letters.results).toEqual([{ body: 'no event \ufffd \ufffd' }])
+    expect(await verify()).toMatchObject({ ok: true, events: 1 })
+  })
+
+  test('is not opened with a wrong password or a database that does not exist', async () => {
+    const wrong = new URL(url)
+    wrong.password = 'guessed-password'
+    await expect(openDatabase(wrong.href)).rejects.toThrow(/^password authentication failed/)
+    await expect(openDatabase(wrong.href)).rejects.not.toThrow('guessed-password')
+    await expect(openDatabase(`${url}_missing`)).rejects.toThrow('does not exist')
+  })
+})
