@@ -47,9 +47,9 @@ export const USUAL: Readonly<Record<Effort, Detail>> = {
     layers: LAYERS,
     request: 'read',
     connections: 20,
-    seconds: 2,
+    seconds: 1.5,
     warmUpSeconds: 0.5,
-    rounds: 3,
+    rounds: 7,
   },
 }
 
@@ -70,9 +70,9 @@ For the scenarios \`layers\` and \`tokens\`, and for profiles:
   --layers <ids>       layers, separated by commas:
                        ${LAYERS.map(({ id }) => id).join(',')}
   --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
-  --seconds <n>        duration of one measurement, 0.2 to 60 (default: 2; quick: 0.4)
+  --seconds <n>        duration of one measurement, 0.2 to 60 (default: 1.5; quick: 0.4)
   --warm-up <n>        seconds of unmeasured load before, 0.2 to 60 (default: 0.5; quick: 0.2)
-  --rounds <n>         measurements of each, in turn, 1 to 20 (default: 3; quick: 1)
+  --rounds <n>         measurements of each, in turn, 1 to 20 (default: 7; quick: 1)
   --connections <n>    1 to 200 (default: 20)
 
 Reads CPU times from /proc, so it needs Linux.`

@@ -1,5 +1,6 @@
 /** Types of scenarios and their results. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
+import { ratioSpreadOf } from './measure/statistics.ts'
 import type { Detail } from './options.ts'
 import type { PublishedId } from './published.ts'
 import type { Figure, Measured as MeasuredScenario, Suite } from './report/schema.ts'
@@ -43,8 +44,21 @@ export const figure = (
   title: string,
   value: number,
   unit: Unit,
-  more: Pick<Figure, 'beside' | 'aim'> = {},
+  more: Pick<Figure, 'beside' | 'aim' | 'quartiles'> = {},
 ): Figure => ({ id, title, value, unit, ...more })
+
+type Rounds<Key extends string> = readonly Readonly<Record<Key, number>>[]
+
+/** Creates the figure of the ratios of each round to the same round of another contestant. */
+export function ratioFigure<Key extends string>(
+  id: string,
+  title: string,
+  [rounds, base, key]: readonly [rounds: Rounds<Key>, base: Rounds<Key>, key: Key],
+  more: Pick<Figure, 'beside' | 'aim'> = {},
+): Figure {
+  const { median, quartiles } = ratioSpreadOf(rounds, base, key)
+  return figure(id, title, median, 'ratio', { ...more, quartiles })
+}
 
 export type { Check, Figure, Plot, Table } from './report/schema.ts'
 export type Unit = Figure['unit']

@@ -3,7 +3,7 @@ import type { PacedSample, Summary } from '../measure/rounds.ts'
 import { median, medianOf, ratio, ratioOf, rounded } from '../measure/statistics.ts'
 import type { PublishedId } from '../published.ts'
 import type { Runtime } from '../runtimes.ts'
-import { type Figure, figure, type Plot, type Table } from '../scenario.ts'
+import { type Figure, figure, type Plot, ratioFigure, type Table } from '../scenario.ts'
 import { BASELINE } from './layers.ts'
 
 /** Target for the CPU time of the full pipeline, as a multiple of passthrough. */
@@ -103,9 +103,9 @@ export function cpuFigures(runtime: Runtime, layers: readonly Summary[]): readon
   const ratios = layers
     .filter(({ id }) => id === 'full')
     .map(({ rounds }) => {
-      const value = ratioOf(rounds, baseline.rounds, 'cpuMicros')
       const title = 'full: CPU to that of passthrough'
-      return figure('full-cpu-ratio', title, value, 'ratio', runtime === 'workerd' ? { aim } : {})
+      const of = [rounds, baseline.rounds, 'cpuMicros'] as const
+      return ratioFigure('full-cpu-ratio', title, of, runtime === 'workerd' ? { aim } : {})
     })
   const steps = [...STEPS, COLD_STEP].flatMap((step) => {
     const value = addedBy(step, layers, 'cpuMicros')
@@ -191,10 +191,10 @@ export function refusalFigures(
   const { rounds: base } = baselineOf(layers)
   const aim = { at: 'most', value: MAX_REFUSAL_RATIO } as const
   return refused.flatMap(({ id, title, rounds, paced, isLocal }) => {
-    const ratio = ratioOf(rounds, base, 'cpuMicros')
+    const of = [rounds, base, 'cpuMicros'] as const
     const target = isLocal ? { aim } : {}
     return [
-      figure(`refused-${id}-cpu`, `refused, ${title}: CPU to passthrough`, ratio, 'ratio', target),
+      ratioFigure(`refused-${id}-cpu`, `refused, ${title}: CPU to passthrough`, of, target),
       figure(`refused-${id}-p50`, `refused, ${title}: p50`, paced.p50Ms, 'ms', {
         beside: ['ramparts-blocked'],
       }),

@@ -46,8 +46,33 @@ export function ratioOf<Key extends string>(
   base: readonly Readonly<Record<Key, number>>[],
   key: Key,
 ): number {
-  const ratios = rounds.map((round, index) => ratio(round[key], base[index]?.[key] ?? 0))
-  return rounded(median(ratios), 3)
+  return ratioSpreadOf(rounds, base, key).median
+}
+
+export interface Spread {
+  readonly median: number
+  /** The first and the third quartile. */
+  readonly quartiles: readonly [number, number]
+}
+
+/** Returns the median and the quartiles of values. Throws a `RangeError` for no values. */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
+  const half = Math.ceil(sorted.length / 2)
+  const quartile = (part: readonly number[]) => rounded(median(part), 3)
+  return {
+    median: rounded(median(sorted), 3),
+    quartiles: [quartile(sorted.slice(0, half)), quartile(sorted.slice(-half))],
+  }
+}
+
+/** Returns the spread of the ratios of each round to the same round of another contestant. */
+export function ratioSpreadOf<Key extends string>(
+  rounds: readonly Readonly<Record<Key, number>>[],
+  base: readonly Readonly<Record<Key, number>>[],
+  key: Key,
+): Spread {
+  return spreadOf(rounds.map((round, index) => ratio(round[key], base[index]?.[key] ?? 0)))
 }
 
 /** Returns `0 of 182,204`. */

@@ -1,6 +1,6 @@
 /** Figures, tables and plots of the gateways, and the ratio of ours to each. */
 import type { Summary } from '../measure/rounds.ts'
-import { ratioOf, rounded, sumOf } from '../measure/statistics.ts'
+import { ratioSpreadOf, rounded, type Spread, sumOf } from '../measure/statistics.ts'
 import { type Figure, figure, type Plot, type Table } from '../scenario.ts'
 import { FEATURES, type Feature, type Peer, PROBES, type ProbeId } from './peer.ts'
 
@@ -28,10 +28,10 @@ export function standingsOf(
     title: median.title,
     version: versionOf(median.id),
     median,
-    /** Our value divided by its value, medians over neighbouring rounds; 1 for ours. */
+    /** Our value divided by its value, over neighbouring rounds; 1 for ours. */
     oursToIt: Object.fromEntries(
-      COMPARED.map((key) => [key, ratioOf(own.rounds, median.rounds, key)]),
-    ) as Record<Compared, number>,
+      COMPARED.map((key) => [key, ratioSpreadOf(own.rounds, median.rounds, key)]),
+    ) as Record<Compared, Spread>,
   }))
 }
 
@@ -59,7 +59,9 @@ export function pacedFiguresOf(standings: readonly Standing[], ours: string): re
     ),
     ...others.map(({ id, title, oursToIt }) => {
       const what = `p99 at the same rate, ours to ${title}`
-      return figure(`paced-p99-to-${id}`, what, oursToIt.p99Ms, 'ratio', aimOf(id, 'p99Ms'))
+      const { median, quartiles } = oursToIt.p99Ms
+      const more = { quartiles, ...aimOf(id, 'p99Ms') }
+      return figure(`paced-p99-to-${id}`, what, median, 'ratio', more)
     }),
   ]
 }
@@ -89,8 +91,9 @@ export function figuresOf(standings: readonly Standing[], ours: string): readonl
   const shares = others.flatMap(({ id, title, oursToIt }) =>
     keys.map((key) => {
       const [name, what] = RATIOS[key]
-      const value = oursToIt[key]
-      return figure(`${name}-to-${id}`, `${what}, ours to ${title}`, value, 'ratio', aimOf(id, key))
+      const { median, quartiles } = oursToIt[key]
+      const more = { quartiles, ...aimOf(id, key) }
+      return figure(`${name}-to-${id}`, `${what}, ours to ${title}`, median, 'ratio', more)
     }),
   )
   return [...own, ...shares]
@@ -122,9 +125,9 @@ export function costTable(standings: readonly Standing[]): Table {
       secondsPerThousand(median.cpuMicros).toFixed(4),
       secondsPerThousand(median.redisCpuMicros).toFixed(4),
       median.redisCalls.toFixed(2),
-      oursToIt.cpuMicros.toFixed(2),
-      oursToIt.requestsPerSecond.toFixed(2),
-      oursToIt.p99Ms.toFixed(2),
+      oursToIt.cpuMicros.median.toFixed(2),
+      oursToIt.requestsPerSecond.median.toFixed(2),
+      oursToIt.p99Ms.median.toFixed(2),
     ]),
   }
 }
@@ -141,7 +144,7 @@ export function pacedTable(standings: readonly Standing[], ratePerSecond: number
       median.p50Ms.toFixed(2),
       median.p99Ms.toFixed(2),
       secondsPerThousand(median.cpuMicros).toFixed(4),
-      oursToIt.p99Ms.toFixed(2),
+      oursToIt.p99Ms.median.toFixed(2),
     ]),
   }
 }

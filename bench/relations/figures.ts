@@ -6,6 +6,7 @@ import {
   type Figure,
   figure,
   type Plot,
+  ratioFigure,
   type ScenarioResult,
   type Table,
 } from '../scenario.ts'
@@ -117,9 +118,8 @@ function gatewayFigures({ found: { ways, usual, paced }, pacedMs, callsOf }: Fin
     return figure(`${way}-adds`, `${WAYS[way].title}: adds, p50`, rounded(ms, 2), 'ms')
   })
   const cpu = (['cold', 'cached', 'leased', 'denied'] as const).map((way) => {
-    const ratio = ratioOf(ways[way].rounds, ways.unrelated.rounds, 'cpuMicros')
     const title = `${WAYS[way].title}: CPU to no relation required`
-    return figure(`${way}-cpu`, title, ratio, 'ratio')
+    return ratioFigure(`${way}-cpu`, title, [ways[way].rounds, ways.unrelated.rounds, 'cpuMicros'])
   })
   const calls = `${WAYS.leased.title}: Redis calls for 100 requests`
   return [

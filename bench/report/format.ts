@@ -34,8 +34,14 @@ export function quantity(value: number, unit: Unit): string {
   return `${numberText(value)}${SUFFIXES[unit]}`
 }
 
-export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): string {
-  return quantity(value, unit)
+/** Formats a figure with its unit and, if known, the quartiles of its rounds: `2.9 (2.8 to 3.1)`. */
+export function valueText({
+  value,
+  unit,
+  quartiles,
+}: Pick<Figure, 'value' | 'unit' | 'quartiles'>): string {
+  if (quartiles === undefined) return quantity(value, unit)
+  return `${quantity(value, unit)} (${quartiles.map(numberText).join(' to ')})`
 }
 
 /** Reports whether a target is met; undefined without one. An equal value meets it. */

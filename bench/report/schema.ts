@@ -35,6 +35,8 @@ const figure = z.object({
   unit: z.enum([
     ...['ms', 'us', 's', '1/s', '%', 'ratio', 'bytes', 'KB', 'MB', 'MB/min', 'cores', 'count'],
   ] as const),
+  /** The first and the third quartile of the rounds of which `value` is the median. */
+  quartiles: z.tuple([number, number]).readonly().exactOptional(),
   /** The published figures that it is compared with. */
   beside: publishedIds.exactOptional(),
   /** The target of the value, if there is one. It is shown and never fails a run. */

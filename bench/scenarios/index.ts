@@ -2,6 +2,7 @@
 import type { Scenario } from '../scenario.ts'
 import { layers } from './layers.ts'
 import { leases } from './leases.ts'
+import { node } from './node.ts'
 import { offeredLoad } from './offered-load.ts'
 import { peers } from './peers.ts'
 import { relations } from './relations.ts'
@@ -17,4 +18,5 @@ export const SCENARIOS: readonly Scenario[] = [
   peers,
   relations,
   leases,
+  node,
 ]

@@ -3,7 +3,7 @@ import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { read } from '../load/questions.ts'
 import { type Contestant, type Expected, measureRounds, type Summary } from '../measure/rounds.ts'
 import { noiseNotes, noneOf, ratioOf, rounded, sumOf } from '../measure/statistics.ts'
-import { type Figure, figure, type Scenario } from '../scenario.ts'
+import { type Figure, figure, ratioFigure, type Scenario } from '../scenario.ts'
 import { startVariants } from '../stack/gateway.ts'
 
 const CONNECTIONS = 20
@@ -11,7 +11,7 @@ const HEAT_SECONDS = 0.4
 const WARM_UP_SECONDS = 0.5
 const EFFORTS = {
   quick: { rounds: 1, seconds: 1 },
-  full: { rounds: 5, seconds: 4 },
+  full: { rounds: 7, seconds: 3 },
 } as const
 /** Delay of each call to Redis of the far variants. */
 const FAR_MS = 20
@@ -95,15 +95,21 @@ export const leases: Scenario = {
     const base = found.passthrough.rounds
     const callsOf = (name: Name) => 100 * found[name].redisCalls
     const cpu = (name: Name, id: string, more: Pick<Figure, 'aim'> = {}) => {
-      const value = ratioOf(found[name].rounds, base, 'cpuMicros')
-      return figure(`${id}-cpu`, `${TITLES[name]}: CPU to the bare proxy`, value, 'ratio', more)
+      const of = [found[name].rounds, base, 'cpuMicros'] as const
+      return ratioFigure(`${id}-cpu`, `${TITLES[name]}: CPU to the bare proxy`, of, more)
+    }
+    /** The platform's floor: the same calls, and no decision. */
+    const toPlatform = (name: Name, id: string, atMost: number) => {
+      const of = [found[name].rounds, found.platform.rounds, 'cpuMicros'] as const
+      const title = `${TITLES[name]}: CPU to the proxy with all calls to the platform`
+      return ratioFigure(`${id}-to-platform`, title, of, { aim: { at: 'most', value: atMost } })
     }
     const ms = (name: Name, id: string, key: 'p50Ms' | 'p99Ms') => {
       const quantile = key.slice(0, 3)
       return figure(`${id}-${quantile}`, `${TITLES[name]}: ${quantile}`, found[name][key], 'ms')
     }
     const calls = rounded(callsOf('leased'), 3)
-    const p99Ratio = ratioOf(found.leased.rounds, found.unasked.rounds, 'p99Ms')
+    const p99s = [found.leased.rounds, found.unasked.rounds, 'p99Ms'] as const
     return {
       figures: [
         figure('leased-calls', 'leased: Redis calls for 100 requests', calls, 'count', {
@@ -113,6 +119,8 @@ export const leases: Scenario = {
         cpu('gateway', 'strict'),
         cpu('unasked', 'unasked'),
         cpu('platform', 'platform'),
+        toPlatform('gateway', 'strict', 1.5),
+        toPlatform('leased', 'leased', 1.2),
         ...(['p50Ms', 'p99Ms'] as const).flatMap((key) => [
           ms('leased', 'leased', key),
           ms('gateway', 'strict', key),
@@ -120,7 +128,7 @@ export const leases: Scenario = {
           ms('leased-far', 'leased-far', key),
           ms('far', 'strict-far', key),
         ]),
-        figure('p99-ratio', 'leased: p99 to the pipeline without admission', p99Ratio, 'ratio', {
+        ratioFigure('p99-ratio', 'leased: p99 to the pipeline without admission', p99s, {
           aim: { at: 'most', value: 1.1 },
         }),
       ],

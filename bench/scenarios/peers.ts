@@ -27,12 +27,12 @@ const BUNDLED = [LAYERS_CONFIG, HANDWRITTEN_CONFIG]
 
 const LOADS = {
   quick: { warmUpSeconds: 1.2, seconds: 0.6, rounds: 2 },
-  full: { warmUpSeconds: 2, seconds: 2.5, rounds: 5 },
+  full: { warmUpSeconds: 2, seconds: 2.5, rounds: 7 },
 } as const satisfies Record<Effort, object>
 
 /** The fixed rate, as a share of the slowest gateway's peak. */
 const SHARE_OF_PEAK = 0.5
-const PACED = { seconds: 3.5, rounds: 3 }
+const PACED = { seconds: 2.5, rounds: 7 }
 
 export const peers: Scenario = {
   id: 'peers',
@@ -52,7 +52,7 @@ export const peers: Scenario = {
     'Each gateway calls Redis as often as the table says, except for aborted requests.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 20, full: 230 },
+  seconds: { quick: 20, full: 330 },
   run,
 }
 

@@ -54,7 +54,7 @@ export async function serveOnNode(
 const IN_PROCESS = { ended: new Promise<never>(() => {}), lines: () => [] }
 
 /** Loads a policy. Its packages are the copies of this checkout, of which `portcullis` is the source. */
-async function policyIn(file: string): Promise<Policy> {
+export async function policyIn(file: string): Promise<Policy> {
   const imports = policyImports()
   registerHooks({
     resolve(specifier, context, next) {

@@ -22,9 +22,9 @@ describe('options', () => {
       results: undefined,
       layers: LAYERS,
       request: 'read',
-      seconds: 2,
+      seconds: 1.5,
       warmUpSeconds: 0.5,
-      rounds: 3,
+      rounds: 7,
       connections: 20,
     } satisfies Options)
   })

@@ -36,8 +36,14 @@ describe('standings', () => {
       ],
       'ours',
     )
-    expect(standings[0]?.oursToIt).toMatchObject({ cpuMicros: 1, requestsPerSecond: 1 })
-    expect(standings[1]?.oursToIt).toMatchObject({ cpuMicros: 0.5, requestsPerSecond: 2 })
+    expect(standings[0]?.oursToIt).toMatchObject({
+      cpuMicros: { median: 1 },
+      requestsPerSecond: { median: 1 },
+    })
+    expect(standings[1]?.oursToIt).toMatchObject({
+      cpuMicros: { median: 0.5, quartiles: [0.45, 0.5] },
+      requestsPerSecond: { median: 2 },
+    })
     const figures = figuresOf(standings, 'ours')
     expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
     expect(
