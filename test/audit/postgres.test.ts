@@ -13,6 +13,11 @@ import {
   vi,
 } from 'vitest'
 import { verifyChain } from '../../cli/verify.ts'
+import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
+import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
+import { withSchema } from '../../src/audit/d1/schema.ts'
+import { auditQuerySchema } from '../../src/audit/log.ts'
+import { databaseOver } from '../../src/node/audit/database.ts'
 import { openDatabase } from '../../src/node/audit/open-database.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../harness/postgres.ts'
@@ -122,7 +127,21 @@ describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
     return client
   }
 
-  test('has new tables that four processes create at once; one that is killed in a transaction leaves no gap', async () => {
+  test('gets its functions and tables once if eight gateways start at once', async () => {
+    const fresh = await server.database('fresh')
+    const opened = await Promise.all(Array.from({ length: 8 }, () => openDatabase(fresh)))
+    onTestFinished(async () => void (await Promise.all(opened.map(({ close }) => close()))))
+    const counts = await Promise.all(
+      opened.map(({ run }) => {
+        const db = databaseOver(run)
+        const count = db.prepare('SELECT count(*) AS n FROM dead_letters')
+        return withSchema(db, MIGRATIONS, () => count.first<number>('n'))
+      }),
+    )
+    expect(counts).toEqual(Array.from({ length: 8 }, () => 0))
+  })
+
+  test('has one chain that four processes extend; one that is killed in a transaction leaves no gap', async () => {
     const started: Running[] = []
     onTestFinished(async () => void (await Promise.all(started.map((each) => each.stop()))))
     const append = () =>
@@ -171,6 +190,29 @@ describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
     const letters = await stores.db.prepare('SELECT body FROM dead_letters').all()
     expect(letters.results).toEqual([{ body: 'no event \ufffd \ufffd' }])
     expect(await verify()).toMatchObject({ ok: true, events: 1 })
+  })
+
+  test('finds events by a reason or its code, enforced or observed, page by page', async () => {
+    const reasons = ['rate_limited', 'rate_limited:a', 'rate_limited:b', 'rate_limiter', 'ok']
+    const enforced = reasons.map((reason) => anEvent({ reason }))
+    const observed = reasons.map((reason) => anEvent({ reason: 'x', observed: ['y', reason] }))
+    await stores.enqueue('audit', [...enforced, ...observed])
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    const find = async (query: Record<string, string>) => {
+      const page = await createAuditLog(stores.db).query(auditQuerySchema.parse(query))
+      return { ids: page.events.map(({ id }) => id), cursor: page.cursor ?? '' }
+    }
+    for (const [name, events] of [
+      ['reason', enforced],
+      ['observed', observed],
+    ] as const) {
+      const newest = events.map(({ id }) => id).toReversed()
+      expect((await find({ [name]: 'rate_limited:a' })).ids).toEqual([events[1]?.id])
+      const { ids, cursor } = await find({ [name]: 'rate_limited', limit: '2' })
+      expect(ids).toEqual(newest.slice(2, 4))
+      const rest = await find({ [name]: 'rate_limited', limit: '2', cursor })
+      expect(rest).toEqual({ ids: newest.slice(4), cursor: '' })
+    }
   })
 
   test('is not opened with a wrong password or a database that does not exist', async () => {
