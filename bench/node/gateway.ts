@@ -1,4 +1,4 @@
-/** Our gateway on Node: the shipped policy, with limits that no load reaches. */
+/** Our gateway on Node: the shipped policy, with the limit of `LIMIT`. */
 import cluster from 'node:cluster'
 import { join } from 'node:path'
 import { policyIn } from '../../dev/start/serve-node.ts'
@@ -6,7 +6,7 @@ import { ROOT } from '../../dev/start/settings.ts'
 import { type Policy, serve } from '../../src/node/index.ts'
 import { leased, roomy } from '../workers/policy.ts'
 import { relatedPolicy } from '../workers/relations-policy.ts'
-import { HOST } from './environment.ts'
+import { HOST, LIMIT } from './environment.ts'
 
 /** How each variant changes the policy. */
 const CHANGES: Readonly<Record<string, (policy: Policy) => Policy>> = {
@@ -19,7 +19,7 @@ if (cluster.isPrimary && process.env.PROCESSES !== undefined) {
   cluster.schedulingPolicy = cluster.SCHED_NONE
   for (let count = Number(process.env.PROCESSES); count > 0; count--) cluster.fork()
 } else {
-  const shipped = roomy(await policyIn(join(ROOT, 'portcullis.config.ts')), '')
+  const shipped = roomy(await policyIn(join(ROOT, 'portcullis.config.ts')), '', LIMIT)
   const change = CHANGES[process.env.VARIANT ?? 'strict']
   if (change === undefined) throw new Error(`unknown variant ${process.env.VARIANT}`)
   const { abuse } = shipped

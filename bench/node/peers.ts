@@ -132,7 +132,10 @@ export const readmeOnWorkers: Peer = {
 export const oursOnWorkers: Peer = { ...ours, id: 'worker', title: 'Portcullis on workerd' }
 
 export const oursOnNode = variant('strict', 'node', 'Portcullis on Node')
-export const leasedOnNode = variant('leased', 'leased', 'Portcullis on Node, leased')
+export const leasedOnNode = variant('leased', 'leased', 'Portcullis on Node, leased, one caller')
+export const streamedOnNode = variant('strict', 'stream', 'Portcullis on Node, audit stream', {
+  AUDIT_STREAM: 'redis',
+})
 export const relatedOnNode = variant('related', 'related', 'Portcullis on Node, relations')
 export const twoProcesses = variant('strict', 'two', 'Portcullis on Node, two processes', {
   PROCESSES: '2',
@@ -145,13 +148,18 @@ function variant(name: string, id: string, title: string, env: Record<string, st
     id,
     title,
     start(grounds) {
-      const { backends, signingKeys } = grounds
+      const { backends, signingKeys, limit } = grounds
       const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, ...variables } = gatewayVariables(
         backends,
         signingKeys,
       )
-      const redis = { REDIS_URL: backends.redis.directUrl }
-      return startProcess('gateway.ts', grounds, { ...variables, ...redis, VARIANT: name, ...env })
+      return startProcess('gateway.ts', grounds, {
+        ...variables,
+        REDIS_URL: backends.redis.directUrl,
+        LIMIT: String(limit),
+        VARIANT: name,
+        ...env,
+      })
     },
   }
 }

@@ -10,7 +10,7 @@ export interface Grounds {
   /** The same key in PEM (RFC 7468). */
   readonly publicKey: string
   readonly issuer: string
-  /** Requests per subject in 60 s. Our gateway always uses a limit that is never reached. */
+  /** Requests per subject in 60 s. Our Worker always uses a limit that is never reached. */
   readonly limit: number
   /** Temporary directory of one gateway; removed afterwards. */
   readonly directory: string

@@ -50,9 +50,11 @@ export function aimMet({ value, aim }: Pick<Figure, 'value' | 'aim'>): boolean |
   return aim.at === 'most' ? value <= aim.value : value >= aim.value
 }
 
-/** Formats a target, such as `at most 2.4`; empty if there is none. */
+/** Formats a target, such as `at most 2.4` or `at most 3, stretch 2.2`; empty if there is none. */
 export function aimText({ aim, unit }: Pick<Figure, 'aim' | 'unit'>): string {
-  return aim === undefined ? '' : `at ${aim.at} ${quantity(aim.value, unit)}`
+  if (aim === undefined) return ''
+  const stretch = aim.stretch === undefined ? '' : `, stretch ${quantity(aim.stretch, unit)}`
+  return `at ${aim.at} ${quantity(aim.value, unit)}${stretch}`
 }
 
 /** Returns the day of a date with time, such as `2026-11-20`. */

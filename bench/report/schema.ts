@@ -39,8 +39,13 @@ const figure = z.object({
   quartiles: z.tuple([number, number]).readonly().exactOptional(),
   /** The published figures that it is compared with. */
   beside: publishedIds.exactOptional(),
-  /** The target of the value, if there is one. It is shown and never fails a run. */
-  aim: z.object({ at: z.enum(['most', 'least']), value: number }).exactOptional(),
+  /**
+   * The target of the value, if there is one. It is shown and never fails a run. `stretch` is a
+   * stricter value, for orientation.
+   */
+  aim: z
+    .object({ at: z.enum(['most', 'least']), value: number, stretch: number.exactOptional() })
+    .exactOptional(),
 })
 
 const axis = z.object({ title: text, log: z.boolean().exactOptional() })

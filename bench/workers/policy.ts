@@ -11,7 +11,7 @@ const ROOMY = { limit: ROOMY_LIMIT, windowSeconds: 60 }
  * Returns `policy` below `prefix` with raised limits. Failures and violations of the benchmark's
  * address do not count, so that the gateway verifies every bad credential.
  */
-export function roomy(policy: Policy, prefix: string): Policy {
+export function roomy(policy: Policy, prefix: string, most = ROOMY_LIMIT): Policy {
   return {
     ...policy,
     abuse: { ...policy.abuse, exempt: [...policy.abuse.exempt, `${EXEMPT_ADDRESS}/32`] },
@@ -19,7 +19,7 @@ export function roomy(policy: Policy, prefix: string): Policy {
     routes: policy.routes.map((route) => ({
       ...route,
       path: prefix + route.path,
-      limits: route.limits.map((limit) => ({ ...limit, limit: ROOMY_LIMIT })),
+      limits: route.limits.map((limit) => ({ ...limit, limit: most })),
     })),
   }
 }
