@@ -14,7 +14,8 @@ import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { ROOT, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
-const NODE = `${ROOT}/node_modules/node/bin/node`
+/** The Node of the project, which may be newer than that of the machine. */
+export const NODE = `${ROOT}/node_modules/node/bin/node`
 
 export interface Gateways {
   readonly redis: TestRedis

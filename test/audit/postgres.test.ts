@@ -24,6 +24,7 @@ import { hasPostgres, type PostgresServer, startPostgres } from '../harness/post
 import { type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
+import { NODE } from './gateways.ts'
 import type { AuditStores } from './harness.ts'
 import { startTrail } from './node-harness.ts'
 
@@ -58,6 +59,11 @@ describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
   })
 
   const waiting = () => redis.direct.xlen(DEFAULT_KEYS.auditStream)
+  /** Returns the number of transactions that wait for another one. */
+  const blocked = async () => {
+    const sql = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    return (await server.query(sql)).length
+  }
   const failures = () => vi.mocked(console.error).mock.calls.length
   const verify = () => verifyChain((after) => stores.chainPage(after), undefined)
   async function storedIds(): Promise<readonly string[]> {
@@ -83,6 +89,21 @@ describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
 
   test('crashes and starts again: each event is stored once', async () => {
     await survives(server.crash, server.start)
+  })
+
+  test('crashes within a transaction, and starts again: each event is stored once', async () => {
+    await stores.enqueue('audit', eventsOf(1))
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    const lock = await connected(url)
+    lock.on('error', () => {})
+    await lock.query('BEGIN; SELECT * FROM audit_heads FOR UPDATE')
+    await stores.enqueue('audit', eventsOf(150))
+    await expect.poll(blocked, PATIENCE).toBe(1)
+    await server.crash()
+    await server.start()
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    expect(await storedIds()).toHaveLength(151)
+    expect(await verify()).toMatchObject({ ok: true, events: 151 })
   })
 
   test('refuses writes: each event is stored once it accepts them', async () => {
@@ -145,15 +166,11 @@ describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
     const started: Running[] = []
     onTestFinished(async () => void (await Promise.all(started.map((each) => each.stop()))))
     const append = () =>
-      run(['node', 'test/audit/append.ts'], { AUDIT_DATABASE: url }, /stored \S+\n/)
+      run([NODE, 'test/audit/append.ts'], { AUDIT_DATABASE: url }, /stored \S+\n/)
     started.push(...(await Promise.all([append(), append(), append(), append()])))
     const lock = await connected(url)
     await lock.query('BEGIN; SELECT * FROM audit_heads FOR UPDATE')
     // All four are in the transaction that appends a batch, before its first row.
-    const blocked = async () => {
-      const sql = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-      return (await server.query(sql)).length
-    }
     await expect.poll(blocked, PATIENCE).toBe(4)
     const [doomed, ...survivors] = started
     doomed?.child.kill('SIGKILL')

@@ -52,8 +52,9 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
         NUMBERS.has(type) ? Number : pg.types.getTypeParser(type, format as 'text'),
     },
   })
-  // A connection that breaks while it is idle. The pool replaces it.
+  // A connection that breaks. Its statement rejects too, and the pool replaces it.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   let hasFunctions = false
 
   async function inTransaction(
@@ -61,16 +62,17 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
     work: (client: PoolClient) => Promise<StatementResult[]>,
   ): Promise<StatementResult[]> {
     const client = await pool.connect()
-    let failed = true
     try {
       await client.query(begin)
       const results = await work(client)
       await client.query('COMMIT')
-      failed = false
+      client.release()
       return results
-    } finally {
-      // Ends the connection, and with it the transaction: its state is not certain.
-      client.release(failed)
+    } catch (error) {
+      const isUsable = stateOf(error) !== '' && (await isRolledBack(client))
+      // Otherwise ends the connection, and with it the transaction.
+      client.release(!isUsable)
+      throw error
     }
   }
 
@@ -130,6 +132,12 @@ async function loadDriver(): Promise<typeof import('pg')> {
     throw new Error('PostgreSQL needs the package pg: npm install pg', { cause })
   }
 }
+
+const isRolledBack = (client: PoolClient): Promise<boolean> =>
+  client.query('ROLLBACK').then(
+    () => true,
+    () => false,
+  )
 
 /** Returns the SQLSTATE of an error of the server, and otherwise an empty string. */
 function stateOf(error: unknown): string {
