@@ -135,7 +135,13 @@ export function composeServices(
   const overflow = createAuditOverflow({ redis: connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }) })
   // A Worker without a queue writes its events to the log.
   const queue =
-    AUDIT_QUEUE && createAuditQueue({ queue: AUDIT_QUEUE, overflow, tally: metrics.audit })
+    AUDIT_QUEUE &&
+    createAuditQueue({
+      queue: AUDIT_QUEUE,
+      overflow,
+      tally: metrics.audit,
+      isPatient: runtime.isPatient,
+    })
   const recorder = queue
     ? (runtime.auditSink ?? batchingAuditSink)({ transport: queue, sleep: runtime.sleep })
     : consoleAuditSink(runtime.writeEvent)

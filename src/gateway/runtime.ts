@@ -24,6 +24,8 @@ export interface Runtime {
   readonly writeEvent?: ((line: string) => void) | undefined
   /** Creates the sink for a gateway with a queue. Default: `batchingAuditSink`. */
   readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
+  /** See `isPatient` of `createAuditQueue`. Default: events wait for no queue. */
+  readonly isPatient?: () => boolean
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
   /** Default: WebSockets of workerd. */

@@ -51,6 +51,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     },
     bindings: trail.bindings,
     auditSink: awaitedAuditSink,
+    isPatient: () => !hurry.signal.aborted,
     writeEvent: createEventLog(process.stdout),
     upgrades: {
       isPossible: (c) => (c.env as NodeBindings).canUpgrade,

@@ -445,6 +445,40 @@ test('without an overflow, events that the queue refuses are counted and reporte
   expect(lostIn(arrived)).toEqual([2])
 })
 
+test('R20: a patient transport keeps a batch until the queue works, and loses nothing', async () => {
+  let pauses = 0
+  const { transport, state, arrived, warnings } = isolate({
+    redisUrl: 'http://127.0.0.1:9',
+    isPatient: () => true,
+    sleep: async () => {
+      pauses += 1
+      state.nowMs += 1_000
+      if (pauses === 20) state.mood = 'works'
+    },
+  })
+  state.mood = 'refuses'
+  const batch = events(3)
+  await transport.send(batch, 2)
+  expect(arrived.slice(0, 3)).toEqual(batch)
+  expect(lostIn(arrived)).toEqual([2])
+  expect(warnings[0]).toContain('2 lost')
+})
+
+test('R20: a transport that is no longer patient counts its batch as lost', async () => {
+  let pauses = 0
+  const { transport, state, warnings } = isolate({
+    redisUrl: 'http://127.0.0.1:9',
+    isPatient: () => pauses < 5,
+    sleep: async () => {
+      pauses += 1
+      state.nowMs += 30_000
+    },
+  })
+  state.mood = 'refuses'
+  await transport.send(events(3), 0)
+  expect(warnings.at(-1)).toContain('3 lost')
+})
+
 test('operator messages contain no event and no error text', async () => {
   const { transport, state, warnings } = isolate()
   state.mood = 'refuses'

@@ -14,6 +14,8 @@ const QUEUE_TIMEOUT_MS = 3_000
 export const OVERFLOW_TIMEOUT_MS = 2_000
 const ATTEMPTS = 2
 const RETRY_DELAY_MS = 100
+/** Between attempts of a batch that no store accepts, while `isPatient` returns true. */
+const PATIENCE_DELAY_MS = 1_000
 /** After a failure, batches go directly to the overflow. The next batch then probes the queue. */
 export const QUEUE_COOL_DOWN_MS = 5_000
 /** How often an isolate checks the overflow for events of other isolates. */
@@ -40,6 +42,11 @@ export interface AuditQueueOptions {
   readonly tally?: AuditTally
   /** Default 3,000. */
   readonly queueTimeoutMs?: number
+  /**
+   * While it returns true, a batch that neither store accepts is tried again each second. The sink bounds
+   * the memory of such batches. Default: never, because a Worker may end at any time.
+   */
+  readonly isPatient?: (() => boolean) | undefined
 }
 
 export interface AuditQueue extends AuditTransport {
@@ -48,8 +55,8 @@ export interface AuditQueue extends AuditTransport {
 }
 
 /**
- * Creates an {@link AuditTransport} for one isolate. Sending a batch takes at most about 10 s: two
- * attempts at the queue, then two at the overflow.
+ * Creates an {@link AuditTransport} for one isolate. Without `isPatient`, sending a batch takes at most
+ * about 10 s: two attempts at the queue, then two at the overflow.
  *
  * After a batch succeeds, the transport sends the events in the overflow, one batch at a time. It
  * removes them only after the queue accepted them, so an event may be delivered twice but is not
@@ -68,6 +75,7 @@ export function createAuditQueue({
   warn = (line) => console.warn(line),
   tally = newAuditTally(),
   queueTimeoutMs = QUEUE_TIMEOUT_MS,
+  isPatient = () => false,
 }: AuditQueueOptions): AuditQueue {
   let unreported = 0
   let queueShunnedUntilMs = 0
@@ -97,23 +105,27 @@ export function createAuditQueue({
     return false
   }
 
-  async function keep(events: readonly string[]): Promise<void> {
+  /** Returns false if the overflow did not accept the events. */
+  async function keep(events: readonly string[]): Promise<boolean> {
     const carried = unreported
     unreported = 0
     // The same id for each attempt: the first may have succeeded although its response was lost.
     const id = newId()
-    /** How many events exceeded the bound; undefined if the overflow did not accept the events. */
+    /** How many events exceeded the bound; undefined if none was accepted. */
     const cut =
       overflow &&
       (await retried(() => withDeadline(overflow.keep(id, events, carried), OVERFLOW_TIMEOUT_MS)))
     if (cut === undefined) {
-      unreported += carried + events.length
-      tally.lost += events.length
-    } else {
-      tally.spilled += events.length
-      tally.lost += cut
-      drainAtMs = 0
+      unreported += carried
+      return false
     }
+    tally.spilled += events.length
+    tally.lost += cut
+    drainAtMs = 0
+    return true
+  }
+
+  function complain(): void {
     if (now() < logAtMs) return
     logAtMs = now() + LOG_INTERVAL_MS
     warn(`audit: the queue takes no events; ${tally.lost} lost so far, the others are kept`)
@@ -149,7 +161,17 @@ export function createAuditQueue({
     async send(events, lost) {
       unreported += lost
       tally.lost += lost
-      if (now() < queueShunnedUntilMs || !(await enqueue(events))) return keep(events)
+      while (now() < queueShunnedUntilMs || !(await enqueue(events))) {
+        const isKept = await keep(events)
+        const isLost = !isKept && !isPatient()
+        if (isLost) {
+          unreported += events.length
+          tally.lost += events.length
+        }
+        complain()
+        if (isKept || isLost) return
+        await sleep(PATIENCE_DELAY_MS)
+      }
       tally.sent += events.length
       // If the overflow is unavailable, its events stay there, and a later call sends them.
       await drain().catch(() => {})
