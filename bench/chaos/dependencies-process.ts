@@ -13,11 +13,12 @@ const redis: MortalRedis =
     ? { ...(await startRedis()), kill: undefined, start: async () => {} }
     : await startMortalRedis(DIRECTORY)
 const rest = await startUpstashRest({ port: 0, token: REST_TOKEN, redis })
-const restPort = Number(new URL(rest.url).port)
+const portOf = (url: string) => Number(new URL(url).port)
+const ports = { redis: portOf(rest.url), resp: portOf(redis.url) }
 const proxies = await Promise.all(
   (JSON.parse(TARGETS) as readonly ProxyTarget[]).map((target, index) =>
     startFaultProxy({
-      target: { host: HOST, port: target === 'redis' ? restPort : target },
+      target: { host: HOST, port: typeof target === 'number' ? target : ports[target] },
       seed: Number(SEED) + index,
     }),
   ),

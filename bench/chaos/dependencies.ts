@@ -20,8 +20,8 @@ export const QUEUE_BODY = JSON.stringify({
 
 export const NUMBER_HEADER = 'x-chaos-number'
 
-/** A target of a fault proxy: the REST server of Redis, or a port. */
-export type ProxyTarget = 'redis' | number
+/** A target of a fault proxy: the REST server of Redis, Redis itself, or a port. */
+export type ProxyTarget = 'redis' | 'resp' | number
 
 export interface Ready {
   readonly redisKind: string

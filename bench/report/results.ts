@@ -35,7 +35,7 @@ const COMPARISON = /^\d{4}-\d\d-\d\d-compare[\w-]*\.json$/
 
 /** Names of runs of single scenarios, or of one runtime. */
 const SINGLE =
-  /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|record[\w-]*|soak|full|quick)\.json)[a-z+-]+\.json$/
+  /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|record[\w-]*|soak[\w-]*|full|quick)\.json)[a-z+-]+\.json$/
 
 /**
  * Reads results. From a folder: the newest file of each kind, all comparisons, and runs of single

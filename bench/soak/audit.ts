@@ -1,5 +1,5 @@
-/** Reads the audit events of the gateways from the local D1, and compares them with the responses. */
-import { readdirSync } from 'node:fs'
+/** Reads the audit events of the gateways from the local D1 or SQLite, and compares them with the responses. */
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ROOT } from '../../dev/start/settings.ts'
@@ -16,6 +16,10 @@ export interface AuditRow {
 /** Returns the directory of a gateway's databases, if the gateway does not run alone. */
 const stateOf = (port: number): string =>
   join(ROOT, '.wrangler', `state-${port}`, 'v3', 'd1', 'miniflare-D1DatabaseObject')
+
+/** The file of the gateways on Node, by the port of the first. */
+export const auditFileOnNode = (port: number): string =>
+  join(ROOT, '.wrangler', `soak-${port}`, 'audit.db')
 
 export function auditRows(port: number): readonly AuditRow[] {
   return query(port, 'SELECT request_id, status, reason, lost FROM audit_events') as AuditRow[]
@@ -41,6 +45,7 @@ function query(port: number, sql: string): unknown[] {
 }
 
 function filesOf(port: number): readonly string[] {
+  if (existsSync(auditFileOnNode(port))) return [auditFileOnNode(port)]
   try {
     return readdirSync(stateOf(port))
       .filter((name) => name.endsWith('.sqlite') && name !== 'metadata.sqlite')

@@ -1,20 +1,27 @@
-/** Starts and kills one of the gateways. It starts as with `npm start`. */
+/** Starts and kills one of the gateways. On workerd it starts as with `npm start`. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import { descendants, listensOn, portsOf, residentBytesOf } from '../processes/proc.ts'
-import { type Heap, openHeap, targetsOf } from '../stack/inspector.ts'
+import { type Heap, type InspectorTarget, openHeap, targetsOf } from '../stack/inspector.ts'
+import type { SoakRuntime } from './options.ts'
 
 const READY = 'Portcullis is ready on'
 /** Wrangler's name for the isolate, from the name in `wrangler.toml`. */
 const ISOLATE = 'core:user:portcullis'
 const BYTES_PER_MEGABYTE = 1_048_576
 
+const COMMANDS: Readonly<Record<SoakRuntime, readonly string[]>> = {
+  workerd: ['dev/start.ts'],
+  node: ['--max-semi-space-size=16', `--inspect=${HOST}:0`, 'bench/soak/node-process.ts'],
+}
+
 export type Gateway = ReturnType<typeof createGateway>
 
 /** Creates the control of a gateway. `logFile` receives its output. */
 export function createGateway(
+  runtime: SoakRuntime,
   port: number,
   env: Readonly<Record<string, string>>,
   logFile: string,
@@ -27,17 +34,22 @@ export function createGateway(
 
   // wrangler runs two workerd processes: the listening one forwards to the one with the Workers.
   const findWorkerd = () =>
-    child?.pid === undefined
-      ? undefined
+    child?.pid === undefined || runtime === 'node'
+      ? child?.pid
       : descendants(child.pid, 'workerd').find((pid) => !listensOn(pid, port))
 
-  const isolate = createIsolateHeap(() => workerd)
+  const isolate = createIsolateHeap(runtime, () => workerd)
 
   async function start(): Promise<void> {
-    const started = spawn(process.execPath, ['dev/start.ts'], {
+    const started = spawn(process.execPath, COMMANDS[runtime], {
       cwd: ROOT,
-      // With this name of an npm script it ends after its parent, even if that was killed.
-      env: { ...process.env, npm_lifecycle_event: 'soak', ...env, PORT: String(port) },
+      env: {
+        ...process.env,
+        // With this name of an npm script it ends after its parent, even if that was killed.
+        npm_lifecycle_event: 'soak',
+        ...env,
+        PORT: String(port),
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     child = started
@@ -122,8 +134,10 @@ function killOutright(pid: number): void {
  * garbage collection and the heap size of this one isolate: other inspector calls disturbed the
  * load.
  */
-function createIsolateHeap(workerd: () => number | undefined) {
-  let authority: string | undefined
+function createIsolateHeap(runtime: SoakRuntime, workerd: () => number | undefined) {
+  /** Node has one isolate, with a new name each time. */
+  const isIt = ({ id }: InspectorTarget) => runtime === 'node' || id === ISOLATE
+  let found: Found | undefined
   let heap: Heap | undefined
   let isAsking = false
 
@@ -136,14 +150,14 @@ function createIsolateHeap(workerd: () => number | undefined) {
     /** Finds the inspector. It connects to every port, so call it before the load starts. */
     async find(): Promise<void> {
       const pid = workerd()
-      authority = pid === undefined ? undefined : await inspectorOf(pid)
+      found = pid === undefined ? undefined : await inspectorOf(pid, isIt)
     },
     /** The isolate must be busy: it collects garbage when it runs next. */
     async megabytes(): Promise<number | undefined> {
-      if (isAsking || authority === undefined) return undefined
+      if (isAsking || found === undefined) return undefined
       isAsking = true
       try {
-        heap ??= await openHeap(authority, ISOLATE)
+        heap ??= await openHeap(found.authority, found.id)
         return (await heap.usedBytes()) / BYTES_PER_MEGABYTE
       } catch {
         // The process was killed, or is too busy to respond.
@@ -155,17 +169,26 @@ function createIsolateHeap(workerd: () => number | undefined) {
     },
     forget(): void {
       close()
-      authority = undefined
+      found = undefined
     },
   }
 }
 
+interface Found {
+  readonly authority: string
+  readonly id: string
+}
+
 /** Returns the address of the process's inspector that has the isolate, if any. */
-async function inspectorOf(pid: number): Promise<string | undefined> {
+async function inspectorOf(
+  pid: number,
+  isIt: (target: InspectorTarget) => boolean,
+): Promise<Found | undefined> {
   for (const port of portsOf(pid)) {
     const authority = `${HOST}:${port}`
-    const targets = await targetsOf(authority).catch(() => [])
-    if (Array.isArray(targets) && targets.some(({ id }) => id === ISOLATE)) return authority
+    const targets: readonly InspectorTarget[] = await targetsOf(authority).catch(() => [])
+    const target = Array.isArray(targets) ? targets.find(isIt) : undefined
+    if (target !== undefined) return { authority, id: target.id }
   }
   return undefined
 }

@@ -27,6 +27,7 @@ export function createOperator(sender: Sender, { id, secret }: TokenClient) {
           authorization: `Bearer ${token}`,
           'content-type': 'application/json',
           'cf-connecting-ip': ADDRESS,
+          'x-forwarded-for': ADDRESS,
         },
         body: JSON.stringify(body),
       },
@@ -85,6 +86,7 @@ export function formOf(path: string, { id, secret }: TokenClient, fields: Record
       authorization: `Basic ${btoa(`${id}:${secret}`)}`,
       'content-type': 'application/x-www-form-urlencoded',
       'cf-connecting-ip': ADDRESS,
+      'x-forwarded-for': ADDRESS,
     },
     body: new URLSearchParams(fields).toString(),
   }

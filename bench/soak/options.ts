@@ -1,9 +1,13 @@
 /** Command-line options of `npm run soak`. */
 import { parseArgs } from 'node:util'
-import { columns, number, seedOf, someOf } from '../command-line.ts'
+import { columns, number, oneOf, seedOf, someOf } from '../command-line.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
+const RUNTIMES = ['workerd', 'node'] as const
+export type SoakRuntime = (typeof RUNTIMES)[number]
+
 export interface SoakOptions {
+  readonly runtime: SoakRuntime
   readonly minutes: number
   /** Requests per second. Undefined: 70 % of the peak, which is measured first. */
   readonly rate: number | undefined
@@ -11,7 +15,7 @@ export interface SoakOptions {
   readonly windowSeconds: number
   readonly faults: readonly FaultName[]
   readonly seed: number
-  /** Path of the JSON file. Undefined: `bench/results/<date>-soak.json`. */
+  /** Path of the JSON file. Undefined: `bench/results/<date>-soak[-node].json`. */
   readonly out: string | undefined
 }
 
@@ -25,6 +29,7 @@ Starts two gateways over one Redis as \`npm start\` does, with fault proxies bef
 dependencies. Offers mixed traffic at 70 % of the peak with changing faults, checks every response,
 every request at the origin and every audit event, and ends with a table of invariants.
 
+  --runtime <name>   workerd, or node with Redis over RESP (default: workerd)
   --minutes <n>      duration (default: 10)
   --rate <n>         requests a second, up to ${MAX_RATE} (default: 70 % of the measured peak)
   --peak <seconds>   duration of the measurement of the peak (default: 10)
@@ -32,7 +37,7 @@ every request at the origin and every audit event, and ends with a table of inva
   --faults <names>   only these faults, separated by commas:
                      ${columns(FAULT_NAMES)}
   --seed <n>         seed of faults and traffic (default: 1)
-  --out <file>       JSON file (default: bench/results/<date>-soak.json)
+  --out <file>       JSON file (default: bench/results/<date>-soak.json or -soak-node.json)
   --help
 
 Exit code 1: an invariant is broken, or a process did not start. 2: invalid options.`
@@ -42,6 +47,7 @@ export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
+      runtime: { type: 'string', default: 'workerd' },
       minutes: { type: 'string', default: '10' },
       rate: { type: 'string' },
       peak: { type: 'string', default: '10' },
@@ -54,6 +60,7 @@ export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
   })
   if (values.help) return 'help'
   return {
+    runtime: oneOf('--runtime', values.runtime, RUNTIMES),
     minutes: number('--minutes', values.minutes, 0.1, MAX_MINUTES),
     rate: values.rate === undefined ? undefined : number('--rate', values.rate, 5, MAX_RATE),
     peakSeconds: number('--peak', values.peak, 1, 120),

@@ -17,7 +17,8 @@ await runProgram<SoakOptions>({
     const result = await soak(options, context)
     console.log(`\n${report(result)}\n`)
     const day = result.date.slice(0, 'yyyy-mm-dd'.length)
-    const file = options.out ?? join(RESULTS, `${day}-soak.json`)
+    const file =
+      options.out ?? join(RESULTS, `${day}-soak${options.runtime === 'node' ? '-node' : ''}.json`)
     writeResult(file, result)
     context.progress(`written to ${file}`)
     return allHold(result.invariants) ? 0 : 1

@@ -54,7 +54,9 @@ function contentOf(credential: string | undefined, address: string, body?: objec
   return {
     headers: {
       accept: 'application/json',
+      // Cloudflare's header, and the one of a trusted proxy.
       'cf-connecting-ip': address,
+      'x-forwarded-for': address,
       ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
       ...(body !== undefined && JSON_TYPE),
     },

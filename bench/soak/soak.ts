@@ -39,6 +39,7 @@ export async function soak(options: SoakOptions, { argv, shutdown, progress }: R
   const explanations = createExplanations(explainedBy)
   const [ledger, series, limits] = [createLedger(explanations), createSeries(), createLimitWatch()]
   const system = await startSystem({
+    runtime: options.runtime,
     seed: options.seed,
     shutdown,
     progress,
@@ -94,13 +95,15 @@ export async function soak(options: SoakOptions, { argv, shutdown, progress }: R
   monitor.stop()
   progress('waiting for the last audit events')
   const rows = () => system.gateways.flatMap(({ port }) => auditRows(port))
-  const account = () => accountFor(ledger.answered(), rows(), rotation.deaths)
+  // On Node an event is in Redis before its response is sent, so none ends with a process.
+  const deaths = options.runtime === 'node' ? [] : rotation.deaths
+  const account = () => accountFor(ledger.answered(), rows(), deaths)
   const audit = await drain(system, account)
   const findings = ledger.findings()
   const memory = monitor.memory().map(({ heap, resident }) => ({
-    /** Heap of the gateway's own isolate after a garbage collection. This value is judged. */
+    /** Heap of the gateway's own isolate, or of its Node process, after a garbage collection. This value is judged. */
     heap: { samples: heap, slope: slopeOf(longestLife(heap.map(memorySample))) },
-    /** Memory of the workerd process, with the audit Worker, the queue and D1. */
+    /** Memory of the workerd process, with the audit Worker, the queue and D1; or of the Node process. */
     resident: { samples: resident, slope: slopeOf(longestLife(resident.map(memorySample))) },
   }))
   const since = (ms: number) => rounded((ms - startMs) / MS_PER_SECOND, 1)

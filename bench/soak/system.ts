@@ -1,6 +1,6 @@
 /** Starts and ends all processes of a soak in order. */
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { openInstance } from '../../dev/start/instance.ts'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
@@ -13,9 +13,17 @@ import {
 } from '../chaos/dependencies.ts'
 import { AUDIENCE, createIssuer, type Issuer } from '../chaos/issuers.ts'
 import { freePort } from '../processes/proc.ts'
-import { clientEntry, EXCHANGE, newClient, type TokenClient } from '../stack/credentials.ts'
+import {
+  clientEntry,
+  EXCHANGE,
+  newClient,
+  newSigningKeys,
+  type TokenClient,
+} from '../stack/credentials.ts'
+import { auditFileOnNode } from './audit.ts'
 import { PROXIED, type Proxied } from './faults.ts'
 import { createGateway, type Gateway } from './gateway.ts'
+import type { SoakRuntime } from './options.ts'
 
 /** Longer than the bytes after which a fault resets the connection. */
 const ORIGIN_BODY = JSON.stringify({ filler: 'x'.repeat(300) })
@@ -29,6 +37,7 @@ export interface System {
 }
 
 export interface SystemOptions {
+  readonly runtime: SoakRuntime
   readonly seed: number
   readonly shutdown: Shutdown
   readonly progress: (what: string) => void
@@ -36,7 +45,7 @@ export interface SystemOptions {
 }
 
 export async function startSystem(options: SystemOptions): Promise<System> {
-  const { seed, shutdown, progress, onArrival } = options
+  const { runtime, seed, shutdown, progress, onArrival } = options
   const issuers = {
     inline: await createIssuer('inline'),
     remote: await createIssuer('remote'),
@@ -48,7 +57,8 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     response.setHeader('Content-Type', 'application/json').end(keySet)
   }, shutdown)
   const originPort = await startOrigin(onArrival, ORIGIN_BODY, shutdown)
-  const targets = { redis: 'redis', keySet: keySetPort, origin: originPort } as const
+  const redis = runtime === 'node' ? 'resp' : 'redis'
+  const targets = { redis, keySet: keySetPort, origin: originPort } as const
   const dependencies = await startDependencies(
     { seed, targets: PROXIED.map((name) => targets[name]) },
     shutdown,
@@ -56,13 +66,25 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   const urlOf = (name: Proxied) => dependencies.urls[PROXIED.indexOf(name)] as string
 
   const ports = [await freePort(), await freePort()]
+  const auditFile = auditFileOnNode(ports[0] as number)
+  if (runtime === 'node') mkdirSync(dirname(auditFile), { recursive: true })
   const [operator, app] = [newClient(), newClient()]
   const { inline, remote } = issuers
   const env = {
     // The same for both gateways: each accepts the tokens of the other.
     PUBLIC_URL: `http://${HOST}:${ports[0]}`,
-    UPSTASH_REDIS_REST_URL: urlOf('redis'),
-    UPSTASH_REDIS_REST_TOKEN: dependencies.restToken,
+    ...(runtime === 'node'
+      ? {
+          REDIS_URL: urlOf('redis').replace(/^http/, 'redis'),
+          SIGNING_KEYS: await newSigningKeys(['ES256']),
+          TRUSTED_PROXIES: HOST,
+          // One file of both, as on one machine.
+          AUDIT_DATABASE: `sqlite:${auditFile}`,
+        }
+      : {
+          UPSTASH_REDIS_REST_URL: urlOf('redis'),
+          UPSTASH_REDIS_REST_TOKEN: dependencies.restToken,
+        }),
     ORIGIN_URL: urlOf('origin'),
     PORTCULLIS_CONFIG: join(import.meta.dirname, 'policy.ts'),
     CLIENTS: JSON.stringify([
@@ -80,8 +102,8 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   const logFile = (index: number) => join(ROOT, '.wrangler', `soak-gateway-${index + 1}.log`)
   for (const index of ports.keys()) rmSync(logFile(index), { force: true })
   const gateways = [
-    createGateway(ports[0] as number, env, logFile(0)),
-    createGateway(ports[1] as number, env, logFile(1)),
+    createGateway(runtime, ports[0] as number, env, logFile(0)),
+    createGateway(runtime, ports[1] as number, env, logFile(1)),
   ] as const
   for (const [index, gateway] of gateways.entries()) {
     progress(`starting gateway ${index + 1}`)

@@ -58,7 +58,7 @@ export async function createCredentials(
   { redis }: Pick<Backends, 'redis'>,
   algorithms: readonly string[] = ['ES256'],
 ): Promise<Credentials> {
-  const keys = parseSigningKeys({ keys: await Promise.all(algorithms.map(newKey)) })
+  const keys = parseSigningKeys(JSON.parse(await newSigningKeys(algorithms)))
   const references = createReferenceStore(createRedisRest(redis))
 
   async function mint(
@@ -105,6 +105,11 @@ export async function createCredentials(
     return holders
   }
   return { signingKeys: JSON.stringify({ keys }), mint, mintApiKeys }
+}
+
+/** Creates a private JWK Set, JSON, with a key for each algorithm. */
+export async function newSigningKeys(algorithms: readonly string[]): Promise<string> {
+  return JSON.stringify({ keys: await Promise.all(algorithms.map(newKey)) })
 }
 
 async function newKey(alg: string) {

@@ -1,0 +1,7 @@
+/** A gateway of the soak on Node, as `portcullis serve` runs it. */
+import { policyIn } from '../../dev/start/serve-node.ts'
+import { serve } from '../../src/node/index.ts'
+
+const server = await serve({ policy: await policyIn(process.env.PORTCULLIS_CONFIG ?? '') })
+process.once('SIGTERM', () => void server.close().then(() => process.exit()))
+console.log(`Portcullis is ready on ${server.url}`)
