@@ -54,6 +54,7 @@ function ledgerWith() {
 describe('options', () => {
   test('defaults: ten minutes, every fault, 70 % of the measured peak', () => {
     expect(readOptions([])).toEqual({
+      runtime: 'workerd',
       minutes: 10,
       rate: undefined,
       peakSeconds: 10,
