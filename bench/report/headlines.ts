@@ -19,7 +19,9 @@ export interface Headline {
 
 /** Scenario, figure and text of each headline, the most important first. Figures of `workerd serve` only. */
 export const HEADLINES = [
-  ['layers', 'full-cpu-ratio', 'CPU of the full pipeline, relative to a bare proxy'],
+  ['node', 'cpu-to-bare', 'on Node: CPU of the full pipeline, relative to a bare proxy'],
+  ['node', 'rps-to-readme', 'on Node: throughput, relative to libraries used as in their READMEs'],
+  ['layers', 'full-cpu-ratio', 'on workerd: CPU of the full pipeline, relative to a bare proxy'],
   ['layers', 'full-added-p50', 'time that the full pipeline adds to a request, median'],
   ['peers', 'cpu-to-handwritten', 'CPU of the full pipeline, relative to a handwritten stack'],
   ['peers', 'rps-to-handwritten', 'throughput, relative to a handwritten stack'],
