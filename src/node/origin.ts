@@ -45,13 +45,14 @@ export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin 
     async send(request) {
       const path = basePath + targetBelow(request.incoming)
       const upgrade = request.headers.get('upgrade')
+      const headers = upgrade === undefined ? framed(request) : withoutUpgrade(request.headers)
       return new Promise<Response>((resolve, reject) => {
         const call = new OriginCall(request, resolve, reject)
         pool.dispatch(
           {
             path,
             method: request.incoming.method as Dispatcher.HttpMethod,
-            headers: upgrade === undefined ? request.headers : withoutUpgrade(request.headers),
+            headers,
             ...(upgrade !== undefined && { upgrade }),
             // undici reads a stream as an async iterable.
             body: request.body as Uint8Array | null,
@@ -158,6 +159,13 @@ class OriginCall implements Dispatcher.DispatchHandler {
     if (this.#response !== undefined) this.#response.fail(cause)
     else this.#reject(isKnown ? cause : new Unavailable('origin', 'unreachable', { cause }))
   }
+}
+
+/** Adds the length of a stream that the client declared: Node has checked it. undici knows other lengths. */
+function framed({ incoming, headers, body }: OriginRequest): ReadonlyMap<string, string> {
+  const declared = incoming.headers.get('content-length')
+  if (declared === null || !(body instanceof ReadableStream)) return headers
+  return new Map(headers).set('content-length', declared)
 }
 
 /** undici writes this field itself. */

@@ -44,7 +44,8 @@ export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_GRACE_MS = 10_000
 
 /** Slow clients are cut after these times. An upload may take as long as `requestTimeout`. */
-const LIMITS = {
+/** Limits for slow clients, and of headers. */
+export const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 300_000,
   handshakeTimeout: 10_000,

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startNode } from './node.ts'
 import { headersOf, startHttpOrigin } from './origin-server.ts'
+import { RUNTIMES } from './runtimes.ts'
 import { exchange } from './wire.ts'
-import { startWorkerd } from './workerd.ts'
 
 const FORWARDING = `Test-Route: ${JSON.stringify({ forwardCookies: true })}`
 
@@ -12,9 +11,7 @@ const gateways = new Map<string, { port: number; stop: () => Promise<void> }>()
 beforeAll(async () => {
   origin = await startHttpOrigin((_request, response) => response.end())
   const originUrl = `http://127.0.0.1:${origin.port}`
-  const vars = { ORIGIN_URL: originUrl }
-  gateways.set('workerd', await startWorkerd({ entry: 'test/proxy/worker.ts', vars }))
-  gateways.set('Node', await startNode(originUrl))
+  for (const [name, start] of RUNTIMES) gateways.set(name, await start(originUrl))
 })
 beforeEach(() => {
   origin.requests.length = 0

@@ -11,7 +11,7 @@ import { type GatewayVariables, routeOf } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
-import { createOrigin } from '../../src/origin/origin.ts'
+import { createOrigin, type Origin } from '../../src/origin/origin.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
 import { proxy } from '../../src/routes/proxy.ts'
 
@@ -35,8 +35,11 @@ const ROUTE: PolicyRoute = {
   coalesce: false,
 }
 
-/** Builds the app of the Worker. */
-export function build(env: Env) {
+/** Builds the app of the Worker. `origin` replaces its calls of the origin. */
+export function build(
+  env: Env,
+  origin: Origin = createOrigin({ url: env.ORIGIN_URL, binding: env.ORIGIN }),
+) {
   const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()
   app.onError((error, c) => {
     if (error instanceof Denied) {
@@ -65,7 +68,6 @@ export function build(env: Env) {
     const bytes = await new Response(c.get('portcullis.body') as ReadableStream).arrayBuffer()
     return c.text(String(bytes.byteLength))
   })
-  const origin = createOrigin({ url: env.ORIGIN_URL, binding: env.ORIGIN })
   const assertions = { sign: async ({ subject }: Principal) => `assertion-of-${subject}` }
   app.all('*', (c, next) => {
     const handler: MiddlewareHandler = proxy({ ...routeOf(c), origin, assertions })
