@@ -20,7 +20,7 @@ beforeAll(async () => {
   const policy = { PORTCULLIS_CONFIG: 'test/harness/observing-policy.ts' }
   // Its own PUBLIC_URL, because it accepts its own tokens.
   const env = { ...stack.env, ...policy, PUBLIC_URL: url, PORT: port }
-  gateway = await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on')
+  gateway = await run(stack.command, env, 'Portcullis is ready on')
 })
 afterAll(() => gateway.stop())
 beforeEach(() => forget(stack.origin))

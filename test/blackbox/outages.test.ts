@@ -55,7 +55,7 @@ beforeAll(async () => {
     UPSTASH_REDIS_REST_TOKEN: redis.token,
     ORIGIN_URL: toOrigin.url,
   }
-  gateway = await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on')
+  gateway = await run(stack.command, env, 'Portcullis is ready on')
 })
 afterAll(async () => {
   await gateway?.stop()

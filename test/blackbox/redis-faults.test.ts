@@ -1,4 +1,4 @@
-/** One gateway in real workerd, with every fault of Redis that the wire allows. */
+/** One gateway, with every fault of Redis that the wire allows. */
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { FIRST_PERIOD_MS, longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
@@ -46,8 +46,7 @@ beforeAll(async () => {
     REDIS_TIMEOUT_MS: String(DEADLINE_MS),
     UPSTASH_REDIS_REST_TOKEN: rest.redis.token,
   }
-  const command = [process.execPath, 'dev/start.ts'] as const
-  gateway = await run(command, env, 'Portcullis is ready on')
+  gateway = await run(stack.command, env, 'Portcullis is ready on')
 })
 afterAll(async () => {
   await gateway?.stop()

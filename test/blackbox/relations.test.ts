@@ -33,7 +33,7 @@ let remembering: [string, string]
 async function start(policy: string): Promise<string> {
   const port = String(await freePort())
   const env = { ...stack.env, PORTCULLIS_CONFIG: `test/harness/${policy}`, PORT: port }
-  gateways.push(await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on'))
+  gateways.push(await run(stack.command, env, 'Portcullis is ready on'))
   return `http://127.0.0.1:${port}`
 }
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
       REDIS_TIMEOUT_MS: '',
       PORT: own,
     }
-    gateways.push(await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on'))
+    gateways.push(await run(stack.command, env, 'Portcullis is ready on'))
     urls.push(`http://127.0.0.1:${own}`)
   }
 })

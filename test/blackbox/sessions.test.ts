@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
-import { freePort, ROOT, type Running, run } from '../harness/process.ts'
+import { freePort, type Running, run } from '../harness/process.ts'
 import {
   ACCESS_TOKEN,
   createStackClient,
@@ -27,9 +27,8 @@ beforeAll(async () => {
   client = await createStackClient(stack)
   while (gateways.length < GATEWAYS) {
     const port = await freePort()
-    const command = [process.execPath, `${ROOT}/dev/start.ts`] as const
     const env = { ...stack.env, PORT: String(port) }
-    more.push(await run([...command], env, 'Portcullis is ready on'))
+    more.push(await run(stack.command, env, 'Portcullis is ready on'))
     gateways.push(`http://127.0.0.1:${port}`)
   }
 })

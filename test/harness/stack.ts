@@ -9,7 +9,7 @@ import { startRedis } from '../../dev/redis.ts'
 import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
 import { type Controlled, type Recorded, type Reply, startControlled } from './control.ts'
 import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
-import { freePort, type Running, run } from './process.ts'
+import { freePort, ROOT, type Running, run } from './process.ts'
 import { redisVars } from './redis.ts'
 
 /** What tests need, as plain data that can be sent to other processes. */
@@ -27,7 +27,8 @@ export interface Stack {
   readonly remoteKey: TestKey
   /** An OAuth client from the configuration with the role `operator`. */
   readonly operator: { readonly id: string; readonly secret: string }
-  /** The environment for another gateway of the same system. */
+  /** The command and the environment for another gateway of the same system. */
+  readonly command: readonly [string, ...string[]]
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -40,7 +41,10 @@ export type StackRuntime = 'workerd' | 'node'
 
 const READY = 'Portcullis is ready on'
 /** How a user starts a gateway on each runtime. */
-const START = { workerd: ['dev/start.ts'], node: ['dev/start.ts', '--node'] } as const
+const COMMANDS = {
+  workerd: [process.execPath, `${ROOT}/dev/start.ts`],
+  node: [process.execPath, `${ROOT}/dev/start.ts`, '--node'],
+} as const
 /** On Node the tests are the proxy that names the client's address. */
 const ADDRESSES = { workerd: {}, node: { TRUSTED_PROXIES: '127.0.0.1' } } as const
 
@@ -85,9 +89,7 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
   }
   const gateways: Running[] = []
   for (const port of ports) {
-    gateways.push(
-      await run([process.execPath, ...START[runtime]], { ...env, PORT: String(port) }, READY),
-    )
+    gateways.push(await run(COMMANDS[runtime], { ...env, PORT: String(port) }, READY))
   }
   return {
     runtime,
@@ -99,6 +101,7 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
     inlineKey,
     remoteKey,
     operator,
+    command: COMMANDS[runtime],
     env,
     async close() {
       await Promise.all(gateways.map((gateway) => gateway.stop()))
