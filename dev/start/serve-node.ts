@@ -69,7 +69,7 @@ export async function policyIn(file: string): Promise<Policy> {
 /** Returns the variables of the gateway, with Redis over RESP unless it is at Upstash. */
 function variablesOf({ vars, redis, instance }: Prepared): ServeOptions['env'] {
   mkdirSync(instance.stateDirectory, { recursive: true })
-  const stored = { ...vars, AUDIT_DATABASE: `sqlite:${join(instance.stateDirectory, 'audit.db')}` }
+  const stored = { AUDIT_DATABASE: `sqlite:${join(instance.stateDirectory, 'audit.db')}`, ...vars }
   if (redis.redisUrl === undefined) return stored
   return {
     ...stored,

@@ -38,6 +38,7 @@ export const ENVIRONMENT_HELP = `Environment, all optional:
   AUTHZEN_URLS              AuthZEN servers that check relations (JSON, by tenant), with
                             AUTHZEN_TOKEN and AUTHZEN_CONTEXT: refuse or ignore
   AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)
+  AUDIT_DATABASE            file of the audit trail of a gateway on Node: sqlite:, and a path
   TRUSTED_PROXIES           networks of proxies in front of a gateway on Node (default: none)`
 
 export const USAGE = `npm start [-- --verbose]
@@ -88,6 +89,7 @@ const PASSED_THROUGH = [
   'AUTHZEN_TOKEN',
   'AUTHZEN_CONTEXT',
   'AUTHORITY_TIMEOUT_MS',
+  'AUDIT_DATABASE',
   'TRUSTED_PROXIES',
 ] as const
 

@@ -464,9 +464,28 @@ test('R20: a patient transport keeps a batch until the queue works, and loses no
   expect(warnings[0]).toContain('2 lost')
 })
 
+test('R20: of the batches of a patient transport, only the first tries the stores', async () => {
+  let pauses = 0
+  const { transport, state, arrived } = isolate({
+    redisUrl: 'http://127.0.0.1:9',
+    isPatient: () => true,
+    sleep: async () => {
+      pauses += 1
+      state.nowMs += 1_000
+      if (pauses === 60) state.mood = 'works'
+    },
+  })
+  state.mood = 'refuses'
+  const batches = Array.from({ length: 50 }, () => events(2))
+  await Promise.all(batches.map((batch) => transport.send(batch, 0)))
+  expect(arrived.toSorted()).toEqual(batches.flat().toSorted())
+  // Two attempts of each batch at first, two after each cool-down of five seconds, and its own.
+  expect(state.attempts).toBeLessThan(200)
+})
+
 test('R20: a transport that is no longer patient counts its batch as lost', async () => {
   let pauses = 0
-  const { transport, state, warnings } = isolate({
+  const { transport, state, arrived } = isolate({
     redisUrl: 'http://127.0.0.1:9',
     isPatient: () => pauses < 5,
     sleep: async () => {
@@ -475,8 +494,11 @@ test('R20: a transport that is no longer patient counts its batch as lost', asyn
     },
   })
   state.mood = 'refuses'
-  await transport.send(events(3), 0)
-  expect(warnings.at(-1)).toContain('3 lost')
+  await Promise.all([transport.send(events(3), 0), transport.send(events(4), 0)])
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  await transport.send(events(1), 0)
+  expect(lostIn(arrived)).toEqual([7])
 })
 
 test('operator messages contain no event and no error text', async () => {

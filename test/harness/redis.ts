@@ -16,8 +16,8 @@ export interface TestRedis {
   readonly resp: RespClient
   readonly kind: RedisHandle['kind']
   /**
-   * Returns the number of HTTP calls to the REST endpoint so far. Reports of metrics do not count,
-   * because a gateway sends them ten seconds after a request, independent of the test.
+   * Returns the number of HTTP calls to the REST endpoint so far. Reports of metrics do not count, because
+   * a gateway sends them ten seconds after a request, nor do events that a gateway on Node sends.
    */
   calls(): number
   /** Sets whether the REST endpoint answers or closes connections. Default: it answers. */
@@ -35,8 +35,8 @@ export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, time
   REDIS_TIMEOUT_MS: String(timeoutMs),
 })
 
-/** A key that only reports of metrics use. */
-const REPORT = 'pc:metrics:report:'
+/** Keys of reports of metrics, and of the audit stream on Node. */
+const BESIDE_DECISIONS = /pc:(?:metrics:report|audit:stream)/
 
 /** Starts Redis, its REST server, and the counting proxy in front of them. */
 export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Promise<TestRedis> {
@@ -55,7 +55,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
       const body = Buffer.concat(chunks)
-      if (!body.includes(REPORT)) calls += 1
+      if (!BESIDE_DECISIONS.test(body.toString())) calls += 1
       if (!isAnswering) return void response.destroy()
       const answer = await fetch(new URL(request.url ?? '/', rest.url), {
         method: request.method ?? 'GET',

@@ -3,7 +3,9 @@
  * set that record their requests.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../dev/redis.ts'
 import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
@@ -73,8 +75,12 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
   const urls = ports.map((port) => `http://127.0.0.1:${port}`)
   const operator = { id: randomUUID(), secret: randomBytes(32).toString('base64url') }
   const secretSha256 = createHash('sha256').update(operator.secret).digest('base64url')
+  const folder = join(ROOT, '.wrangler', `state-shared-${ports[0]}`)
+  if (runtime === 'node') await mkdir(folder, { recursive: true })
   const env = {
     ...ADDRESSES[runtime],
+    // Gateways on one Redis share the file.
+    ...(runtime === 'node' && { AUDIT_DATABASE: `sqlite:${join(folder, 'audit.db')}` }),
     // The same for both: each accepts tokens of the other.
     PUBLIC_URL: urls[0] ?? '',
     CLIENTS: JSON.stringify([
@@ -109,6 +115,7 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
       agent.destroy()
       await upstash.close()
       await redis.close()
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }

@@ -81,6 +81,8 @@ export function createAuditQueue({
   let queueShunnedUntilMs = 0
   let drainAtMs: number | undefined
   let logAtMs = 0
+  /** The last of the batches that wait, each for the one before it: only the first tries the stores. */
+  let line: Promise<void> | undefined
 
   /** Returns undefined if each attempt failed. */
   async function retried<Value>(attempt: () => Promise<Value>): Promise<Value | undefined> {
@@ -122,6 +124,7 @@ export function createAuditQueue({
     tally.spilled += events.length
     tally.lost += cut
     drainAtMs = 0
+    complain()
     return true
   }
 
@@ -157,25 +160,42 @@ export function createAuditQueue({
     if (!(await enqueue([lostText(lost)]))) unreported += lost
   }
 
+  /** Returns false if neither store accepted the events. */
+  async function deliver(events: readonly string[]): Promise<boolean> {
+    if (now() < queueShunnedUntilMs || !(await enqueue(events))) return keep(events)
+    tally.sent += events.length
+    // If the overflow is unavailable, its events stay there, and a later call sends them.
+    await drain().catch(() => {})
+    await reportLost()
+    return true
+  }
+
+  async function persist(events: readonly string[]): Promise<void> {
+    while (!(await deliver(events))) {
+      complain()
+      if (!isPatient()) return lose(events)
+      await sleep(PATIENCE_DELAY_MS)
+    }
+  }
+
+  function lose(events: readonly string[]): void {
+    unreported += events.length
+    tally.lost += events.length
+    complain()
+  }
+
   return {
     async send(events, lost) {
       unreported += lost
       tally.lost += lost
-      while (now() < queueShunnedUntilMs || !(await enqueue(events))) {
-        const isKept = await keep(events)
-        const isLost = !isKept && !isPatient()
-        if (isLost) {
-          unreported += events.length
-          tally.lost += events.length
-        }
-        complain()
-        if (isKept || isLost) return
-        await sleep(PATIENCE_DELAY_MS)
+      if (line === undefined || !isPatient()) {
+        if (await deliver(events)) return
+        if (!isPatient()) return lose(events)
       }
-      tally.sent += events.length
-      // If the overflow is unavailable, its events stay there, and a later call sends them.
-      await drain().catch(() => {})
-      await reportLost()
+      const delivered = (line ?? Promise.resolve()).then(() => persist(events))
+      line = delivered
+      await delivered
+      if (line === delivered) line = undefined
     },
     takesEvents: () => now() >= queueShunnedUntilMs,
   }
