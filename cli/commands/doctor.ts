@@ -7,7 +7,8 @@ import type { DoctorOptions } from '../doctor/examine.ts'
 const HELP = `
 Checks the variables of the gateway, Redis, the key sets of the issuers, the origin and wrangler.toml from
 this machine, and with --url a running gateway, its queue and its audit trail. The most urgent finding
-is the first. It changes nothing, except a key in Redis that expires after ten seconds.
+is the first. It changes nothing, except a key in Redis that expires after ten seconds. It is for gateways
+on Cloudflare; on Node, use portcullis serve --check, and GET /-/readyz.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.
 

@@ -119,7 +119,10 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
         await once(running(), 'message')
       } catch (error) {
         const reason = error instanceof Error ? error.message : 'unknown error'
-        throw new Misconfigured('The environment', [`AUDIT_DATABASE, AUDIT_EXPORT_DIR: ${reason}`])
+        const names = variables.AUDIT_EXPORT_DIR
+          ? 'AUDIT_DATABASE, AUDIT_EXPORT_DIR'
+          : 'AUDIT_DATABASE'
+        throw new Misconfigured('The environment', [`${names}: ${reason}`])
       }
     },
     start() {
