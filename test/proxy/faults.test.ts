@@ -35,6 +35,9 @@ describe.each(RUNTIMES)('on %s', (_, startGateway) => {
     )
   }
 
+  /** The requests of the origin, without connections that had none: a pool may open them ahead. */
+  const requests = () => origin.received.filter((head) => head !== '')
+
   /** Expects that the gateway still answers correctly in the same workerd. */
   async function expectWell(): Promise<void> {
     answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell')
@@ -64,7 +67,7 @@ describe.each(RUNTIMES)('on %s', (_, startGateway) => {
           const reply = await send('/odd', PATIENT, method)
           expect(reply.status).toBe(502)
           expect(reply.body).toMatch(/^\{"fault":"(?:unreachable|malformed)"\}$/)
-          expect(origin.received).toHaveLength(1)
+          expect(requests()).toHaveLength(1)
         }
         await expectWell()
       },
@@ -78,7 +81,7 @@ describe.each(RUNTIMES)('on %s', (_, startGateway) => {
       const reply = await send('/silent', QUICK)
       expect([reply.status, reply.body]).toEqual([504, '{"fault":"timeout"}'])
       await released
-      expect(origin.received).toHaveLength(1)
+      expect(requests()).toHaveLength(1)
       await expectWell()
     })
 
