@@ -57,10 +57,10 @@ test('R38: while the database is locked, requests go on; a consumer that is kill
   const lock = new DatabaseSync(join(gateways.folder, 'audit.db'))
   lock.exec('BEGIN IMMEDIATE')
   const ids = await Promise.all(Array.from({ length: 50 }, () => gateways.request(doomed.url)))
-  // The consumer has read them and waits for the lock.
+  // The consumer has read some of them, or all, and waits for the lock.
   const delivered = async () =>
     (await gateways.redis.direct.xpending(DEFAULT_KEYS.auditStream, 'audit'))[0]
-  await expect.poll(delivered, PATIENCE).toBe(50)
+  await expect.poll(delivered, PATIENCE).toBeGreaterThan(0)
   ids.push(await gateways.request(doomed.url))
   doomed.running.child.kill('SIGKILL')
   lock.close()
