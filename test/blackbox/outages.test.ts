@@ -202,13 +202,13 @@ describe('a Redis behind a faulty network', () => {
     expect(answer.headers.get('retry-after')).toMatch(/^[1-4]$/)
     // Redis is back, but the breaker is still open: a refused request has made no call.
     await toRedis.set({ kind: 'none' })
-    const calls = redis.calls()
+    const calls = redis.decisions()
     await expect.poll(() => statusOf(good), { ...RECOVERY, interval: 1 }).toBe(200)
     // The probe, and at most one repetition.
-    expect(redis.calls() - calls).toBeLessThanOrEqual(2)
-    const steady = redis.calls()
+    expect(redis.decisions() - calls).toBeLessThanOrEqual(2)
+    const steady = redis.decisions()
     for (let count = 0; count < 10; count++) expect(await statusOf(good)).toBe(200)
-    expect(redis.calls() - steady).toBe(10)
+    expect(redis.decisions() - steady).toBe(10)
   })
 })
 

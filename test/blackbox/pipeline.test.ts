@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
+import { becomesReady } from '../harness/recovery.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways
@@ -145,6 +146,7 @@ describe('a refused request gets its standard response and never reaches the ori
 
 describe('public endpoints of the gateway', () => {
   test('report that it is live and ready', async () => {
+    await becomesReady(stack.gateways)
     expect((await fetch(`${here}/-/healthz`)).status).toBe(200)
     const ready = await fetch(`${here}/-/readyz`)
     expect(ready.status).toBe(200)

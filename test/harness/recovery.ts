@@ -24,3 +24,14 @@ export async function recovered(
     await expect.poll(status, RECOVERY).toBe(200)
   }
 }
+
+/**
+ * Resolves when each gateway is ready. Call it where an earlier file may have ended an outage a moment ago:
+ * on Node the queue is in Redis too, and counts as unavailable for some seconds after an outage.
+ */
+export async function becomesReady(gateways: readonly string[]): Promise<void> {
+  for (const gateway of gateways) {
+    const status = async () => (await fetch(`${gateway}/-/readyz`)).status
+    await expect.poll(status, RECOVERY).toBe(200)
+  }
+}

@@ -20,6 +20,8 @@ export interface TestRedis {
    * a gateway sends them ten seconds after a request, nor do events that a gateway on Node sends.
    */
   calls(): number
+  /** As `calls`, without those that store audit events outside of a stream. */
+  decisions(): number
   /** Sets whether the REST endpoint answers or closes connections. Default: it answers. */
   setAnswering(answering: boolean): void
   close(): Promise<void>
@@ -37,6 +39,7 @@ export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, time
 
 /** Keys of reports of metrics, and of the audit stream on Node. */
 const BESIDE_DECISIONS = /pc:(?:metrics:report|audit:stream)/
+const OVERFLOW = /pc:audit:/
 
 /** Starts Redis, its REST server, and the counting proxy in front of them. */
 export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Promise<TestRedis> {
@@ -46,6 +49,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
   const direct = new Redis(redis.url)
   const resp = connectResp({ url: redis.url, timeoutMs: 5_000 })
   let calls = 0
+  let decisions = 0
   let isAnswering = true
   const proxy = await startHttpServer(async (request, response) => {
     const headers = Object.entries(request.headersDistinct).filter(
@@ -55,7 +59,9 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
       const body = Buffer.concat(chunks)
-      if (!BESIDE_DECISIONS.test(body.toString())) calls += 1
+      const text = body.toString()
+      if (!BESIDE_DECISIONS.test(text)) calls += 1
+      if (!BESIDE_DECISIONS.test(text) && !OVERFLOW.test(text)) decisions += 1
       if (!isAnswering) return void response.destroy()
       const answer = await fetch(new URL(request.url ?? '/', rest.url), {
         method: request.method ?? 'GET',
@@ -76,6 +82,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     resp,
     kind: redis.kind,
     calls: () => calls,
+    decisions: () => decisions,
     setAnswering(answering) {
       isAnswering = answering
     },
