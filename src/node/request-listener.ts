@@ -11,6 +11,7 @@ import { problemOf } from '../middleware/problem-handler.ts'
 import { problemResponse } from '../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { IncomingRequest } from './incoming-request.ts'
+import { oncePerTurn } from './once-per-turn.ts'
 import { OriginResponse } from './origin-response.ts'
 import { type Relays, UpgradedResponse } from './upgraded-response.ts'
 
@@ -76,7 +77,7 @@ export function createListeners(
 
   return {
     request(incoming, outgoing) {
-      handle(incoming, outgoing, false, (response) => write(response, outgoing))
+      handle(incoming, outgoing, false, (response) => writeInTurn({ response, outgoing }))
     },
     upgrade(incoming, socket, head) {
       const outgoing = new ServerResponse(incoming)
@@ -104,6 +105,22 @@ function endUnless(incoming: IncomingMessage, socket: Socket): void {
 }
 
 const refusal = (error: unknown): Response => problemResponse(problemOf(error as Error))
+
+interface Finished {
+  readonly response: Response
+  readonly outgoing: ServerResponse
+}
+
+const writeInTurn = oncePerTurn<Finished>((all) => {
+  for (const { response, outgoing } of all) {
+    try {
+      write(response, outgoing)
+    } catch {
+      // Node refuses a field. The other responses of the turn are not affected.
+      outgoing.destroy()
+    }
+  }
+})
 
 function write(response: Response, outgoing: ServerResponse): void {
   if (outgoing.destroyed) response.body?.cancel().catch(() => {})
