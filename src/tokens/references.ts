@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Principal } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from './reference.ts'
-import { cachedBytes, MAX_CACHED_SECONDS } from './verifier.ts'
+import { cachedBytes, dropEnded, MAX_CACHED_SECONDS } from './verifier.ts'
 
 /** Half of the size for JWTs, for some 5,000 references. A miss costs no extra call. */
 const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024
@@ -62,6 +62,7 @@ export function createReferences({
       const nowMs = now()
       const endMs = (principal.expiresAtSeconds + REFERENCE_TOLERANCE_SECONDS) * 1000
       const untilMs = Math.min(endMs, nowMs + MAX_CACHED_SECONDS * 1000)
+      dropEnded(entries, nowMs)
       entries.set(text, { principal, untilMs })
     },
   }

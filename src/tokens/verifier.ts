@@ -159,6 +159,22 @@ export function cachedBytes(characters: number): number {
   return ENTRY_BYTES + BYTES_PER_CHARACTER * characters
 }
 
+/**
+ * Makes room before an entry is added: removes up to two entries that have ended. An entry that was
+ * not used for five minutes has ended, so the least recently used ones are enough. The cache needs memory
+ * for the tokens of about the last five minutes only.
+ */
+export function dropEnded<Entry extends { readonly untilMs: number }>(
+  entries: LRUCache<string, Entry>,
+  nowMs: number,
+): void {
+  for (let dropped = 0; dropped < 2; dropped++) {
+    const { value: oldest } = entries.rkeys().next()
+    if (oldest === undefined || nowMs < (entries.peek(oldest)?.untilMs ?? 0)) return
+    entries.delete(oldest)
+  }
+}
+
 /** A verified token, and what its validity depends on. */
 export interface Verified {
   readonly principal: Principal
@@ -194,6 +210,7 @@ export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) 
     },
     set(token: string, verified: Verified, nowMs: number): void {
       const untilMs = Math.min(verified.expiresAtMs, nowMs + MAX_CACHED_SECONDS * 1000)
+      dropEnded(entries, nowMs)
       entries.set(token, { ...verified, untilMs })
     },
   }

@@ -72,6 +72,18 @@ describe('the cache of verified tokens', () => {
     expect(await cryptoCalls(again)).toBe(0)
   })
 
+  it('removes tokens that have ended, two for each new one', () => {
+    const cache = createTokenCache()
+    for (const name of ['a', 'b', 'c']) cache.set(name, verified, NOW_MS)
+    const later = { ...verified, expiresAtMs: NOW_MS + 3_000 }
+    cache.set('d', later, NOW_MS + 1_000)
+    // A reader with an earlier clock finds what is still stored.
+    const stored = () => ['a', 'b', 'c', 'd', 'e'].filter((name) => cache.get(name, NOW_MS))
+    expect(stored()).toEqual(['c', 'd'])
+    cache.set('e', later, NOW_MS + 1_000)
+    expect(stored()).toEqual(['d', 'e'])
+  })
+
   it('S14: refuses an expired token, to the millisecond', async () => {
     const { clock, verifier } = clocked()
     const token = await signer.token({ exp: NOW_SECONDS + 10 })
