@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { isInstalled, ROOT } from '../harness/process.ts'
-import { runCli } from './command-line.ts'
+import { isInstalled } from '../harness/process.ts'
+import { CLI, runCli } from './command-line.ts'
 
 /** Returns what the shells' scripts get for a line. The last word may be empty. */
 async function suggestionsFor(...words: string[]): Promise<readonly string[]> {
@@ -52,11 +52,11 @@ test('another shell is refused', async () => {
   expect(stderr).toContain('Allowed choices are bash, zsh, fish')
 })
 
-const CLI = `${process.execPath} ${join(ROOT, 'cli/main.ts')}`
+const PROGRAM = `${process.execPath} ${CLI}`
 
 /** Prints the words of a line instead of running it, except the calls of the scripts. */
 const STAND_IN = `portcullis() {
-  if [[ $1 == complete || $1 == completion ]]; then ${CLI} "$@"
+  if [[ $1 == complete || $1 == completion ]]; then ${PROGRAM} "$@"
   else printf '<%s>\\n' "$@"; fi
 }
 `
@@ -65,7 +65,7 @@ const START = {
   zsh: `${STAND_IN}autoload -Uz compinit; compinit -D -u; source <(portcullis completion zsh)
 zle-line-init() { print -r LINE-READY }; zle -N zle-line-init; bindkey '^I' complete-word
 `,
-  fish: `function portcullis; ${CLI} $argv; end\n${CLI} completion fish | source\n`,
+  fish: `function portcullis; ${PROGRAM} $argv; end\n${PROGRAM} completion fish | source\n`,
 }
 type Shell = keyof typeof START
 

@@ -9,10 +9,10 @@ import { presetOf } from '../../cli/idp/providers.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { freePort, isInstalled, ROOT } from '../harness/process.ts'
+import { freePort, isInstalled } from '../harness/process.ts'
 import { DOCUMENTED } from '../identity-providers/documented-tokens.ts'
 import { createSigner, goodClaims, NOW_MS, NOW_SECONDS, type Signer } from '../tokens/signer.ts'
-import { type CliEnvironment, type Outcome, runCli } from './command-line.ts'
+import { CLI, type CliEnvironment, type Outcome, runCli } from './command-line.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -524,7 +524,7 @@ describe('an issuer that only the token names', () => {
   describe.runIf(isInstalled('script'))('in a terminal', () => {
     /** Runs the command in a terminal, which `script` of util-linux opens, and presses keys. */
     async function answer(keys: string, token: string): Promise<string> {
-      const command = [process.execPath, join(ROOT, 'cli/main.ts'), 'idp', 'doctor', token]
+      const command = [process.execPath, CLI, 'idp', 'doctor', token]
       const child = spawn('script', ['-qec', command.join(' '), '/dev/null'], {
         cwd: folder,
         env: { PATH: process.env.PATH, NODE_OPTIONS: CLOCK },

@@ -3,7 +3,9 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
-import { makeCheckout } from '../start/checkout.ts'
+import { makeOnce } from '../start/artifact.ts'
+import { builtPackage } from '../start/build.ts'
+import { FILES, makeCheckout } from '../start/checkout.ts'
 
 const CREATE_PACKAGE = 'packages/create-portcullis'
 
@@ -19,27 +21,36 @@ export interface Tarballs {
   close(): Promise<void>
 }
 
-/** Builds and packs both packages from a copy of this checkout. */
+/** Returns the tarballs of both packages in a new folder. They are built and packed once for all tests. */
 export async function makeTarballs(): Promise<Tarballs> {
-  const checkout = await makeCheckout()
+  const packed = await makeOnce({
+    name: 'tarballs',
+    inputs: [...FILES, CREATE_PACKAGE, ...DOCUMENTS],
+    make: pack,
+  })
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-create-'))
   const kept = join(folder, 'tarballs')
-  for (const name of [CREATE_PACKAGE, ...DOCUMENTS])
-    await cp(join(ROOT, name), join(checkout.path, name), { recursive: true })
-  const script = [
-    'npm run -s prepare',
-    `mkdir ${kept}`,
-    `npm run -s package -- ${kept}`,
-    `cd ${CREATE_PACKAGE}`,
-    `npm pack -s --pack-destination ${kept}`,
-  ].join('\n')
-  const { code, stdout, stderr } = await checkout.run(['sh', '-euc', script]).ended
-  await checkout.close()
-  if (code !== 0) throw new Error(`the packages cannot be packed: ${stdout}${stderr}`)
+  await cp(packed, kept, { recursive: true })
   return {
     portcullis: join(kept, 'portcullis-0.1.0.tgz'),
     createPortcullis: join(kept, 'create-portcullis-0.1.0.tgz'),
     folder,
     close: () => rm(folder, { recursive: true, force: true }),
   }
+}
+
+/** Packs both packages from a copy of this checkout. */
+async function pack(destination: string): Promise<void> {
+  const checkout = await makeCheckout()
+  for (const name of [CREATE_PACKAGE, ...DOCUMENTS])
+    await cp(join(ROOT, name), join(checkout.path, name), { recursive: true })
+  await cp(await builtPackage(), join(checkout.path, 'dist'), { recursive: true })
+  const script = [
+    `npm run -s package -- ${destination}`,
+    `cd ${CREATE_PACKAGE}`,
+    `npm pack -s --pack-destination ${destination}`,
+  ].join('\n')
+  const { code, stdout, stderr } = await checkout.run(['sh', '-euc', script]).ended
+  await checkout.close()
+  if (code !== 0) throw new Error(`the packages cannot be packed: ${stdout}${stderr}`)
 }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
 
-const FILES = [
+/** What a checkout needs to start and to build, by path from the root. */
+export const FILES = [
   ...['cli', 'dev', 'examples', 'migrations', 'src', 'workers', 'package.json', 'tsconfig.json'],
   ...['tsconfig.build.json', 'tsdown.config.ts'],
   ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
