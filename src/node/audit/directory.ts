@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
+import { lockFile } from '../locks/file-lock.ts'
 
 /** The file whose lock a writer has. It contains nothing. */
 const LOCK = '.lock'
@@ -66,17 +66,13 @@ export function directoryBucket(directory: string): ExportBucket {
   }
 }
 
-/**
- * Runs `work` while no other process does. The lock is one of SQLite, because Node has no other lock
- * that ends with its process.
- */
+/** Runs `work` while no other process does. */
 function exclusively<Value>(path: string, work: () => Value): Value {
-  const lock = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS })
+  const release = lockFile(path, LOCK_TIMEOUT_MS)
   try {
-    lock.exec('BEGIN EXCLUSIVE')
     return work()
   } finally {
-    lock.close()
+    release()
   }
 }
 
