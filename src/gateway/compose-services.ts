@@ -93,6 +93,7 @@ export function composeServices(
     verdicts,
     now,
     sleep: runtime.sleep,
+    spooledEvents: runtime.spooledEvents,
   })
   const clients = redisClients(
     ({ breaker }) =>

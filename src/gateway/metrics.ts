@@ -26,6 +26,7 @@ interface MetricsParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: Runtime['sleep']
+  readonly spooledEvents: Runtime['spooledEvents']
 }
 
 type Cache = 'tokens' | 'references' | 'revoked' | 'exhausted' | 'relations'
@@ -43,6 +44,7 @@ export function metricsServices({
   verdicts,
   now,
   sleep,
+  spooledEvents,
 }: MetricsParts) {
   const counters = createCounters()
   const store = createMetricsStore(connect({ timeoutMs: METRICS_TIMEOUT_MS }))
@@ -75,6 +77,8 @@ export function metricsServices({
   const audit = newAuditTally()
   for (const outcome of ['sent', 'spilled', 'lost'] as const)
     counters.addSource('portcullis_audit_events_total', [outcome], () => audit[outcome])
+  if (spooledEvents !== undefined)
+    counters.addSource('portcullis_audit_events_total', ['spooled'], spooledEvents)
   const spans: SpanTally = { exported: 0, dropped: 0 }
   for (const outcome of ['exported', 'dropped'] as const)
     counters.addSource('portcullis_spans_total', [outcome], () => spans[outcome])

@@ -24,6 +24,8 @@ export interface Runtime {
   readonly writeEvent?: ((line: string) => void) | undefined
   /** Creates the sink for a gateway with a queue. Default: `batchingAuditSink`. */
   readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
+  /** Returns the number of audit events that the queue has written to a disk. Default: 0. */
+  readonly spooledEvents?: () => number
   /** See `isPatient` of `createAuditQueue`. Default: events wait for no queue. */
   readonly isPatient?: () => boolean
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */

@@ -50,7 +50,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       return origin
     },
     bindings: trail.bindings,
-    auditSink: awaitedAuditSink,
+    auditSink: (options) => awaitedAuditSink({ ...options, maxWaitMs: trail.maxWaitMs }),
+    spooledEvents: trail.spooled,
     isPatient: () => !hurry.signal.aborted,
     writeEvent: createEventLog(process.stdout),
     upgrades: {

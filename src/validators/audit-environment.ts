@@ -22,6 +22,11 @@ function isAddress(value: string): boolean {
   return host !== '' && url.pathname.length > 1
 }
 
+const BYTES_PER_MIB = 1_048_576
+const DEFAULT_SPOOL_MIB = 256
+/** As `AUDIT_SPOOL`. */
+export const NO_SPOOL = 'off'
+
 const hasSslMode = (value: string): boolean =>
   SSL_MODES.includes(URL.parse(value)?.searchParams.get('sslmode') ?? null)
 
@@ -39,6 +44,10 @@ export const auditVariables = {
   ),
   AUDIT_STREAM: z.optional(z.literal('redis', 'must be redis')),
   AUDIT_EXPORT_DIR: z.optional(z.string()),
+  AUDIT_SPOOL: z.optional(z.string()),
+  AUDIT_SPOOL_MAX_MIB: z.optional(
+    z.string().check(z.regex(/^[1-9]\d{0,5}$/, 'must be a whole number of MiB, at least 1')),
+  ),
   RETENTION_DAYS: z.optional(
     z.string().check(z.regex(/^[1-9]\d{0,5}$/, 'must be a whole number of days, at least 1')),
   ),
@@ -47,19 +56,38 @@ export const auditVariables = {
 
 const schema = z.object(auditVariables)
 
+/** A directory for events that wait until Redis works. */
+export interface SpoolPlace {
+  readonly directory: string
+  readonly maxBytes: number
+}
+
 /** Where the audit trail on Node is stored. */
 export interface AuditPlaces {
   /** Whether events are sent to the stream of Redis. */
   readonly hasQueue: boolean
   /** The address of the database. Undefined: another process consumes the stream. */
   readonly database: string | undefined
+  /** Undefined: while Redis fails, events wait in memory. */
+  readonly spool: SpoolPlace | undefined
 }
 
 /** Reads the places of valid variables. Returns no places for variables with mistakes. */
 export function auditPlaces(variables: unknown): AuditPlaces {
-  const { AUDIT_DATABASE, AUDIT_STREAM } = schema.safeParse(variables).data ?? {}
-  return {
-    hasQueue: (AUDIT_DATABASE ?? AUDIT_STREAM) !== undefined,
-    database: AUDIT_DATABASE,
-  }
+  const settings = schema.safeParse(variables).data ?? {}
+  const { AUDIT_DATABASE: database, AUDIT_STREAM } = settings
+  const hasQueue = (database ?? AUDIT_STREAM) !== undefined
+  return { hasQueue, database, spool: hasQueue ? spoolOf(settings) : undefined }
+}
+
+/** The default is beside the file of SQLite, which is on a disk that the gateway writes. */
+function spoolOf({
+  AUDIT_DATABASE = '',
+  AUDIT_SPOOL,
+  AUDIT_SPOOL_MAX_MIB,
+}: z.output<typeof schema>): SpoolPlace | undefined {
+  const file = sqlitePath(AUDIT_DATABASE)
+  const directory = AUDIT_SPOOL ?? (file && `${file}.spool`)
+  if (directory === undefined || directory === NO_SPOOL) return undefined
+  return { directory, maxBytes: Number(AUDIT_SPOOL_MAX_MIB ?? DEFAULT_SPOOL_MIB) * BYTES_PER_MIB }
 }

@@ -38,7 +38,7 @@ const publicUrl = z.pipe(z.string(required), httpUrl).check(
 type Environment = Readonly<Record<string, unknown>>
 
 /** Reports the missing variable `name` together with all other mistakes, not after them. */
-const requires = (name: string, reason: string, isMet: (env: Environment) => boolean) =>
+export const requires = (name: string, reason: string, isMet: (env: Environment) => boolean) =>
   z.refine<Environment | undefined>((env) => isMet(env ?? {}), {
     error: `is missing; ${reason}`,
     path: [name],

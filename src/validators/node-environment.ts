@@ -1,7 +1,7 @@
 /** The environment on Node, which may name a Redis over RESP. */
 import * as z from 'zod/mini'
-import { auditVariables } from './audit-environment.ts'
-import { environmentWith, needs, redisVariables } from './environment.ts'
+import { auditVariables, NO_SPOOL } from './audit-environment.ts'
+import { environmentWith, needs, redisVariables, requires } from './environment.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import { converted } from './schema-parts.ts'
 import { serverVariables } from './server-environment.ts'
@@ -29,7 +29,15 @@ const onNode = (redis: object) =>
     ...redis,
     ...serverVariables,
     ...auditVariables,
-  } as unknown as typeof redisVariables).check(needs('PROXY_HEADER', 'TRUSTED_PROXIES'))
+  } as unknown as typeof redisVariables).check(
+    needs('PROXY_HEADER', 'TRUSTED_PROXIES'),
+    requires(
+      'AUDIT_STREAM',
+      'AUDIT_SPOOL requires it, or AUDIT_DATABASE',
+      ({ AUDIT_DATABASE, AUDIT_STREAM, AUDIT_SPOOL = NO_SPOOL }) =>
+        AUDIT_SPOOL === NO_SPOOL || (AUDIT_DATABASE ?? AUDIT_STREAM) !== undefined,
+    ),
+  )
 
 const overRest = onNode({ ...redisVariables, REDIS_URL: z.optional(z.custom<string>()) })
 const overResp = onNode({

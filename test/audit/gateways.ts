@@ -27,6 +27,8 @@ export interface Gateways {
   ): Promise<{ readonly running: Running; readonly url: string }>
   /** Sends a request, and returns its id, or undefined if the connection was cut. */
   request(url: string): Promise<string | undefined>
+  /** Sends a request that may be refused, and returns its id. */
+  answered(url: string): Promise<string>
   /** Returns the status of a request. */
   status(url: string): Promise<number>
   withDatabase<Value>(work: (db: AuditDatabase) => Promise<Value>): Promise<Value>
@@ -78,6 +80,10 @@ export async function prepareGateways(auditDatabase?: string): Promise<Gateways>
         if (error instanceof TypeError) return undefined
         throw error
       }
+    },
+    async answered(url) {
+      const response = await fetch(`${url}/orders`, { headers })
+      return response.headers.get('x-request-id') ?? ''
     },
     status: async (url) => (await fetch(`${url}/orders`, { headers })).status,
     async withDatabase(work) {

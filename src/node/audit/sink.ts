@@ -8,16 +8,21 @@ import { withDeadline } from '../../isolate/timers.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
 
 /** A queue that works takes less than a millisecond. */
-const MAX_WAIT_MS = 100
+const DEFAULT_MAX_WAIT_MS = 100
 /** The result of `reasonOf` for a request that `shedLoad` refused. */
 const SHED = 'gateway:overloaded'
+
+interface AwaitedSinkOptions extends Pick<BatchingSinkOptions, 'transport' | 'now'> {
+  /** How long a response waits for its event. */
+  readonly maxWaitMs?: number | undefined
+}
 
 interface Batch {
   readonly events: string[]
   bytes: number
   /** Resolves when the events are in the queue, or elsewhere, or counted as lost. */
   readonly sent: Promise<void>
-  /** Resolves as `sent`, and after 100 ms at the latest. */
+  /** Resolves as `sent`, and after `maxWaitMs` at the latest. */
   readonly waited: Promise<void>
 }
 
@@ -26,13 +31,14 @@ interface Batch {
  * promise that resolves when the event is in the queue. So an event of a response survives the end of
  * the process.
  *
- * A queue that fails delays no response: after a batch that took longer than 100 ms, no response waits
- * until a batch is fast again. Unsent events are bounded as those of `batchingAuditSink`.
+ * A queue that fails delays no response: after a batch that took longer than `maxWaitMs` (default 100), no
+ * response waits until a batch is fast again. Unsent events are bounded as those of `batchingAuditSink`.
  */
 export function awaitedAuditSink({
   transport,
   now = Date.now,
-}: Pick<BatchingSinkOptions, 'transport' | 'now'>): AuditSink {
+  maxWaitMs = DEFAULT_MAX_WAIT_MS,
+}: AwaitedSinkOptions): AuditSink {
   const mayRecordShed = createWriteBudget(SHED_EVENTS_PER_SECOND, now)
   let open: Batch | undefined
   let pendingBytes = 0
@@ -41,7 +47,7 @@ export function awaitedAuditSink({
 
   function openBatch(): Batch {
     const sent = nextTurn().then(() => send(batch))
-    const waited = withDeadline(sent, MAX_WAIT_MS).then(
+    const waited = withDeadline(sent, maxWaitMs).then(
       () => {
         isSlow = false
       },

@@ -1,4 +1,4 @@
-/** The audit trail of a process on Node: its database and its consumer run in a thread. */
+/** The audit trail of a process on Node: its database, its consumer and its spool run in a thread. */
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -9,10 +9,13 @@ import { Misconfigured } from '../../errors.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { auditPlaces } from '../../validators/audit-environment.ts'
 import { databaseOver, type RunStatements } from './database.ts'
+import { spoolingQueue } from './spool/spooling-queue.ts'
 import type { ThreadData, ThreadMessage, ThreadRequest } from './thread-messages.ts'
 
 /** The consumer may need one transaction for what it has read. */
 const CLOSE_MS = 5_000
+/** Of a response, because the disk of a busy machine may take long. It takes about a millisecond. */
+const SPOOL_WAIT_MS = 1_000
 /** After the thread has ended unexpectedly. */
 const RESTART_MS = 1_000
 
@@ -24,16 +27,20 @@ export interface AuditTrail {
   readonly bindings: {
     /** Undefined without `AUDIT_DATABASE`. Calls reject with the error of the database. */
     readonly AUDIT_DB: AuditDatabase | undefined
-    /** The stream of Redis. Undefined: events are written to the log. */
+    /** The stream of Redis, with the spool. Undefined: events are written to the log. */
     readonly AUDIT_QUEUE: QueueBinding | undefined
   }
   /** Sets the connection of the queue. */
   connect(redis: RedisConnection): void
-  /** Opens the database. Throws `Misconfigured` if that fails. */
+  /** How long a response may wait for its event, in milliseconds. Undefined: the default of the sink. */
+  readonly maxWaitMs: number | undefined
+  /** Returns the number of events that went to the spool so far. */
+  spooled(): number
+  /** Opens the database and the spool. Throws `Misconfigured` if there is no database then. */
   open(): Promise<void>
-  /** Begins to consume the stream. */
+  /** Begins to consume the stream, and to send what the spool contains. */
   start(): void
-  /** Stores what is in the stream, for at most 5 s, and closes the database. */
+  /** Sends the spool and stores what is in the stream, for at most 5 s, and closes both. */
   close(): Promise<void>
 }
 
@@ -44,9 +51,11 @@ interface Call {
 
 /** Creates the trail. Nothing is opened before `open`, `start` or a call to the database. */
 export function createAuditTrail(variables: ThreadData['variables']): AuditTrail {
-  const { hasQueue, database } = auditPlaces(variables)
+  const { hasQueue, database, spool } = auditPlaces(variables)
+  const hasThread = (database ?? spool) !== undefined
   const calls = new Map<number, Call>()
   let lastId = 0
+  let spooled = 0
   let thread: Worker | undefined
   let queue: QueueBinding | undefined
   let isConsuming = false
@@ -61,7 +70,7 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
   }
 
   function begin(): Worker {
-    const workerData: ThreadData = { database: database ?? '', variables }
+    const workerData: ThreadData = { database, spool, variables }
     const worker = new Worker(fileURLToPath(new URL(THREAD, import.meta.url).href), {
       workerData,
       // `node:sqlite` is experimental in Node 22.
@@ -93,12 +102,20 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
     return worker
   }
 
-  const runStatements: RunStatements = (statements) =>
-    new Promise((resolve, reject) => {
+  function call(requestOf: (id: number) => ThreadRequest): Promise<readonly StatementResult[]> {
+    return new Promise((resolve, reject) => {
       lastId += 1
-      send({ id: lastId, statements })
+      send(requestOf(lastId))
       calls.set(lastId, { resolve, reject })
     })
+  }
+
+  const runStatements: RunStatements = (statements) => call((id) => ({ id, statements }))
+
+  async function append(events: readonly string[]): Promise<void> {
+    await call((id) => ({ id, events }))
+    spooled += events.length
+  }
 
   async function sendBatch(messages: Parameters<QueueBinding['sendBatch']>[0]) {
     if (queue === undefined) throw new Error('the queue is not connected')
@@ -111,22 +128,25 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
       AUDIT_QUEUE: hasQueue ? { sendBatch } : undefined,
     },
     connect(redis) {
-      queue = createStreamQueue(redis)
+      const stream = createStreamQueue(redis)
+      queue = spool === undefined ? stream : spoolingQueue({ queue: stream, spool: append })
     },
+    maxWaitMs: spool && SPOOL_WAIT_MS,
+    spooled: () => spooled,
     async open() {
-      if (database === undefined) return
+      if (!hasThread) return
       try {
         await once(running(), 'message')
       } catch (error) {
         const reason = error instanceof Error ? error.message : 'unknown error'
-        const names = variables.AUDIT_EXPORT_DIR
-          ? 'AUDIT_DATABASE, AUDIT_EXPORT_DIR'
-          : 'AUDIT_DATABASE'
-        throw new Misconfigured('The environment', [`${names}: ${reason}`])
+        // A spool that does not open is no mistake: its directory may become writable.
+        const names = ['AUDIT_DATABASE', 'AUDIT_EXPORT_DIR', 'AUDIT_SPOOL']
+        const given = names.filter((name) => variables[name] !== undefined).join(', ')
+        throw new Misconfigured('The environment', [`${given}: ${reason}`])
       }
     },
     start() {
-      if (database === undefined) return
+      if (!hasThread) return
       isConsuming = true
       send('consume')
     },

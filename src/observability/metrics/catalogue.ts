@@ -83,7 +83,7 @@ export const METRICS = {
   portcullis_audit_events_total: counter(
     ['outcome'],
     'Audit events that were sent to the queue (sent), stored in Redis to be sent later ' +
-      '(spilled), or lost.',
+      '(spilled), or lost. On Node also those of the sent ones that a disk has stored (spooled).',
   ),
   portcullis_audit_spilled_events: gauge(
     [],
