@@ -28,7 +28,7 @@ const SLOW = [
   'test/{bench,cli,package,create,deploy,interop,look-alikes,node,ops,start}/**',
   'test/admin/{permissions,schemathesis}.test.ts',
   'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
-  'test/audit/{chain,delivery,erasure,export,postgres*}.test.ts',
+  'test/audit/{chain,delivery,erasure,export,postgres*,spool/outage}.test.ts',
   'test/dev/{fault-proxy,model,upstash-rest*}.test.ts',
   'test/docs/commands*.test.ts',
   'test/faults/{bursts,readiness,redis-breaker,workerd}.test.ts',

@@ -20,6 +20,7 @@ let gateways: Gateways
 beforeEach(async () => {
   gateways = await prepareGateways()
   gateways.environment.REDIS_TIMEOUT_MS = '250'
+  gateways.environment.METRICS_ACCESS = 'public'
 })
 afterEach(() => gateways.close())
 
@@ -47,6 +48,12 @@ const refused = async (url: string, count: number) => {
   const ids: string[] = []
   while (ids.length < count) ids.push(await gateways.answered(url))
   return ids
+}
+
+/** Returns the number of spooled events in the metrics. */
+async function spooledMetric(url: string | undefined): Promise<number> {
+  const text = await (await fetch(`${url}/-/metrics`)).text()
+  return Number(/^portcullis_audit_events_total\{outcome="spooled"\} (\d+)$/m.exec(text)?.[1])
 }
 
 /** A later request drains the overflow in Redis, which has what waited in memory. */
@@ -108,6 +115,8 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     expect((await storedOf(ids)).toSorted()).toEqual(ids.toSorted())
     await expect.poll(spooled, PATIENCE).toEqual([])
     expect(await gateways.verdict()).toMatchObject({ ok: true })
+    // The counts of the killed process died with it.
+    await expect.poll(() => spooledMetric(started[1]?.url), PATIENCE).toBeGreaterThanOrEqual(200)
   })
 
   test('R38: of several processes without a database, one at a time sends the spool: each event once, in order', async () => {
