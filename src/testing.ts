@@ -1,5 +1,11 @@
 /** Tools for tests of a policy and of a guarded app: `portcullis/testing`. Works in any runner. */
 
+export type {
+  ExplainedStage,
+  Explanation,
+  ForwardedRequest,
+  StageOutcome,
+} from './explanation/explanation.ts'
 export type { Allowed, Decision, OriginRequest, Refused } from './test-kit/decision.ts'
 export {
   createIssuer,

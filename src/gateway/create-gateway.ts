@@ -9,7 +9,7 @@ import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
-import { inOrder, stage } from '../middleware/in-order.ts'
+import { inOrder, type StageWatch, stage, watched } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
 import { createReadmission } from '../middleware/readmit.ts'
@@ -34,8 +34,10 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
 /**
  * Builds the gateway from its services and a checked policy. Requests that match no route of the
  * policy end with 404 or 405 and never reach an origin. HEAD is handled like GET.
+ *
+ * `watch` sees each stage of a request, to explain its decision. Default: none, at no cost.
  */
-export function createGateway(services: Services, policy: Policy): Gateway {
+export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
   const { operatorCalls = [], authorizationServer, description, spans, now } = services
@@ -43,9 +45,11 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const app: Gateway = new Hono()
   const onError = problemHandler({ publicUrl, now })
   app.onError(onError)
+  const compose = (stages: readonly MiddlewareHandler[]) =>
+    inOrder(watch === undefined ? stages : watched(stages, watch), onError)
 
   const traced = spans === undefined ? [] : [spans.trace]
-  app.use(inOrder([requestId(spans), drainOnRefusal(), ...traced], onError))
+  app.use(compose([requestId(spans), drainOnRefusal(), ...traced]))
   app.route('/-', healthRoutes(services))
   app.route('/.well-known', wellKnownRoutes(services))
   if (authorizationServer !== undefined) app.route('/.well-known', authorizationServer.metadata)
@@ -66,7 +70,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
     stage('clientAddress', clientAddress({ addressOf })),
   ]
-  app.use(inOrder(hygiene, onError))
+  app.use(compose(hygiene))
   if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
@@ -103,7 +107,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   }
 
   for (const { route, handlers } of calls) {
-    app.on(route.method, [route.path], inOrder(guards(route, true), onError), ...handlers)
+    app.on(route.method, [route.path], compose(guards(route, true)), ...handlers)
   }
   // The policy cannot route the gateway's own paths, whatever its patterns are.
   app.all('/-/*', refuseUnknown(app.routes.slice()))
@@ -116,7 +120,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
       'proxy',
       proxy({ ...route, ...target, assertions, tokenCookies, addressOf, upgrades }),
     )
-    app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
+    app.on(route.method, [route.path], compose([...guards(route, false), forward]))
   }
   app.all('*', refuseUnknown(app.routes))
   return app

@@ -22,6 +22,20 @@ export function stage(name: string, middleware: MiddlewareHandler): Stage {
   return Object.assign(timedStage, { timed: { stage: name, middleware } })
 }
 
+/** Returns a middleware that does what the middleware of a stage does, and watches it. */
+export type StageWatch = (stage: string, middleware: MiddlewareHandler) => MiddlewareHandler
+
+/** Replaces the middleware of each stage in a list. Other middlewares stay as they are. */
+export function watched(
+  middlewares: readonly MiddlewareHandler[],
+  watch: StageWatch,
+): readonly MiddlewareHandler[] {
+  return middlewares.map((each) => {
+    const { timed } = each as Partial<Stage>
+    return timed === undefined ? each : stage(timed.stage, watch(timed.stage, timed.middleware))
+  })
+}
+
 /**
  * Composes middlewares into one. They run as if each were registered with Hono separately: an error
  * of one becomes a response through `onError` at that point and is kept in `c.error`, and the

@@ -1,6 +1,9 @@
 /** Runs requests through the real pipeline of a policy, in memory, and reports each decision. */
 import { decodeJwt } from 'jose'
 import type { AuditEvent } from '../audit/event.ts'
+import { type Explanation, explanationOf } from '../explanation/explanation.ts'
+import { createStageRecorder } from '../explanation/stage-recorder.ts'
+import type { Services } from '../gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import type { Fetches } from '../origin/origin.ts'
@@ -72,6 +75,12 @@ export interface PolicyTester {
    * date when the promise resolves. Throws `TypeError` for a request that cannot be built.
    */
   request(line: string, request?: TestedRequest): Promise<Decision>
+  /**
+   * Decides about a request as {@link request} does, and returns each stage: what it read, what it
+   * decided, and why. The request counts. Throws `TypeError` for a path of the gateway itself, and
+   * for a request that cannot be built.
+   */
+  explain(line: string, request?: TestedRequest): Promise<Explanation>
   /** Signs the token that a caller of `request` has. */
   token(caller?: Caller): Promise<string>
   /** Creates an API key, to send as `token`. */
@@ -123,6 +132,8 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
   const received = new Map<string, OriginRequest>()
   const tokens = new Map<string, { readonly token: string; readonly endMs: number }>()
   let prepared: Promise<Prepared> | undefined
+  /** A gateway on the same services: only it watches the stages. */
+  let explaining: ReturnType<typeof prepareExplanation> | undefined
 
   async function prepare(): Promise<Prepared> {
     const made = await Promise.all(names.map((issuer) => createIssuer({ issuer, now })))
@@ -138,7 +149,13 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
       now,
     })
     const issuers = new Map(made.map((issuer) => [issuer.issuer, issuer]))
-    return { gateway: createGateway(services, policy), issuers }
+    return { services, gateway: createGateway(services, policy), issuers }
+  }
+
+  async function prepareExplanation() {
+    const { services } = await ready()
+    const recorder = createStageRecorder(policy)
+    return { gateway: createGateway(services, policy, recorder.watch), recorder }
   }
 
   function ready(): Promise<Prepared> {
@@ -158,25 +175,43 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
     return token
   }
 
+  async function decide(
+    gateway: Gateway,
+    line: string,
+    { as, token, source, address = DEFAULT_ADDRESS, ...parts }: TestedRequest,
+  ): Promise<Decided> {
+    if (as !== undefined && token !== undefined)
+      throw new TypeError('request: has both `as` and `token`; remove one of them')
+    const credential = as === undefined ? token : await tokenOf(as)
+    const added = {
+      'cf-connecting-ip': address,
+      ...(credential !== undefined && credentialHeader(credential, source)),
+    }
+    const request = requestOf(PUBLIC_URL, line, parts, added)
+    const behind: Promise<unknown>[] = []
+    const response = await gateway.fetch(request, {}, executionContext(behind))
+    await Promise.allSettled(behind)
+    const id = response.headers.get('x-request-id') ?? ''
+    const decided = { response, event: events.get(id), origin: received.get(id) }
+    events.delete(id)
+    received.delete(id)
+    return decided
+  }
+
   return {
-    async request(line, { as, token, source, address = DEFAULT_ADDRESS, ...parts } = {}) {
-      if (as !== undefined && token !== undefined)
-        throw new TypeError('request: has both `as` and `token`; remove one of them')
+    async request(line, request = {}) {
       const { gateway } = await ready()
-      const credential = as === undefined ? token : await tokenOf(as)
-      const added = {
-        'cf-connecting-ip': address,
-        ...(credential !== undefined && credentialHeader(credential, source)),
-      }
-      const request = requestOf(PUBLIC_URL, line, parts, added)
-      const behind: Promise<unknown>[] = []
-      const response = await gateway.fetch(request, {}, executionContext(behind))
-      await Promise.allSettled(behind)
-      const id = response.headers.get('x-request-id') ?? ''
-      const decision = await decisionOf(response, events.get(id), received.get(id))
-      events.delete(id)
-      received.delete(id)
-      return decision
+      const { response, event, origin } = await decide(gateway, line, request)
+      return decisionOf(response, event, origin)
+    },
+
+    async explain(line, request = {}) {
+      explaining ??= prepareExplanation()
+      const { gateway, recorder } = await explaining
+      const { event, origin } = await decide(gateway, line, request)
+      if (event === undefined)
+        throw new TypeError(`explain: ${line} is a path of the gateway, which no policy decides`)
+      return explanationOf(event, recorder.take(event), origin)
     },
 
     token: (caller = {}) => tokenOf(caller),
@@ -228,8 +263,16 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
 
 /** Built for the first request, because keys are created asynchronously. */
 interface Prepared {
+  readonly services: Services
   readonly gateway: Gateway
   readonly issuers: ReadonlyMap<string, Issuer>
+}
+
+interface Decided {
+  readonly response: Response
+  /** Undefined for a path of the gateway that is not audited. */
+  readonly event: AuditEvent | undefined
+  readonly origin: OriginRequest | undefined
 }
 
 /** Collects what the gateway does behind its response. */

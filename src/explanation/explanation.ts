@@ -1,0 +1,70 @@
+/** The explanation of one decision: each stage, what it read, and what it decided. */
+import type { AuditEvent } from '../audit/event.ts'
+
+/**
+ * - `passed`: the stage let the request pass.
+ * - `refused`: the request is refused (4xx).
+ * - `failed`: a dependency did not answer (5xx).
+ * - `answered`: the stage has the response. The stage `proxy` forwards the request.
+ */
+export type StageOutcome = 'passed' | 'refused' | 'failed' | 'answered'
+
+export interface ExplainedStage {
+  readonly stage: string
+  readonly outcome: StageOutcome
+  /** What the stage read, by name. Contains no credential. */
+  readonly read: Readonly<Record<string, unknown>>
+  /** One sentence. */
+  readonly why: string
+}
+
+/** The request that the origin would receive, without its body. */
+export interface ForwardedRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  /** By lower-case name. The values of credentials are replaced. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface Explanation {
+  readonly decision: AuditEvent['decision']
+  readonly status: number
+  /** Pattern of the route; null if no route matched. */
+  readonly route: string | null
+  /** `ok`, or the precise reason of the audit event. */
+  readonly reason: string
+  /** Reasons for which rules in observe mode would have refused the request. */
+  readonly observed: readonly string[]
+  /** In the order of the pipeline. The last one has decided. */
+  readonly stages: readonly ExplainedStage[]
+  /** Null for a refused request. */
+  readonly origin: ForwardedRequest | null
+}
+
+/** Headers to the origin whose values are credentials. */
+const SECRET_HEADERS = ['authorization', 'cookie', 'dpop', 'x-auth-assertion']
+const NOT_SHOWN = '(present, not shown)'
+
+/** Returns the headers without the values of credentials. */
+export function withoutSecrets(
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const shown = { ...headers }
+  for (const name of SECRET_HEADERS) if (shown[name] !== undefined) shown[name] = NOT_SHOWN
+  return shown
+}
+
+/** Returns the explanation of the request that an audit event is about. */
+export function explanationOf(
+  { decision, status, route, reason, observed = [] }: AuditEvent,
+  stages: readonly ExplainedStage[],
+  origin: ForwardedRequest | undefined,
+): Explanation {
+  const forwarded = origin && {
+    method: origin.method,
+    path: origin.path,
+    headers: withoutSecrets(origin.headers),
+  }
+  return { decision, status, route, reason, observed, stages, origin: forwarded ?? null }
+}
