@@ -1,6 +1,7 @@
 /** A policy with every group of fields. docs/configuration.md shows it in parts. */
 import { definePolicy } from 'portcullis'
 import { authorizationServer } from 'portcullis/authorization-server'
+import { cors } from 'portcullis/cors'
 import { openapi } from 'portcullis/openapi'
 import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
@@ -9,6 +10,18 @@ import { signatures } from 'portcullis/signatures'
 import { upstash } from 'portcullis/upstash'
 import * as z from 'zod'
 import model from '../../portcullis.model.json' with { type: 'json' }
+
+const app = cors({ origins: ['https://app.example.com'] })
+
+const portal = cors({
+  origins: ['https://portal.example.com'],
+  credentials: true,
+  allowHeaders: ['Idempotency-Key'],
+  exposeHeaders: ['ETag'],
+  maxAgeSeconds: 600,
+  privateNetwork: true,
+  limits: ['anonymous'],
+})
 
 export default definePolicy({
   roles: {
@@ -61,6 +74,8 @@ export default definePolicy({
       originTimeoutMs: 5_000,
       coalesce: true,
     },
+    { method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'], cors: app },
+    { method: 'GET', path: '/portal', permission: 'orders:read', cors: portal },
     {
       method: 'POST',
       path: '/orders',

@@ -27,7 +27,11 @@ import { metricsCall } from '../routes/metrics.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
+import { corsServices } from './features.ts'
 import { callerGuards, requestGuards } from './guards.ts'
+
+/** No route has this method. Its handlers answer only preflight requests. */
+const PREFLIGHT = 'OPTIONS'
 
 export type Gateway = Hono<{ Variables: GatewayVariables }>
 
@@ -63,7 +67,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { headers: tokenHeaders = [], cookies: tokenCookies } = sources ?? {}
   const { maxConcurrentRequests, keepHeaders } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
+  const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
   const hygiene = [
+    ...(crossOrigin === undefined ? [] : [crossOrigin.headers]),
     audit({ sink: auditSink, now }),
     stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
     stage('canonicalPath', canonicalPath()),
@@ -121,6 +127,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       proxy({ ...route, ...target, assertions, tokenCookies, addressOf, upgrades }),
     )
     app.on(route.method, [route.path], compose([...guards(route, false), forward]))
+    if (crossOrigin !== undefined) app.on(PREFLIGHT, [route.path], crossOrigin.preflightOf(route))
   }
   app.all('*', refuseUnknown(app.routes))
   return app
@@ -133,7 +140,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
 function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
   const paths = new TrieRouter<string>()
   for (const { method, path } of routes) {
-    if (method !== METHOD_NAME_ALL) paths.add(METHOD_NAME_ALL, path, method)
+    if (method !== METHOD_NAME_ALL && method !== PREFLIGHT) paths.add(METHOD_NAME_ALL, path, method)
   }
   return async function refuseUnknown(c) {
     const [matches] = paths.match(METHOD_NAME_ALL, c.req.path)

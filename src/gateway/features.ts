@@ -1,15 +1,17 @@
 /** What the opt-in features of a policy do for the gateway. */
 
-import type { Hono, MiddlewareHandler } from 'hono'
+import type { ErrorHandler, Hono, MiddlewareHandler } from 'hono'
+import type { Violations } from '../abuse/violations.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { PolicyAuthorizer } from '../authorization/permissions.ts'
+import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Policy, PolicyLimit, PolicyRoute } from '../policy/policy.ts'
 import type { PolicyRelations } from '../policy/relations.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { RelationChecker } from '../relations/checker.ts'
@@ -108,4 +110,38 @@ export function relationsOf({
 }: Pick<Policy, 'relations'>): GatewayRelations | undefined {
   // Only relations() creates compiled relations.
   return relations as GatewayRelations | undefined
+}
+
+export interface CorsParts {
+  readonly routes: readonly PolicyRoute[]
+  readonly limits: ReadonlyMap<string, PolicyLimit>
+  /** Names of the headers with tokens, besides `Authorization`. */
+  readonly tokenHeaders: readonly string[]
+  readonly admission: Admission
+  /** Undefined: no caller is banned automatically. */
+  readonly violations: Violations | undefined
+  /** The error handler of the gateway. */
+  readonly onError: ErrorHandler
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface CorsServices {
+  /** Adds headers to responses. Comes before every stage that may refuse. */
+  readonly headers: MiddlewareHandler
+  /** Creates the handler of OPTIONS for the path of a route, with or without rules. */
+  preflightOf(route: PolicyRoute): MiddlewareHandler
+}
+
+export interface GatewayCors extends CorsFeature {
+  readonly definition: CorsDefinition
+  /** Creates the services of all rules of the policy, once for each isolate. */
+  services(parts: CorsParts): CorsServices
+}
+
+/** Returns the services of the routes' CORS rules; undefined if no route has rules. */
+export function corsServices(parts: CorsParts): CorsServices | undefined {
+  // Only cors() creates the rules of a route.
+  const [rules] = parts.routes.flatMap(({ cors }) => (cors as GatewayCors | undefined) ?? [])
+  return rules?.services(parts)
 }

@@ -3,6 +3,7 @@ import type { $ZodType } from 'zod/v4/core'
 import type { AbuseDefinition } from '../abuse/definition.ts'
 import type { LeaseTerms } from '../admission/lease.ts'
 import type { LimitEngine, OnUnavailable } from '../admission/limit.ts'
+import type { CorsFeature } from '../cors/definition.ts'
 import type { OriginSpelling } from '../http/path-reading.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
@@ -83,6 +84,11 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly anonymous?: true
   readonly limits?: readonly LimitName[]
   readonly input?: InputSchemas
+  /**
+   * Pages of other origins that may read the responses: `cors()` from `portcullis/cors`. Default
+   * none.
+   */
+  readonly cors?: CorsFeature
   /** Inspection of query and body; `{}` for the default settings. Default none. */
   readonly inspect?: InspectDefinition
   /** Maximum size of the request body in bytes. Default 1 MiB; 0 forbids a body. */

@@ -65,6 +65,8 @@ export function* mistakesInTable(
       else if (route.anonymous && definition.by !== 'address' && typeof definition.by === 'string')
         yield `${name}: anonymous callers have no ${definition.by} to limit ${limit} by`
     }
+    for (const limit of route.cors?.limits ?? [])
+      if (!limits.has(limit)) yield `${name}: cors.limits: unknown limit ${limit}`
     if (route.method === 'GET' && route.input?.body !== undefined)
       yield `${name}: input.body is not possible, because a GET has no body`
     if (route.coalesce && route.method !== 'GET') yield `${name}: coalesce requires GET`

@@ -1,5 +1,6 @@
 /** A checked row of the route table. */
 import type { LimitRule } from '../admission/limit.ts'
+import type { CorsFeature } from '../cors/definition.ts'
 import type { OriginSpelling } from '../http/path-reading.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
 import type { RelationRule } from '../relations/rule.ts'
@@ -39,6 +40,8 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>> 
   /** The relation that is required in addition to the permission. */
   readonly relation?: RelationRule | undefined
   readonly limits: readonly PolicyLimit[]
+  /** Undefined: pages of other origins may not read responses. */
+  readonly cors?: CorsFeature | undefined
   /** Undefined: no inspection. */
   readonly inspect?: InspectDefinition | undefined
 }

@@ -52,6 +52,7 @@ const routeSchema = z
         }),
       ),
     ),
+    cors: z.optional(featureSchema('cors')),
     inspect: z.optional(inspectSchema),
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     originTimeoutMs: z.optional(wholeNumber(1, 600_000)),

@@ -20,6 +20,7 @@ const SOURCES = [
   ],
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 1, ['examples/minimal/node.ts']],
+  ['docs/your-api.md', 3, ['examples/configuration/policy.ts']],
   ['docs/testing.md', 3, ['examples/testing/policy.test.ts', 'examples/testing/issuer.ts']],
   [
     'docs/configuration.md',

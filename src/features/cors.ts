@@ -1,0 +1,63 @@
+/** Pages of other origins: `import { cors } from 'portcullis/cors'`. */
+import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
+import { corsRulesOf } from '../cors/rules.ts'
+import type { CorsParts, CorsServices, GatewayCors } from '../gateway/features.ts'
+import { admit } from '../middleware/admit.ts'
+import { banOffenders } from '../middleware/ban-offenders.ts'
+import { cors as corsHeaders } from '../middleware/cors.ts'
+import { inOrder, stage } from '../middleware/in-order.ts'
+import { preflight } from '../middleware/preflight.ts'
+import type { PolicyRoute } from '../policy/policy.ts'
+import { configured } from '../validators/configuration.ts'
+import { corsSchema } from '../validators/cors.ts'
+
+/**
+ * Lets pages of other origins read the responses of a route, for its field `cors`. Throws
+ * `Misconfigured` for origins that no page has, and for credentials with a pattern.
+ *
+ * @example
+ * ```ts
+ * const app = cors({ origins: ['https://app.example.com'] })
+ * const route = { method: 'GET', path: '/orders', permission: 'orders:read', cors: app } as const
+ * ```
+ */
+export function cors(definition: CorsDefinition): CorsFeature {
+  configured('The policy', corsSchema, definition, ['cors'])
+  const feature: GatewayCors = { feature: 'cors', limits: definition.limits, definition, services }
+  return feature
+}
+
+function services(parts: CorsParts): CorsServices {
+  const { routes, limits: limitOf, tokenHeaders, admission, violations, onError, now } = parts
+  const compiled = new Map(
+    [...new Set(routes.flatMap((route) => definitionOf(route) ?? []))].map((definition) => [
+      definition,
+      corsRulesOf(definition, tokenHeaders),
+    ]),
+  )
+  const rulesOf = (route: PolicyRoute) => {
+    const definition = definitionOf(route)
+    return definition && compiled.get(definition)
+  }
+  const rules = new Map(
+    routes.flatMap((route) => {
+      const found = rulesOf(route)
+      return found === undefined ? [] : [[route, found] as const]
+    }),
+  )
+  return {
+    headers: corsHeaders({ rules }),
+    preflightOf(route) {
+      const limits = route.cors?.limits?.flatMap((name) => limitOf.get(name) ?? []) ?? route.limits
+      const guards = [
+        ...(violations === undefined ? [] : [banOffenders({ violations, limits })]),
+        stage('admit', admit({ admission, limits, now })),
+      ]
+      return preflight({ route, rules: rules.get(route), guards: inOrder(guards, onError) })
+    },
+  }
+}
+
+/** Only cors() creates the rules of a route. */
+const definitionOf = ({ cors }: PolicyRoute): CorsDefinition | undefined =>
+  (cors as GatewayCors | undefined)?.definition

@@ -1,0 +1,38 @@
+/** The CORS protocol: headers that let pages of other origins read responses. */
+import type { CorsRules } from '../cors/rules.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import { fieldsOf, varyBy } from '../http/shared-caches.ts'
+import type { RouteVariables } from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
+import { receivedHeaders } from './request-headers.ts'
+
+export interface CorsOptions {
+  /** Routes without rules: no page of another origin may read their responses. */
+  readonly rules: ReadonlyMap<RouteVariables['portcullis.route'], CorsRules>
+}
+
+const SWITCHING_PROTOCOLS = 101
+
+/**
+ * Adds the CORS headers of the matched route to its response, errors included. An error without a
+ * matched route, such as 404, gets those of the first rules that allow the page: it contains nothing
+ * about a caller. Comes before every stage that may refuse.
+ *
+ * Does NOT refuse requests of other pages. CORS decides only which responses a page may read.
+ */
+export const cors = ({ rules }: CorsOptions) => {
+  const all = [...new Set(rules.values())]
+  return createMiddleware<{ Variables: Partial<RouteVariables> }>(async function cors(c, next) {
+    await next()
+    if (c.res.status === SWITCHING_PROTOCOLS) return
+    const origin = receivedHeaders(c).get('origin')
+    const route = c.get('portcullis.route')
+    const found =
+      route === undefined ? c.error && all.find((each) => each.allows(origin)) : rules.get(route)
+    if (found === undefined) return
+    writeHeaders(c, (headers) => {
+      for (const [name, value] of found.ofResponse(origin)) headers.set(name, value)
+      if (found.varyByOrigin) varyBy(fieldsOf(headers), ['Origin'])
+    })
+  })
+}
