@@ -13,6 +13,7 @@ import { addDoctorCommand } from './commands/doctor.ts'
 import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
+import { addPolicyCommands } from './commands/policy.ts'
 import { addRedisCommand } from './commands/redis.ts'
 import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
 import { addRevocationCommands } from './commands/revocations.ts'
@@ -83,6 +84,7 @@ export function createProgram(): Command {
   addAuditCommands(program)
   addKeyCommands(program)
   addIdpCommands(program)
+  addPolicyCommands(program)
   addDeployCommands(program)
   addDoctorCommand(program)
   addCompletionCommands(program)

@@ -1,19 +1,18 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
 import cluster from 'node:cluster'
-import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Server, ServeOptions as ServerOptions } from '../src/node/index.ts'
 import type { ServeOptions } from './commands/serve.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
+import { loadPolicy, policyFile } from './policy/load.ts'
 import { requireProject } from './project.ts'
 import { serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, logConsole } from './server-log.ts'
 
-const CONFIGS = ['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs']
 const MINIMUM_NODE = 22
 
 /** The project's own `portcullis/node`: its policy is made by the same copy of the package. */
@@ -30,8 +29,8 @@ export async function serveOnNode(
 ): Promise<void> {
   const root = requireProject(folder)
   requireNode(process.versions.node)
-  const file = policyFile(config, folder, root)
-  const policy = await orEnd(() => policyOf(file), json)
+  const file = policyFile(config, '--config', folder, root)
+  const policy = await orEnd(() => loadPolicy(file, root), json)
   const { serve, check: checkConfiguration }: NodeModule = await import(
     pathToFileURL(createRequire(join(root, 'package.json')).resolve('portcullis/node')).href
   )
@@ -55,33 +54,6 @@ export async function serveOnNode(
   await server.close()
   log('info', 'stopped')
   process.exit(0)
-}
-
-function policyFile(named: string | undefined, folder: string, root: string): string {
-  if (named !== undefined) {
-    const file = resolve(folder, named)
-    if (!existsSync(file)) throw usage(`--config: there is no file ${file}`)
-    return file
-  }
-  const file = CONFIGS.map((name) => join(root, name)).find(existsSync)
-  if (file === undefined) throw usage(`${root} has no portcullis.config.ts; name one with --config`)
-  return file
-}
-
-async function policyOf(file: string): Promise<ServerOptions['policy']> {
-  try {
-    const { default: policy } = await import(pathToFileURL(file).href)
-    return policy
-  } catch (error) {
-    const { code, name, message } = error as NodeJS.ErrnoException
-    if (name === 'Misconfigured') throw error
-    if (code === 'ERR_UNKNOWN_FILE_EXTENSION')
-      throw usage(
-        `Node ${process.versions.node} cannot read ${file}: install Node 22.18 or later, ` +
-          'or compile the policy to JavaScript and name it with --config',
-      )
-    throw usage(`${file}: ${message}`)
-  }
 }
 
 /** Ends the process with a sentence for a mistake in the configuration or an address in use. */

@@ -101,10 +101,17 @@ export function carriesResponse(error: unknown): error is HTTPException {
 export class Misconfigured extends Error {
   override readonly name = 'Misconfigured'
   readonly mistakes: readonly string[]
+  /** The index of the route that each mistake of a policy is in. Undefined: in none. */
+  readonly rows: readonly (number | undefined)[]
 
-  constructor(what: string, mistakes: readonly string[]) {
+  constructor(
+    what: string,
+    mistakes: readonly string[],
+    rows: readonly (number | undefined)[] = [],
+  ) {
     const verb = what.startsWith('The options') ? 'are' : 'is'
     super(`${what} ${verb} not valid:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
     this.mistakes = mistakes
+    this.rows = rows
   }
 }

@@ -24,6 +24,7 @@ const PAGES = [
       'identity-providers',
       'middleware',
       'testing',
+      'policy-tools',
       'deploy',
       'node',
       'self-hosting',

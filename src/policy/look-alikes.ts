@@ -36,8 +36,10 @@ export function lookAlikesOf(
   })
 }
 
-/** Returns a mistake for each pair of routes of which one would refuse every request. */
-export function mistakesInSpelling(routes: readonly PolicyRoute[]): readonly string[] {
+/** Returns a mistake for each pair of routes of which one would refuse every request, by route. */
+export function mistakesInSpelling(
+  routes: readonly PolicyRoute[],
+): ReadonlyMap<PolicyRoute, string> {
   const mistakes = new Map<PolicyRoute, string>()
   for (const route of routes) {
     for (const { route: other, path, isCertain } of lookAlikesOf(route, routes)) {
@@ -50,7 +52,7 @@ export function mistakesInSpelling(routes: readonly PolicyRoute[]): readonly str
       )
     }
   }
-  return [...mistakes.values()]
+  return mistakes
 }
 
 /** Reports whether two patterns differ in a plain segment, so that no origin can confuse them. */

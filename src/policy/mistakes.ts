@@ -42,56 +42,63 @@ export function* mistakesInFeatures({
     yield* unusedSetting(`limits.${OPERATORS_LIMIT}`, true, ['operators'], features)
 }
 
-/** Yields the mistakes of the route table. Each message begins with its route. */
-export function* mistakesInTable(
-  routes: readonly RouteDefinition[],
-  limits: ReadonlyMap<string, LimitDefinition>,
-  relations: PolicyRelations | undefined,
+/** What the rows of the route table refer to. */
+interface References {
+  /** Names of all limits. */
+  readonly names: readonly string[]
+  /** Those without mistakes. */
+  readonly limits: ReadonlyMap<string, LimitDefinition>
+  /** Null if they have mistakes. */
+  readonly relations: PolicyRelations | null | undefined
+}
+
+/** Yields the mistakes of a row below others. Each message begins with the route. */
+export function* mistakesInRow(
+  route: RouteDefinition,
+  rowsAbove: readonly RouteDefinition[],
+  { names, limits, relations }: References,
 ): Generator<string> {
-  for (const [index, route] of routes.entries()) {
-    const name = `${route.method} ${route.path}`
-    // The first row that matches a request applies.
-    const above = routes
-      .slice(0, index)
-      .find(({ method, path }) => method === route.method && shadows(path, route.path))
-    if (above !== undefined)
-      yield `${name}: is unreachable, because ${above.path} above it matches the same requests`
-    if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are reserved for the gateway`
-    if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
-      yield `${name}: this path is reserved for the gateway`
-    for (const limit of route.limits ?? []) {
-      const definition = limits.get(limit)
-      if (definition === undefined) yield `${name}: unknown limit ${limit}`
-      else if (route.anonymous && definition.by !== 'address' && typeof definition.by === 'string')
-        yield `${name}: anonymous callers have no ${definition.by} to limit ${limit} by`
-    }
-    for (const limit of route.cors?.limits ?? [])
-      if (!limits.has(limit)) yield `${name}: cors.limits: unknown limit ${limit}`
-    if (route.method === 'GET' && route.input?.body !== undefined)
-      yield `${name}: input.body is not possible, because a GET has no body`
-    if (route.coalesce && route.method !== 'GET') yield `${name}: coalesce requires GET`
-    if (route.coalesce && route.webSocketOrigins !== undefined)
-      yield `${name}: coalesce cannot be combined with webSocketOrigins`
-    if (route.coalesce && route.forwardAuthorization)
-      yield `${name}: coalesce cannot be combined with forwardAuthorization`
-    if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
-      yield `${name}: inspect.jsonRpc requires POST`
-    if (route.anonymous && permissionsIn(route.inspect?.jsonRpc).length > 0)
-      yield `${name}: inspect.jsonRpc requires a permission, and anonymous callers have none`
-    for (const mistake of mistakesInRelation(route, relations))
-      yield `${name}: relation: ${mistake}`
-    for (const [part, schema] of Object.entries(route.input ?? {}))
-      if (part !== 'headers' && dropsUnknownKeys(schema))
-        yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +
-          'use z.strictObject, or z.looseObject to allow them'
+  const name = `${route.method} ${route.path}`
+  // The first row that matches a request applies.
+  const above = rowsAbove.find(
+    ({ method, path }) => method === route.method && shadows(path, route.path),
+  )
+  if (above !== undefined)
+    yield `${name}: is unreachable, because ${above.path} above it matches the same requests`
+  if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are reserved for the gateway`
+  if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
+    yield `${name}: this path is reserved for the gateway`
+  for (const limit of route.limits ?? []) {
+    const by = limits.get(limit)?.by
+    if (!names.includes(limit)) yield `${name}: unknown limit ${limit}`
+    else if (route.anonymous && by !== 'address' && typeof by === 'string')
+      yield `${name}: anonymous callers have no ${by} to limit ${limit} by`
   }
+  for (const limit of route.cors?.limits ?? [])
+    if (!names.includes(limit)) yield `${name}: cors.limits: unknown limit ${limit}`
+  if (route.method === 'GET' && route.input?.body !== undefined)
+    yield `${name}: input.body is not possible, because a GET has no body`
+  if (route.coalesce && route.method !== 'GET') yield `${name}: coalesce requires GET`
+  if (route.coalesce && route.webSocketOrigins !== undefined)
+    yield `${name}: coalesce cannot be combined with webSocketOrigins`
+  if (route.coalesce && route.forwardAuthorization)
+    yield `${name}: coalesce cannot be combined with forwardAuthorization`
+  if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
+    yield `${name}: inspect.jsonRpc requires POST`
+  if (route.anonymous && permissionsIn(route.inspect?.jsonRpc).length > 0)
+    yield `${name}: inspect.jsonRpc requires a permission, and anonymous callers have none`
+  for (const mistake of mistakesInRelation(route, relations)) yield `${name}: relation: ${mistake}`
+  for (const [part, schema] of Object.entries(route.input ?? {}))
+    if (part !== 'headers' && dropsUnknownKeys(schema))
+      yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +
+        'use z.strictObject, or z.looseObject to allow them'
 }
 
 function* mistakesInRelation(
   { relation, anonymous, path }: RouteDefinition,
-  relations: PolicyRelations | undefined,
+  relations: References['relations'],
 ): Generator<string> {
-  if (relation === undefined) return
+  if (relation === undefined || relations === null) return
   if (anonymous)
     yield 'cannot be combined with anonymous, because anonymous callers have no relations'
   if (relations === undefined)

@@ -2,23 +2,13 @@
 import { type Abuse, abuseOf } from '../abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
-import { configured } from '../validators/configuration.ts'
 import type { ListedFeature } from '../validators/feature.ts'
-import { type Method, policySchema } from '../validators/policy.ts'
-import { mistakesInHeaders } from '../validators/request-header.ts'
-import { DEFAULT_MAX_CONCURRENT_REQUESTS, DEFAULT_REVOCATION } from './defaults.ts'
-import type {
-  LimitDefinition,
-  PermissionDemand,
-  PolicyDefinition,
-  RevocationDefinition,
-  RouteDefinition,
-} from './definition.ts'
-import { limitsOf } from './limits.ts'
-import { mistakesInSpelling } from './look-alikes.ts'
-import { mistakesInFeatures, mistakesInLeases, mistakesInTable } from './mistakes.ts'
+import type { Method } from '../validators/policy.ts'
+import { checkedParts } from './checked-parts.ts'
+import { DEFAULT_MAX_CONCURRENT_REQUESTS } from './defaults.ts'
+import type { PolicyDefinition, RevocationDefinition } from './definition.ts'
 import type { PolicyRelations } from './relations.ts'
-import { type PolicyLimit, type PolicyRoute, routeOf } from './route.ts'
+import type { PolicyLimit, PolicyRoute } from './route.ts'
 
 export type { Method, PolicyLimit, PolicyRoute }
 
@@ -40,8 +30,8 @@ export interface Policy {
 }
 
 /**
- * Checks a policy and fills in its defaults. Throws one {@link Misconfigured} with all mistakes of
- * the first check that fails. Does NOT check that the origin has the routes.
+ * Checks a policy and fills in its defaults. Throws one {@link Misconfigured} with all mistakes. Does
+ * NOT check that the origin has the routes.
  *
  * @example
  * ```ts
@@ -59,23 +49,7 @@ export interface Policy {
 export function definePolicy<const RoleName extends string, const LimitName extends string>(
   definition: PolicyDefinition<RoleName, LimitName>,
 ): Policy {
-  configured('The policy', policySchema, definition)
-  const limits = limitsOf(definition.limits)
-  const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
-  const relations = definition.relations?.compile()
-  const mistakes = [
-    ...mistakesInTable(definition.routes, limits, relations),
-    ...mistakesInLeases(limits, revocation),
-    ...mistakesInFeatures(definition),
-    ...(definition.tenantIssuers !== undefined && relations?.issuers !== undefined
-      ? ['tenantIssuers: cannot be combined with relations.issuers; remove one of them']
-      : []),
-    ...mistakesInHeaders(definition),
-  ]
-  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
-  const routes = definition.routes.map((route) => complete(route, limits, relations))
-  const spellings = mistakesInSpelling(routes)
-  if (spellings.length > 0) throw new Misconfigured('The policy', spellings)
+  const { limits, revocation, relations, routes } = checkedParts(definition)
   return {
     roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
     routes,
@@ -98,24 +72,4 @@ export function requirePolicy(policy: Partial<Policy> | undefined): void {
   throw new Misconfigured('The policy', [
     'must be the default export, and created by definePolicy()',
   ])
-}
-
-function complete(
-  route: RouteDefinition,
-  limits: ReadonlyMap<string, LimitDefinition>,
-  relations: PolicyRelations | undefined,
-): PolicyRoute {
-  const { permission, relation, limits: names = [], anonymous: _, ...row } = route
-  const demand: PermissionDemand | undefined =
-    typeof permission === 'string' ? { name: permission } : permission
-  return routeOf({
-    ...row,
-    permission: demand?.name,
-    permissionMode: demand?.mode,
-    relation: relations && relation && relations.ruleOf(relation),
-    limits: names.flatMap((name) => {
-      const definition = limits.get(name)
-      return definition === undefined ? [] : [{ name, ...definition }]
-    }),
-  })
 }

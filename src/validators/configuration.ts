@@ -17,9 +17,19 @@ export function configured<Schema extends z.core.$ZodType>(
 ): z.core.output<Schema> {
   const parsed = z.safeParse(schema, value, inEnglish())
   if (parsed.success) return parsed.data
-  const mistakes = parsed.error.issues.map(({ path, message }) => {
-    const place = toDotPath([...at, ...path])
-    return place === '' ? message : `${place}: ${message}`
-  })
-  throw new Misconfigured(what, mistakes)
+  throw new Misconfigured(
+    what,
+    parsed.error.issues.map((issue) => mistakeOf(issue, at)),
+  )
+}
+
+/** Returns why `value` does not match the schema. */
+export function issuesOf(schema: z.core.$ZodType, value: unknown): readonly z.core.$ZodIssue[] {
+  return z.safeParse(schema, value, inEnglish()).error?.issues ?? []
+}
+
+/** Names the place of the mistake below `at`. */
+export function mistakeOf({ path, message }: z.core.$ZodIssue, at: readonly string[] = []): string {
+  const place = toDotPath([...at, ...path])
+  return place === '' ? message : `${place}: ${message}`
 }

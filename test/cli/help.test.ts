@@ -60,6 +60,7 @@ describe('the help of every command', () => {
       'portcullis idp list',
       'portcullis idp show',
       'portcullis idp doctor',
+      'portcullis policy check',
       'portcullis deploy',
       'portcullis deploy rollback',
       'portcullis doctor',

@@ -24,6 +24,7 @@ export const FEATURE_GUIDES = [
   'docs/relations.md',
   'docs/audit.md',
   'docs/abuse.md',
+  'docs/policy-tools.md',
 ] as const
 
 /** Documents about the operation of a gateway, with commands that a user runs. */

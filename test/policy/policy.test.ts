@@ -251,6 +251,64 @@ describe('R31: a policy', () => {
   })
 })
 
+describe('R31: a policy with mistakes of several kinds', () => {
+  const rows = [
+    { ...route, limits: ['absent'], allow: 'all' },
+    { ...route, path: '/b', limits: ['absent'] },
+    { method: 'GET', path: '/b', anonymous: true, limits: ['broken'] },
+    { ...route, path: '/c/', limits: ['standard'] },
+    { ...route, path: '/C', permission: 'orders:write', limits: ['standard'] },
+  ]
+  const DEFINITION = {
+    roles: { reader: ['orders'] },
+    limits: { standard: limit, broken: '100/m' },
+    routes: rows,
+    tokens: { sessionSeconds: 600 },
+    keepHeaders: ['X-User-Id'],
+    stripHeaders: ['X-User-*'],
+  }
+
+  function refusalOf(definition: unknown): Misconfigured {
+    try {
+      definePolicy(definition as Parameters<typeof definePolicy>[0])
+    } catch (error) {
+      if (error instanceof Misconfigured) return error
+      throw error
+    }
+    throw new Error('the policy is valid')
+  }
+
+  test('lists the mistakes of shapes, of references and of paths at once, each with its route', () => {
+    const { mistakes, rows } = refusalOf(DEFINITION)
+    expect(mistakes.map((mistake, index) => [rows[index], mistake])).toEqual([
+      [undefined, expect.stringMatching(/^roles\.reader\[0\]: must be a permission/)],
+      [undefined, expect.stringMatching(/^limits\.broken: must be an object/)],
+      [0, 'routes[0]: Unrecognized key: "allow"'],
+      [1, 'GET /b: unknown limit absent'],
+      [2, expect.stringMatching(/^GET \/b: is unreachable/)],
+      [undefined, expect.stringMatching(/^tokens\.sessionSeconds: needs/)],
+      [undefined, expect.stringMatching(/^keepHeaders: X-User-Id is in stripHeaders/)],
+      [3, expect.stringMatching(/^GET \/c\/: an origin could confuse it/)],
+    ])
+  })
+
+  test.each([
+    null,
+    undefined,
+    5,
+    'policy',
+    [],
+    {},
+    { routes: {}, limits: {}, roles: {} },
+    { routes: [], limits: null, roles: {} },
+    { routes: [null, 5], limits: { a: null }, roles: null },
+    { ...DEFINITION, tokens: null, features: null, revocation: null, relations: null },
+    { ...DEFINITION, features: [null], keepHeaders: 5, tenantIssuers: 5 },
+  ])('is refused by its mistakes, whatever it is: %j', (definition) => {
+    expect(refusalOf(definition).mistakes.length).toBeGreaterThan(0)
+  })
+})
+
 describe('R31, S73: header rules of a policy', () => {
   const define = (rules: object) => () =>
     definePolicy({

@@ -1,0 +1,14 @@
+/** A finding of `portcullis policy check`. */
+
+export type Severity = 'error' | 'warning' | 'info'
+
+export interface Finding {
+  /** Stable name of the rule: `unlimited-route`. */
+  readonly rule: string
+  readonly severity: Severity
+  /** Path of the value in the definition: `['routes', 3, 'limits', 0]`. Empty: the whole policy. */
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  /** What to do. Absent if the message says it. */
+  readonly suggestion?: string
+}

@@ -1,0 +1,77 @@
+/** Finds and loads the policy of a project. Its packages are those of the project. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import nodeModule from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Policy } from '../../src/policy/policy.ts'
+import { usage } from '../failure.ts'
+
+const CONFIGS = ['portcullis.config.ts', 'portcullis.config.js', 'portcullis.config.mjs']
+const PACKAGE = 'portcullis'
+
+/** Checkouts whose package is already resolved to its sources. */
+const mapped = new Set<string>()
+
+/**
+ * Returns the absolute path of the policy that is named relative to `folder`, or of the policy of
+ * the project in `root`. `option` is the argument that names it, for the message. Throws a usage
+ * failure if there is no such file.
+ */
+export function policyFile(
+  named: string | undefined,
+  option: string,
+  folder: string,
+  root: string,
+): string {
+  if (named !== undefined) {
+    const file = resolve(folder, named)
+    if (statSync(file, { throwIfNoEntry: false })?.isFile()) return file
+    throw usage(`${option}: there is no file ${file}`)
+  }
+  const file = CONFIGS.map((name) => join(root, name)).find(existsSync)
+  if (file === undefined)
+    throw usage(`${root} has no portcullis.config.ts; name the policy with ${option}`)
+  return file
+}
+
+/**
+ * Runs the file, and returns its default export. `root` is the folder of the project. Throws the
+ * `Misconfigured` of the project's own `portcullis` if the policy has mistakes, and a usage failure
+ * if the file cannot be loaded. Does NOT check that the export is a policy.
+ */
+export async function loadPolicy(file: string, root: string): Promise<Policy> {
+  useSources(root)
+  try {
+    const { default: policy } = await import(pathToFileURL(file).href)
+    return policy
+  } catch (error) {
+    const { code, name, message } = error as NodeJS.ErrnoException
+    if (name === 'Misconfigured') throw error
+    if (code === 'ERR_UNKNOWN_FILE_EXTENSION')
+      throw usage(
+        `Node ${process.versions.node} cannot read ${file}: install Node 22.18 or later, ` +
+          'or compile the policy to JavaScript and name that file',
+      )
+    throw usage(`${file}: ${message}`)
+  }
+}
+
+/**
+ * In a checkout of this package, policies import its sources, not its last build. Node reads the
+ * sources itself, since 22.18.
+ */
+function useSources(root: string): void {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { registerHooks } = nodeModule
+  if (manifest.name !== PACKAGE || registerHooks === undefined || mapped.has(root)) return
+  mapped.add(root)
+  registerHooks({
+    resolve(specifier, context, next) {
+      const [name, subpath = 'index'] = specifier.split(/\/(.*)/)
+      const source = [`${subpath}.ts`, `features/${subpath}.ts`, `${subpath}/index.ts`]
+        .map((path) => join(root, 'src', path))
+        .find((path) => name === PACKAGE && existsSync(path))
+      return next(source === undefined ? specifier : pathToFileURL(source).href, context)
+    },
+  })
+}

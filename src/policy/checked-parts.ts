@@ -1,0 +1,120 @@
+/** Checks a definition, and returns the parts of the policy that depend on each other. */
+import { Misconfigured } from '../errors.ts'
+import { issuesOf, mistakeOf } from '../validators/configuration.ts'
+import { policySchema } from '../validators/policy.ts'
+import { mistakesInHeaders } from '../validators/request-header.ts'
+import { DEFAULT_REVOCATION } from './defaults.ts'
+import type {
+  LimitDefinition,
+  PermissionDemand,
+  PolicyDefinition,
+  RevocationDefinition,
+  RouteDefinition,
+} from './definition.ts'
+import { limitsOf } from './limits.ts'
+import { mistakesInSpelling } from './look-alikes.ts'
+import { mistakesInFeatures, mistakesInLeases, mistakesInRow } from './mistakes.ts'
+import type { PolicyRelations } from './relations.ts'
+import { type PolicyRoute, routeOf } from './route.ts'
+
+type Definition = PolicyDefinition<string, string>
+
+interface Parts {
+  readonly limits: ReadonlyMap<string, LimitDefinition>
+  readonly revocation: Required<RevocationDefinition>
+  readonly relations: PolicyRelations | undefined
+  readonly routes: readonly PolicyRoute[]
+}
+
+/**
+ * Returns the checked parts. Throws one {@link Misconfigured} with all mistakes. A part with a mistake
+ * in its shape is left out of the checks between parts.
+ */
+export function checkedParts(definition: Definition): Parts {
+  const mistakes: string[] = []
+  const rows: (number | undefined)[] = []
+  /** The fields of the policy, and the members of a field, that have mistakes. */
+  const unsound = new Set<string>()
+  function add(texts: Iterable<string>, row?: number): void {
+    for (const text of texts) {
+      mistakes.push(text)
+      rows.push(row)
+      if (row !== undefined) unsound.add(`routes.${row}`)
+    }
+  }
+  function refuseMistakes(): void {
+    if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes, rows)
+  }
+  for (const issue of issuesOf(policySchema, definition)) {
+    const [field, part] = issue.path
+    add([mistakeOf(issue)], field === 'routes' && typeof part === 'number' ? part : undefined)
+    unsound.add(String(field)).add(`${String(field)}.${String(part)}`)
+  }
+  const areSound = (...names: string[]) => !names.some((name) => unsound.has(name))
+  if (!hasTables(definition)) refuseMistakes()
+
+  const limits = limitsOf(definition.limits, (name) => areSound(`limits.${name}`))
+  const soundRows = () =>
+    [...definition.routes.entries()].filter(([index]) => areSound(`routes.${index}`))
+  const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
+  const relations = areSound('relations') ? compiled(definition, add) : null
+  const references = { names: Object.keys(definition.limits), limits, relations }
+  const table = soundRows()
+  const routesAbove: RouteDefinition[] = []
+  for (const [index, route] of table) {
+    add(mistakesInRow(route, routesAbove, references), index)
+    routesAbove.push(route)
+  }
+  if (areSound('revocation')) add(mistakesInLeases(limits, revocation))
+  if (areSound('tokens', 'features'))
+    add(mistakesInFeatures({ ...definition, routes: routesAbove }))
+  if (definition.tenantIssuers !== undefined && relations?.issuers !== undefined)
+    add(['tenantIssuers: cannot be combined with relations.issuers; remove one of them'])
+  if (areSound('stripHeaders', 'keepHeaders')) add(mistakesInHeaders(definition))
+  const indices = new Map(
+    soundRows().map(([index, route]) => [complete(route, limits, relations), index]),
+  )
+  const routes = [...indices.keys()]
+  for (const [route, mistake] of mistakesInSpelling(routes)) add([mistake], indices.get(route))
+  refuseMistakes()
+  return { limits, revocation, relations: relations ?? undefined, routes }
+}
+
+/** Reports whether there are parts that can be compared with each other. */
+function hasTables(definition: Partial<Definition> | null | undefined): boolean {
+  return Array.isArray(definition?.routes) && typeof (definition.limits ?? 0) === 'object'
+}
+
+/** Compiles the relations. Returns null and adds their mistakes if there are any. */
+function compiled(
+  { relations }: Definition,
+  add: (mistakes: readonly string[]) => void,
+): PolicyRelations | null | undefined {
+  try {
+    return relations?.compile()
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    add(error.mistakes)
+    return null
+  }
+}
+
+function complete(
+  route: RouteDefinition,
+  limits: ReadonlyMap<string, LimitDefinition>,
+  relations: PolicyRelations | null | undefined,
+): PolicyRoute {
+  const { permission, relation, limits: names = [], anonymous: _, ...row } = route
+  const demand: PermissionDemand | undefined =
+    typeof permission === 'string' ? { name: permission } : permission
+  return routeOf({
+    ...row,
+    permission: demand?.name,
+    permissionMode: demand?.mode,
+    relation: relations && relation ? relations.ruleOf(relation) : undefined,
+    limits: names.flatMap((name) => {
+      const definition = limits.get(name)
+      return definition === undefined ? [] : [{ name, ...definition }]
+    }),
+  })
+}
