@@ -1,47 +1,140 @@
-/** `portcullis policy check`: the mistakes in a policy. */
+/** `portcullis policy check`: mistakes and lints of a policy, with their places. */
 import { relative } from 'node:path'
 import type { Misconfigured } from '../../src/errors.ts'
-import { requirePolicy } from '../../src/policy/policy.ts'
-import { REFUSED } from '../failure.ts'
+import { type Policy, requirePolicy } from '../../src/policy/policy.ts'
+import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'
-import { counted, table } from '../text.ts'
-import type { Finding } from './finding.ts'
+import { counted, type Style, visible } from '../text.ts'
+import type { Finding, PlacedFinding, Severity } from './finding.ts'
+import { ignoresIn } from './ignores.ts'
+import { lint, RULES } from './lints.ts'
 import { loadPolicy, policyFile } from './load.ts'
 import { findingsOf } from './mistakes.ts'
+import { sarifOf } from './sarif.ts'
+import { readSource, type Source } from './source.ts'
+import { suggestionFor } from './suggest.ts'
 
 export interface CheckOptions {
   readonly json?: boolean
+  readonly sarif?: boolean
+  readonly ignore?: readonly string[]
+  readonly maxWarnings?: number
 }
 
-const COLUMNS = ['severity', 'rule', 'finding']
+interface Checked {
+  readonly findings: readonly PlacedFinding[]
+  /** How many findings comments and options silence. */
+  readonly silenced: number
+}
 
-/** Checks the policy, prints the findings, and sets the exit code to 1 if there is an error. */
+/** Checks the policy, prints the findings, and sets the exit code to 1 if there are too many. */
 export async function checkPolicy(
   named: string | undefined,
-  { json = false }: CheckOptions,
+  {
+    json = false,
+    sarif = false,
+    ignore = [],
+    maxWarnings = Number.POSITIVE_INFINITY,
+  }: CheckOptions,
   folder: string,
 ): Promise<void> {
   const root = requireProject(folder)
   const file = policyFile(named, '[file]', folder, root)
-  const findings = await findingsIn(file, root)
-  const output = createOutput(json)
-  const rows = findings.map(({ severity, rule, message }) => ({ severity, rule, finding: message }))
-  const shown = relative(folder, file)
-  const errors = findings.filter(({ severity }) => severity === 'error').length
-  const text = rows.length === 0 ? `${shown}: no findings` : table(rows, COLUMNS, output.style)
-  output.result({ file: shown, ok: errors === 0, findings }, text)
-  output.remark(`${shown}: ${counted(errors, 'error')}.`)
-  if (errors > 0) process.exitCode = REFUSED
+  const unknown = ignore.find((rule) => !Object.hasOwn(RULES, rule))
+  if (unknown !== undefined)
+    throw usage(`--ignore: unknown rule ${unknown}; the rules are ${Object.keys(RULES).join(', ')}`)
+  const { findings, silenced } = await examine(file, root, ignore)
+  const count = (severity: Severity) => findings.filter((one) => one.severity === severity).length
+  const [errors, warnings] = [count('error'), count('warning')]
+  const isOk = errors === 0 && warnings <= maxWarnings
+  const output = createOutput(json || sarif)
+  const answer = { file: relative(folder, file), ok: isOk, silenced, findings: findings.map(shown) }
+  const lines = findings.map((finding) => lineOf(finding, folder, output.style))
+  const summary = `${answer.file}: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}, ${count('info')} info, ${silenced} silenced`
+  output.result(sarif ? sarifOf(findings, root) : answer, [...lines, summary].join('\n'))
+  if (warnings > maxWarnings && errors === 0)
+    output.remark(`More warnings than --max-warnings ${maxWarnings} allows.`)
+  if (!isOk) process.exitCode = REFUSED
+
+  function shown({ place, ...finding }: PlacedFinding) {
+    return { ...finding, place: { ...place, file: relative(folder, place.file) } }
+  }
 }
 
-async function findingsIn(file: string, root: string): Promise<readonly Finding[]> {
+/**
+ * Returns the findings about the policy in `file`: its mistakes, or the findings of all rules if it has
+ * none. `root` is the folder of the project.
+ */
+export async function examine(
+  file: string,
+  root: string,
+  ignore: readonly string[] = [],
+): Promise<Checked> {
+  const loaded = await mistakesOrPolicy(file, root)
+  if ('mistakes' in loaded) {
+    const source = readSource(file)
+    const limits = source.namesAt(['limits'])
+    const findings = findingsOf(loaded).map((finding): Finding => {
+      const suggestion = suggestionFor(finding.message, finding.path, limits)
+      return suggestion === undefined ? finding : { ...finding, suggestion }
+    })
+    return { findings: placed(findings, source), silenced: 0 }
+  }
+  const source = readSource(file, loaded.routes.length)
+  const all = placed(lint(loaded), source, loaded)
+  const ignores = new Map<string, ReturnType<typeof ignoresIn>>()
+  const findings = all.filter(({ rule, path, place }) => {
+    const row = source.placeOf({ path: path.slice(0, 2), route: routeAt(loaded, path) })
+    const isSilenced = [place, ...(row.isExact ? [row] : [])].some(({ file, line }) => {
+      const known = ignores.get(file) ?? ignoresIn(file)
+      ignores.set(file, known)
+      return known.get(line)?.includes(rule)
+    })
+    return !isSilenced && !ignore.includes(rule)
+  })
+  return { findings, silenced: all.length - findings.length }
+}
+
+async function mistakesOrPolicy(
+  file: string,
+  root: string,
+): Promise<Policy | Pick<Misconfigured, 'mistakes' | 'rows'>> {
   try {
-    requirePolicy(await loadPolicy(file, root))
-    return []
+    const policy = await loadPolicy(file, root)
+    requirePolicy(policy)
+    return policy
   } catch (error) {
     const { name, mistakes, rows = [] } = error as Misconfigured
     if (name !== 'Misconfigured') throw error
-    return findingsOf({ mistakes, rows })
+    return { mistakes, rows }
   }
+}
+
+function placed(findings: readonly Finding[], source: Source, policy?: Policy): PlacedFinding[] {
+  return findings.map((finding) => {
+    const route = policy === undefined ? routeIn(finding.message) : routeAt(policy, finding.path)
+    return { ...finding, place: source.placeOf({ path: finding.path, route }) }
+  })
+}
+
+function routeAt({ routes }: Policy, [field, index]: Finding['path']) {
+  return field === 'routes' && typeof index === 'number' ? routes[index] : undefined
+}
+
+/** Returns the route that a message begins with. */
+function routeIn(message: string) {
+  const { method, path } = /^(?<method>[A-Z]+) (?<path>\/\S*): /.exec(message)?.groups ?? {}
+  return method === undefined || path === undefined ? undefined : { method, path }
+}
+
+const PAINTS = { error: 'red', warning: 'yellow', info: 'cyan' } as const
+
+function lineOf(finding: PlacedFinding, folder: string, { colors }: Style): string {
+  const { severity, rule, message, suggestion, place } = finding
+  const at = `${relative(folder, place.file)}:${place.line}:${place.column}`
+  const near = place.isExact ? '' : ' (nearest known place: code creates this part)'
+  const remedy = suggestion === undefined ? '' : `\n    ${visible(suggestion)}`
+  const label = colors[PAINTS[severity]](severity)
+  return `${colors.bold(visible(at))} ${label} ${rule}${near}\n    ${visible(message)}${remedy}`
 }

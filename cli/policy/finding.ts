@@ -1,4 +1,5 @@
-/** A finding of `portcullis policy check`. */
+/** The findings of `portcullis policy check`. */
+import type { Place } from './source.ts'
 
 export type Severity = 'error' | 'warning' | 'info'
 
@@ -11,4 +12,8 @@ export interface Finding {
   readonly message: string
   /** What to do. Absent if the message says it. */
   readonly suggestion?: string
+}
+
+export interface PlacedFinding extends Finding {
+  readonly place: Place
 }

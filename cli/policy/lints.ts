@@ -1,0 +1,244 @@
+/** Rules about policies that are valid, but probably not what was meant. */
+import { createAuthorizer } from '../../src/authorization/permissions.ts'
+import { shadows } from '../../src/http/path-pattern.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
+import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
+import { OPERATORS_LIMIT } from '../../src/policy/route.ts'
+import { permissionsIn } from '../../src/validators/inspect.ts'
+import type { Finding, Severity } from './finding.ts'
+import { admits, roleCaller } from './matrix.ts'
+
+interface Rule {
+  readonly severity: Exclude<Severity, 'error'>
+  /** One sentence for reports: why this is reported. */
+  readonly reason: string
+  find(policy: Policy): Iterable<Omit<Finding, 'rule' | 'severity'>>
+}
+
+const nameOf = ({ method, path }: Pick<PolicyRoute, 'method' | 'path'>) => `${method} ${path}`
+const isWrite = ({ method }: PolicyRoute) => method !== 'GET'
+const mayHaveBody = ({ method, maxBodyBytes }: PolicyRoute) =>
+  ['POST', 'PUT', 'PATCH'].includes(method) && maxBodyBytes > 0
+const OF_OPERATORS = 'portcullis:'
+
+/** Permissions of routes, and of the tools behind them. */
+const permissionsOf = ({ permission, inspect }: PolicyRoute) => [
+  ...(permission === undefined ? [] : [permission]),
+  ...permissionsIn(inspect?.jsonRpc),
+]
+
+/** The rules by name. A name never changes its meaning. docs/policy-tools.md lists them. */
+export const RULES = {
+  'unlimited-route': {
+    severity: 'warning',
+    reason: 'A route without a limit lets one caller use the whole capacity of the origin.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries())
+        if (route.limits.length === 0)
+          yield {
+            path: ['routes', index],
+            message: `${nameOf(route)}: has no limit`,
+            suggestion: "add limits: ['…'] with the name of a limit",
+          }
+    },
+  },
+  'unused-limit': {
+    severity: 'warning',
+    reason: 'A limit that no route names limits nothing.',
+    *find({ limits, routes, features }) {
+      const used = new Set(
+        routes.flatMap(({ limits, cors }) => [
+          ...limits.map(({ name }) => name),
+          ...(cors?.limits ?? []),
+        ]),
+      )
+      if (features.some(({ feature }) => feature === 'operators')) used.add(OPERATORS_LIMIT)
+      for (const name of limits.keys())
+        if (!used.has(name))
+          yield {
+            path: ['limits', name],
+            message: `limits.${name}: no route uses it`,
+            suggestion: 'add it to a route, or remove it',
+          }
+    },
+  },
+  'ungranted-permission': {
+    severity: 'warning',
+    reason: 'No role grants the permission, so only a scope of a token without roles can.',
+    *find({ routes, roles }) {
+      const authorize = createAuthorizer(roles)
+      const everybody = roleCaller([...roles.keys()])
+      for (const [index, route] of routes.entries())
+        for (const permission of new Set(permissionsOf(route)))
+          if (!authorize(everybody, permission))
+            yield {
+              path: ['routes', index, permission === route.permission ? 'permission' : 'inspect'],
+              message: `${nameOf(route)}: no role grants ${permission}`,
+              suggestion: `add '${permission}' to a role, unless scopes grant it`,
+            }
+    },
+  },
+  'unused-role': {
+    severity: 'warning',
+    reason: 'The role opens no route, so its callers are refused everywhere.',
+    *find({ routes, roles }) {
+      const authorize = createAuthorizer(roles)
+      const required = new Set(routes.flatMap(permissionsOf))
+      for (const [role, patterns] of roles) {
+        // The calls of operators are not in the route table.
+        if (patterns.some((pattern) => pattern === '*' || pattern.startsWith(OF_OPERATORS)))
+          continue
+        const caller = roleCaller([role])
+        if (![...required].some((permission) => authorize(caller, permission)))
+          yield {
+            path: ['roles', role],
+            message: `roles.${role}: no route requires a permission of this role`,
+            suggestion: 'correct its permissions, or remove the role',
+          }
+      }
+    },
+  },
+  'wildcard-over-stricter-route': {
+    severity: 'warning',
+    reason: 'A path that differs a little from the stricter route gets the wildcard instead.',
+    *find(policy) {
+      for (const [index, wildcard] of policy.routes.entries()) {
+        if (!wildcard.path.endsWith('*')) continue
+        const stricter = policy.routes.find(
+          (route) =>
+            route !== wildcard &&
+            route.method === wildcard.method &&
+            shadows(wildcard.path, route.path) &&
+            isStricter(policy, route, wildcard),
+        )
+        if (stricter !== undefined)
+          yield {
+            path: ['routes', index, 'path'],
+            message: `${nameOf(wildcard)}: admits callers that ${nameOf(stricter)} refuses, and gets every other path beside it`,
+            suggestion: 'name the paths that are open instead of the wildcard',
+          }
+      }
+    },
+  },
+  'look-alike-routes': {
+    severity: 'info',
+    reason: 'An origin could read some paths of one route as the other; the gateway refuses them.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries()) {
+        const [other] = lookAlikesOf(route, routes)
+        if (other !== undefined)
+          yield {
+            path: ['routes', index, 'path'],
+            message: `${nameOf(route)}: requests that an origin could read as ${nameOf(other.route)} are refused`,
+            suggestion: `set originSpelling on ${nameOf(other.route)} if the origin compares exactly`,
+          }
+      }
+    },
+  },
+  'unchecked-body': {
+    severity: 'warning',
+    reason: 'The origin gets whatever body the caller sends.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries())
+        if (mayHaveBody(route) && route.input.body === undefined && !route.inspect?.jsonRpc)
+          yield {
+            path: ['routes', index],
+            message: `${nameOf(route)}: its body has no schema`,
+            suggestion: 'add input.body, or maxBodyBytes: 0 if it has no body',
+          }
+    },
+  },
+  'unlimited-write-in-outage': {
+    severity: 'warning',
+    reason: 'While Redis fails, a limit with onUnavailable allow does not limit.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries())
+        for (const { name, onUnavailable } of isWrite(route) ? route.limits : [])
+          if (onUnavailable === 'allow')
+            yield {
+              path: ['routes', index, 'limits'],
+              message: `${nameOf(route)}: ${name} has onUnavailable: 'allow', and this route writes`,
+              suggestion: "use a limit with onUnavailable: 'deny'",
+            }
+    },
+  },
+  'anonymous-write': {
+    severity: 'warning',
+    reason: 'Anybody may change data, and no event names who did.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries())
+        if (isWrite(route) && route.permission === undefined)
+          yield {
+            path: ['routes', index],
+            message: `${nameOf(route)}: anonymous callers may write`,
+            suggestion: 'require a permission',
+          }
+    },
+  },
+  'relation-without-parameter': {
+    severity: 'warning',
+    reason: 'Every request checks the same object, although the path names one.',
+    *find({ routes }) {
+      for (const [index, { relation, ...route }] of routes.entries()) {
+        if (relation === undefined || !route.path.includes(':')) continue
+        let reads = false
+        relation.queryOf(roleCaller([]), () => {
+          reads = true
+          return 'x'
+        })
+        if (!reads)
+          yield {
+            path: ['routes', index, 'relation'],
+            message: `${nameOf(route)}: its relation uses no parameter of the path`,
+            suggestion: "name the object by one, such as 'order:{params.id}'",
+          }
+      }
+    },
+  },
+  'observe-mode': {
+    severity: 'info',
+    reason: 'A rule in observe mode is recorded, and refuses nothing.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries()) {
+        const observed = [
+          ...(route.permissionMode === 'observe' ? ['permission'] : []),
+          ...(route.relation?.mode === 'observe' ? ['relation'] : []),
+          ...(route.limits.some(({ mode }) => mode === 'observe') ? ['limits'] : []),
+        ]
+        for (const field of observed)
+          yield {
+            path: ['routes', index, field],
+            message: `${nameOf(route)}: ${field} is in observe mode`,
+            suggestion: "set mode: 'enforce' when the audit trail shows no wrong refusals",
+          }
+      }
+    },
+  },
+} as const satisfies Readonly<Record<string, Rule>>
+
+export type RuleName = keyof typeof RULES
+
+/** Returns the findings of all rules, in the order of the route table. */
+export function lint(policy: Policy): readonly Finding[] {
+  return (Object.entries(RULES) as [RuleName, Rule][])
+    .flatMap(([rule, { severity, find }]) =>
+      [...find(policy)].map((finding) => ({ rule, severity, ...finding })),
+    )
+    .sort((one, another) => rowOf(one) - rowOf(another))
+}
+
+const rowOf = ({ path: [field, index] }: Finding) => (field === 'routes' ? Number(index) : -1)
+
+/** Reports whether some caller is admitted by `open`, and refused by `route`. */
+function isStricter({ roles }: Policy, route: PolicyRoute, open: PolicyRoute): boolean {
+  if (route.relation !== undefined && open.relation === undefined) return true
+  const authorize = createAuthorizer(roles)
+  const callers: (Principal | null)[] = [
+    null,
+    ...[...roles.keys()].map((role) => roleCaller([role])),
+  ]
+  return callers.some(
+    (caller) => admits(open, caller, authorize) && !admits(route, caller, authorize),
+  )
+}

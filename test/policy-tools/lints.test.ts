@@ -1,0 +1,155 @@
+/** Each rule of `portcullis policy check` with a policy that breaks it, and with one that does not. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { lint, RULES, type RuleName } from '../../cli/policy/lints.ts'
+import { operators } from '../../src/features/operators.ts'
+import { relations } from '../../src/features/relations.ts'
+import type { PolicyDefinition } from '../../src/policy/definition.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { ROOT } from '../harness/process.ts'
+
+type Definition = PolicyDefinition<string, string>
+
+const model = JSON.parse(readFileSync(join(ROOT, 'portcullis.model.json'), 'utf8'))
+const standard = { limit: 10, windowSeconds: 60, by: 'address', onUnavailable: 'deny' } as const
+const READ = {
+  method: 'GET',
+  path: '/orders',
+  permission: 'orders:read',
+  limits: ['standard'],
+} as const
+const WRITE = {
+  method: 'POST',
+  path: '/orders',
+  permission: 'orders:write',
+  limits: ['standard'],
+  input: { body: z.strictObject({}) },
+} as const
+
+/** A policy without findings, except for the parts of `changes`. */
+const policyWith = (changes: Partial<Definition>) =>
+  definePolicy({
+    roles: { reader: ['orders:read'], writer: ['orders:*'] },
+    limits: { standard },
+    routes: [READ, WRITE],
+    ...changes,
+  })
+
+const CASES: Readonly<
+  Record<
+    RuleName,
+    {
+      readonly bad: Partial<Definition>
+      readonly good: Partial<Definition>
+      readonly path: readonly (string | number)[]
+    }
+  >
+> = {
+  'unlimited-route': {
+    bad: { routes: [READ, { ...WRITE, limits: [] }] },
+    good: {},
+    path: ['routes', 1],
+  },
+  'unused-limit': {
+    bad: { limits: { standard, spare: standard } },
+    good: { limits: { standard, operators: standard }, features: [operators()] },
+    path: ['limits', 'spare'],
+  },
+  'ungranted-permission': {
+    bad: { routes: [READ, { ...WRITE, permission: 'invoices:write' }] },
+    good: { roles: { all: ['*'] } },
+    path: ['routes', 1, 'permission'],
+  },
+  'unused-role': {
+    bad: { roles: { writer: ['orders:*'], auditor: ['audits:read'] } },
+    good: { roles: { writer: ['orders:*'], operator: ['portcullis:*'] } },
+    path: ['roles', 'auditor'],
+  },
+  'wildcard-over-stricter-route': {
+    bad: {
+      routes: [
+        { ...READ, path: '/files/secret', permission: 'orders:write', originSpelling: 'exact' },
+        { ...READ, path: '/files/*' },
+        WRITE,
+      ],
+    },
+    good: { routes: [{ ...READ, path: '/files/list' }, { ...READ, path: '/files/*' }, WRITE] },
+    path: ['routes', 1, 'path'],
+  },
+  'look-alike-routes': {
+    bad: {
+      routes: [
+        { ...READ, path: '/files/report', permission: 'orders:write' },
+        { ...READ, path: '/files/:name' },
+        WRITE,
+      ],
+    },
+    good: {
+      routes: [{ ...READ, path: '/files/report' }, { ...READ, path: '/files/:name' }, WRITE],
+    },
+    path: ['routes', 1, 'path'],
+  },
+  'unchecked-body': {
+    bad: { routes: [READ, { ...WRITE, input: {} }] },
+    good: { routes: [READ, { ...WRITE, input: {}, maxBodyBytes: 0 }] },
+    path: ['routes', 1],
+  },
+  'unlimited-write-in-outage': {
+    bad: { limits: { standard: { ...standard, onUnavailable: 'allow' } } },
+    good: { limits: { standard: { ...standard, onUnavailable: 'allow' } }, routes: [READ] },
+    path: ['routes', 1, 'limits'],
+  },
+  'anonymous-write': {
+    bad: { routes: [READ, { ...WRITE, permission: undefined, anonymous: true } as never] },
+    good: {},
+    path: ['routes', 1],
+  },
+  'relation-without-parameter': {
+    bad: {
+      routes: [
+        { ...READ, path: '/orders/:id', relation: { object: 'order:all', relation: 'viewer' } },
+        WRITE,
+      ],
+      relations: relations({ model, issuers: [] }),
+    },
+    good: {
+      routes: [
+        {
+          ...READ,
+          path: '/orders/:id',
+          relation: { object: 'order:{params.id}', relation: 'viewer' },
+        },
+        WRITE,
+      ],
+      relations: relations({ model, issuers: [] }),
+    },
+    path: ['routes', 0, 'relation'],
+  },
+  'observe-mode': {
+    bad: { routes: [{ ...READ, permission: { name: 'orders:read', mode: 'observe' } }, WRITE] },
+    good: { routes: [{ ...READ, permission: { name: 'orders:read', mode: 'enforce' } }, WRITE] },
+    path: ['routes', 0, 'permission'],
+  },
+}
+
+test('a policy without faults has no finding', () => {
+  expect(lint(policyWith({}))).toEqual([])
+})
+
+describe.each(Object.entries(CASES))('%s', (rule, { bad, good, path }) => {
+  test('is found at its place, once', () => {
+    const found = lint(policyWith(bad)).filter((finding) => finding.rule === rule)
+    expect(found).toMatchObject([{ rule, path, suggestion: expect.any(String) }])
+  })
+
+  test('is not found in a policy that is different in this', () => {
+    expect(lint(policyWith(good)).filter((finding) => finding.rule === rule)).toEqual([])
+  })
+
+  test('is documented with its severity', () => {
+    const guide = readFileSync(join(ROOT, 'docs/policy-tools.md'), 'utf8')
+    expect(guide).toContain(`| \`${rule}\` | ${RULES[rule as RuleName].severity} |`)
+  })
+})
