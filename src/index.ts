@@ -20,6 +20,13 @@ export type {
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
 export type { SignatureJudge } from './inspection/signatures/judge.ts'
 export type { TokensDefinition } from './oauth/tokens-definition.ts'
+export type {
+  CanaryDefinition,
+  HeaderChanges,
+  OriginDefinition,
+  OriginRouting,
+  RetryDefinition,
+} from './origin/definition.ts'
 export type { Origin } from './origin/origin.ts'
 export type {
   InputSchemas,
@@ -31,6 +38,8 @@ export type {
   RevocationDefinition,
   RouteDefinition,
 } from './policy/definition.ts'
+export { type GroupDefaults, group } from './policy/group.ts'
+export type { OriginsFeature } from './policy/origins.ts'
 export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy/policy.ts'
 export type { RelationsFeature } from './policy/relations.ts'
 export type { Problem, ProblemCode } from './problems/problem.ts'

@@ -29,7 +29,14 @@ import { createReferences, type References } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
 import { type Config, type environmentSchema, parseConfig } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
-import { type FeatureServices, featuresOf, relationsOf } from './features.ts'
+import {
+  type FeatureServices,
+  featuresOf,
+  type OriginParts,
+  type OriginServices,
+  originsOf,
+  relationsOf,
+} from './features.ts'
 import { type GuardServices, guardServices, redisClients } from './guard-services.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 import { type Runtime, WORKERS } from './runtime.ts'
@@ -53,11 +60,13 @@ export interface Services extends FeatureServices, GuardServices {
   readonly relations: RelationChecker | undefined
   readonly auditSink: AuditSink
   readonly origin: Origin
+  /** Undefined if the policy has no `origins`. */
+  readonly origins?: OriginServices | undefined
   /** Default: `CF-Connecting-IP`. */
   readonly addressOf?: Runtime['addressOf']
   /** Default: WebSockets of workerd. */
   readonly upgrades?: Runtime['upgrades']
-  /** Undefined without signing keys: the origin then gets no assertion. */
+  /** Undefined without signing keys, and with `origins`, which sign for each origin. */
   readonly assertions: AssertionSigner | undefined
   readonly breakers: Breakers
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
@@ -76,7 +85,12 @@ export function composeServices(
   policy: Policy,
   runtime: Runtime = WORKERS,
 ): Services {
-  const config = parseConfig(environment, runtime.environment?.(environment))
+  const several = originsOf(policy)
+  const config = parseConfig(
+    environment,
+    runtime.environment?.(environment),
+    several?.checksOf(environment, policy.routes),
+  )
   refuseUnusedSettings(config, policy)
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
@@ -152,9 +166,24 @@ export function composeServices(
     {},
     ...featuresOf(policy).map((feature) => feature.services(forFeatures)),
   )
+  const connectOrigin: OriginParts['connect'] = (options, breakers) =>
+    guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers })
+  const assertionsFor: OriginParts['assertionsFor'] = (audience) =>
+    config.signingKeys &&
+    createAssertionSigner({ keys: config.signingKeys.keys, issuer: publicUrl, audience, now })
+  const unnamed: OriginParts['unnamed'] = () => ({
+    origin: connectOrigin(originOf(environment, config)),
+    assertions: assertionsFor(
+      config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin,
+    ),
+  })
   return {
     ...features,
     ...guards,
+    ...(several?.services(
+      { environment, connect: connectOrigin, assertionsFor, unnamed },
+      policy.routes,
+    ) ?? unnamed()),
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
@@ -162,10 +191,8 @@ export function composeServices(
     proofs,
     relations: relations?.checker,
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
-    origin: guardedOrigin({ origin: runtime.origin(originOf(environment, config)), watch, now }),
     addressOf: runtime.addressOf,
     upgrades: runtime.upgrades,
-    assertions: assertionsOf(config, now),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
     checks: [
@@ -209,14 +236,6 @@ function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions 
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }
   throw new Misconfigured('The environment', ['ORIGIN_URL: is missing'])
-}
-
-function assertionsOf(config: Config, now: () => number): AssertionSigner | undefined {
-  const keys = config.signingKeys?.keys
-  if (keys === undefined) return undefined
-  const audience =
-    config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
-  return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
 }
 
 async function requireQueue(queue: AuditQueue): Promise<void> {

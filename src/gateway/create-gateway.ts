@@ -21,6 +21,7 @@ import { shedLoad } from '../middleware/shed-load.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
 import { lookAlikesOf } from '../policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
+import { pathOfRoute } from '../policy/route.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import { healthRoutes } from '../routes/health.ts'
 import { metricsCall } from '../routes/metrics.ts'
@@ -44,40 +45,37 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
 export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
-  const { operatorCalls = [], authorizationServer, description, spans, now } = services
+  const { operatorCalls = [], authorizationServer, description, spans, origins, now } = services
   const sendNonces = policy.tokens.dpopNonceRequired
-  const app: Gateway = new Hono()
   const onError = problemHandler({ publicUrl, now })
-  app.onError(onError)
   const compose = (stages: readonly MiddlewareHandler[]) =>
     inOrder(watch === undefined ? stages : watched(stages, watch), onError)
 
   const traced = spans === undefined ? [] : [spans.trace]
-  app.use(compose([requestId(spans), drainOnRefusal(), ...traced]))
-  app.route('/-', healthRoutes(services))
-  app.route('/.well-known', wellKnownRoutes(services))
-  if (authorizationServer !== undefined) app.route('/.well-known', authorizationServer.metadata)
+  const beginning = compose([requestId(spans), drainOnRefusal(), ...traced])
+  const health = healthRoutes(services)
+  const wellKnown = wellKnownRoutes(services)
+  if (authorizationServer !== undefined) wellKnown.route('/', authorizationServer.metadata)
   const calls = [...operatorCalls, metricsCall({ ...services.metrics, now })]
   if (description !== undefined) {
     const operations = calls.map(({ operation }) => operation)
     const issuesTokens = authorizationServer !== undefined
-    app.route('/-', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
+    health.route('/', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
   }
 
   const { headers: tokenHeaders = [], cookies: tokenCookies } = sources ?? {}
   const { maxConcurrentRequests, keepHeaders } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
-  const hygiene = [
+  const hygiene = compose([
     ...(crossOrigin === undefined ? [] : [crossOrigin.headers]),
     audit({ sink: auditSink, now }),
     stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
     stage('clientAddress', clientAddress({ addressOf })),
-  ]
-  app.use(compose(hygiene))
-  if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
+  ])
+  const shared = coalescedOrigin({ origin })
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
@@ -100,6 +98,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
       ...callerGuards(services, caller),
+      ...(origins?.guardsOf(route) ?? []),
       ...requestGuards(services, {
         anonymous,
         permission,
@@ -112,25 +111,36 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     ]
   }
 
-  for (const { route, handlers } of calls) {
-    app.on(route.method, [route.path], compose(guards(route, true)), ...handlers)
+  /** Returns the app of some routes of the policy. All apps share what counts or caches. */
+  function appOf(routes: readonly PolicyRoute[]): Gateway {
+    const app: Gateway = new Hono()
+    app.onError(onError)
+    app.use(beginning)
+    app.route('/-', health)
+    app.route('/.well-known', wellKnown)
+    app.use(hygiene)
+    if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
+    for (const { route, handlers } of calls) {
+      app.on(route.method, [route.path], compose(guards(route, true)), ...handlers)
+    }
+    // The policy cannot route the gateway's own paths, whatever its patterns are.
+    app.all('/-/*', refuseUnknown(app.routes.slice()))
+    for (const route of routes) {
+      const path = pathOfRoute(route)
+      const target = route.coalesce
+        ? { origin: shared, readmission: createReadmission(readmissionOptions(route)) }
+        : { origin }
+      const forward = stage(
+        'proxy',
+        proxy({ ...route, ...target, path, assertions, tokenCookies, addressOf, upgrades }),
+      )
+      app.on(route.method, [route.path], compose([...guards(route, false), forward]))
+      if (crossOrigin !== undefined) app.on(PREFLIGHT, [route.path], crossOrigin.preflightOf(route))
+    }
+    app.all('*', refuseUnknown(app.routes))
+    return app
   }
-  // The policy cannot route the gateway's own paths, whatever its patterns are.
-  app.all('/-/*', refuseUnknown(app.routes.slice()))
-  const shared = coalescedOrigin({ origin })
-  for (const route of policy.routes) {
-    const target = route.coalesce
-      ? { origin: shared, readmission: createReadmission(readmissionOptions(route)) }
-      : { origin }
-    const forward = stage(
-      'proxy',
-      proxy({ ...route, ...target, assertions, tokenCookies, addressOf, upgrades }),
-    )
-    app.on(route.method, [route.path], compose([...guards(route, false), forward]))
-    if (crossOrigin !== undefined) app.on(PREFLIGHT, [route.path], crossOrigin.preflightOf(route))
-  }
-  app.all('*', refuseUnknown(app.routes))
-  return app
+  return origins?.byHost(appOf) ?? appOf(policy.routes)
 }
 
 /**

@@ -11,6 +11,9 @@ import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
+import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
+import type { Origin, OriginOptions } from '../origin/origin.ts'
+import type { PolicyOrigins } from '../policy/origins.ts'
 import type { Policy, PolicyLimit, PolicyRoute } from '../policy/policy.ts'
 import type { PolicyRelations } from '../policy/relations.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -18,9 +21,10 @@ import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
+import type { AssertionSigner } from '../tokens/assertion.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { IssuerCalls } from '../tokens/verifier.ts'
-import type { Config } from '../validators/environment.ts'
+import type { Config, EnvironmentCheck } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 
 /** A feature of the policy's list `features`, as its function creates it. */
@@ -144,4 +148,54 @@ export function corsServices(parts: CorsParts): CorsServices | undefined {
   // Only cors() creates the rules of a route.
   const [rules] = parts.routes.flatMap(({ cors }) => (cors as GatewayCors | undefined) ?? [])
   return rules?.services(parts)
+}
+
+/** An app of the gateway: each has its own router, and all share the rest. */
+type App = Hono<{ Variables: GatewayVariables }>
+
+/** An origin, and the signer of the assertions that are only for it. */
+export interface ConnectedOrigin {
+  /** It signs the assertions itself if {@link assertions} is undefined. */
+  readonly origin: Origin
+  /** Undefined without signing keys. */
+  readonly assertions: AssertionSigner | undefined
+}
+
+export interface OriginParts {
+  /** Variables and bindings. */
+  readonly environment: Readonly<Record<string, unknown>>
+  /** Creates the port to an origin, with its circuit breakers. */
+  readonly connect: (
+    options: OriginOptions,
+    breakers?: Pick<GuardedOriginOptions, 'breakerFor'>,
+  ) => Origin
+  /** Creates the signer for an audience. Undefined without signing keys. */
+  readonly assertionsFor: (audience: string) => AssertionSigner | undefined
+  /** Connects the origin of the environment. */
+  readonly unnamed: () => ConnectedOrigin
+}
+
+export interface OriginServices {
+  /** Returns the guards of a route that come after the admission. */
+  guardsOf(route: PolicyRoute): readonly MiddlewareHandler[]
+  /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
+  byHost(appOf: (routes: readonly PolicyRoute[]) => App): App
+}
+
+export interface GatewayOrigins extends PolicyOrigins {
+  /** Returns checks that fail for each variable or binding that is missing or wrong. */
+  checksOf(
+    environment: OriginParts['environment'],
+    routes: readonly PolicyRoute[],
+  ): readonly EnvironmentCheck[]
+  /** Throws `Misconfigured` if two origins have the same audience. */
+  services(
+    parts: OriginParts,
+    routes: readonly PolicyRoute[],
+  ): ConnectedOrigin & { readonly origins: OriginServices }
+}
+
+export function originsOf({ origins }: Pick<Policy, 'origins'>): GatewayOrigins | undefined {
+  // Only origins() creates compiled origins.
+  return origins as GatewayOrigins | undefined
 }

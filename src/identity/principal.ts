@@ -22,6 +22,8 @@ export interface Principal {
   readonly roles: readonly string[]
   /** `scope`. */
   readonly scopes: readonly string[]
+  /** `aud`. Undefined: not known. */
+  readonly audiences?: readonly string[] | undefined
   /** The effect of the scopes on the permissions of the roles; see `createAuthorizer`. */
   readonly scopeUse?: ScopeUse | undefined
   /**

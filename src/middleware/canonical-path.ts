@@ -5,8 +5,11 @@ import { ambiguity, pathOf } from '../http/path.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-/** With `Host: a/b?c`, a runtime that builds URLs from parts reads a path that was not sent. */
-const MOVES_PATH = /[/\\?#@]/
+/**
+ * With `Host: a/b?c`, a runtime that builds URLs from parts reads a path that was not sent. A comma
+ * joins several fields: a proxy in front may have used another one.
+ */
+const AMBIGUOUS_HOST = /[/\\?#@,]/
 
 /**
  * Refuses a path that is ambiguous (see {@link ambiguity}), or that `Host` changes, with `Denied`
@@ -25,7 +28,7 @@ const MOVES_PATH = /[/\\?#@]/
 export const canonicalPath = () =>
   createMiddleware(function canonicalPath(c, next) {
     const host = receivedHeaders(c).get('host') ?? ''
-    const check = MOVES_PATH.test(host) ? 'host' : ambiguity(pathOf(c.req.raw.url))
+    const check = AMBIGUOUS_HOST.test(host) ? 'host' : ambiguity(pathOf(c.req.raw.url))
     if (check !== undefined) throw new Denied({ code: 'ambiguous_path', check })
     return next()
   })

@@ -21,7 +21,8 @@ type PlainRequest = Pick<
 /**
  * A request whose headers, body and signal are created when they are read. The path and the query of
  * `url` are as they were sent, of which Node accepts visible ASCII only. Throws `Denied`
- * (`malformed_request`) for a `Host` or a target that would move the end of the authority.
+ * (`malformed_request`) for a `Host` or a target that would move the end of the authority, and for a
+ * target with another authority than `Host`.
  */
 export class IncomingRequest implements PlainRequest {
   readonly method: string
@@ -83,7 +84,9 @@ function urlOf({ url = '', headers, socket }: IncomingMessage): string {
   const absolute = url.startsWith('/') ? null : ABSOLUTE_FORM.exec(url)
   const authority = absolute?.[1] ?? headers.host ?? NO_HOST
   const target = absolute === null ? url : (absolute[2] as string).replace(/^(?!\/)/, '/')
-  if (!HOST.test(authority) || !target.startsWith('/') || target.includes('#'))
+  // RFC 9112 section 3.2.2 ignores `Host` in the absolute form. A proxy in front may not.
+  const isAmbiguous = absolute !== null && headers.host?.toLowerCase() !== authority.toLowerCase()
+  if (!HOST.test(authority) || isAmbiguous || !target.startsWith('/') || target.includes('#'))
     throw new Denied({ code: 'malformed_request', check: 'target' })
   const scheme = (socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'
   return `${scheme}://${authority}${target}`

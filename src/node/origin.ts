@@ -43,7 +43,7 @@ export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin 
   })
   return {
     async send(request) {
-      const path = basePath + targetBelow(request.incoming)
+      const path = basePath + targetBelow(request)
       const upgrade = request.headers.get('upgrade')
       const headers = upgrade === undefined ? framed(request) : withoutUpgrade(request.headers)
       return new Promise<Response>((resolve, reject) => {

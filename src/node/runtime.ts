@@ -36,7 +36,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
   const hurry = new AbortController()
   const trail = createAuditTrail(variables)
   let resp: RespClient | undefined
-  let origin: NodeOrigin | undefined
+  const origins: NodeOrigin[] = []
   return {
     environment: nodeEnvironment,
     redis(config) {
@@ -46,7 +46,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       return connect
     },
     origin({ url = '' }) {
-      origin = createNodeOrigin({ url })
+      const origin = createNodeOrigin({ url })
+      origins.push(origin)
       return origin
     },
     bindings: trail.bindings,
@@ -71,7 +72,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     async close() {
       await trail.close()
       resp?.close()
-      await origin?.close()
+      await Promise.all(origins.map((origin) => origin.close()))
     },
   }
 }

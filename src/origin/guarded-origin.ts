@@ -10,10 +10,12 @@ import type { Origin } from './origin.ts'
 export interface GuardedOriginOptions
   extends Pick<CircuitBreakerOptions, 'watch' | 'now' | 'random'> {
   readonly origin: Origin
+  /** Returns the name of the breaker for a route. Default: each route has its own. */
+  readonly breakerFor?: (route: string | undefined) => string | undefined
 }
 
 /**
- * Wraps an origin in circuit breakers, one for each `route` of the requests: a route that hangs, or
+ * Wraps an origin in circuit breakers, by default one for each `route` of the requests: a route that hangs, or
  * a caller who can make one route fail, must not block the others. While a breaker is open, `send`
  * throws `Unavailable` with the fault that opened it, without a call.
  *
@@ -27,7 +29,11 @@ export interface GuardedOriginOptions
  * const origin = guardedOrigin({ origin: createOrigin({ url: 'https://api.internal.example' }) })
  * ```
  */
-export function guardedOrigin({ origin, ...options }: GuardedOriginOptions): Origin {
+export function guardedOrigin({
+  origin,
+  breakerFor = (route) => route,
+  ...options
+}: GuardedOriginOptions): Origin {
   const breakers = new Map<string | undefined, CircuitBreaker>()
 
   function breakerOf(target: string | undefined): CircuitBreaker {
@@ -40,7 +46,7 @@ export function guardedOrigin({ origin, ...options }: GuardedOriginOptions): Ori
 
   return {
     async send(request) {
-      const breaker = breakerOf(request.route)
+      const breaker = breakerOf(breakerFor(request.route))
       const entry = breaker.enter()
       try {
         const answer = await origin.send(request)

@@ -1,6 +1,7 @@
 /** Sends requests to the origin behind the gateway, with a timeout, and reports failures. */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
+import type { Principal } from '../identity/principal.ts'
 
 /** Sends requests: a service binding, or any object with the same `fetch` method. */
 export interface Fetches {
@@ -23,8 +24,14 @@ export interface OriginRequest {
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Timeout for the response headers in milliseconds, including the upload. */
   readonly timeoutMs: number
-  /** Method and pattern (`GET /orders/:id`): failures are counted by route. */
+  /** Method, host if the route has one, and pattern (`GET /orders/:id`): failures are counted by route. */
   readonly route?: string | undefined
+  /** Path and query to send instead of those of `incoming`. */
+  readonly target?: string | undefined
+  /** Null for an anonymous caller. */
+  readonly caller?: Principal | null
+  /** The client's normalized address. */
+  readonly address?: string
 }
 
 /**
@@ -64,8 +71,9 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
   const base = baseOf(url ?? BINDING_URL)
 
   return {
-    async send({ incoming, headers, body, timeoutMs }) {
-      const target = targetBelow(incoming)
+    async send(request) {
+      const { incoming, headers, body, timeoutMs } = request
+      const target = targetBelow(request)
       const abort = new AbortController()
       let watched: AbortSignal | undefined
       const leave = () => abort.abort(watched?.reason)
@@ -111,11 +119,13 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
 }
 
 /**
- * Returns the path and the query of a request, to append to the base URL. Throws `Denied`
+ * Returns the path and the query for the origin, to append to the base URL. Throws `Denied`
  * (`ambiguous_path`) without a leading slash: `.evil.test` or `@evil.test` would change the authority.
  */
-export function targetBelow({ url }: Pick<Request, 'url'>): string {
-  const target = targetOf(url)
+export function targetBelow({
+  incoming,
+  target = targetOf(incoming.url),
+}: Pick<OriginRequest, 'incoming' | 'target'>): string {
   if (!target.startsWith('/')) throw new Denied({ code: 'ambiguous_path', check: 'not_absolute' })
   return target
 }

@@ -21,8 +21,9 @@ export const mayShare = ({ incoming, body, headers }: OriginRequest): boolean =>
   incoming.method === 'GET' && body === null && !headers.has('upgrade')
 
 /** Returns a key that is equal for identical requests of the same caller. */
-export function keyOf({ incoming, headers, timeoutMs }: OriginRequest): string {
-  let key = `${timeoutMs} ${incoming.url}`
+export function keyOf({ incoming, headers, timeoutMs, route }: OriginRequest): string {
+  // Two routes may have the same URL and different origins.
+  let key = `${timeoutMs} ${route} ${incoming.url}`
   // Names and values contain no line break, and equal names are in the same order.
   for (const [name, value] of headers) {
     if (!OF_THE_REQUEST.has(name)) key += `\n${name}:${value}`

@@ -14,6 +14,7 @@ import type {
 import { limitsOf } from './limits.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInFeatures, mistakesInLeases, mistakesInRow } from './mistakes.ts'
+import type { PolicyOrigins } from './origins.ts'
 import type { PolicyRelations } from './relations.ts'
 import { type PolicyRoute, routeOf } from './route.ts'
 
@@ -23,6 +24,7 @@ interface Parts {
   readonly limits: ReadonlyMap<string, LimitDefinition>
   readonly revocation: Required<RevocationDefinition>
   readonly relations: PolicyRelations | undefined
+  readonly origins: PolicyOrigins | undefined
   readonly routes: readonly PolicyRoute[]
 }
 
@@ -57,8 +59,9 @@ export function checkedParts(definition: Definition): Parts {
   const soundRows = () =>
     [...definition.routes.entries()].filter(([index]) => areSound(`routes.${index}`))
   const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
-  const relations = areSound('relations') ? compiled(definition, add) : null
-  const references = { names: Object.keys(definition.limits), limits, relations }
+  const relations = areSound('relations') ? compiled(definition.relations, add) : null
+  const origins = areSound('origins') ? compiled(definition.origins, add) : null
+  const references = { names: Object.keys(definition.limits), limits, relations, origins }
   const table = soundRows()
   const routesAbove: RouteDefinition[] = []
   for (const [index, route] of table) {
@@ -72,12 +75,18 @@ export function checkedParts(definition: Definition): Parts {
     add(['tenantIssuers: cannot be combined with relations.issuers; remove one of them'])
   if (areSound('stripHeaders', 'keepHeaders')) add(mistakesInHeaders(definition))
   const indices = new Map(
-    soundRows().map(([index, route]) => [complete(route, limits, relations), index]),
+    soundRows().map(([index, route]) => [complete(route, limits, relations, origins), index]),
   )
   const routes = [...indices.keys()]
   for (const [route, mistake] of mistakesInSpelling(routes)) add([mistake], indices.get(route))
   refuseMistakes()
-  return { limits, revocation, relations: relations ?? undefined, routes }
+  return {
+    limits,
+    revocation,
+    relations: relations ?? undefined,
+    origins: origins ?? undefined,
+    routes,
+  }
 }
 
 /** Reports whether there are parts that can be compared with each other. */
@@ -85,13 +94,13 @@ function hasTables(definition: Partial<Definition> | null | undefined): boolean 
   return Array.isArray(definition?.routes) && typeof (definition.limits ?? 0) === 'object'
 }
 
-/** Compiles the relations. Returns null and adds their mistakes if there are any. */
-function compiled(
-  { relations }: Definition,
+/** Compiles a feature. Returns null and adds its mistakes if there are any. */
+function compiled<Compiled>(
+  feature: { compile(): Compiled } | undefined,
   add: (mistakes: readonly string[]) => void,
-): PolicyRelations | null | undefined {
+): Compiled | null | undefined {
   try {
-    return relations?.compile()
+    return feature?.compile()
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
     add(error.mistakes)
@@ -103,11 +112,13 @@ function complete(
   route: RouteDefinition,
   limits: ReadonlyMap<string, LimitDefinition>,
   relations: PolicyRelations | null | undefined,
+  origins: PolicyOrigins | null | undefined,
 ): PolicyRoute {
   const { permission, relation, limits: names = [], anonymous: _, ...row } = route
   const demand: PermissionDemand | undefined =
     typeof permission === 'string' ? { name: permission } : permission
   return routeOf({
+    ...origins?.defaultsOf(route),
     ...row,
     permission: demand?.name,
     permissionMode: demand?.mode,

@@ -8,11 +8,13 @@ import type { OriginSpelling } from '../http/path-reading.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
 import type { TokensDefinition } from '../oauth/tokens-definition.ts'
+import type { OriginRouting } from '../origin/definition.ts'
 import type { RelationDemand } from '../relations/definition.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import type { LimitText } from '../validators/limit.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
+import type { OriginsFeature } from './origins.ts'
 import type { RelationsFeature } from './relations.ts'
 
 /** The input of a custom key function of a limit. */
@@ -65,7 +67,10 @@ export interface InputSchemas {
 }
 
 /** One row of the route table. Requires exactly one of `permission` and `anonymous`. */
-export interface RouteDefinition<LimitName extends string = string> {
+export interface RouteDefinition<
+  LimitName extends string = string,
+  OriginName extends string = string,
+> extends OriginRouting<OriginName> {
   readonly method: Method
   /** Hono pattern: `/orders/:id`, or `/files/*` for all paths below. */
   readonly path: string
@@ -115,11 +120,17 @@ export interface RevocationDefinition {
   readonly maxStalenessMs?: number
 }
 
-export interface PolicyDefinition<RoleName extends string, LimitName extends string> {
+export interface PolicyDefinition<
+  RoleName extends string,
+  LimitName extends string,
+  OriginName extends string = string,
+> {
   /** Permissions of each role: `orders:read`, `orders:*` or `*`. */
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
   readonly limits: Readonly<Record<LimitName, LimitDefinition | LimitText>>
-  readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
+  readonly routes: readonly RouteDefinition<NoInfer<LimitName>, NoInfer<OriginName>>[]
+  /** Several origins: `origins()` from `portcullis/origins`. Default: one, of the environment. */
+  readonly origins?: OriginsFeature<OriginName>
   /**
    * The gateway's own tokens. Every field has a default. Fields about issued tokens need
    * `authorizationServer()`.

@@ -29,6 +29,7 @@ export function lookAlikesOf(
   const names = namesOf(route.path)
   return routes.flatMap((other, at) => {
     if (other === route || other.method !== route.method) return []
+    if (other.origin !== route.origin || !shareHosts(other, route)) return []
     if (areApart(names, namesOf(other.path)) || requiresAsMuch(route, other)) return []
     const readings = readingsOf(route.path, other.path, other.originSpelling ?? 'loose', at > own)
     const isCertain = readings.some(({ chance }) => chance === 'always')
@@ -54,6 +55,10 @@ export function mistakesInSpelling(
   }
   return mistakes
 }
+
+/** Reports whether two routes may have a host in common. A pattern counts as every host. */
+const shareHosts = ({ host = '*' }: PolicyRoute, { host: other = '*' }: PolicyRoute): boolean =>
+  host === other || `${host}${other}`.includes('*')
 
 /** Reports whether two patterns differ in a plain segment, so that no origin can confuse them. */
 function areApart(one: readonly string[], another: readonly string[]): boolean {

@@ -2,6 +2,7 @@
 import { parametersOf, shadows } from '../http/path-pattern.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import { permissionsIn } from '../validators/inspect.ts'
+import { originRouting } from '../validators/policy.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import type {
   LimitDefinition,
@@ -9,8 +10,9 @@ import type {
   RevocationDefinition,
   RouteDefinition,
 } from './definition.ts'
+import type { PolicyOrigins } from './origins.ts'
 import type { PolicyRelations } from './relations.ts'
-import { OPERATORS_LIMIT } from './route.ts'
+import { nameOfRoute, OPERATORS_LIMIT } from './route.ts'
 
 export function* mistakesInLeases(
   limits: ReadonlyMap<string, LimitDefinition>,
@@ -50,21 +52,25 @@ interface References {
   readonly limits: ReadonlyMap<string, LimitDefinition>
   /** Null if they have mistakes. */
   readonly relations: PolicyRelations | null | undefined
+  /** Null if they have mistakes. */
+  readonly origins: PolicyOrigins | null | undefined
 }
 
 /** Yields the mistakes of a row below others. Each message begins with the route. */
 export function* mistakesInRow(
   route: RouteDefinition,
   rowsAbove: readonly RouteDefinition[],
-  { names, limits, relations }: References,
+  { names, limits, relations, origins }: References,
 ): Generator<string> {
-  const name = `${route.method} ${route.path}`
+  const name = nameOfRoute(route)
   // The first row that matches a request applies.
   const above = rowsAbove.find(
-    ({ method, path }) => method === route.method && shadows(path, route.path),
+    ({ method, host, path }) =>
+      method === route.method && (host ?? route.host) === route.host && shadows(path, route.path),
   )
   if (above !== undefined)
     yield `${name}: is unreachable, because ${above.path} above it matches the same requests`
+  for (const mistake of mistakesInOrigin(route, origins)) yield `${name}: ${mistake}`
   if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are reserved for the gateway`
   if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
     yield `${name}: this path is reserved for the gateway`
@@ -101,11 +107,24 @@ function* mistakesInRelation(
   if (relation === undefined || relations === null) return
   if (anonymous)
     yield 'cannot be combined with anonymous, because anonymous callers have no relations'
-  if (relations === undefined)
-    yield "requires the field relations of the policy; import { relations } from 'portcullis/relations'"
+  if (relations === undefined) yield requiresField('relations')
   else yield* relations.mistakesIn(relation, parametersOf(path))
   const authority = relations?.authority
   const isAuthzen = typeof authority === 'object' && authority.feature === 'authzen'
   if (isAuthzen && (relation.contextualTuples?.length ?? 0) > 0)
     yield 'contextualTuples are not supported by AuthZEN'
 }
+
+function* mistakesInOrigin(
+  route: RouteDefinition,
+  origins: References['origins'],
+): Generator<string> {
+  if (origins === null) return
+  if (origins !== undefined) yield* origins.mistakesIn(route)
+  else
+    for (const field in originRouting)
+      if (field in route) yield `${field}: ${requiresField('origins')}`
+}
+
+const requiresField = (field: string) =>
+  `requires the field ${field} of the policy; import { ${field} } from 'portcullis/${field}'`

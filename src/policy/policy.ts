@@ -7,6 +7,7 @@ import type { Method } from '../validators/policy.ts'
 import { checkedParts } from './checked-parts.ts'
 import { DEFAULT_MAX_CONCURRENT_REQUESTS } from './defaults.ts'
 import type { PolicyDefinition, RevocationDefinition } from './definition.ts'
+import type { PolicyOrigins } from './origins.ts'
 import type { PolicyRelations } from './relations.ts'
 import type { PolicyLimit, PolicyRoute } from './route.ts'
 
@@ -22,6 +23,8 @@ export interface Policy {
   readonly abuse: Abuse
   readonly revocation: Required<RevocationDefinition>
   readonly relations: PolicyRelations | undefined
+  /** Undefined: the environment has the only one. */
+  readonly origins?: PolicyOrigins | undefined
   readonly tenantIssuers: readonly string[] | undefined
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
@@ -46,10 +49,12 @@ export interface Policy {
  * })
  * ```
  */
-export function definePolicy<const RoleName extends string, const LimitName extends string>(
-  definition: PolicyDefinition<RoleName, LimitName>,
-): Policy {
-  const { limits, revocation, relations, routes } = checkedParts(definition)
+export function definePolicy<
+  const RoleName extends string,
+  const LimitName extends string,
+  const OriginName extends string,
+>(definition: PolicyDefinition<RoleName, LimitName, OriginName>): Policy {
+  const { limits, revocation, relations, origins, routes } = checkedParts(definition)
   return {
     roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
     routes,
@@ -58,6 +63,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     abuse: abuseOf(definition.abuse),
     revocation,
     relations,
+    origins,
     tenantIssuers: definition.tenantIssuers ?? relations?.issuers,
     stripHeaders: definition.stripHeaders,
     keepHeaders: definition.keepHeaders,

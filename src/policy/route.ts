@@ -3,6 +3,7 @@ import type { LimitRule } from '../admission/limit.ts'
 import type { CorsFeature } from '../cors/definition.ts'
 import type { OriginSpelling } from '../http/path-reading.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
+import type { OriginRouting } from '../origin/definition.ts'
 import type { RelationRule } from '../relations/rule.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
@@ -28,7 +29,7 @@ type Defaulted =
   | 'coalesce'
 
 /** A checked row of the route table with its defaults. */
-export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>> {
+export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>, OriginRouting {
   readonly method: Method
   readonly path: string
   /** Undefined: `loose`. */
@@ -63,3 +64,11 @@ export function routeOf(
     coalesce: row.coalesce ?? false,
   }
 }
+
+/** Returns the path of a route below its host, if it has one: `api.example.com/orders/:id`. */
+export const pathOfRoute = ({ host = '', path }: Pick<PolicyRoute, 'host' | 'path'>): string =>
+  host + path
+
+/** Returns the name of a route, which no other route has: `GET /orders/:id`. */
+export const nameOfRoute = (route: Pick<PolicyRoute, 'method' | 'host' | 'path'>): string =>
+  `${route.method} ${pathOfRoute(route)}`

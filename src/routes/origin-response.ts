@@ -19,6 +19,9 @@ const DROPPED: ReadonlySet<string> = new Set([
 const DROPPED_FAMILY =
   /[^a-z0-9-]|^(?:access-control-|ratelimit-|x-ratelimit-|x-auth-|x-debug|x-accel-|proxy-|cf-)/
 
+/** Reports whether the client does not get a header of an origin, by its lower-case name. */
+export const isWithheld = (name: string): boolean => DROPPED.has(name) || DROPPED_FAMILY.test(name)
+
 /**
  * Removes from an origin's headers those of its own hop, those that reveal its software, and those
  * that only the gateway may send: limits, ids, and all of CORS. `Set-Cookie` fields stay separate.
@@ -27,7 +30,7 @@ export function sanitizeResponse(fields: ResponseFields): void {
   const { headers, names } = fields
   const connection = fieldOf(fields, 'connection')
   for (const name of names) {
-    if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) remove(fields, name)
+    if (isWithheld(name)) remove(fields, name)
   }
   deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
   headers.set('X-Content-Type-Options', 'nosniff')

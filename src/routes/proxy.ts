@@ -26,7 +26,7 @@ import { acceptUpgrade, isUpgrade, refuseBadUpgrade, type Upgrades } from './web
 
 export interface ProxyOptions {
   readonly origin: CoalescedOrigin
-  /** Method and path pattern of the route separate its failures from those of other routes. */
+  /** Method and path pattern of the route, which may begin with a host, separate its failures from those of other routes. */
   readonly method?: string
   readonly path?: string
   /** Signs `X-Auth-Assertion`. Without it the origin must trust the other headers. */
@@ -100,7 +100,15 @@ export const proxy = ({
       if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
     const response = await origin.send(
-      { incoming: request, headers, body: bodyOf(c, 'proxy'), timeoutMs, route },
+      {
+        incoming: request,
+        headers,
+        body: bodyOf(c, 'proxy'),
+        timeoutMs,
+        route,
+        caller,
+        address: clientAddressOf(c, 'proxy'),
+      },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
     if (response.status === 101) return upgrades.accept(response, caller, Date.now())

@@ -4,6 +4,7 @@ import { createAdmission } from '../admission/admission.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Services } from '../gateway/compose-services.ts'
+import { type OriginParts, originsOf } from '../gateway/features.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
@@ -45,6 +46,15 @@ export function memoryServices(options: MemoryServicesOptions): Services {
   const issuers = issuersSchema.parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
   const breakers = createBreakers({ now, alarm: () => {} })
   const references = createReferences({ audience: publicUrl, now })
+  const connect: OriginParts['connect'] = ({ url }, options) =>
+    guardedOrigin({
+      origin: createOrigin({ url, binding: origin }),
+      watch: breakers.watch,
+      now,
+      ...options,
+    })
+  const unnamed: OriginParts['unnamed'] = () => ({ origin: connect({}), assertions: undefined })
+  const forOrigins = { environment: {}, connect, assertionsFor: () => undefined, unnamed }
   return {
     publicUrl,
     issuers: issuers.map(({ issuer }) => issuer),
@@ -75,12 +85,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
       now,
     ),
     auditSink,
-    origin: guardedOrigin({
-      origin: createOrigin({ binding: origin }),
-      watch: breakers.watch,
-      now,
-    }),
-    assertions: undefined,
+    ...(originsOf(policy)?.services(forOrigins, policy.routes) ?? unnamed()),
     breakers,
     metrics: { text: async () => '', metricsAccess: 'operators' },
     checks: [],

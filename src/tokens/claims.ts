@@ -60,6 +60,7 @@ export async function principalFrom(
     session: claims.sid,
     roles: claims.roles,
     scopes: claims.scope,
+    audiences: claims.aud,
     scopeUse: config.scopes ?? (isOwn ? undefined : DEFAULT_SCOPE_USE),
     tokenId: jti,
     tokenIdHash: jti === undefined ? undefined : await tokenIdHash(config.issuer, jti),

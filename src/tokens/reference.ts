@@ -135,6 +135,7 @@ export async function principalOfRecord(record: ReferenceRecord): Promise<Princi
     session: record.session,
     roles: record.roles,
     scopes: record.scopes,
+    audiences: record.audiences,
     tokenId,
     tokenIdHash: await tokenIdHash(tokenIssuer, tokenId),
     confirmation: record.confirmation,

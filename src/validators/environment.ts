@@ -94,11 +94,6 @@ export const environmentWith = (redis: typeof redisVariables) =>
     })
     .check(
       requires(
-        'ORIGIN_URL',
-        'set it, or bind a service as ORIGIN',
-        ({ ORIGIN, ORIGIN_URL }) => ORIGIN !== undefined || ORIGIN_URL !== undefined,
-      ),
-      requires(
         'AUDIT_ADDRESS_KEY',
         'AUDIT_ADDRESSES=hashed requires it',
         (env) => env.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined,
@@ -138,13 +133,28 @@ export const environmentWith = (redis: typeof redisVariables) =>
 /** The environment on Workers. */
 export const environmentSchema = environmentWith(redisVariables)
 
+/** The environment must name an origin. */
+export const needsOrigin = requires(
+  'ORIGIN_URL',
+  'set it, or bind a service as ORIGIN',
+  ({ ORIGIN, ORIGIN_URL }) => ORIGIN !== undefined || ORIGIN_URL !== undefined,
+)
+
+/** A check of the environment, as `requires` creates it. */
+export type EnvironmentCheck = typeof needsOrigin
+
 /**
  * Throws one `Misconfigured` that names every invalid variable.
  *
  * @param schema of the runtime. Default: of Workers
+ * @param ofOrigins checks of the variables of origins. Default: there must be one origin
  */
-export function parseConfig(env: unknown, schema = environmentSchema) {
-  const data = configured('The environment', schema, env)
+export function parseConfig(
+  env: unknown,
+  schema = environmentSchema,
+  ofOrigins: readonly EnvironmentCheck[] = [needsOrigin],
+) {
+  const data = configured('The environment', schema.check(...ofOrigins), env)
   const keys = data.SIGNING_KEYS?.keys
   const named = data.ISSUERS ?? []
   const isNamed = named.some(({ issuer }) => issuer === data.PUBLIC_URL)

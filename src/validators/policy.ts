@@ -3,6 +3,7 @@
 import * as z from 'zod/mini'
 import { isPathPattern } from '../http/path-pattern.ts'
 import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
+import type { OriginRouting } from '../origin/definition.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { featureSchema, listedFeature } from './feature.ts'
@@ -31,8 +32,23 @@ const permissionSchema = z.pipe(
   }),
 )
 
+/** `origins()` checks it. */
+const unchecked = z.optional(z.unknown())
+
+/** The fields of `OriginRouting`. */
+export const originRouting = {
+  origin: unchecked,
+  host: unchecked,
+  stripPrefix: unchecked,
+  rewrite: unchecked,
+  requestHeaders: unchecked,
+  responseHeaders: unchecked,
+  audience: unchecked,
+} as const satisfies Record<keyof OriginRouting, unknown>
+
 const routeSchema = z
   .strictObject({
+    ...originRouting,
     method: z.enum(METHODS),
     path: z
       .string()
@@ -95,6 +111,7 @@ export const policySchema = z.strictObject({
   abuse: z.optional(abuseSchema),
   revocation: z.optional(revocationSchema),
   relations: z.optional(featureSchema('relations')),
+  origins: z.optional(featureSchema('origins')),
   tenantIssuers: z.optional(z.array(nonEmpty)),
   stripHeaders: z.optional(z.array(strippedHeader)),
   keepHeaders: z.optional(z.array(keptHeader)),

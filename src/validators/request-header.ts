@@ -60,7 +60,8 @@ const TRUSTED = new RegExp(
   `^(?!${ORDINARY})(?:(?:x-|http-)*(?:${FIRST_WORDS.join('|')})|(?:.*-)?(?:${WORDS.join('|')}))(?:-|$)`,
 )
 
-const isReserved = (name: string): boolean => RESERVED.has(name) || RESERVED_FAMILY.test(name)
+export const isReserved = (name: string): boolean =>
+  RESERVED.has(name) || RESERVED_FAMILY.test(name)
 
 const unwrapped = (name: string): string => name.replace(WRAPPING, '')
 

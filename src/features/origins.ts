@@ -1,0 +1,198 @@
+/** Several origins behind one gateway: `import { origins } from 'portcullis/origins'`. */
+import * as z from 'zod/mini'
+import { Misconfigured } from '../errors.ts'
+import { routesByHost } from '../gateway/by-host.ts'
+import type { GatewayOrigins, OriginParts } from '../gateway/features.ts'
+import { requireAudience } from '../middleware/require-audience.ts'
+import type { OriginDefinition } from '../origin/definition.ts'
+import type { Fetches, OriginOptions } from '../origin/origin.ts'
+import { retriedOrigin } from '../origin/retried-origin.ts'
+import { type Destination, routedOrigin } from '../origin/routed-origin.ts'
+import type { OriginsFeature } from '../policy/origins.ts'
+import { nameOfRoute, type PolicyRoute } from '../policy/route.ts'
+import { routingCheck, unknown } from '../policy/routing-mistakes.ts'
+import { isWithheld } from '../routes/origin-response.ts'
+import { configured } from '../validators/configuration.ts'
+import { type EnvironmentCheck, needsOrigin } from '../validators/environment.ts'
+import { originsSchema, originVariable } from '../validators/origins.ts'
+
+type Definitions = Readonly<Record<string, OriginDefinition>>
+
+/**
+ * Returns the origins of a policy, for its field `origins`. Routes name them in their field `origin`.
+ *
+ * @example
+ * ```ts
+ * origins: origins({
+ *   orders: { variable: 'ORIGIN_URL_ORDERS' },
+ *   search: { binding: 'SEARCH', timeoutMs: 2_000, retries: {} },
+ * })
+ * ```
+ */
+export function origins<const OriginName extends string>(
+  definitions: Readonly<Record<OriginName, OriginDefinition>>,
+): OriginsFeature<OriginName> {
+  return {
+    feature: 'origins',
+    names: Object.keys(definitions) as OriginName[],
+    compile: () => compiled(definitions),
+  }
+}
+
+function compiled(definitions: Definitions): GatewayOrigins {
+  configured('The policy', originsSchema, definitions, ['origins'])
+  const mistakes = [...mistakesInOrigins(definitions)]
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+  const byName = new Map(Object.entries(definitions))
+  return {
+    mistakesIn: routingCheck({ names: [...byName.keys()], isWithheld }),
+    defaultsOf({ origin = '' }) {
+      const timeoutMs = byName.get(origin)?.timeoutMs
+      return timeoutMs === undefined ? {} : { originTimeoutMs: timeoutMs }
+    },
+    checksOf(environment, routes) {
+      const isOneUnnamed = routes.some(({ origin }) => origin === undefined)
+      const checks = isOneUnnamed ? [needsOrigin] : []
+      for (const [name, definition] of byName)
+        for (const [variable, message] of mistakesInVariables(name, definition, environment))
+          checks.push(failing(variable, message))
+      return checks
+    },
+    services: (parts, routes) => originServices(byName, parts, routes),
+  }
+}
+
+/** Returns a check that always fails. */
+const failing = (name: string, error: string): EnvironmentCheck =>
+  z.refine(() => false, { error, path: [name], when: () => true })
+
+function* mistakesInOrigins(definitions: Definitions): Generator<string> {
+  const names = Object.keys(definitions)
+  for (const [name, { canary }] of Object.entries(definitions)) {
+    if (canary === undefined) continue
+    const place = `origins.${name}.canary.origin`
+    const target = names.includes(canary.origin) ? definitions[canary.origin] : undefined
+    if (target === undefined) yield `${place}: ${unknown(canary.origin, names)}`
+    else if (target.canary !== undefined) yield `${place}: ${canary.origin} has a canary itself`
+  }
+}
+
+function* mistakesInVariables(
+  name: string,
+  { url, variable, binding }: OriginDefinition,
+  environment: OriginParts['environment'],
+): Generator<readonly [name: string, message: string]> {
+  const given = variable === undefined ? undefined : environment[variable]
+  if (variable !== undefined && given !== undefined) {
+    const { error } = originVariable.safeParse(given)
+    const [issue] = error?.issues ?? []
+    if (issue !== undefined) yield [variable, issue.message]
+    return
+  }
+  if (url !== undefined) return
+  const bound = binding === undefined ? undefined : environment[binding]
+  if (typeof bound === 'object' && bound !== null) return
+  if (binding === undefined)
+    yield [variable ?? '', `is missing; it is the URL of the origin ${name}`]
+  else {
+    const otherwise = variable === undefined ? 'give the origin a URL' : `set ${variable}`
+    yield [binding, `is missing; bind the Worker of the origin ${name}, or ${otherwise}`]
+  }
+}
+
+function originServices(
+  byName: ReadonlyMap<string, OriginDefinition>,
+  parts: OriginParts,
+  routes: readonly PolicyRoute[],
+): ReturnType<GatewayOrigins['services']> {
+  const { environment, connect, assertionsFor, unnamed } = parts
+  function destinationOf(name: string, definition: OriginDefinition): Destination {
+    const { breaker, retries } = definition
+    const breakerFor = (route: string | undefined) =>
+      breaker === 'origin' ? name : `${name} ${route}`
+    const origin = connect(placeOf(definition, environment), { breakerFor })
+    return {
+      origin: retries === undefined ? origin : retriedOrigin({ ...retries, origin }),
+      assertions: assertionsFor(audienceOf(name, definition, environment)),
+    }
+  }
+
+  refuseSharedAudiences(byName, environment)
+  const plain = new Map([...byName].map(([name, each]) => [name, destinationOf(name, each)]))
+  const destinations = new Map<string | undefined, Destination>()
+  if (routes.some(({ origin }) => origin === undefined)) destinations.set(undefined, unnamed())
+  for (const [name, { canary }] of byName) {
+    const destination = found(plain.get(name))
+    destinations.set(
+      name,
+      canary === undefined
+        ? destination
+        : {
+            ...destination,
+            canary: { name, percent: canary.percent, to: found(plain.get(canary.origin)) },
+          },
+    )
+  }
+  return {
+    origin: routedOrigin({
+      routes: new Map(
+        routes.map((routing) => [
+          nameOfRoute(routing),
+          { to: found(destinations.get(routing.origin)), routing },
+        ]),
+      ),
+    }),
+    assertions: undefined,
+    origins: {
+      guardsOf: ({ audience }) => (audience === undefined ? [] : [requireAudience({ audience })]),
+      byHost: (appOf) => routesByHost(routes, appOf),
+    },
+  }
+}
+
+/** The value of the variable takes precedence, then the URL, then the binding. */
+function placeOf(
+  { url, variable = '', binding = '' }: OriginDefinition,
+  environment: OriginParts['environment'],
+): OriginOptions {
+  const given = (environment[variable] as string | undefined) ?? url
+  return given === undefined ? { binding: environment[binding] as Fetches } : { url: given }
+}
+
+function audienceOf(
+  name: string,
+  definition: OriginDefinition,
+  environment: OriginParts['environment'],
+): string {
+  const { url } = placeOf(definition, environment)
+  return (
+    definition.audience ??
+    (url === undefined ? `urn:portcullis:origin:${name}` : new URL(url).origin)
+  )
+}
+
+/** One of two origins with the same audience could use the assertions of the other one. */
+function refuseSharedAudiences(
+  byName: ReadonlyMap<string, OriginDefinition>,
+  environment: OriginParts['environment'],
+): void {
+  const owners = new Map<string, string>()
+  const mistakes: string[] = []
+  for (const [name, definition] of byName) {
+    const audience = audienceOf(name, definition, environment)
+    const other = owners.get(audience)
+    owners.set(audience, name)
+    if (other === undefined) continue
+    const isMeant = definition.audience !== undefined && byName.get(other)?.audience !== undefined
+    if (!isMeant)
+      mistakes.push(
+        `origins.${name}.audience: must be set, because the origin ${other} has the same audience ${audience}`,
+      )
+  }
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+}
+
+function found<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('an origin that the checks have found is missing')
+  return value
+}

@@ -1,0 +1,17 @@
+/** The origins of a checked policy. `portcullis/origins` contains the code behind them. */
+import type { OriginRouting } from '../origin/definition.ts'
+import type { Feature } from '../validators/feature.ts'
+
+export interface OriginsFeature<OriginName extends string = string> extends Feature<'origins'> {
+  readonly names: readonly OriginName[]
+  /** Checks the definition. Throws `Misconfigured`. */
+  compile(): PolicyOrigins
+}
+
+/** Checked origins. */
+export interface PolicyOrigins {
+  /** Yields the mistakes of a route. */
+  mistakesIn(route: OriginRouting & { readonly path: string }): Iterable<string>
+  /** Returns the fields that a route gets from its origin if it does not have them. */
+  defaultsOf(route: OriginRouting): { readonly originTimeoutMs?: number }
+}
