@@ -121,13 +121,17 @@ export function readSettings(
     policyFile: policyFile(given('PORTCULLIS_CONFIG'), cwd),
     publicUrl: given('PUBLIC_URL'),
     gatewayVars: Object.fromEntries(
-      PASSED_THROUGH.flatMap((name) => {
+      [...PASSED_THROUGH, ...originVariables(env)].flatMap((name) => {
         const value = given(name)
         return value === undefined ? [] : [[name, value]]
       }),
     ),
   }
 }
+
+/** The variables of the origins of a policy. */
+const originVariables = (env: NodeJS.ProcessEnv): readonly string[] =>
+  Object.keys(env).filter((name) => name.startsWith('ORIGIN_URL_'))
 
 /** Returns the default issuer and audience of tokens. */
 export function defaultPublicUrl(port = DEFAULT_PORT): string {

@@ -21,6 +21,7 @@ const PAGES = [
     [
       'index',
       'your-api',
+      'origins',
       'identity-providers',
       'middleware',
       'testing',

@@ -22,6 +22,7 @@ export const FIRST_GUIDES = [
 export const FEATURE_GUIDES = [
   'docs/tokens.md',
   'docs/relations.md',
+  'docs/origins.md',
   'docs/audit.md',
   'docs/abuse.md',
   'docs/policy-tools.md',

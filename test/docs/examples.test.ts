@@ -21,11 +21,16 @@ const SOURCES = [
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 1, ['examples/minimal/node.ts']],
   ['docs/your-api.md', 3, ['examples/configuration/policy.ts']],
+  ['docs/origins.md', 2, ['examples/shop/policy.ts']],
   ['docs/testing.md', 3, ['examples/testing/policy.test.ts', 'examples/testing/issuer.ts']],
   [
     'docs/configuration.md',
     14,
-    ['examples/configuration/policy.ts', 'examples/configuration/decision-point.ts'],
+    [
+      'examples/configuration/policy.ts',
+      'examples/configuration/decision-point.ts',
+      'examples/shop/policy.ts',
+    ],
   ],
 ] as const
 

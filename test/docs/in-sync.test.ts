@@ -104,6 +104,8 @@ describe('docs/configuration.md lists exactly what exists:', () => {
     ['## Policy', 'PolicyDefinition'],
     ['## Limits', 'LimitDefinition'],
     ['## Routes', 'RouteDefinition'],
+    ['### Routes to origins', 'OriginRouting'],
+    ['## Origins', 'OriginDefinition'],
     ['## Tokens', 'TokensDefinition'],
     ['## Input', 'InputSchemas'],
     ['## Relations', 'RelationsDefinition'],
@@ -113,6 +115,8 @@ describe('docs/configuration.md lists exactly what exists:', () => {
     ['## JSON-RPC', 'JsonRpcDefinition'],
   ])('fields of the policy: %s', (heading, name) => {
     const elsewhere: Readonly<Record<string, string>> = {
+      OriginRouting: 'src/origin/definition.ts',
+      OriginDefinition: 'src/origin/definition.ts',
       TokensDefinition: 'src/oauth/tokens-definition.ts',
       RelationsDefinition: 'src/relations/definition.ts',
       RelationDemand: 'src/relations/definition.ts',

@@ -13,6 +13,7 @@ const CURL = join(import.meta.dirname, 'curl.mjs')
 const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
   ['npm start', /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n# .*\nnpx .*\n/m],
   ['node examples/books/api.mjs', /listens on/],
+  ['node examples/shop/api.mjs', /listen on/],
   ['npx portcullis redis', /^UPSTASH_REDIS_REST_TOKEN=/m],
 ]
 

@@ -44,11 +44,11 @@ describe('the target', () => {
       'GET /orders?a=<"{}|^`\\>&b=%zz HTTP/1.1',
       '/orders?a=<"{}|^`\\>&b=%zz',
     ],
-    ['the absolute form', 'GET http://other.test/orders?a=1 HTTP/1.1', '/orders?a=1'],
+    ['the absolute form', 'GET http://A/orders?a=1 HTTP/1.1', '/orders?a=1'],
   ])('of %s reaches the origin', async (_, line, target) => {
     expect((await send(line, 'Host: a')).status).toBe(200)
     expect(gateway.reached.map(({ url }) => url)).toEqual([target])
-    expect(gateway.reached[0]?.headers.host).not.toMatch(/other|^a$/)
+    expect(gateway.reached[0]?.headers.host).not.toMatch(/^a$/i)
   })
 
   test.each([
@@ -57,6 +57,7 @@ describe('the target', () => {
     ['a backslash', 'GET /public\\..\\orders HTTP/1.1'],
     ['a fragment', 'GET /orders#a HTTP/1.1'],
     ['a fragment in the absolute form', 'GET http://a/orders#/../x HTTP/1.1'],
+    ['an authority other than that of Host', 'GET http://other.test/orders HTTP/1.1'],
     ['an authority with a user', 'GET http://a@b/orders HTTP/1.1'],
     ['an absolute form without a host', 'GET http:///orders HTTP/1.1'],
     ['bytes above ASCII', 'GET /orders?a=\xc3\xa9 HTTP/1.1'],
