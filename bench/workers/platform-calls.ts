@@ -19,29 +19,41 @@ const ADDED = {
 }
 const REMOVED: ReadonlySet<string> = new Set(['authorization', 'host', 'cf-connecting-ip'])
 const EVENT = 'e'.repeat(820)
+/** A call to Redis of the same length as that of an admission, with a reply of the same length. */
+const CALL = [
+  'EVAL',
+  'return {0,0,1000000000,999999999,60000}',
+  ...[7, ...Array.from({ length: 7 }, () => 'k'.repeat(56))],
+  ...Array.from({ length: 12 }, () => 1_000_000_000),
+]
+const CALL_TIMEOUT_MS = 50
 
 interface PlatformEnv {
   readonly ORIGIN_URL: string
   readonly AUDIT_QUEUE?: QueueBinding
+  readonly UPSTASH_REDIS_REST_URL: string
+  readonly UPSTASH_REDIS_REST_TOKEN: string
 }
 
 /**
  * Creates the proxy. It copies the headers and adds its own, calls the origin with a deadline,
- * creates a response, and sends an event for each request to the queue, in batches of a hundred. The
- * difference to the CPU of the pipeline is the cost of the pipeline's own code.
+ * creates a response, and sends an event for each request to the queue, in batches of a hundred. With
+ * `redis` it also makes a call over REST before. The difference to the CPU of the pipeline is the cost
+ * of the pipeline's own code.
  */
-export function platformCalls() {
+export function platformCalls({ redis = false } = {}) {
   let events: string[] = []
 
-  async function forward(request: Request, { ORIGIN_URL }: PlatformEnv): Promise<Response> {
+  async function forward(request: Request, env: PlatformEnv): Promise<Response> {
     const headers: Record<string, string> = { ...ADDED }
     request.headers.forEach((value, name) => {
       if (!REMOVED.has(name)) headers[name] = value
     })
+    if (redis) await callRedis(env)
     const abort = new AbortController()
     const timer = setTimeout(() => abort.abort(), TIMEOUT_MS)
     const { url, method } = request
-    const target = ORIGIN_URL + url.slice(pathStart(url))
+    const target = env.ORIGIN_URL + url.slice(pathStart(url))
     try {
       const answer = await fetch(target, {
         method,
@@ -67,6 +79,33 @@ export function platformCalls() {
       context.waitUntil(env.AUDIT_QUEUE.sendBatch(messages))
     }
     return answered
+  }
+}
+
+/** As the client of Upstash: with a deadline, and with the token that reads its own writes. */
+async function callRedis({
+  UPSTASH_REDIS_REST_URL: url,
+  UPSTASH_REDIS_REST_TOKEN: token,
+}: PlatformEnv): Promise<void> {
+  const abort = new AbortController()
+  const timer = setTimeout(() => abort.abort(), CALL_TIMEOUT_MS)
+  try {
+    const answer = await fetch(`${url}/pipeline`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${token}`,
+        'upstash-sync-token': '',
+      },
+      body: JSON.stringify([CALL]),
+      signal: abort.signal,
+    })
+    const text = await answer.text()
+    answer.headers.get('upstash-sync-token')
+    const [reply] = JSON.parse(text) as readonly { readonly error?: string }[]
+    if (reply?.error !== undefined) throw new Error(reply.error)
+  } finally {
+    clearTimeout(timer)
   }
 }
 

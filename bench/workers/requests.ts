@@ -22,7 +22,8 @@ interface RequestsEnv extends GatewayEnv {
 
 const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler<RequestsEnv>>> = {
   passthrough: () => passthrough,
-  platform: platformCalls,
+  platform: () => platformCalls(),
+  'platform-redis': () => platformCalls({ redis: true }),
   gateway: (env) => gateway('gateway', env),
   unasked: (env) => gateway('unasked', env, { admission: UNASKED }),
   leased: (env) => gateway('leased', env, {}, leased),

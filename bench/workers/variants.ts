@@ -1,8 +1,8 @@
 /** Variants of the Worker `requests.ts`. Each has its own first path segment. */
 
 /**
- * `passthrough` only proxies. `platform` also makes the pipeline's calls to the platform. `gateway`
- * is the whole pipeline. `unasked` is the whole pipeline with an admission without calls. `leased`
+ * `passthrough` only proxies. `platform` also makes the pipeline's calls to the platform, and
+ * `platform-redis` a call to Redis too. `gateway` is the whole pipeline. `unasked` is the whole pipeline with an admission without calls. `leased`
  * has a policy with leases. `far` and `leased-far` use a Redis of the scenario. `related` has routes
  * that require a relation; `related-cached` also caches decisions, and `related-leased` also uses
  * leases.
@@ -10,6 +10,7 @@
 export const VARIANTS = [
   'passthrough',
   'platform',
+  'platform-redis',
   'gateway',
   'unasked',
   'leased',
