@@ -59,7 +59,7 @@ export const USAGE = `npm run bench [-- options]
   --only <ids>         scenarios, separated by commas (default: all)
   --relations          the same as --only relations: relation checks, up to 1,000,000 tuples
   --quick              all scenarios within three minutes; rough
-  --runtime <name>     workerd or wrangler (default: all of each scenario)
+  --runtime <name>     workerd, wrangler or node (default: all of each scenario)
   --results <dir>      directory for the results (default: bench/results)
   --profile            CPU profile of the full pipeline (or of the last of --layers), by stage, and
                        its samples as a .cpuprofile; runs only the scenarios of --only

@@ -55,7 +55,12 @@ export async function startSide(
   const origin = workerd.originOf(name)
   return {
     layer: { id: name, title: `${name.toUpperCase()} ${revision.name}`, stage: 'full' },
-    target: { urlOf: () => origin, pid: workerd.pid, close: workerd.close },
+    target: {
+      urlOf: () => origin,
+      pidOf: () => workerd.pid,
+      countsCalls: true,
+      close: workerd.close,
+    },
     async burn(rounds) {
       const answer = await (await fetch(`${origin}${BURN_PATH}${rounds}`)).text()
       if (answer !== `${rounds}`) throw new Error(`${name} cannot be slowed down`)

@@ -16,12 +16,12 @@ export function layerContestant(
   return {
     id: layer.id,
     title: layer.title,
-    pid: target.pid,
+    pid: target.pidOf(layer),
     url: target.urlOf(layer),
     questions: orders(request, tokens.writers),
     expected: {
       origin: 1,
-      redis: includes(layer.stage, 'admit') ? 1 : 0,
+      redis: target.countsCalls && includes(layer.stage, 'admit') ? 1 : 0,
       identified: includes(layer.stage, 'authenticate'),
       asserted: includes(layer.stage, 'full'),
     },

@@ -4,7 +4,7 @@ import type { Contestant } from '../measure/rounds.ts'
 import type { BenchTokens } from '../stack/credentials.ts'
 import type { Target } from '../stack/gateway.ts'
 import { forged } from '../tokens/operations.ts'
-import { layerOf, type Stage } from './layers.ts'
+import { includes, layerOf, type Stage } from './layers.ts'
 
 export interface Refusal {
   readonly id: string
@@ -55,18 +55,21 @@ export function refusalsOf({
   ]
 }
 
-/** Returns a refusal by the full pipeline as a contestant. Redis is called from `admit` on. */
+/** Reports whether the gateway refuses without a call. Redis is called from `admit` on. */
+export const isLocal = ({ by }: Pick<Refusal, 'by'>): boolean => !includes(by, 'admit')
+
+/** Returns a refusal by the full pipeline as a contestant. */
 export function refusalContestant(
   target: Target,
   { id, title, by, question }: Refusal,
 ): Contestant {
-  const isAdmitted = by === 'authorize' || by === 'validate'
+  const layer = layerOf('full')
   return {
     id,
     title,
-    pid: target.pid,
-    url: target.urlOf(layerOf('full')),
+    pid: target.pidOf(layer),
+    url: target.urlOf(layer),
     questions: [question],
-    expected: { origin: 0, redis: isAdmitted ? 1 : 0 },
+    expected: { origin: 0, redis: target.countsCalls && !isLocal({ by }) ? 1 : 0 },
   }
 }

@@ -53,5 +53,10 @@ async function start(id: string, grounds: Grounds): Promise<Running> {
   const layer = layerOf(id)
   const bundle = await bundleOnce(LAYERS_CONFIG, bundles)
   const target = await startLayers({ bundle, backends, signingKeys, layers: [layer], directory })
-  return { url: target.urlOf(layer), pid: target.pid, version: 'workerd', close: target.close }
+  return {
+    url: target.urlOf(layer),
+    pid: target.pidOf(layer),
+    version: 'workerd',
+    close: target.close,
+  }
 }

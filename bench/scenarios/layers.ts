@@ -12,7 +12,8 @@ import {
   refusalTable,
 } from '../layers/figures.ts'
 import { includes, type Layer, type Stage } from '../layers/layers.ts'
-import { refusalContestant, refusalsOf } from '../layers/refusals.ts'
+import { isLocal, type Refusal, refusalContestant, refusalsOf } from '../layers/refusals.ts'
+import { layersUnder, startTarget } from '../layers/targets.ts'
 import { measurePaced, measureRounds, type PacedSample, type Summary } from '../measure/rounds.ts'
 import { noiseNotes, noneOf, sumOf } from '../measure/statistics.ts'
 import { USUAL } from '../options.ts'
@@ -20,11 +21,10 @@ import type { Runtime } from '../runtimes.ts'
 import type { Scenario } from '../scenario.ts'
 import type { Counts } from '../stack/backends.ts'
 import { mintTokens } from '../stack/credentials.ts'
-import { startGround, startLayers } from '../stack/gateway.ts'
-import { startWranglerDev } from '../stack/wrangler-dev.ts'
+import { startGround } from '../stack/gateway.ts'
 
 /** Requests per second, far below the capacity of the slowest layer. */
-const PACED_RATES: Readonly<Record<Runtime, number>> = { workerd: 500, wrangler: 100 }
+const PACED_RATES: Readonly<Record<Runtime, number>> = { workerd: 500, wrangler: 100, node: 500 }
 /** The load must be compiled and its connections opened. */
 const PACED_WARM_UP_SECONDS = 1
 
@@ -33,8 +33,9 @@ export const layers: Scenario = {
   title: 'Cost of each stage of the pipeline',
   measures:
     'The pipeline with one more stage each time, in interleaved rounds with a bare proxy: CPU of a ' +
-    'request under a closed load, and the time that each stage adds at a fixed rate. Under workerd ' +
-    'also requests that the full pipeline refuses.',
+    'request under a closed load, and the time that each stage adds at a fixed rate. Also requests ' +
+    'that the full pipeline refuses, except under wrangler. On Node there are only the bare proxy and ' +
+    'the full pipeline, each a process.',
   answers: [
     'spacetime-full-stack',
     'spacetime-target',
@@ -51,25 +52,21 @@ export const layers: Scenario = {
     'The origin receives the caller’s identity from the layers that send it, and from no other.',
     'A refused request has its status and code, and does not reach the origin.',
   ],
-  runtimes: ['workerd', 'wrangler'],
+  runtimes: ['workerd', 'wrangler', 'node'],
   seconds: { quick: 20, full: 210 },
   async run(context) {
-    const { effort, runtime, directory, shutdown, onProgress, detail = USUAL[effort] } = context
-    const { layers: chosen, request, seconds, warmUpSeconds, rounds, connections } = detail
+    const { effort, runtime, onProgress, detail = USUAL[effort] } = context
+    const { request, seconds, warmUpSeconds, rounds, connections } = detail
+    const chosen = layersUnder(runtime, detail.layers)
     onProgress('starting')
     const ground = await startGround(context)
     const { backends } = ground
     const tokens = await mintTokens(ground)
-    const target =
-      runtime === 'wrangler'
-        ? await startWranglerDev(ground, directory)
-        : await startLayers({ ...ground, layers: chosen, directory })
-    shutdown.defer(target.close)
-    shutdown.signal.throwIfAborted()
+    const target = await startTarget(runtime, { ...context, ground, tokens, layers: chosen })
     await preflight(target, chosen, tokens)
 
     const contestants = chosen.map((layer) => layerContestant(target, layer, { request, tokens }))
-    const hasRefusals = runtime === 'workerd' && chosen.some(({ stage }) => stage === 'full')
+    const hasRefusals = runtime !== 'wrangler' && chosen.some(({ stage }) => stage === 'full')
     const refusals = hasRefusals ? refusalsOf(tokens) : []
     const refusing = refusals.map((refusal) => refusalContestant(target, refusal))
     const all = await measureRounds([...contestants, ...refusing], {
@@ -106,8 +103,8 @@ export const layers: Scenario = {
       if (counts.requests > 0)
         throw new Error(`${contestant.title}: ${counts.requests} requests reached the origin`)
       const summary = all[chosen.length + index] as Summary
-      const isLocal = contestant.expected.redis === 0
-      refused.push({ ...summary, isLocal, paced: samples[0] as PacedSample })
+      const refusal = refusals[index] as Refusal
+      refused.push({ ...summary, isLocal: isLocal(refusal), paced: samples[0] as PacedSample })
     }
     await target.close()
     const answers = [
@@ -127,7 +124,7 @@ export const layers: Scenario = {
         pacedTable(paced, ratePerSecond),
         ...(refused.length > 0 ? [refusalTable(closed, refused, ratePerSecond)] : []),
       ],
-      plots: layerPlots(closed, paced),
+      plots: runtime === 'node' ? [] : layerPlots(closed, paced),
       notes: noiseNotes(closed),
       details: {
         options: { request, seconds, warmUpSeconds, rounds, connections, ratePerSecond },

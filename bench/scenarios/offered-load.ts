@@ -1,6 +1,7 @@
 /** The full pipeline at fixed rates, up to far more than this machine can serve. */
 import { layerContestant, preflight } from '../layers/contestants.ts'
 import { layerOf } from '../layers/layers.ts'
+import { startTarget } from '../layers/targets.ts'
 import { startLoadProcesses } from '../load/processes.ts'
 import { type Contestant, checkCounts } from '../measure/rounds.ts'
 import { noneOf, rounded, sumOf } from '../measure/statistics.ts'
@@ -16,7 +17,7 @@ import {
 } from '../scenario.ts'
 import type { Backends } from '../stack/backends.ts'
 import { mintTokens } from '../stack/credentials.ts'
-import { startGround, startLayers } from '../stack/gateway.ts'
+import { startGround } from '../stack/gateway.ts'
 
 /** Offered requests per second, and comparable published figures. */
 const RATES: readonly { readonly rate: number; readonly beside: readonly PublishedId[] }[] = [
@@ -53,17 +54,16 @@ export const offeredLoad: Scenario = {
     'At 100 requests per second there is no 503.',
     'The origin received one request with the caller’s identity for each correct response.',
   ],
-  runtimes: ['workerd'],
+  runtimes: ['workerd', 'node'],
   seconds: { quick: 12, full: 80 },
   async run(context) {
-    const { effort, directory, shutdown, onProgress } = context
+    const { effort, runtime, shutdown, onProgress } = context
     onProgress('starting')
     const ground = await startGround(context)
     const { backends } = ground
     const tokens = await mintTokens(ground)
     const layers = [layerOf('full')]
-    const target = await startLayers({ ...ground, layers, directory })
-    shutdown.defer(target.close)
+    const target = await startTarget(runtime, { ...context, ground, tokens, layers })
     await preflight(target, layers, tokens)
     const gateway = layerContestant(target, layerOf('full'), { request: 'read', tokens })
     const measure = (rate: number, seconds: number) =>

@@ -19,8 +19,10 @@ export interface StartContext {
 export interface Target {
   /** Returns the URL of a layer: scheme, authority and first segment. */
   urlOf(layer: Pick<Layer, 'id' | 'stage'>): string
-  /** The workerd process that runs the gateway. */
-  readonly pid: number
+  /** The process that runs a layer. */
+  pidOf(layer: Pick<Layer, 'id' | 'stage'>): number
+  /** Whether the backends count the calls to Redis. */
+  readonly countsCalls: boolean
   close(): Promise<void>
 }
 
@@ -62,7 +64,13 @@ export async function startLayers(
     names: layers.map(({ id }) => id),
     queueAddress: queueAddressOf(backends),
   })
-  return { urlOf: ({ id, stage }) => `${originOf(id)}/${stage}`, pid, inspector, close }
+  return {
+    urlOf: ({ id, stage }) => `${originOf(id)}/${stage}`,
+    pidOf: () => pid,
+    countsCalls: true,
+    inspector,
+    close,
+  }
 }
 
 export interface Ground extends Credentials {

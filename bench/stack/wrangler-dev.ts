@@ -36,9 +36,11 @@ export async function startWranglerDev(
   )
   try {
     await untilAnswering(`http://${HOST}:${port}/`, wrangler)
+    const pid = gatewayProcess(port)
     return {
       urlOf: ({ stage }) => `http://${HOST}:${port}/${stage}`,
-      pid: gatewayProcess(port),
+      pidOf: () => pid,
+      countsCalls: true,
       close: wrangler.stop,
     }
   } catch (error) {

@@ -77,7 +77,7 @@ describe('invalid options', () => {
     [['--rounds', '1.5'], '--rounds must be a whole number'],
     [['--rounds', '21'], '--rounds must be a number from 1 to 20'],
     [['--connections', '-1'], '--connections'],
-    [['--runtime', 'node'], '--runtime must be one of workerd, wrangler'],
+    [['--runtime', 'deno'], '--runtime must be one of workerd, wrangler, node'],
     [['--request', 'delete'], '--request must be one of read, write'],
     [['--layers', 'full,nothing'], '--layers: unknown layer "nothing"'],
     [['--relations', '--only', 'layers'], '--relations cannot be combined with --only'],
