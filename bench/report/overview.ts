@@ -3,7 +3,7 @@ import { PUBLISHED_NOTE } from '../published.ts'
 import { type Block, badgeOf, type Linked, type Scenarios, type Section } from './content.ts'
 import { counted, dayOf, numberText } from './format.ts'
 import type { Results } from './results.ts'
-import { besides, type Ours, standingsOf } from './standing.ts'
+import { besides, type Ours, standingsOf, type Verdict } from './standing.ts'
 
 /** Number of own figures beside a published figure. */
 const SHOWN = 4
@@ -103,16 +103,22 @@ export const beside = (results: Results): Section => ({
       {
         kind: 'table',
         title: `Published by ${system}, and measured here`,
-        headings: ['figure', 'published', 'measured here'],
-        rows: rows.map(({ published, ours }) => [
+        headings: ['figure', 'published', 'measured here', 'verdict'],
+        rows: rows.map(({ published, ours, verdicts }) => [
           published.of,
           published.value,
           ours.length > 0 ? linksOf(ours) : (published.notMeasured ?? 'no figure in these results'),
+          verdicts.length > 0 ? verdicts.map(verdictText).join('; ') : 'not compared',
         ]),
       },
     ]),
   ],
 })
+
+function verdictText({ by, good, of }: Verdict): string {
+  if (good === of) return `${by}: as good or better`
+  return good === 0 ? `${by}: worse` : `${by}: ${of - good} of ${of} worse`
+}
 
 function linksOf(ours: readonly Ours[]): readonly Linked[] {
   const shown = ours.slice(0, SHOWN).map(({ title, value, by, anchor }) => ({

@@ -50,7 +50,7 @@ export function readResults(from: string): Results {
   const [suite, ...single] = saved.filter((one) => isOf(one, 'suite'))
   const again = single.filter(({ result }) => isLater(result, suite?.result))
   return {
-    suite: suite && again.reduce(withAgain, suite),
+    suite: suite && again.reduce(withAgain, withRevision(suite)),
     again,
     soak: only(saved, 'soak'),
     profile: only(saved, 'profile'),
@@ -73,15 +73,25 @@ function newestOf(folder: string): readonly string[] {
 const isLater = (one: Suite, suite: Suite | undefined): boolean =>
   suite !== undefined && one.effort === suite.effort && one.date > suite.date
 
+/** Returns `suite` with its revision in the notes of each scenario. */
+function withRevision({ path, result }: Saved<Suite>): Saved<Suite> {
+  const note = `Measured at revision ${result.commit.id}: ${basename(path)}.`
+  const measured = result.measured.map((one) => withNote(one, note))
+  return { path, result: { ...result, measured } }
+}
+
+const withNote = (one: Suite['measured'][number], note: string): Suite['measured'][number] => ({
+  ...one,
+  notes: [note, ...(one.notes ?? [])],
+})
+
 /** Returns `suite` with the results and failures of a later run in place of its own. */
 function withAgain(suite: Saved<Suite>, { path, result }: Saved<Suite>): Saved<Suite> {
   const keyOf = (one: { readonly scenario: string; readonly runtime: string }) =>
     `${one.scenario} ${one.runtime}`
   const keys = new Set([...result.measured, ...result.failed].map(keyOf))
-  const note = `Measured again, later than the rest: ${basename(path)}.`
-  const newer = new Map(
-    result.measured.map((one) => [keyOf(one), { ...one, notes: [note, ...(one.notes ?? [])] }]),
-  )
+  const note = `Measured again, later than the rest, at revision ${result.commit.id}: ${basename(path)}.`
+  const newer = new Map(result.measured.map((one) => [keyOf(one), withNote(one, note)]))
   const known = new Set(suite.result.measured.map(keyOf))
   const measured = [
     ...suite.result.measured

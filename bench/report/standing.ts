@@ -28,7 +28,19 @@ export interface Standing {
 /** One system, and each of its published figures with comparable own figures. */
 export interface Beside {
   readonly system: string
-  readonly rows: readonly { readonly published: Published; readonly ours: readonly Ours[] }[]
+  readonly rows: readonly {
+    readonly published: Published
+    readonly ours: readonly Ours[]
+    /** Empty without a figure that has a bound. */
+    readonly verdicts: readonly Verdict[]
+  }[]
+}
+
+/** How many comparable figures of one runtime are as good as published, or better. */
+export interface Verdict {
+  readonly by: string
+  readonly good: number
+  readonly of: number
 }
 
 /** An own figure that is comparable with a published one. */
@@ -81,17 +93,21 @@ export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly 
 }
 
 /** Returns all published figures by system, with or without a comparable own figure. */
-export function besides(results: Results): readonly Beside[] {
+export function besides(
+  results: Pick<Results, 'suite' | 'soak' | 'comparisons'>,
+): readonly Beside[] {
   const placed = figuresOf(results)
   const ids = Object.keys(PUBLISHED) as PublishedId[]
   return (Object.keys(SYSTEMS) as SystemId[]).map((system) => ({
     system: SYSTEMS[system],
     rows: ids
       .filter((id) => PUBLISHED[id].system === system)
-      .map((id) => ({
+      .map((id) => ({ id, known: placed.filter(({ figure }) => figure.beside?.includes(id)) }))
+      .map(({ id, known }) => ({
         published: PUBLISHED[id],
+        verdicts: verdictsOf(PUBLISHED[id], known),
         ours: [
-          ...placed.filter(({ figure }) => figure.beside?.includes(id)).map(oursOf),
+          ...known.map(oursOf),
           ...(id === 'spacetime-soak' ? soaked(results) : []),
           ...(id === 'spacetime-regression' || id === 'identity-regression'
             ? compared(results)
@@ -104,11 +120,35 @@ export function besides(results: Results): readonly Beside[] {
 const oursOf = ({ figure, of }: Placed): Ours => ({
   title: figure.title,
   value: valueText(figure),
-  by: of.runtime,
+  by: runtimeOf(of),
   anchor: anchorOf(of),
 })
 
-function soaked({ soak }: Results): readonly Ours[] {
+/** The published figures of the scenario `node` stand beside those of the server on Node. */
+const runtimeOf = ({ scenario, runtime }: Measured): string =>
+  scenario === 'node' ? scenario : runtime
+
+/** Compares own figures with the published values. A development proxy has no verdict. */
+function verdictsOf({ bounds }: Published, known: readonly Placed[]): readonly Verdict[] {
+  const isGood = new Map<string, boolean[]>()
+  for (const { figure, of } of known) {
+    const by = runtimeOf(of)
+    const bound = bounds.find(({ unit, key }) => unit === figure.unit && isOf(figure, key))
+    if (bound === undefined || by === 'wrangler') continue
+    const met = aimMet({ value: figure.value, aim: bound }) === true
+    isGood.set(by, [...(isGood.get(by) ?? []), met])
+  }
+  return [...isGood].map(([by, all]) => ({
+    by,
+    good: all.filter((met) => met).length,
+    of: all.length,
+  }))
+}
+
+const isOf = ({ id }: Figure, key: string | undefined): boolean =>
+  key === undefined || id === key || id.endsWith(`-${key}`)
+
+function soaked({ soak }: Pick<Results, 'soak'>): readonly Ours[] {
   if (soak === undefined) return []
   const { invariants, load, options } = soak.result
   const held = invariants.filter(({ holds }) => holds === true).length
@@ -117,7 +157,7 @@ function soaked({ soak }: Results): readonly Ours[] {
   return [{ title, value: `${held} of ${invariants.length}`, by, anchor: 'soak' }]
 }
 
-function compared({ comparisons }: Results): readonly Ours[] {
+function compared({ comparisons }: Pick<Results, 'comparisons'>): readonly Ours[] {
   return comparisons.map(({ result: { head, base, options, verdict, pairs } }) => ({
     title: `${head.name} to ${base.name}${slowedBy(options.slowDownPercent)}`,
     value: verdict,

@@ -1,5 +1,6 @@
 /** Every scenario, in the order in which they run. */
 import type { Scenario } from '../scenario.ts'
+import { connections } from './connections.ts'
 import { layers } from './layers.ts'
 import { leases } from './leases.ts'
 import { node } from './node.ts'
@@ -13,6 +14,7 @@ import { tokens } from './tokens.ts'
 export const SCENARIOS: readonly Scenario[] = [
   layers,
   offeredLoad,
+  connections,
   tokens,
   sessions,
   peers,

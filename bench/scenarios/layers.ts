@@ -53,7 +53,7 @@ export const layers: Scenario = {
     'A refused request has its status and code, and does not reach the origin.',
   ],
   runtimes: ['workerd', 'wrangler', 'node'],
-  seconds: { quick: 20, full: 210 },
+  seconds: { quick: 20, full: 240 },
   async run(context) {
     const { effort, runtime, onProgress, detail = USUAL[effort] } = context
     const { request, seconds, warmUpSeconds, rounds, connections } = detail

@@ -84,7 +84,7 @@ export const node: Scenario = {
     'Every response is 200 with the body of the origin, which received the caller’s identity.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 50, full: 490 },
+  seconds: { quick: 50, full: 430 },
 
   async run(context) {
     const { effort, directory, onProgress, shutdown } = context

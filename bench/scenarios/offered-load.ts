@@ -55,7 +55,7 @@ export const offeredLoad: Scenario = {
     'The origin received one request with the caller’s identity for each correct response.',
   ],
   runtimes: ['workerd', 'node'],
-  seconds: { quick: 12, full: 80 },
+  seconds: { quick: 12, full: 75 },
   async run(context) {
     const { effort, runtime, shutdown, onProgress } = context
     onProgress('starting')

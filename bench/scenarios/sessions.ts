@@ -68,7 +68,7 @@ export const sessions: Scenario = {
     'The origin receives exactly the calls with valid tokens.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 12, full: 280 },
+  seconds: { quick: 12, full: 260 },
   async run(context) {
     const plan = PLANS[context.effort]
     const fleet = await startFleet(context, Math.max(...plan.processes))

@@ -35,7 +35,7 @@ export const tokens: Scenario = {
     'Redis is called exactly as often as expected.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 15, full: 150 },
+  seconds: { quick: 15, full: 120 },
   async run(context) {
     const { effort, directory, onProgress, detail = USUAL[effort] } = context
     const { gateway, cases } = await startTokens(context)

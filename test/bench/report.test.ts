@@ -135,9 +135,12 @@ describe('contents of the report', () => {
     expect(new Set(rows.map(({ published }) => published))).toEqual(
       new Set(Object.values(PUBLISHED)),
     )
-    const beside = (of: string) => rows.find(({ published }) => published.of === of)?.ours
+    const rowOf = (of: string) => rows.find(({ published }) => published.of === of)
+    const beside = (of: string) => rowOf(of)?.ours
     expect(beside('time added by authentication')).toMatchObject([{ value: '0.12 ms' }])
     expect(beside('time added by roles')).toEqual([])
+    expect(rowOf('time added by authentication')?.verdicts).toMatchObject([{ good: 1, of: 1 }])
+    expect(rowOf('time added by roles')?.verdicts).toEqual([])
   })
 
   test('headlines refer to existing scenarios', () => {
