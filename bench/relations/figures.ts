@@ -148,22 +148,17 @@ function growthFigures({ found: { filled }, roundsOf, pacedMs }: Findings): Figu
   const [least, most] = [filled[0] as Filled, filled.at(-1) as Filled]
   const growth = `${countText(least.size)} to ${countText(most.size)} tuples`
   const aim = FLAT
-  const ratio = (answer: Answer, key: 'micros' | 'cpuMicros') =>
-    ratioOf(roundsOf(answer, most.size), roundsOf(answer, least.size), key)
+  const ratio = (id: string, title: string, answer: Answer, key: 'micros' | 'cpuMicros') => {
+    const of = [roundsOf(answer, most.size), roundsOf(answer, least.size), key] as const
+    return ratioFigure(id, title, of, { aim })
+  }
   const p50 = pacedMs('cold', most.size, 'p50') / pacedMs('cold', least.size, 'p50')
   const memory = `memory of a tuple, ${countText(most.size)} of them`
   return [
-    ...(['allowed', 'denied'] as const).map((answer) => {
-      const title = `a check in Redis, ${answer}: ${growth}`
-      return figure(`growth-${answer}`, title, ratio(answer, 'micros'), 'ratio', { aim })
-    }),
-    figure(
-      'growth-cpu',
-      `CPU of a check in Redis: ${growth}`,
-      ratio('allowed', 'cpuMicros'),
-      'ratio',
-      { aim },
+    ...(['allowed', 'denied'] as const).map((answer) =>
+      ratio(`growth-${answer}`, `a check in Redis, ${answer}: ${growth}`, answer, 'micros'),
     ),
+    ratio('growth-cpu', `CPU of a check in Redis: ${growth}`, 'allowed', 'cpuMicros'),
     figure('growth-p50', `p50 of the gateway: ${growth}`, rounded(p50, 3), 'ratio', { aim }),
     figure('tuple-memory', memory, most.bytes, 'bytes'),
     figure('tuples-written', 'tuples written, 100 at once', most.perSecond, '1/s'),

@@ -39,7 +39,7 @@ const EFFORTS = {
     sizes: SIZES,
     checkRounds: 100,
     checksEach: 200,
-    rounds: 5,
+    rounds: 7,
     seconds: 3,
     slowTimes: 20,
     offer: { ratePerSecond: 420, seconds: 45 },
@@ -63,7 +63,7 @@ export const relations: Scenario = {
     'A request makes one call to Redis; with leased units at most one in ten does.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 0, full: 200 },
+  seconds: { quick: 0, full: 220 },
 
   async run(context) {
     const effort = EFFORTS[context.effort]
