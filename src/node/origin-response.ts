@@ -68,6 +68,8 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
 
   /** The next three: what the origin has sent. */
   data(chunk: Buffer): void {
+    // undici passes on an empty chunk whenever it resumes. A reader would read it, and resume at once, forever.
+    if (chunk.length === 0) return
     if (this.#sink !== undefined) {
       if (!this.#sink.data(chunk)) this.#controller.pause()
       return
