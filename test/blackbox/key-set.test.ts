@@ -6,7 +6,7 @@ import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { redisVars } from '../harness/redis.ts'
 import type { Observed } from '../proxy/observed-gateway.ts'
-import { startWorkerd } from '../proxy/workerd.ts'
+import { runtimeOf } from '../proxy/runtimes.ts'
 
 const stack = inject('stack')
 const [here] = stack.gateways
@@ -32,7 +32,7 @@ describe('the key set of an issuer', () => {
       fetches += 1
       held.push(response)
     })
-    const isolate = await startWorkerd({
+    const isolate = await runtimeOf(stack.runtime).start({
       entry: 'test/proxy/observed-gateway.ts',
       vars: {
         ...redisVars({ url: stack.rest.url, token: stack.env.UPSTASH_REDIS_REST_TOKEN ?? '' }),

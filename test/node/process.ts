@@ -1,7 +1,7 @@
-/** A gateway in its own process, with the variables of its environment. Ends with SIGTERM. */
+/** A gateway in its own process, with the variables of its environment. `POLICY` is another file. Ends with SIGTERM. */
 import { serve } from '../../src/node/index.ts'
-import policy from './policy.ts'
 
+const { default: policy } = await import(process.env.POLICY ?? './policy.ts')
 const graceMs = Number(process.env.GRACE_MS ?? 10_000)
 const port = Number(process.env.PORT ?? 0)
 const server = await serve({ policy, port, graceMs })

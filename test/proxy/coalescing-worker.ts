@@ -4,6 +4,7 @@
  */
 import { Hono } from 'hono'
 import { Denied, Unavailable } from '../../src/errors.ts'
+import type { Runtime } from '../../src/gateway/runtime.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
@@ -12,8 +13,8 @@ import { limitBody } from '../../src/middleware/limit-body.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
 import { type CoalescedOrigin, coalescedOrigin } from '../../src/origin/coalesced-origin.ts'
-import { createOrigin } from '../../src/origin/origin.ts'
 import { proxy } from '../../src/routes/proxy.ts'
+import { entry } from './entry.ts'
 
 interface Env {
   readonly ORIGIN_URL: string
@@ -21,8 +22,8 @@ interface Env {
   readonly TIMEOUT_MS: string
 }
 
-function build(env: Env) {
-  const shared = coalescedOrigin({ origin: createOrigin({ url: env.ORIGIN_URL }) })
+function build(env: Env, runtime: Runtime) {
+  const shared = coalescedOrigin({ origin: runtime.origin({ url: env.ORIGIN_URL }) })
   let entered = 0
   const origin: CoalescedOrigin = {
     send(request, options) {
@@ -36,7 +37,7 @@ function build(env: Env) {
     if (error instanceof Unavailable) return c.json({ fault: error.fault }, 502)
     return c.json({ defect: String(error) }, 500)
   })
-  // This answer also shows that workerd is ready.
+  // This answer also shows that the runtime is ready.
   app.get('/read-here', (c) => c.text(String(entered)))
   app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
   app.use(limitBody({ maxBytes: 1_000_000 }))
@@ -57,11 +58,4 @@ function build(env: Env) {
   return app
 }
 
-let app: ReturnType<typeof build> | undefined
-
-export default {
-  fetch(request: Request, env: Env, context: ExecutionContext) {
-    app ??= build(env)
-    return app.fetch(request, env, context)
-  },
-}
+export default entry(build)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { headersOf, startHttpOrigin } from './origin-server.ts'
-import { RUNTIMES } from './runtimes.ts'
+import { RUNTIMES, startForwarding } from './runtimes.ts'
 import { exchange } from './wire.ts'
 
 const FORWARDING = `Test-Route: ${JSON.stringify({ forwardCookies: true })}`
@@ -11,7 +11,8 @@ const gateways = new Map<string, { port: number; stop: () => Promise<void> }>()
 beforeAll(async () => {
   origin = await startHttpOrigin((_request, response) => response.end())
   const originUrl = `http://127.0.0.1:${origin.port}`
-  for (const [name, start] of RUNTIMES) gateways.set(name, await start(originUrl))
+  for (const runtime of RUNTIMES)
+    gateways.set(runtime.name, await startForwarding(runtime, originUrl))
 })
 beforeEach(() => {
   origin.requests.length = 0
@@ -34,7 +35,7 @@ async function arrived(runtime: string, ...lines: string[]): Promise<string[]> {
 /** Names of the cookies in a field, as an origin reads them: RFC 6265 section 5.4. */
 const namesIn = (field = '') => field.split(';').map((pair) => pair.split('=')[0]?.trim())
 
-describe.each(['workerd', 'Node'])('cookies on %s', (runtime) => {
+describe.each(RUNTIMES)('cookies on $name', ({ name: runtime }) => {
   test.each([
     'lang=de,__Host-session=evil; __Host-session=good',
     'lang=de, __Host-session=evil; __Host-session=good',

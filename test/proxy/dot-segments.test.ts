@@ -1,44 +1,42 @@
 /**
- * The shipped gateway in workerd, which forwards a path as it was sent. `wrangler dev` does not:
- * see `test/blackbox/paths.test.ts`.
+ * The shipped gateway forwards a path as it was sent. `wrangler dev` does not: see
+ * `test/blackbox/paths.test.ts`.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { getRaw } from '../harness/raw.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { startHttpOrigin } from './origin-server.ts'
-import { type Running, startWorkerd } from './workerd.ts'
+import { RUNTIMES } from './runtimes.ts'
+import type { Running } from './workerd.ts'
 
-let redis: TestRedis
-let origin: Awaited<ReturnType<typeof startHttpOrigin>>
-let gateway: Running
-let key: TestKey
+describe.each(RUNTIMES)('S50: the shipped gateway on $name', ({ startShipped }) => {
+  let redis: TestRedis
+  let origin: Awaited<ReturnType<typeof startHttpOrigin>>
+  let gateway: Running
+  let key: TestKey
 
-beforeAll(async () => {
-  redis = await startTestRedis()
-  origin = await startHttpOrigin((_, response) => response.end('[]'))
-  key = await createKey('idp')
-  gateway = await startWorkerd({
-    entry: 'workers/gateway.ts',
-    vars: {
+  beforeAll(async () => {
+    redis = await startTestRedis()
+    origin = await startHttpOrigin((_, response) => response.end('[]'))
+    key = await createKey('idp')
+    gateway = await startShipped({
       ...redisVars(redis),
       PUBLIC_URL: AUDIENCE,
       ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
       ISSUERS: JSON.stringify([
         { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
       ]),
-    },
+    })
   })
-})
-beforeEach(() => {
-  origin.requests.length = 0
-})
-afterAll(() => Promise.all([gateway?.stop(), origin?.close(), redis?.close()]))
+  beforeEach(() => {
+    origin.requests.length = 0
+  })
+  afterAll(() => Promise.all([gateway?.stop(), origin?.close(), redis?.close()]))
 
-const url = () => `http://127.0.0.1:${gateway.port}`
-const bearer = async () => `Authorization: Bearer ${await mint(key)}`
+  const url = () => `http://127.0.0.1:${gateway.port}`
+  const bearer = async () => `Authorization: Bearer ${await mint(key)}`
 
-describe('S50: the shipped gateway', () => {
   test('forwards a path without dot segments as it was sent', async () => {
     expect((await getRaw(url(), '/orders', [await bearer()])).status).toBe(200)
     expect(origin.requests.map((request) => request.url)).toEqual(['/orders'])

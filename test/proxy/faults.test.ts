@@ -3,18 +3,18 @@ import type { Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { freePort } from '../harness/process.ts'
 import { startTcpOrigin } from './origin-server.ts'
-import { RUNTIMES } from './runtimes.ts'
+import { RUNTIMES, startForwarding } from './runtimes.ts'
 import { dial, exchange } from './wire.ts'
 import type { Running } from './workerd.ts'
 
-describe.each(RUNTIMES)('on %s', (_, startGateway) => {
+describe.each(RUNTIMES)('on $name', (runtime) => {
   let origin: Awaited<ReturnType<typeof startTcpOrigin>>
   let gateway: Running
   let answer: (socket: Socket) => void = () => {}
 
   beforeAll(async () => {
     origin = await startTcpOrigin((socket) => answer(socket))
-    gateway = await startGateway(`http://127.0.0.1:${origin.port}`)
+    gateway = await startForwarding(runtime, `http://127.0.0.1:${origin.port}`)
   })
   beforeEach(() => {
     origin.received.length = 0
@@ -47,7 +47,7 @@ describe.each(RUNTIMES)('on %s', (_, startGateway) => {
 
   describe('an origin without a response', () => {
     test('R23: a refused connection is 502', async () => {
-      const deaf = await startGateway(`http://127.0.0.1:${await freePort()}`)
+      const deaf = await startForwarding(runtime, `http://127.0.0.1:${await freePort()}`)
       const reply = await exchange(deaf.port, 'GET /x HTTP/1.1\r\nHost: gateway.test\r\n\r\n')
       expect([reply.status, reply.body]).toEqual([502, '{"fault":"unreachable"}'])
       await deaf.stop()

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { headersOf, startHttpOrigin } from './origin-server.ts'
-import { RUNTIMES } from './runtimes.ts'
+import { RUNTIMES, startForwarding } from './runtimes.ts'
 import { exchange } from './wire.ts'
 import type { Running } from './workerd.ts'
 
 /** Headers that the platform adds to each request. */
 const OF_PLATFORM: ReadonlySet<string> = new Set(['cache-control', 'pragma', 'connection'])
 
-describe.each(RUNTIMES)('on %s', (_, startGateway) => {
+describe.each(RUNTIMES)('on $name', (runtime) => {
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let gateway: Running
 
@@ -18,7 +18,7 @@ describe.each(RUNTIMES)('on %s', (_, startGateway) => {
         response.writeHead(reply.status ?? 200, reply.headers ?? {}).end('from the origin')
       })
     })
-    gateway = await startGateway(`http://127.0.0.1:${origin.port}/base`)
+    gateway = await startForwarding(runtime, `http://127.0.0.1:${origin.port}/base`)
   })
   beforeEach(() => {
     origin.requests.length = 0

@@ -1,11 +1,12 @@
-/** The gateway in real workerd, killed under load and replaced. */
+/** The shipped gateway, killed under load and replaced. */
 import { createHash } from 'node:crypto'
 import { get } from 'node:http'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { type Running, startWorkerd } from './workerd.ts'
+import { RUNTIMES, type TestRuntime } from './runtimes.ts'
+import type { Running } from './workerd.ts'
 
 const IN_FLIGHT = 10
 
@@ -31,7 +32,7 @@ afterAll(async () => {
   await redis?.close()
 })
 
-async function start(): Promise<Running> {
+async function start({ startShipped }: TestRuntime): Promise<Running> {
   const vars = {
     ...redisVars(redis),
     PUBLIC_URL: 'https://gateway.test',
@@ -40,7 +41,7 @@ async function start(): Promise<Running> {
       { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
     ]),
   }
-  const gateway = await startWorkerd({ entry: 'workers/gateway.ts', vars })
+  const gateway = await startShipped(vars)
   gateways.push(gateway)
   return gateway
 }
@@ -62,43 +63,46 @@ async function awayFromWindowEnd() {
   if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
 }
 
-test('R30: a new isolate honours the decisions of its predecessor, and only requests in progress are lost', async () => {
-  const jti = crypto.randomUUID()
-  const [good, bad] = [await mint(key), await mint(key, { claims: { jti } })]
-  const first = await start()
-  await awayFromWindowEnd()
-  expect([(await send(first, good)).status, (await send(first, bad)).status]).toEqual([200, 200])
-  const hash = createHash('sha256')
-    .update(JSON.stringify([ISSUER, jti]))
-    .digest('base64url')
-  await redis.direct.set(`pc:revoked:${hash}`, '1', 'EX', 600)
-  expect((await send(first, bad)).status).toBe(401)
-  const before = left(await send(first, good))
+test.each(RUNTIMES)(
+  'R30: on $name a new isolate honours the decisions of its predecessor, and only requests in progress are lost',
+  async (runtime) => {
+    const jti = crypto.randomUUID()
+    const [good, bad] = [await mint(key), await mint(key, { claims: { jti } })]
+    const first = await start(runtime)
+    await awayFromWindowEnd()
+    expect([(await send(first, good)).status, (await send(first, bad)).status]).toEqual([200, 200])
+    const hash = createHash('sha256')
+      .update(JSON.stringify([ISSUER, jti]))
+      .digest('base64url')
+    await redis.direct.set(`pc:revoked:${hash}`, '1', 'EX', 600)
+    expect((await send(first, bad)).status).toBe(401)
+    const before = left(await send(first, good))
 
-  originAnswers = false
-  originCalls = 0
-  const outcomes = Array.from(
-    { length: IN_FLIGHT },
-    () =>
-      new Promise<number | 'lost'>((done) => {
-        const headers = { authorization: `Bearer ${good}` }
-        get({ port: first.port, path: '/orders', headers, agent: false }, (response) => {
-          response.resume()
-          done(response.statusCode ?? 0)
-        }).on('error', () => done('lost'))
-      }),
-  )
-  await vi.waitFor(() => expect(originCalls).toBe(IN_FLIGHT), { timeout: 20_000 })
-  process.kill(first.pid, 'SIGKILL')
-  // Requests in progress receive no response at all.
-  expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['lost']))
+    originAnswers = false
+    originCalls = 0
+    const outcomes = Array.from(
+      { length: IN_FLIGHT },
+      () =>
+        new Promise<number | 'lost'>((done) => {
+          const headers = { authorization: `Bearer ${good}` }
+          get({ port: first.port, path: '/orders', headers, agent: false }, (response) => {
+            response.resume()
+            done(response.statusCode ?? 0)
+          }).on('error', () => done('lost'))
+        }),
+    )
+    await vi.waitFor(() => expect(originCalls).toBe(IN_FLIGHT), { timeout: 20_000 })
+    process.kill(first.pid, 'SIGKILL')
+    // Requests in progress receive no response at all.
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['lost']))
 
-  originAnswers = true
-  const second = await start()
-  originCalls = 0
-  expect((await send(second, bad)).status).toBe(401)
-  expect(originCalls).toBe(0)
-  const after = await send(second, good)
-  expect(after.status).toBe(200)
-  expect(left(after)).toBe(before - IN_FLIGHT - 1)
-})
+    originAnswers = true
+    const second = await start(runtime)
+    originCalls = 0
+    expect((await send(second, bad)).status).toBe(401)
+    expect(originCalls).toBe(0)
+    const after = await send(second, good)
+    expect(after.status).toBe(200)
+    expect(left(after)).toBe(before - IN_FLIGHT - 1)
+  },
+)

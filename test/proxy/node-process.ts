@@ -1,17 +1,20 @@
-/** Serves the test Worker of this folder as `serve` of `portcullis/node` serves a gateway. */
+/** Serves an entry module as `serve` of `portcullis/node` serves a gateway. */
 import { createServer } from 'node:http'
 import { createBackgroundWork } from '../../src/node/background-work.ts'
-import { createNodeOrigin } from '../../src/node/origin.ts'
 import { createListeners } from '../../src/node/request-listener.ts'
+import { nodeRuntime } from '../../src/node/runtime.ts'
 import { LIMITS } from '../../src/node/serve.ts'
-import { build } from './worker.ts'
+import type { Build } from './entry.ts'
 
-const { ORIGIN_URL = '', PORT } = process.env
-const app = build({ ORIGIN_URL }, createNodeOrigin({ url: ORIGIN_URL }))
+const { ENTRY = '', PORT, ...variables } = process.env
+const { default: worker } = (await import(ENTRY)) as { default: { build: Build<object> } }
+const app = worker.build(variables, nodeRuntime(variables))
 const gateway = {
   fetch: async (request: Request, bindings?: unknown, context?: unknown) =>
     app.fetch(request, bindings as never, context as ExecutionContext),
 }
-const http = createServer(LIMITS, createListeners(gateway, createBackgroundWork()).request)
+const listeners = createListeners(gateway, createBackgroundWork())
+const http = createServer(LIMITS, listeners.request)
+http.on('upgrade', listeners.upgrade)
 http.maxHeadersCount = 0
 http.listen(Number(PORT), '127.0.0.1', () => console.error('listening'))

@@ -1,5 +1,5 @@
 /**
- * The complete gateway as a Worker that reports the internal state of its one isolate to a test.
+ * The complete gateway, which reports its internal state to a test.
  */
 import {
   type AuditEvent,
@@ -8,6 +8,7 @@ import {
   definePolicy,
   type GatewayEnv,
 } from '../../src/index.ts'
+import { entry } from './entry.ts'
 
 const policy = definePolicy({
   roles: { reader: ['pages:read'] },
@@ -26,7 +27,7 @@ const policy = definePolicy({
   ],
 })
 
-/** The response of {@link ObservedGateway} at `/read-here`. */
+/** The response at `/read-here`. */
 export interface Observed {
   /** Requests of known callers that passed every stage before the origin. */
   readonly admitted: number
@@ -34,40 +35,32 @@ export interface Observed {
   readonly decisions: readonly Pick<AuditEvent, 'requestId' | 'decision' | 'reason'>[]
 }
 
-interface Isolate {
-  readonly observed: { admitted: number; decisions: Observed['decisions'][number][] }
-  readonly app: ReturnType<typeof createGateway>
-}
-
-function build(env: GatewayEnv): Isolate {
-  const observed: Isolate['observed'] = { admitted: 0, decisions: [] }
-  const services = composeServices(env, policy)
+export default entry((env: GatewayEnv, runtime) => {
+  const decisions: Observed['decisions'][number][] = []
+  let admitted = 0
+  const services = composeServices(env, policy, runtime)
   const app = createGateway(
     {
       ...services,
       auditSink: {
         record({ requestId, decision, reason }) {
-          observed.decisions.push({ requestId, decision, reason })
+          decisions.push({ requestId, decision, reason })
         },
       },
       assertions: {
         async sign() {
-          observed.admitted += 1
+          admitted += 1
           return 'assertion'
         },
       },
     },
     policy,
   )
-  return { observed, app }
-}
-
-let isolate: Isolate | undefined
-
-export default {
-  fetch(request: Request, env: GatewayEnv, context: ExecutionContext) {
-    isolate ??= build(env)
-    if (new URL(request.url).pathname === '/read-here') return Response.json(isolate.observed)
-    return isolate.app.fetch(request, env, context)
-  },
-}
+  return {
+    fetch(request, bindings, context) {
+      if (new URL(request.url).pathname !== '/read-here')
+        return app.fetch(request, bindings, context)
+      return Response.json({ admitted, decisions } satisfies Observed)
+    },
+  }
+})

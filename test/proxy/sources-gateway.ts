@@ -1,4 +1,4 @@
-/** The complete gateway as a Worker, with a route for each way in which a token source matters. */
+/** The complete gateway with a route for each way in which a token source matters. */
 
 import { openapi } from '../../src/features/openapi.ts'
 import { operators } from '../../src/features/operators.ts'
@@ -9,6 +9,7 @@ import {
   definePolicy,
   type GatewayEnv,
 } from '../../src/index.ts'
+import { entry } from './entry.ts'
 
 const PERMISSION = 'orders:read'
 
@@ -42,24 +43,20 @@ const policy = definePolicy({
   ],
 })
 
-/** What the Worker reports at `/read-here`. */
+/** What the gateway reports at `/read-here`. */
 export type Reasons = readonly Pick<AuditEvent, 'decision' | 'reason'>[]
 
-function build(env: GatewayEnv) {
+export default entry((env: GatewayEnv, runtime) => {
   const reasons: Reasons[number][] = []
-  const services = composeServices(env, policy)
+  const services = composeServices(env, policy, runtime)
   const auditSink = {
     record: ({ decision, reason }: AuditEvent) => void reasons.push({ decision, reason }),
   }
-  return { reasons, app: createGateway({ ...services, auditSink }, policy) }
-}
-
-let isolate: ReturnType<typeof build> | undefined
-
-export default {
-  fetch(request: Request, env: GatewayEnv, context: ExecutionContext) {
-    isolate ??= build(env)
-    if (new URL(request.url).pathname === '/read-here') return Response.json(isolate.reasons)
-    return isolate.app.fetch(request, env, context)
-  },
-}
+  const app = createGateway({ ...services, auditSink }, policy)
+  return {
+    fetch(request, bindings, context) {
+      if (new URL(request.url).pathname === '/read-here') return Response.json(reasons)
+      return app.fetch(request, bindings, context)
+    },
+  }
+})

@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttpOrigin } from './origin-server.ts'
-import { RUNTIMES } from './runtimes.ts'
+import { RUNTIMES, startForwarding } from './runtimes.ts'
 import { dial } from './wire.ts'
 import type { Running } from './workerd.ts'
 
@@ -24,7 +24,7 @@ const sha256 = (...chunks: Buffer[]) => {
   return hash.digest('hex')
 }
 
-describe.each(RUNTIMES)('on %s', (_, startGateway) => {
+describe.each(RUNTIMES)('on $name', (runtime) => {
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let gateway: Running
 
@@ -77,7 +77,7 @@ describe.each(RUNTIMES)('on %s', (_, startGateway) => {
           )
       }
     })
-    gateway = await startGateway(`http://127.0.0.1:${origin.port}`)
+    gateway = await startForwarding(runtime, `http://127.0.0.1:${origin.port}`)
   })
   afterAll(async () => {
     await Promise.all([gateway?.stop(), origin?.close()])

@@ -4,7 +4,7 @@ import { definePolicy } from '../../src/policy/policy.ts'
 import { allOf, ORDINARY_HEADERS, spellingsOf, TRUSTED_HEADERS } from '../hygiene/header-names.ts'
 import { startGateway } from '../rows/gateway.ts'
 import { headersOf, startHttpOrigin } from './origin-server.ts'
-import { RUNTIMES } from './runtimes.ts'
+import { RUNTIMES, startForwarding } from './runtimes.ts'
 import { exchange } from './wire.ts'
 
 /** Node accepts 16 KB of headers. */
@@ -17,7 +17,8 @@ const gateways = new Map<string, { port: number; stop: () => Promise<void> }>()
 beforeAll(async () => {
   origin = await startHttpOrigin((_request, response) => response.end())
   originUrl = `http://127.0.0.1:${origin.port}`
-  for (const [name, start] of RUNTIMES) gateways.set(name, await start(originUrl))
+  for (const runtime of RUNTIMES)
+    gateways.set(runtime.name, await startForwarding(runtime, originUrl))
 })
 beforeEach(() => {
   origin.requests.length = 0
@@ -37,7 +38,7 @@ async function send(runtime: string, lines: readonly string[]): Promise<number> 
 /** Every header of every request that reached the origin. */
 const arrived = () => origin.requests.flatMap(headersOf)
 
-describe.each(['workerd', 'Node'])('trusted names on %s', (runtime) => {
+describe.each(RUNTIMES)('trusted names on $name', ({ name: runtime }) => {
   test.each(Object.entries(TRUSTED_HEADERS))(
     'S73: no name of %s arrives, in any spelling',
     async (_topic, names) => {

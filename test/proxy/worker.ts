@@ -4,6 +4,7 @@
  */
 import { Hono, type MiddlewareHandler } from 'hono'
 import { Denied, Unavailable } from '../../src/errors.ts'
+import type { Runtime } from '../../src/gateway/runtime.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
@@ -11,13 +12,12 @@ import { type GatewayVariables, routeOf } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
-import { createOrigin, type Origin } from '../../src/origin/origin.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
 import { proxy } from '../../src/routes/proxy.ts'
+import { entry } from './entry.ts'
 
 interface Env {
   readonly ORIGIN_URL: string
-  readonly ORIGIN?: Fetcher
 }
 
 const ROUTE: PolicyRoute = {
@@ -35,11 +35,8 @@ const ROUTE: PolicyRoute = {
   coalesce: false,
 }
 
-/** Builds the app of the Worker. `origin` replaces its calls of the origin. */
-export function build(
-  env: Env,
-  origin: Origin = createOrigin({ url: env.ORIGIN_URL, binding: env.ORIGIN }),
-) {
+function build(env: Env, runtime: Runtime) {
+  const origin = runtime.origin({ url: env.ORIGIN_URL })
   const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()
   app.onError((error, c) => {
     if (error instanceof Denied) {
@@ -76,11 +73,4 @@ export function build(
   return app
 }
 
-let app: ReturnType<typeof build> | undefined
-
-export default {
-  fetch(request: Request, env: Env, context: ExecutionContext) {
-    app ??= build(env)
-    return app.fetch(request, env, context)
-  },
-}
+export default entry(build)
