@@ -21,8 +21,8 @@ type PlainRequest = Pick<
 /**
  * A request whose headers, body and signal are created when they are read. The path and the query of
  * `url` are as they were sent, of which Node accepts visible ASCII only. Throws `Denied`
- * (`malformed_request`) for a `Host` or a target that would move the end of the authority, and for a
- * target with another authority than `Host`.
+ * (`malformed_request`) for a `Host` or a target that would move the end of the authority, for a target
+ * with another authority than `Host`, and for framing that other servers may read in another way.
  */
 export class IncomingRequest implements PlainRequest {
   readonly method: string
@@ -36,7 +36,8 @@ export class IncomingRequest implements PlainRequest {
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming
     this.method = incoming.method ?? 'GET'
-    this.url = urlOf(incoming)
+    if (incoming.httpVersion !== '1.1') requireFraming(incoming)
+    this.url = urlOf(incoming, this.headers.get('host'))
   }
 
   get headers(): Fields {
@@ -80,12 +81,24 @@ export class IncomingRequest implements PlainRequest {
   }
 }
 
-function urlOf({ url = '', headers, socket }: IncomingMessage): string {
+/**
+ * The parser of Node also reads HTTP/0.9 and 2.0, and chunks in HTTP/1.0, which proxies in front may
+ * frame in another way (RFC 9112 section 6.1).
+ */
+function requireFraming({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion !== '1.0' || headers['transfer-encoding'] !== undefined)
+    throw new Denied({ code: 'malformed_request', check: 'framing' })
+}
+
+/** `host` is a list if there are several fields, which is no valid host (RFC 9112 section 3.2). */
+function urlOf({ url = '', socket }: IncomingMessage, host: string | null): string {
+  if (host !== null && !HOST.test(host))
+    throw new Denied({ code: 'malformed_request', check: 'target' })
   const absolute = url.startsWith('/') ? null : ABSOLUTE_FORM.exec(url)
-  const authority = absolute?.[1] ?? headers.host ?? NO_HOST
+  const authority = absolute?.[1] ?? host ?? NO_HOST
   const target = absolute === null ? url : (absolute[2] as string).replace(/^(?!\/)/, '/')
   // RFC 9112 section 3.2.2 ignores `Host` in the absolute form. A proxy in front may not.
-  const isAmbiguous = absolute !== null && headers.host?.toLowerCase() !== authority.toLowerCase()
+  const isAmbiguous = absolute !== null && host?.toLowerCase() !== authority.toLowerCase()
   if (!HOST.test(authority) || isAmbiguous || !target.startsWith('/') || target.includes('#'))
     throw new Denied({ code: 'malformed_request', check: 'target' })
   const scheme = (socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'

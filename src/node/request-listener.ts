@@ -45,6 +45,8 @@ export function createListeners(
   { context }: BackgroundWork,
 ): Listeners {
   const relays: Relays = new Set()
+  /** Connections that end, because a request was not readable. Node may have read more of their requests. */
+  const refused = new WeakSet<Duplex>()
 
   /** `write` writes the response. */
   function handle(
@@ -53,12 +55,16 @@ export function createListeners(
     canUpgrade: boolean,
     write: (response: Response) => void,
   ): void {
+    if (refused.has(incoming.socket)) return
     let request: IncomingRequest
     try {
       request = new IncomingRequest(incoming)
       if (canUpgrade && request.body !== null)
         throw new Denied({ code: 'malformed_request', check: 'upgrade_with_body' })
     } catch (error) {
+      // A proxy in front may have read another end of the request, so what follows is not trusted.
+      outgoing.shouldKeepAlive = false
+      refused.add(incoming.socket)
       write(refusal(error))
       return
     }

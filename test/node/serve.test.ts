@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as send } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { dial, exchange } from '../proxy/wire.ts'
+import { dial } from '../proxy/wire.ts'
 import { type NodeGateway, startNodeGateway } from './gateway.ts'
 
 const ENCODED = gzipSync('[]')
@@ -91,40 +91,6 @@ describe.each(['resp', 'rest'] as const)('a gateway on Node, with Redis over %s'
       'x-name': 'J\u00f6rg',
     })
     expect(gateway.reached.at(-1)?.headers).not.toHaveProperty('accept-encoding')
-  })
-
-  test.each([
-    [
-      'two different lengths',
-      'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
-    ],
-    [
-      'a length and chunks',
-      'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    ],
-    [
-      'an unknown transfer coding',
-      'POST /orders HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
-    ],
-    [
-      'a space before the colon',
-      'GET /orders HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n',
-    ],
-    ['a folded header', 'GET /orders HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n\r\n'],
-    ['a NUL in a header', 'GET /orders HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n\r\n'],
-    ['no Host', 'GET /orders HTTP/1.1\r\n\r\n'],
-    ['a Host with a path', 'GET /orders HTTP/1.1\r\nHost: a/b?c\r\n\r\n'],
-    ['a target without a path', 'GET orders HTTP/1.1\r\nHost: a\r\n\r\n'],
-    ['a bare line feed', 'GET /orders HTTP/1.1\nHost: a\n\n'],
-    [
-      'headers above 32 KiB',
-      `GET /orders HTTP/1.1\r\nHost: a\r\nX-A: ${'b'.repeat(33_000)}\r\n\r\n`,
-    ],
-  ])('refuses %s', async (_, text) => {
-    const before = gateway.reached.length
-    const { status } = await exchange(gateway.port, text)
-    expect([400, 431]).toContain(status)
-    expect(gateway.reached.length).toBe(before)
   })
 })
 
