@@ -24,7 +24,7 @@ const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 const HANDSHAKE = ['Upgrade: websocket', 'Connection: Upgrade', KEY, 'Sec-WebSocket-Version: 13']
 const SAME_ORIGIN = 'Sec-Fetch-Site: same-origin'
 
-describe.each(RUNTIMES)('on $name', ({ name, start }) => {
+describe.each(RUNTIMES)('S75: on $name', ({ name, start }) => {
   let redis: TestRedis
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let gateway: Running
