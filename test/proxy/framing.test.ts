@@ -97,6 +97,11 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
     ['HTTP/1.9', get('', 'GET /first HTTP/1.9')],
     ['HTTP/2.0', get('', 'GET /first HTTP/2.0')],
     ['lower case', get('', 'GET /first http/1.1')],
+    ['the PROXY protocol', `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${get()}`],
+    [
+      'version 2 of the PROXY protocol',
+      `\r\n\r\n\0\r\nQUIT\n!\x11\0\x0c${'\x01'.repeat(12)}${get()}`,
+    ],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['an unknown method', get('', 'FOO /first HTTP/1.1')],
     ['CONNECT', get('', 'CONNECT a:80 HTTP/1.1')],
