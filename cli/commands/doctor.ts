@@ -7,8 +7,8 @@ import type { DoctorOptions } from '../doctor/examine.ts'
 const HELP = `
 Checks the variables of the gateway, Redis, the key sets of the issuers, the origin and wrangler.toml from
 this machine, and with --url a running gateway, its queue and its audit trail. The most urgent finding
-is the first. It changes nothing, except a key in Redis that expires after ten seconds. It is for gateways
-on Cloudflare; on Node, use portcullis serve --check, and GET /-/readyz.
+is the first. It changes nothing, except a key in Redis that expires after ten seconds. With --node, it
+checks the variables of portcullis serve instead of wrangler.toml, and the audit trail and the proxies.
 
 Exit codes: 0 no errors, 1 errors, 2 wrong usage. Warnings do not change the exit code.
 
@@ -22,12 +22,14 @@ export function addDoctorCommand(program: Command): void {
     examples: [
       'portcullis doctor',
       'portcullis doctor --values .portcullis/production.env --url https://api.example.com',
+      'portcullis doctor --node --values gateway.env --url http://127.0.0.1:8787',
       'portcullis doctor --json',
     ],
   })
     .option('--env <name>', 'environment, such as staging', PRODUCTION)
     .option('--values <file>', 'file with values (default: .portcullis/<env>.env)')
     .option('--url <gateway>', 'a running gateway to check as well')
+    .option('--node', 'the gateway runs on Node')
     .addHelpText('after', HELP)
     .action(async (options: DoctorOptions) => {
       const { examineGateway } = await import('../examinations.ts')

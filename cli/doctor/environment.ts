@@ -19,6 +19,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ISSUERS: 'Correct the entry of the issuer; docs/your-api.md lists its fields.',
   SIGNING_KEYS: 'Create the keys as docs/tokens.md describes, and do not edit them by hand.',
   CLIENTS: 'Create each entry with `portcullis clients hash-secret`.',
+  REDIS_URL: 'Set it to the URL of your Redis, such as redis://127.0.0.1:6379.',
+  AUDIT_DATABASE: 'Set it as docs/audit.md describes, such as sqlite:/var/lib/portcullis/audit.db.',
+  TRUSTED_PROXIES: 'Set it to the networks of the proxies, such as 10.0.0.0/8.',
 }
 const OTHER_REMEDY = 'Correct the variable; docs/configuration.md describes it.'
 
@@ -28,16 +31,17 @@ export interface CheckedEnvironment {
   readonly config: Config | undefined
 }
 
-/** Checks all variables. `bindsOrigin`: the origin is a Worker of `wrangler.toml`. */
+/** Checks all variables. `bindsOrigin`: the origin is a Worker of `wrangler.toml`. Default schema: of Workers. */
 export function checkEnvironment(
   values: Values,
   bindsOrigin: boolean,
   nowMs: number,
+  schema = environmentSchema,
 ): CheckedEnvironment {
   const binding = bindsOrigin ? { ORIGIN: {} } : {}
   try {
-    const config = parseConfig({ ...values, ...binding })
-    const count = Object.keys(values).filter((name) => name in environmentSchema.shape).length
+    const config = parseConfig({ ...values, ...binding }, schema)
+    const count = Object.keys(values).filter((name) => name in schema.shape).length
     const findings = [ok(CHECK, `${count} variables, all valid`), ...cautions(config, nowMs)]
     return { findings, config }
   } catch (error) {

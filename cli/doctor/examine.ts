@@ -13,7 +13,8 @@ import { projectAround } from '../project.ts'
 import { counted, table } from '../text.ts'
 import { checkEnvironment, validVariable } from './environment.ts'
 import { byUrgency, type Finding, notChecked } from './finding.ts'
-import { checkGateway } from './gateway.ts'
+import { CLOUDFLARE, checkGateway, NODE } from './gateway.ts'
+import { checkNode, nodeValues } from './node.ts'
 import { checkProject } from './project.ts'
 import { createRedactor } from './redact.ts'
 import { checkRedis } from './redis.ts'
@@ -24,6 +25,8 @@ export interface DoctorOptions {
   readonly env: string
   readonly values?: string
   readonly url?: string
+  /** The gateway runs on Node. */
+  readonly node?: boolean
 }
 
 const COLUMNS = ['level', 'check', 'finding']
@@ -43,6 +46,17 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const folder = process.cwd()
   const root = projectAround(folder)
   const now = new Date()
+  if (options.node) {
+    const values = nodeValues(options.values, process.env)
+    // A gateway that runs has its variables elsewhere.
+    const isRemote = url !== undefined && Object.keys(values).length === 0
+    const parts = await Promise.all([
+      isRemote ? [NO_VARIABLES] : checkNode(values, now.getTime()),
+      checkGateway(url, process.env, folder, NODE),
+    ])
+    report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)
+    return
+  }
   const project = checkProject(root, options.env, now.toISOString().slice(0, 10))
   const { environment } = project
   const given = readValues(
@@ -58,7 +72,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const parts = await Promise.all([
     isRemote ? [NO_VARIABLES] : checkFromHere(values, bindings, now.getTime()),
     project.findings,
-    checkGateway(url, process.env, folder),
+    checkGateway(url, process.env, folder, CLOUDFLARE),
   ])
   report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)
 }

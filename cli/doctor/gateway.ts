@@ -6,29 +6,70 @@ import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { jsonIn, request } from './request.ts'
 
 const GATEWAY = 'gateway'
-const READINESS_REMEDIES: Readonly<Record<string, string>> = {
-  redis: 'Check the findings about redis, and the variables that are deployed.',
-  keySets: 'Check the findings about key sets; the log of the gateway names the issuer.',
-  queue: 'Check that the queue exists; events wait in Redis until it accepts them.',
-}
-const LOG = 'Read the log of the gateway with `npx wrangler tail`.'
 const OPERATOR = 'Set PORTCULLIS_CLIENT_ID and PORTCULLIS_CLIENT_SECRET of an operator.'
-const LOCAL_STATE = notChecked(
-  'queue and database',
-  'without --url, nothing is known about the queue and about D1',
-  'Run the command with --url and the URL of the running gateway.',
-)
+
+/** What to do on each platform. */
+export interface Platform {
+  /** By name of the readiness check. */
+  readonly readiness: Readonly<Record<string, string>>
+  readonly log: string
+  readonly noEvents: string
+  readonly trail: string
+  /** Without a running gateway. */
+  readonly unseen: Finding
+}
+
+const REDIS = 'Check the findings about redis, and the variables that are deployed.'
+const KEY_SETS = 'Check the findings about key sets; the log of the gateway names the issuer.'
+
+export const CLOUDFLARE: Platform = {
+  readiness: {
+    redis: REDIS,
+    keySets: KEY_SETS,
+    queue: 'Check that the queue exists; events wait in Redis until it accepts them.',
+  },
+  log: 'Read the log of the gateway with `npx wrangler tail`.',
+  noEvents:
+    'Send a request and run the command again; if this remains, check the audit Worker and its queue.',
+  trail:
+    'Check that AUDIT_DB is bound, that its migrations are applied, and that the operator may read the trail.',
+  unseen: notChecked(
+    'queue and database',
+    'without --url, nothing is known about the queue and about D1',
+    'Run the command with --url and the URL of the running gateway.',
+  ),
+}
+
+export const NODE: Platform = {
+  readiness: {
+    redis: REDIS,
+    keySets: KEY_SETS,
+    queue: 'Check Redis; events wait in the spool or in memory until it accepts them.',
+    server: 'The gateway is stopping; start it again.',
+  },
+  log: 'Read the log of the gateway: it is on stdout.',
+  noEvents: 'Send a request and run the command again; if this remains, check AUDIT_DATABASE.',
+  trail: 'Check AUDIT_DATABASE, and that the operator may read the trail.',
+  unseen: notChecked(
+    GATEWAY,
+    'without --url, nothing is known about a running gateway',
+    'Run the command with --url and the URL of the running gateway.',
+  ),
+}
 
 /** Checks the gateway at `url`, or reports what cannot be checked without one. */
 export async function checkGateway(
   url: string | undefined,
   env: NodeJS.ProcessEnv,
   folder: string,
+  platform: Platform,
 ): Promise<readonly Finding[]> {
-  if (url === undefined) return [LOCAL_STATE]
-  const readiness = await readinessFindings(url)
+  if (url === undefined) return [platform.unseen]
+  const readiness = await readinessFindings(url, platform)
   const isDown = readiness.some(({ check, level }) => check === GATEWAY && level === 'error')
-  return isDown ? readiness : [...readiness, ...(await operatorFindings(url, env, folder))]
+  return isDown
+    ? readiness
+    : [...readiness, ...(await operatorFindings(url, env, folder, platform))]
 }
 
 interface ReadinessBody {
@@ -37,7 +78,7 @@ interface ReadinessBody {
   readonly breakers?: Readonly<Record<string, unknown>>
 }
 
-async function readinessFindings(url: string): Promise<readonly Finding[]> {
+async function readinessFindings(url: string, platform: Platform): Promise<readonly Finding[]> {
   const check = GATEWAY
   const path = `${url}/-/readyz`
   const answer = await request(path)
@@ -45,7 +86,8 @@ async function readinessFindings(url: string): Promise<readonly Finding[]> {
     return [mistake(check, `${path} ${answer}`, 'Start or deploy the gateway, or correct --url.')]
   }
   const { code, checks, breakers = {} } = (jsonIn(answer.text) ?? {}) as ReadinessBody
-  if (code === 'misconfigured') return [mistake(check, 'is deployed, but misconfigured', LOG)]
+  if (code === 'misconfigured')
+    return [mistake(check, 'is deployed, but misconfigured', platform.log)]
   if (typeof checks !== 'object') {
     const seen = `${path} responds with status ${answer.status}, but not in the form of a gateway`
     return [mistake(check, seen, 'Set --url to the gateway itself, without a path.')]
@@ -57,7 +99,7 @@ async function readinessFindings(url: string): Promise<readonly Finding[]> {
       mistake(
         `readiness of ${name}`,
         'the gateway reports that it fails',
-        READINESS_REMEDIES[name] ?? LOG,
+        platform.readiness[name] ?? platform.log,
       ),
     ),
     ...open.map((name) =>
@@ -75,6 +117,7 @@ async function operatorFindings(
   url: string,
   env: NodeJS.ProcessEnv,
   folder: string,
+  platform: Platform,
 ): Promise<readonly Finding[]> {
   let gateway: Gateway
   try {
@@ -84,7 +127,7 @@ async function operatorFindings(
     return [notChecked("operators' API and database", error.message, OPERATOR)]
   }
   const operators = await apiFinding(gateway)
-  return operators.level === 'ok' ? [operators, await trailFinding(gateway)] : [operators]
+  return operators.level === 'ok' ? [operators, await trailFinding(gateway, platform)] : [operators]
 }
 
 async function apiFinding(gateway: Gateway): Promise<Finding> {
@@ -102,22 +145,16 @@ interface TrailPage {
   readonly events: readonly { readonly time: string }[]
 }
 
-async function trailFinding(gateway: Gateway): Promise<Finding> {
+async function trailFinding(gateway: Gateway, platform: Platform): Promise<Finding> {
   const check = 'queue and database'
   try {
     const { events } = await gateway.get<TrailPage>('/audit', { limit: 1 })
     const [newest] = events
     return newest === undefined
-      ? warning(
-          check,
-          'the audit trail is readable, but has no events',
-          'Send a request and run the command again; if this remains, check the audit Worker and its queue.',
-        )
+      ? warning(check, 'the audit trail is readable, but has no events', platform.noEvents)
       : ok(check, `the audit trail is readable; its newest event is of ${newest.time}`)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const remedy =
-      'Check that AUDIT_DB is bound, that its migrations are applied, and that the operator may read the trail.'
-    return mistake(check, `${error.code}: ${error.message}`, remedy)
+    return mistake(check, `${error.code}: ${error.message}`, platform.trail)
   }
 }

@@ -11,7 +11,9 @@ const MIN_CHARACTERS = 12
 export function createRedactor(values: Values): (text: string) => string {
   const secrets = Object.entries(values)
     .flatMap(([name, value]) =>
-      SECRET.test(name) ? [value, ...textsIn(value)] : textsIn(value, SYMMETRIC_KEY),
+      SECRET.test(name)
+        ? [value, ...textsIn(value)]
+        : [...textsIn(value, SYMMETRIC_KEY), ...passwordsIn(value)],
     )
     .filter(({ length }) => length >= MIN_CHARACTERS)
     // The longest first, because a secret may contain another one.
@@ -31,4 +33,14 @@ function textsIn(json: string, member?: string): readonly string[] {
     // The value is not JSON: it is one secret as a whole.
   }
   return texts
+}
+
+/** Returns the password of a URL, as it is written there and decoded. */
+function passwordsIn(value: string): readonly string[] {
+  const { password = '' } = /^[a-z+]+:\/\/[^:@/]*:(?<password>[^@/]+)@/i.exec(value)?.groups ?? {}
+  try {
+    return [password, decodeURIComponent(password)]
+  } catch {
+    return [password]
+  }
 }

@@ -1,6 +1,7 @@
-/** Checks the Redis database over the REST API of Upstash, as the gateway uses it. */
+/** Checks the Redis database as the gateway uses it: over the REST API of Upstash, and for `resp.ts`. */
 import { randomUUID } from 'node:crypto'
 import { DEFAULT_REDIS_TIMEOUT_MS } from '../../src/redis/bounded-calls.ts'
+import type { RedisCommand } from '../../src/redis/connection.ts'
 import { KEY_LOCKING } from '../../src/redis/script.ts'
 import { isLocal } from './environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
@@ -19,7 +20,7 @@ const TOLERATED_SKEW_MS = 5_000
 const NOTICED_SKEW_MS = 1_000
 const FULL_SHARE = 0.9
 
-interface Reply {
+export interface Reply {
   readonly result?: unknown
   readonly error?: string
 }
@@ -33,9 +34,28 @@ export interface RedisTarget {
   readonly timeoutMs: number | undefined
 }
 
-/** Runs all checks. The only write is a key that expires after ten seconds. */
+/** The server of the checks that do not depend on the protocol. */
+export interface Store extends Pick<RedisTarget, 'prefix' | 'timeoutMs'> {
+  /** Sends commands. Returns the replies, or why there are none, beginning with a verb. */
+  send(commands: readonly RedisCommand[]): Promise<readonly Reply[] | string>
+  /** Whether scripts are tried with the flag of Upstash. */
+  readonly keyLocking: boolean
+}
+
+/** Checks scripts, latency, clock and memory. The only write is a key that expires after ten seconds. */
+export async function storeFindings(store: Store): Promise<readonly Finding[]> {
+  return [await scriptFinding(store), ...(await timeFindings(store)), await memoryFinding(store)]
+}
+
+/** Runs all checks over REST. */
 export async function checkRedis(target: RedisTarget): Promise<readonly Finding[]> {
-  const found = await send(target, [['PING']])
+  const store: Store = {
+    prefix: target.prefix,
+    timeoutMs: target.timeoutMs,
+    keyLocking: true,
+    send: (commands) => send(target, commands),
+  }
+  const found = await store.send([['PING']])
   if (typeof found === 'string') return [unreachableFinding(target, found)]
   const findings = [ok(CHECK, `${shownUrl(target.url)} accepts the token`)]
   if (new URL(target.url).protocol === 'http:' && !isLocal(target.url)) {
@@ -47,16 +67,13 @@ export async function checkRedis(target: RedisTarget): Promise<readonly Finding[
       ),
     )
   }
-  findings.push(await scriptFinding(target))
-  findings.push(...(await timeFindings(target)))
-  findings.push(await memoryFinding(target))
-  return findings
+  return [...findings, ...(await storeFindings(store))]
 }
 
 /** Sends a pipeline. Returns the replies, or why there are none, beginning with a verb. */
 async function send(
   { url, token }: RedisTarget,
-  commands: readonly (readonly (string | number)[])[],
+  commands: readonly RedisCommand[],
 ): Promise<readonly Reply[] | string> {
   const answer = await request(`${url.replace(/\/+$/, '')}/pipeline`, {
     method: 'POST',
@@ -84,27 +101,27 @@ function unreachableFinding({ url }: RedisTarget, why: string): Finding {
 }
 
 /** Checks that a script can be loaded, and runs by its digest. */
-async function scriptFinding(target: RedisTarget): Promise<Finding> {
+async function scriptFinding(store: Store): Promise<Finding> {
   const check = 'redis scripts'
-  const loaded = await send(target, [
+  const loaded = await store.send([
     ['SCRIPT', 'LOAD', SCRIPT],
-    ['SCRIPT', 'LOAD', KEY_LOCKING + SCRIPT],
+    ...(store.keyLocking ? [['SCRIPT', 'LOAD', KEY_LOCKING + SCRIPT]] : []),
   ])
   if (typeof loaded === 'string') return mistake(check, `redis ${loaded}`, AGAIN)
   const [plain, locking] = loaded
-  const key = `${target.prefix}doctor:${randomUUID()}`
+  const key = `${store.prefix}doctor:${randomUUID()}`
   const digest = String(plain?.result ?? '')
   const ran =
     plain?.error === undefined
-      ? await send(target, [['EVALSHA', digest, 1, key, PROBE]])
+      ? await store.send([['EVALSHA', digest, 1, key, PROBE]])
       : [{ error: plain.error }]
   if (typeof ran === 'string') return mistake(check, `redis ${ran}`, AGAIN)
   const [reply] = ran
   if (/NOPERM|permission/i.test(reply?.error ?? '')) {
     return mistake(
       check,
-      'the token may not run scripts or write',
-      'Use the REST token of the database, not the read-only one.',
+      'the token or the user may not run scripts or write',
+      'Use the REST token of the database, not the read-only one; or give the user of the ACL these rights.',
     )
   }
   if (/NOSCRIPT/.test(reply?.error ?? '')) {
@@ -118,9 +135,10 @@ async function scriptFinding(target: RedisTarget): Promise<Finding> {
     return mistake(
       check,
       'a script that reads the clock, writes a key and uses cjson failed',
-      'Use Upstash Redis, or Redis or Valkey 5 or later behind a server of the same API.',
+      'Use Upstash Redis, or a Redis or Valkey that docs/node.md or docs/deploy.md names.',
     )
   }
+  if (!store.keyLocking) return ok(check, 'scripts run by digest')
   return locking?.error === undefined
     ? ok(check, "scripts run by digest, and Upstash's flag is accepted")
     : ok(
@@ -132,13 +150,13 @@ async function scriptFinding(target: RedisTarget): Promise<Finding> {
 const AGAIN = 'Run the command again, and check the status of the database if this repeats.'
 
 /** Measures latency and the difference of the clocks, with several calls one after another. */
-async function timeFindings(target: RedisTarget): Promise<Finding[]> {
+async function timeFindings(store: Store): Promise<Finding[]> {
   const durations: number[] = []
   let best = { durationMs: Number.POSITIVE_INFINITY, skewMs: 0 }
   for (let count = 0; count < SAMPLES; count++) {
     const startMs = Date.now()
     const begin = performance.now()
-    const replies = await send(target, [['TIME']])
+    const replies = await store.send([['TIME']])
     const durationMs = performance.now() - begin
     if (typeof replies === 'string') {
       const seen = `call ${count + 1} of ${SAMPLES}: redis ${replies}`
@@ -150,7 +168,7 @@ async function timeFindings(target: RedisTarget): Promise<Finding[]> {
     const skewMs = serverMs - (startMs + durationMs / 2)
     if (durationMs < best.durationMs) best = { durationMs, skewMs }
   }
-  return [latencyFinding(durations, target.timeoutMs), clockFinding(best)]
+  return [latencyFinding(durations, store.timeoutMs), clockFinding(best)]
 }
 
 function timeIn(result: unknown): readonly [number, number] {
@@ -202,16 +220,16 @@ function clockFinding({
 }
 
 /** Checks that Redis does not remove keys when its memory is full. */
-async function memoryFinding(target: RedisTarget): Promise<Finding> {
+async function memoryFinding(store: Store): Promise<Finding> {
   const check = 'redis memory'
-  const replies = await send(target, [['INFO', 'memory']])
+  const replies = await store.send([['INFO', 'memory']])
   const text = typeof replies === 'string' ? '' : String(replies[0]?.result ?? '')
   const policy = /^maxmemory_policy:(\S+)/m.exec(text)?.[1]
   if (policy === undefined) {
     return notChecked(
       check,
       'the server does not report its eviction policy',
-      'Check in the console of Upstash that eviction is disabled.',
+      'Check that its eviction policy is noeviction; the console of Upstash has it.',
     )
   }
   const max = Number(/^maxmemory:(\d+)/m.exec(text)?.[1] ?? 0)
@@ -220,7 +238,7 @@ async function memoryFinding(target: RedisTarget): Promise<Finding> {
     return mistake(
       check,
       `maxmemory-policy is ${policy}: a full Redis removes revocations and bans`,
-      'Set maxmemory-policy to noeviction, and disable eviction in the console of Upstash.',
+      'Set maxmemory-policy to noeviction; with Upstash, disable eviction in its console.',
     )
   }
   if (max > 0 && used > max * FULL_SHARE) {

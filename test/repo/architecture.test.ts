@@ -108,6 +108,9 @@ describe('the structure of the source', () => {
     const shared = ['package.json', 'src/errors.ts', 'src/validators/environment.ts']
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
+    shared.push('src/redis/connection.ts', 'src/node/redis/resp.ts')
+    for (const part of ['audit', 'node', 'server'])
+      shared.push(`src/validators/${part}-environment.ts`)
     // `serve` loads the package of the project, and needs its types.
     shared.push('src/node/index.ts')
     // `idp` shows data.

@@ -1,0 +1,53 @@
+/** Checks a Redis over RESP, as a gateway on Node uses it. */
+import { Misconfigured, Unavailable } from '../../src/errors.ts'
+import { connectResp } from '../../src/node/redis/resp.ts'
+import { type Finding, mistake, ok } from './finding.ts'
+import { type Store, storeFindings } from './redis.ts'
+import { TIMEOUT_MS } from './request.ts'
+
+const CHECK = 'redis'
+
+export interface RespTarget extends Pick<Store, 'prefix' | 'timeoutMs'> {
+  readonly url: string
+}
+
+/** Runs all checks. */
+export async function checkResp({ url, ...settings }: RespTarget): Promise<readonly Finding[]> {
+  const client = connectResp({ url, timeoutMs: TIMEOUT_MS })
+  const { send: sendWithin } = client.connect({ timeoutMs: TIMEOUT_MS })
+  const send: Store['send'] = (commands) =>
+    sendWithin(commands).catch((error) => {
+      if (!(error instanceof Unavailable)) throw error
+      return error.fault === 'timeout'
+        ? `does not respond within ${TIMEOUT_MS} ms`
+        : 'cannot be reached'
+    })
+  try {
+    await client.check()
+    const replies = await send([
+      ['INFO', 'server'],
+      ['INFO', 'replication'],
+    ])
+    if (typeof replies === 'string')
+      return [mistake(CHECK, `REDIS_URL: ${replies}`, 'Start Redis, or correct REDIS_URL.')]
+    const info = replies.map(({ result }) => String(result)).join('\n')
+    return [
+      ok(CHECK, serverIn(info)),
+      ...(await storeFindings({ ...settings, send, keyLocking: false })),
+    ]
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    const remedy = 'Correct REDIS_URL; docs/configuration.md describes it.'
+    return error.mistakes.map((text) => mistake(CHECK, text, remedy))
+  } finally {
+    client.close()
+  }
+}
+
+/** Returns such as `Valkey 9.1.2, master`. */
+function serverIn(info: string): string {
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  const valkey = field('valkey_version')
+  const server = valkey === undefined ? `Redis ${field('redis_version')}` : `Valkey ${valkey}`
+  return `${server}, ${field('role') ?? 'of unknown role'}`
+}
