@@ -132,6 +132,7 @@ const PASSED: readonly (readonly [name: string, text: string, received: readonly
 
 /** Requests that the parser of workerd accepts, and the server on Node refuses. */
 const REFUSED_ON_NODE: typeof PASSED = [
+  ['an absolute target of another host', get('', 'GET http://b/first HTTP/1.1'), ['GET /first ']],
   ['a target without a slash', get('', 'GET first HTTP/1.1'), ['GET / ']],
   ['two equal lengths', sized('5\r\nContent-Length: 5', 'hello'), ['POST /first hello']],
   [
