@@ -278,6 +278,39 @@ describe('the environment', () => {
   })
 })
 
+describe('a circuit breaker', () => {
+  test.each([
+    ['origin', [502, 'open']],
+    ['route', [502, 'closed']],
+  ] as const)('per %s', async (breaker, other) => {
+    const send = world.gateway(
+      definePolicy({
+        roles: {},
+        limits: {},
+        abuse: { bans: false },
+        origins: origins({
+          down: { url: 'http://127.0.0.1:1', breaker },
+          up: { url: orders.url },
+        }),
+        routes: [
+          { method: 'GET', path: '/a', anonymous: true, origin: 'down' },
+          { method: 'GET', path: '/b', anonymous: true, origin: 'down' },
+          { method: 'GET', path: '/c', anonymous: true, origin: 'up' },
+        ],
+      }),
+    )
+    for (let sent = 0; sent < 5; sent++) expect((await send('x.test/a')).status).toBe(502)
+    // Only a refusal by a breaker says when to try again.
+    const stateOf = ({ status, headers }: Response) => [
+      status,
+      headers.has('retry-after') ? 'open' : 'closed',
+    ]
+    expect(stateOf(await send('x.test/a'))).toEqual([502, 'open'])
+    expect(stateOf(await send('x.test/b'))).toEqual(other)
+    expect((await send('x.test/c')).status).toBe(200)
+  })
+})
+
 describe('a canary', () => {
   test('gets its share of the callers, always the same ones, with its own assertions', async () => {
     const send = world.gateway(

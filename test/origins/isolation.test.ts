@@ -60,7 +60,7 @@ afterAll(async () => {
 describe.each([
   ['workerd', onWorkerd],
   ['Node', onNode],
-] as const)('on %s', (runtime, start) => {
+] as const)('S57, S58, S59: on %s', (runtime, start) => {
   let gateway: Running
   beforeAll(async () => {
     gateway = await start(vars)
