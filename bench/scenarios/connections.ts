@@ -19,7 +19,7 @@ const MIXED_REQUESTS = 1_000
 const ONE_IN = 5
 const EFFORTS = {
   quick: { rounds: 1, seconds: 0.5, steadySeconds: 1 },
-  full: { rounds: 3, seconds: 1.5, steadySeconds: 20 },
+  full: { rounds: 3, seconds: 2.5, steadySeconds: 20 },
 } as const
 
 interface Load {
@@ -79,7 +79,7 @@ export const connections: Scenario = {
     'The origin received each request once, with the caller’s identity.',
   ],
   runtimes: ['workerd', 'node'],
-  seconds: { quick: 10, full: 60 },
+  seconds: { quick: 10, full: 75 },
 
   async run(context) {
     const { effort, runtime, onProgress } = context
