@@ -29,7 +29,7 @@ export const FEATURE_GUIDES = [
 ] as const
 
 /** Documents about the operation of a gateway, with commands that a user runs. */
-export const OPERATION_GUIDES = ['docs/operate.md'] as const
+export const OPERATION_GUIDES = ['docs/operate.md', 'docs/node.md'] as const
 
 /** All documents with commands that a user runs. */
 export const GUIDES = [...FIRST_GUIDES, ...FEATURE_GUIDES, ...OPERATION_GUIDES] as const

@@ -9,9 +9,13 @@ import { type Command, makeCheckout } from '../start/checkout.ts'
 /** Replaces curl on machines without it. */
 const CURL = join(import.meta.dirname, 'curl.mjs')
 
+/** The examples that `npm start` prints at last. */
+const EXAMPLES = /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n# .*\nnpx .*\n/m
+
 /** Commands that run until they are stopped, and the output that says that they are ready. */
 const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
-  ['npm start', /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n# .*\nnpx .*\n/m],
+  ['npm start', EXAMPLES],
+  ['npm run start:node', EXAMPLES],
   ['node examples/books/api.mjs', /listens on/],
   ['node examples/shop/api.mjs', /listen on/],
   ['npx portcullis redis', /^UPSTASH_REDIS_REST_TOKEN=/m],
