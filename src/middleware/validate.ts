@@ -32,8 +32,8 @@ const READ_TIMEOUT_MS = 15_000
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
  * bytes. Refuses duplicate query parameters and member names, and anything but UTF-8 JSON. Findings
- * contain paths, not values. Throws a `TypeError` for a schema that drops unknown keys, unless
- * `forwards` is false. Does NOT check a body that has no schema. Needs `limitBody` before it.
+ * contain paths, not values. A body may be absent if its schema is optional. Throws a `TypeError` for
+ * a schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no schema. Needs `limitBody` before it.
  *
  * `c.req.valid('param' | 'query' | 'header' | 'json')` returns the output of the schema: with its
  * defaults and transformations. `c.req.json()` and `c.req.text()` read the body as it was received.
@@ -60,6 +60,8 @@ export const validate = ({
     }
   }
 
+  const isOptional = body?._zod.optin === 'optional'
+
   function checkBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
     if (params !== undefined) check(c, 'params', params, c.req.param(), errors)
@@ -70,7 +72,8 @@ export const validate = ({
 
   async function checkAll(c: Context<Environment>, next: Next, schema: $ZodType) {
     const errors = checkBesideBody(c)
-    check(c, 'body', schema, await readJson(c, maxDepth), errors)
+    const isAbsent = isOptional && !isEncoded(c) && (await bodyTextOf(c)) === ''
+    check(c, 'body', schema, isAbsent ? undefined : await readJson(c, maxDepth), errors)
     refuse(errors)
     await next()
   }

@@ -62,7 +62,7 @@ export interface InputSchemas {
   readonly params?: $ZodType
   readonly query?: $ZodType
   readonly headers?: $ZodType
-  /** Requires a body of type `application/json`. */
+  /** Requires a body of type `application/json`. With `z.optional`, a request may have none. */
   readonly body?: $ZodType
 }
 

@@ -1,0 +1,62 @@
+/**
+ * Values that a path, a query or a header contains as text. Text that is not of the type stays text,
+ * so that the schema refuses it.
+ */
+import * as z from 'zod/mini'
+import type { $ZodType } from 'zod/v4/core'
+
+type Decoded<Schema extends $ZodType> = z.ZodMiniType<z.output<Schema>>
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+function decoded<Schema extends $ZodType>(
+  decode: (text: string) => unknown,
+  schema: Schema,
+): Decoded<Schema> {
+  const read = z.transform((input) => (typeof input === 'string' ? decode(input) : input))
+  return z.pipe(read, schema as z.core.$ZodType<z.output<Schema>, unknown>) as Decoded<Schema>
+}
+
+/** Parses a number of JSON. */
+export const numberText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
+  decoded((text) => (NUMBER.test(text) ? Number(text) : text), schema)
+
+/** Parses `true` and `false`. */
+export const booleanText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
+  decoded((text) => (text === 'true' ? true : text === 'false' ? false : text), schema)
+
+/** Parses JSON. */
+export const jsonText = <Schema extends $ZodType>(schema: Schema): Decoded<Schema> =>
+  decoded((text) => {
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      return text
+    }
+  }, schema)
+
+export interface ListRules {
+  readonly separator?: string
+  /** Type of the items. Default: text. */
+  readonly of?: 'number' | 'boolean'
+}
+
+/** Parses a list. Empty text is a list without items. */
+export function listText<Schema extends $ZodType>(
+  schema: Schema,
+  { separator = ',', of }: ListRules = {},
+): Decoded<Schema> {
+  const item = of && z.array((of === 'number' ? numberText : booleanText)(z.unknown()))
+  return decoded((text) => {
+    const items = text === '' ? [] : text.split(separator)
+    return item === undefined ? items : z.parse(item, items)
+  }, schema)
+}
+
+/** Removes the fixed parts of a path segment: `1.json` is `1` for the suffix `.json`. */
+export const partText = <Schema extends $ZodType>(
+  prefix: string,
+  suffix: string,
+  schema: Schema,
+): Decoded<Schema> =>
+  decoded((text) => text.slice(prefix.length, text.length - suffix.length), schema)
