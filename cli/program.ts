@@ -13,6 +13,7 @@ import { addDoctorCommand } from './commands/doctor.ts'
 import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
+import { addOpenApiCommands } from './commands/openapi.ts'
 import { addPolicyCommands } from './commands/policy.ts'
 import { addRedisCommand } from './commands/redis.ts'
 import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
@@ -87,6 +88,7 @@ export function createProgram(): Command {
   addPolicyCommands(program)
   addDeployCommands(program)
   addDoctorCommand(program)
+  addOpenApiCommands(program)
   addCompletionCommands(program)
   return program
 }

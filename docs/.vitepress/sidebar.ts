@@ -21,6 +21,7 @@ const PAGES = [
     [
       'index',
       'your-api',
+      'openapi-import',
       'origins',
       'identity-providers',
       'middleware',

@@ -64,6 +64,7 @@ describe('the help of every command', () => {
       'portcullis deploy',
       'portcullis deploy rollback',
       'portcullis doctor',
+      'portcullis openapi import',
       'portcullis completion',
     ])
   })

@@ -21,6 +21,11 @@ const SOURCES = [
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
   ['docs/node.md', 1, ['examples/minimal/node.ts']],
   ['docs/your-api.md', 3, ['examples/configuration/policy.ts']],
+  [
+    'docs/openapi-import.md',
+    2,
+    ['examples/openapi/routes.generated.ts', 'examples/openapi/policy.ts'],
+  ],
   ['docs/origins.md', 2, ['examples/shop/policy.ts']],
   ['docs/testing.md', 3, ['examples/testing/policy.test.ts', 'examples/testing/issuer.ts']],
   [

@@ -121,9 +121,9 @@ describe('the structure of the source', () => {
     // `idp doctor` judges tokens with the verifier, so that there is no second one.
     const judging = (file: string, imported: string) =>
       file.startsWith('cli/idp/') && /^src\/(tokens|validators)\/[\w-]+\.ts$/.test(imported)
-    // `policy` decides with the code of the gateway, for the same reason.
+    // `policy` and `openapi` decide with the code of the gateway, for the same reason.
     const examining = (file: string, imported: string) =>
-      file.startsWith('cli/policy/') && imported.startsWith('src/')
+      /^cli\/(policy|openapi)\//.test(file) && imported.startsWith('src/')
     const others = files.flatMap((file) =>
       importsOf(root, file).filter(
         (path) => !allowed(path) && !judging(file, path) && !examining(file, path),

@@ -1,0 +1,180 @@
+/** Loads an OpenAPI document with the files that it references, and resolves references. */
+import { readFile } from 'node:fs/promises'
+import { resolve as resolvePath } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { $RefParser } from '@apidevtools/json-schema-ref-parser'
+import { Failure, UNDECIDED, usage } from '../failure.ts'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** A value of a document, and its place, from which relative references are resolved. */
+export interface Located<Value = unknown> {
+  readonly value: Value
+  /** URL of the file. */
+  readonly file: string
+  /** JSON Pointer in the file. */
+  readonly pointer: string
+}
+
+export interface Document {
+  readonly root: Located<JsonObject>
+  /** Whether it is OpenAPI 3.0, whose schemas are not those of JSON Schema 2020-12. */
+  readonly is30: boolean
+  /** Returns the target of references, or the value itself. Undefined if there is no target. */
+  resolve(located: Located): Located | undefined
+}
+
+export interface LoadOptions {
+  /** Whether references to URLs are followed. */
+  readonly remoteRefs: boolean
+}
+
+const MAX_BYTES = 104_857_600
+const TIMEOUT_MS = 30_000
+const MAX_REFERENCES = 50
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source)
+
+/** Returns a member of an object or list. */
+export function at(located: Located, ...names: readonly (string | number)[]): Located {
+  return names.reduce<Located>(
+    ({ value, file, pointer }, name) => ({
+      value: memberOf(value, String(name)),
+      file,
+      pointer: `${pointer}/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`,
+    }),
+    located,
+  )
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as JsonObject)[name]
+    : undefined
+}
+
+/**
+ * Loads a document from a file or URL. Throws a usage failure if it is not OpenAPI 3.0 or 3.1. A
+ * reference that cannot be read is no failure: {@link Document.resolve} does not find its target.
+ */
+export async function loadDocument(source: string, options: LoadOptions): Promise<Document> {
+  const rootUrl = isUrl(source) ? new URL(source).href : pathToFileURL(resolvePath(source)).href
+  // The library compares names of files as paths, not as URLs.
+  const start = isUrl(rootUrl) ? rootUrl : fileURLToPath(rootUrl)
+  const parser = new $RefParser()
+  let rootFailure: Failure | undefined
+  try {
+    await parser.resolve(start, {
+      continueOnError: true,
+      resolve: {
+        file: false,
+        http: false,
+        text: {
+          order: 1,
+          canRead: true,
+          async read({ url }: { readonly url: string }) {
+            const isRoot = url === start || url === rootUrl
+            try {
+              return await readText(url, isRoot || options.remoteRefs)
+            } catch (error) {
+              if (isRoot && error instanceof Failure) rootFailure = error
+              throw error
+            }
+          },
+        },
+      },
+    })
+  } catch (error) {
+    if (rootFailure !== undefined) throw rootFailure
+    const [first] = (error as { readonly errors?: readonly Error[] }).errors ?? [error as Error]
+    if (!isObject(parser.schema)) throw usage(`${source}: ${oneLine(first)}`)
+  }
+  const root = parser.schema as unknown
+  const version = isObject(root) ? root.openapi : undefined
+  if (!isObject(root) || typeof version !== 'string' || !/^3\.[01](?:\.|$)/.test(version))
+    throw usage(`${source}: ${notOpenApi(root)}`)
+  const files = new Map<string, unknown>(
+    Object.entries(parser.$refs.values()).map(([path, value]) => [urlOf(path), value]),
+  )
+  return {
+    root: { value: root, file: rootUrl, pointer: '' },
+    is30: version.startsWith('3.0'),
+    resolve: (located) => resolved(files, located, MAX_REFERENCES),
+  }
+}
+
+function notOpenApi(root: unknown): string {
+  if (!isObject(root)) return 'is not an OpenAPI document: it is not an object'
+  if (root.swagger !== undefined)
+    return `is Swagger ${String(root.swagger)}; convert it to OpenAPI 3 first, for example with \`npx swagger2openapi\``
+  if (root.openapi === undefined) return 'is not an OpenAPI document: it has no field openapi'
+  return `is OpenAPI ${String(root.openapi)}; only 3.0 and 3.1 are supported`
+}
+
+const urlOf = (path: string): string => (isUrl(path) ? path : pathToFileURL(path).href)
+
+const oneLine = (error: Error | undefined): string =>
+  (error?.message ?? 'cannot be read').replaceAll(/\s+/g, ' ')
+
+async function readText(url: string, allowsRemote: boolean): Promise<string> {
+  if (!isUrl(url)) return readLocal(url)
+  if (!allowsRemote) throw usage(`${url} is not read; --remote-refs allows references to URLs`)
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    if (!response.ok) throw new Error(`status ${response.status}`)
+    const text = await response.text()
+    if (text.length > MAX_BYTES) throw new Error('too large')
+    return text
+  } catch (error) {
+    const detail = `${url} cannot be read: ${oneLine(error as Error)}`
+    throw new Failure(UNDECIDED, 'document_unavailable', detail)
+  }
+}
+
+async function readLocal(url: string): Promise<string> {
+  const path = url.startsWith('file:') ? fileURLToPath(url) : url
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw usage(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+/** Follows references, also those on the way of a pointer. */
+function resolved(
+  files: ReadonlyMap<string, unknown>,
+  located: Located,
+  left: number,
+): Located | undefined {
+  const reference = isObject(located.value) ? located.value.$ref : undefined
+  if (typeof reference !== 'string') return located
+  if (left === 0) return undefined
+  const [file, fragment] = targetOf(reference, located.file)
+  if (file === undefined || !files.has(file)) return undefined
+  let target: Located = { value: files.get(file), file, pointer: '' }
+  for (const token of fragment.split('/').slice(1)) {
+    const parent = resolved(files, target, left - 1)
+    if (parent === undefined) return undefined
+    target = at(parent, decoded(token).replaceAll('~1', '/').replaceAll('~0', '~'))
+  }
+  return target.value === undefined ? undefined : resolved(files, target, left - 1)
+}
+
+function targetOf(reference: string, base: string): [file: string | undefined, fragment: string] {
+  const hash = reference.indexOf('#')
+  const path = hash === -1 ? reference : reference.slice(0, hash)
+  const fragment = hash === -1 ? '' : reference.slice(hash + 1)
+  if (path === '') return [base, fragment]
+  return [URL.canParse(path, base) ? new URL(path, base).href : undefined, fragment]
+}
+
+function decoded(token: string): string {
+  try {
+    return decodeURIComponent(token)
+  } catch {
+    return token
+  }
+}

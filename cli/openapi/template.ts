@@ -1,0 +1,91 @@
+/** Converts path templates of OpenAPI to the patterns of the router. */
+import { isPathPattern } from '../../src/http/path-pattern.ts'
+
+/** A parameter of a pattern, and how its text contains the parameter of the document. */
+export interface PathParameter {
+  /** In the pattern. */
+  readonly name: string
+  /** In the document; undefined for a segment that is fixed. */
+  readonly declared: string | undefined
+  readonly prefix: string
+  readonly suffix: string
+}
+
+export interface PathPattern {
+  readonly path: string
+  readonly parameters: readonly PathParameter[]
+}
+
+const WHOLE = /^\{([^{}]+)\}$/
+const PARTIAL = /^([^{}]*)\{([^{}]+)\}([^{}]*)$/
+/** A segment that the router would read as a pattern, although it is a literal: `items:search`. */
+const FIXED = /^[^{}/?#*]*:[^{}/?#*]*$/
+
+/** Returns the pattern, or why there is none. */
+export function patternOf(template: string): PathPattern | string {
+  if (/[?#]/.test(template)) return 'a path cannot contain a query or a fragment'
+  const parameters: PathParameter[] = []
+  const taken = new Set<string>()
+  const segments: string[] = []
+  for (const segment of template.split('/')) {
+    const [, prefix = '', declared, suffix = ''] = PARTIAL.exec(segment) ?? []
+    const isFixed = declared === undefined && FIXED.test(segment)
+    if (declared === undefined && !isFixed) {
+      if (/[{}]/.test(segment)) return `the segment ${segment} has more than one parameter`
+      segments.push(segment)
+      continue
+    }
+    if (declared?.startsWith('+')) return `the parameter {${declared}} may contain slashes`
+    const name = unusedName(declared ?? 'fixed', taken)
+    parameters.push({ name, declared, prefix, suffix })
+    segments.push(
+      WHOLE.test(segment) ? `:${name}` : expressionFor(name, declared, prefix, suffix, segment),
+    )
+  }
+  const path = segments.join('/')
+  if (!isPathPattern(path)) return 'the router cannot match this path'
+  return { path, parameters }
+}
+
+function expressionFor(
+  name: string,
+  declared: string | undefined,
+  prefix: string,
+  suffix: string,
+  segment: string,
+): string {
+  const text = declared === undefined ? escaped(segment) : `${escaped(prefix)}.+${escaped(suffix)}`
+  return `:${name}{${text}}`
+}
+
+const escaped = (text: string): string => text.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+
+/** Returns a name of letters, digits and underscores. */
+function unusedName(declared: string, taken: Set<string>): string {
+  const wanted = declared.replaceAll(/\W/g, '_')
+  let name = wanted
+  for (let number = 2; taken.has(name); number += 1) name = `${wanted}${number}`
+  taken.add(name)
+  return name
+}
+
+/** Sorts literals before parameters, segment by segment, as OpenAPI prefers concrete paths. */
+export function comparePatterns(one: string, other: string): number {
+  const [before, after] = [one.split('/'), other.split('/')]
+  for (let index = 0; index < Math.max(before.length, after.length); index += 1) {
+    const [left, right] = [before[index], after[index]]
+    if (left === right) continue
+    if (left === undefined) return -1
+    if (right === undefined) return 1
+    const rank = rankOf(left) - rankOf(right)
+    if (rank !== 0) return rank
+    return left < right ? -1 : 1
+  }
+  return 0
+}
+
+function rankOf(segment: string): number {
+  if (!segment.startsWith(':')) return 0
+  if (!segment.includes('{')) return 2
+  return 1
+}

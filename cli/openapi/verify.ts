@@ -1,0 +1,112 @@
+/** Checks imported routes with the rules of the policy. */
+import * as z from 'zod/mini'
+import type { $ZodType } from 'zod/v4/core'
+import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
+import { mistakesInRow } from '../../src/policy/mistakes.ts'
+import { type PolicyRoute, routeOf } from '../../src/policy/route.ts'
+import { policySchema } from '../../src/validators/policy.ts'
+import type { ImportedRoute } from './routes.ts'
+
+/** Limits, relations and origins are in the policy, which this command does not read. */
+const ELSEWHERE = { names: [], limits: new Map(), relations: null, origins: null }
+
+interface Row {
+  readonly route: ImportedRoute
+  readonly definition: RouteDefinition
+}
+
+/**
+ * Returns what the policy refuses. `isExtension` mistakes come from the extensions of the document;
+ * `routes` are those that the policy accepts.
+ */
+export interface Verified {
+  readonly routes: readonly ImportedRoute[]
+  readonly mistakes: readonly string[]
+  /** Routes that the policy refuses, and why. */
+  readonly refused: readonly (readonly [ImportedRoute, string])[]
+  /** Routes that an origin could confuse unless it compares paths exactly, as OpenAPI does. */
+  readonly alike: ReadonlySet<ImportedRoute>
+}
+
+export function verifyRoutes(routes: readonly ImportedRoute[]): Verified {
+  if (routes.length === 0) return { routes, mistakes: [], refused: [], alike: new Set() }
+  const placeholders = new Map<unknown, $ZodType>()
+  const rows = routes.map(
+    (route): Row => ({ route, definition: definitionOf(route, placeholders) }),
+  )
+  const { error } = z.safeParse(
+    policySchema.shape.routes,
+    rows.map(({ definition }) => definition),
+  )
+  const mistakes = (error?.issues ?? []).map(({ path: [index, ...path], message }) => {
+    const place = routes[Number(index)]?.place ?? 'routes'
+    return `${place}: ${[...path.map(String), message].join(': ')}`
+  })
+  if (mistakes.length > 0) return { routes, mistakes, refused: [], alike: new Set() }
+  const refusals = new Map<string, string>()
+  const table = rows.map(tableRow)
+  for (const [index, row] of table.entries()) {
+    for (const mistake of mistakesInRow(row, table.slice(0, index), ELSEWHERE)) {
+      const [, name = '', reason = ''] = /^(\S+ \S+): (.*)$/s.exec(mistake) ?? []
+      refusals.set(name, reason)
+    }
+  }
+  const nameOf = ({ method, path }: ImportedRoute) => `${method} ${path}`
+  const kept = rows.filter(({ route }) => !refusals.has(nameOf(route)))
+  return {
+    routes: kept.map(({ route }) => route),
+    mistakes,
+    refused: rows.flatMap(({ route }) => {
+      const reason = refusals.get(nameOf(route))
+      return reason === undefined ? [] : [[route, reason] as const]
+    }),
+    alike: alikeAmong(kept),
+  }
+}
+
+/** Equal code has the same placeholder, because the policy compares schemas by identity. */
+function definitionOf(
+  { method, path, data, input }: ImportedRoute,
+  placeholders: Map<unknown, $ZodType>,
+): RouteDefinition {
+  const schemas = [...input].map(([part, code]) => {
+    const key = JSON.stringify(code)
+    const schema = placeholders.get(key) ?? z.unknown()
+    placeholders.set(key, schema)
+    return [part, schema]
+  })
+  const parts = schemas.length > 0 && { input: Object.fromEntries(schemas) }
+  return { method, path, ...Object.fromEntries(data), ...parts } as RouteDefinition
+}
+
+function tableRow({ definition: { relation: _, limits: __, ...row } }: Row): RouteDefinition {
+  return row
+}
+
+function alikeAmong(rows: readonly Row[]): ReadonlySet<ImportedRoute> {
+  const routes = rows.map(({ definition }) => policyRouteOf(definition))
+  const importedOf = new Map(routes.map((route, index) => [route, rows[index]?.route]))
+  const alike = new Set<ImportedRoute>()
+  for (const route of routes) {
+    for (const { route: other, isCertain } of lookAlikesOf(route, routes)) {
+      if (!isCertain) continue
+      for (const one of [route, other]) {
+        const imported = importedOf.get(one)
+        if (imported !== undefined) alike.add(imported)
+      }
+    }
+  }
+  return alike
+}
+
+function policyRouteOf(definition: RouteDefinition): PolicyRoute {
+  const { permission, relation, limits = [], anonymous: _, ...row } = definition
+  return routeOf({
+    ...row,
+    permission: typeof permission === 'string' ? permission : permission?.name,
+    permissionMode: typeof permission === 'string' ? undefined : permission?.mode,
+    relation: relation as PolicyRoute['relation'],
+    limits: limits.map((name) => ({ name }) as PolicyRoute['limits'][number]),
+  })
+}
