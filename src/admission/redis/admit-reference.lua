@@ -10,7 +10,7 @@
 -- 5. Seconds to keep the use of the proof.
 -- 6. The key of the address's ban in observe mode (empty: such bans are not read).
 --
--- Six more arguments follow for each limit: the four of `window_of` (a limit that is not exact
+-- Six more arguments follow for each limit: the four of `read_window` (a limit that is not exact
 -- refuses at -1); then either an empty text and the window's name, or `subject`, `client` or `tenant`
 -- and the limit's name.
 --
@@ -124,7 +124,8 @@ for at = 7, #ARGV, 6 do
   if holds and (by == '' or is_valid) then
     local ok, override = pcall(call, 'GET', LIMIT_OVERRIDE_PREFIX .. name .. LIMIT_OVERRIDE_SUFFIX)
     if force ~= '-1' then
-      window = ok and window_of(LIMIT_PREFIX .. name, override, at) or nil
+      if ok then ok, window = pcall(read_window, LIMIT_PREFIX .. name, override, at) end
+      if not ok then window = nil end
       all_admit = admits(window, force) and all_admit
     elseif ok then
       ok, state = pcall(count, name, override, ARGV[at] + 0, ARGV[at + 1] + 0)
@@ -136,8 +137,8 @@ end
 for _, each in ipairs(counts) do
   local window, state = each.window, each.state
   if window then
-    if window.fits and all_admit then charge(window) end
-    if stored(LIMIT_PREFIX .. each.name, window) then state = { state_of(window) } end
+    if window.fits and all_admit then take(window, window.cost, now, clock[1], clock[2]) end
+    if pcall(write_window, LIMIT_PREFIX .. each.name, window) then state = { state_of(window) } end
   end
   for _, item in ipairs({ each.name, state[1], state[2], state[3], state[4] or 0 }) do
     limits[#limits + 1] = item

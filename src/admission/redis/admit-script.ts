@@ -38,10 +38,13 @@ export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuer
   if (proof !== undefined) command.push(keys.proof + proof.replayId)
   command[2] = command.length - COMMAND_HEAD
 
-  command.push(checked, exact.length, proof?.replayTtlSeconds ?? 0)
-  command.push(tokens, revokedBefore, inForce, revocation.issuedAtSeconds, nowMs)
-  for (const { rule, leaseRequest } of exact)
-    command.push(...exactArguments(rule, query.isRenewal), leaseArgument(leaseRequest))
+  const keepSeconds = proof?.replayTtlSeconds ?? 0
+  const { issuedAtSeconds } = revocation
+  const isLeased = exact.some(({ leaseRequest }) => leaseRequest !== undefined)
+  command.push(checked, exact.length, isLeased ? exact.length : 0)
+  command.push(`${keepSeconds} ${tokens} ${revokedBefore} ${inForce} ${issuedAtSeconds} ${nowMs}`)
+  for (const { rule } of exact) command.push(...exactArguments(rule, query.isRenewal))
+  if (isLeased) for (const { leaseRequest } of exact) command.push(leaseArgument(leaseRequest))
   return command
 }
 

@@ -7,15 +7,15 @@
 -- ARGV:
 -- 1. Number of keys before the overrides.
 -- 2. Number of limits.
--- 3. Seconds to keep the use of the proof; 0 without a proof.
--- 4. Number of revocations, 0 or 1.
--- 5. Number of revocations and cutoffs.
--- 6. Number of revocations, cutoffs and bans that are enforced.
--- 7. When the token was issued, in seconds since the epoch.
--- 8. The current time in milliseconds since the epoch, by the clock that bans are compared with.
+-- 3. Number of lease requests: one for each limit, or none.
+-- 4. Six numbers with spaces between them, which are parsed only if one of the first keys exists, or
+--    with a proof: seconds to keep the use of the proof; the number of revocations (0 or 1); that of
+--    revocations and cutoffs; that of revocations, cutoffs and bans that are enforced; when the token
+--    was issued, in seconds since the epoch; the current time in milliseconds since the epoch, by the
+--    clock that bans are compared with.
 --
--- Five more arguments follow for each limit: the four of `window_of` (the cost is 0 for a renewal),
--- and the request of `read_lease` (empty: none).
+-- Four more arguments follow for each limit: those of `read_window` (the cost is 0 for a renewal). Then
+-- the lease requests follow, see `read_lease` (empty: the limit has none).
 --
 -- Returns the number of keys before the limits that exist, and 1 if the proof was used before. The
 -- position and the value of each existing key follow, then the `state_of` each limit (its first item
@@ -31,14 +31,19 @@
 --@include lease.lua
 
 local checked, limits = ARGV[1] + 0, ARGV[2] + 0
-local reply, holds = { 0, 0 }, true
+local windows_from, leases_from = checked + limits, ARGV[3] ~= '0' and 4 + 4 * limits
+local proof = KEYS[windows_from + limits + 1]
+-- The places of the state of one limit.
+local reply, holds = { 0, 0, nil, nil, nil }, true
 
 -- Usually none of these keys exists.
-local any_exists = checked + limits > 0 and call('EXISTS', unpack(KEYS, 1, checked + limits)) > 0
-if any_exists then
-  local tokens, cutoffs, bans = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-  local issued, wall = tonumber(ARGV[7]), ARGV[8] / 1000
-  for n = 1, checked do
+local any_exists = windows_from > 0 and call('EXISTS', unpack(KEYS, 1, windows_from)) > 0
+if any_exists or proof then
+  local keep, tokens, cutoffs, bans, issued, wall =
+    string.match(ARGV[4], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+  tokens, cutoffs, bans = tokens + 0, cutoffs + 0, bans + 0
+  issued, wall = issued + 0, wall / 1000
+  for n = 1, any_exists and checked or 0 do
     local value = call('GET', KEYS[n])
     if value then
       reply[1] = reply[1] + 1
@@ -51,18 +56,21 @@ if any_exists then
       end
     end
   end
-end
-if holds and ARGV[3] ~= '0' and not call('SET', KEYS[#KEYS], '1', 'NX', 'EX', ARGV[3]) then
-  reply[2], holds = 1, false
+  if proof and holds and not call('SET', proof, '1', 'NX', 'EX', keep) then
+    reply[2], holds = 1, false
+  end
 end
 if not holds then return reply end
 
-local windows = {}
+local windows, read_lease, grant_lease = {}, nil, nil
+if leases_from then read_lease, grant_lease = lease_functions() end
 for n = 1, limits do
-  local at, ok, override, found = 4 + 5 * n, true, false, nil
+  local at, ok, override, found = 1 + 4 * n, true, false, nil
+  local lease = leases_from and ARGV[leases_from + n] or ''
   if any_exists then ok, override = pcall(call, 'GET', KEYS[checked + n]) end
-  if ok then found = window_of(KEYS[checked + limits + n], override, at) end
-  if found and ARGV[at + 4] ~= '' and not pcall(read_lease, found, ARGV[at + 4]) then found = nil end
+  if ok then ok, found = pcall(read_window, KEYS[windows_from + n], override, at) end
+  if ok and lease ~= '' then ok = pcall(read_lease, found, lease) end
+  if not ok then found = nil end
   windows[n] = found or false
   holds = admits(found, ARGV[at + 3]) and holds
 end
@@ -70,17 +78,17 @@ for n = 1, limits do
   local found, at, lent, till = windows[n], #reply, 0, 0
   if found then
     if found.fits and holds then
-      charge(found)
+      take(found, found.cost, now, clock[1], clock[2])
       if found.lease then lent, till = grant_lease(found) end
     end
-    found = stored(KEYS[checked + limits + n], found)
+    if not pcall(write_window, KEYS[windows_from + n], found) then found = nil end
   end
   if found then
     reply[at + 1], reply[at + 2], reply[at + 3] = state_of(found)
     if found.lease then reply[at + 4], reply[at + 5] = lent, till end
   else
     reply[at + 1], reply[at + 2], reply[at + 3] = -1, 0, 0
-    if ARGV[8 + 5 * n] ~= '' then reply[at + 4], reply[at + 5] = 0, 0 end
+    if leases_from and ARGV[leases_from + n] ~= '' then reply[at + 4], reply[at + 5] = 0, 0 end
   end
 end
 return reply

@@ -26,12 +26,13 @@ local now = clock[1] * 1000000 + clock[2]
 local function time_at(text, from) return sub(text, from, from + 15) + 0 end
 local function units_at(text, from) return sub(text, from + 16, from + 25) + 0 end
 
---- Reads a window: the units that still count, and whether `cost` more units fit. Raises an error for
--- a text that it cannot read.
-local function read_window(key, override, limit, seconds, cost)
+--- Reads the window of the limit whose arguments begin at ARGV[at]: units, seconds, cost, and when it
+-- refuses (1: if the units are used up, 2: if it cannot be counted, 3: both). Returns the units that
+-- still count, and whether the cost fits. Raises an error for a text that it cannot read.
+local function read_window(key, override, at)
   local text, from, taken, oldest, ahead = call('GET', key), HEAD + 1, 0, now, 0
+  local limit, window, cost = ARGV[at] + 0, ARGV[at + 1] * 1000000, ARGV[at + 2] + 0
   if override then limit = string.match(override, '^%d+$') + 0 end
-  local window = seconds * 1000000
   local last = text and #text - (SHARE - 1) or 0
   if text then
     assert(last > HEAD and #text % SHARE == HEAD)
@@ -58,8 +59,10 @@ local function read_window(key, override, limit, seconds, cost)
   }
 end
 
---- Adds units, the last of which is taken at `at`; `seconds` and `micros` are the same time.
+--- Adds units, if there are any. The last of them is taken at `at`; `seconds` and `micros` are the
+-- same time.
 local function take(found, units, at, seconds, micros)
+  if units < 1 then return end
   local text, from, last = found.text, found.from, found.last
   local taken, till = found.taken + units, last + SHARE - 1
   if from <= last then
@@ -104,26 +107,8 @@ local function state_of(found)
   return limit, found.fits and left or -1 - left, math.ceil((time + found.window - now) / 1000)
 end
 
---- Reads the window of the limit whose arguments begin at ARGV[at]: units, seconds, cost, and when it
--- refuses (1: if the units are used up, 2: if it cannot be counted, 3: both). Returns nil if the
--- window cannot be read.
-local function window_of(key, override, at)
-  local ok, found = pcall(read_window, key, override, ARGV[at] + 0, ARGV[at + 1] + 0, ARGV[at + 2] + 0)
-  return ok and found or nil
-end
-
 --- Reports whether a limit admits the request; `found` is nil if it could not be counted.
 local function admits(found, force)
   if force == '3' or force == (found and '1' or '2') then return found and found.fits or false end
   return true
-end
-
---- Takes the cost of the request.
-local function charge(found)
-  if found.cost > 0 then take(found, found.cost, now, clock[1], clock[2]) end
-end
-
---- Writes a window and returns it. Returns nil if the write fails, which happens if Redis is full.
-local function stored(key, found)
-  return pcall(write_window, key, found) and found or nil
 end

@@ -74,22 +74,31 @@ export function createUpstashAdmissionStore(
 }
 
 /** Parses the first replies of a call: of the feed, if the call reads it, and of the admission. */
-async function factsIn(
+function factsIn(
   redis: RedisConnection,
   query: AdmissionQuery,
   commands: readonly RedisCommand[],
   replies: readonly RedisReply[],
-): Promise<AdmissionFacts> {
+): AdmissionFacts | Promise<AdmissionFacts> {
+  const isUnanswered = commands.some((_, at) => replies[at]?.error !== undefined)
+  if (!isUnanswered) return parsedFacts(query, commands.length, replies, replies)
   const sent = commands.map((command, at) => ({
     script: at === commands.length - 1 ? ADMISSION : FEED_SCRIPT,
     command,
     reply: replies[at],
   }))
+  return scriptReplies(redis, sent).then((all) => parsedFacts(query, commands.length, all, replies))
+}
+
+/** `all` are the first replies, with those of commands that were sent again. */
+function parsedFacts(
+  query: AdmissionQuery,
+  commands: number,
+  all: readonly (RedisReply | undefined)[],
+  replies: readonly RedisReply[],
+): AdmissionFacts {
   const { since } = query
-  const all = sent.some(({ reply }) => reply?.error !== undefined)
-    ? await scriptReplies(redis, sent)
-    : replies
-  const facts = factsOf(resultOf(all[commands.length - 1]), query, Date.now())
+  const facts = factsOf(resultOf(all[commands - 1]), query, Date.now())
   if (since === undefined) return facts
   const feed = feedIn(all[0], since)
   // If the feed command was sent again, it may have run after the admission. A change between the

@@ -188,15 +188,15 @@ function repliesTo(redis: Redis, commands: readonly RedisCommand[]): Promise<Red
   const [command] = commands
   // Most calls have one command.
   if (commands.length === 1 && command !== undefined)
-    return replyTo(redis, command).then((reply) => [reply])
-  return Promise.all(commands.map((each) => replyTo(redis, each)))
+    return resultOf(redis, command).then(onlyResult, onlyError)
+  return Promise.all(commands.map((each) => resultOf(redis, each).then(resultReply, errorReply)))
 }
 
-function replyTo(redis: Redis, [name, ...args]: RedisCommand): Promise<RedisReply> {
+function resultOf(redis: Redis, [name, ...args]: RedisCommand): Promise<unknown> {
   // The library transforms replies by the name in lower case: HGETALL would not return a list.
   const upper = String(name).toUpperCase()
   const command = new Command(upper, args, { replyEncoding: 'utf8' })
-  return (redis.sendCommand(command) as Promise<unknown>).then(resultReply, errorReply)
+  return redis.sendCommand(command) as Promise<unknown>
 }
 
 const resultReply = (result: unknown): RedisReply => ({ result })
@@ -205,6 +205,9 @@ function errorReply(error: unknown): RedisReply {
   if (isErrorReply(error)) return { error: error.message }
   throw error
 }
+
+const onlyResult = (result: unknown): RedisReply[] => [{ result }]
+const onlyError = (error: unknown): RedisReply[] => [errorReply(error)]
 
 /** Combines everything that is sent in this turn of the event loop into one write. */
 export function corkUntilNextTurn({ stream }: Redis): void {
