@@ -75,6 +75,8 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   const declared = new Set(patterns)
   /** For as long as the token is cached. */
   let scopeSets = new WeakMap<Principal, ScopeSets>()
+  /** By scopes, which many tokens share. */
+  const known = new Map<string, ScopeSets>()
 
   function namesPermissionOfPolicy(scope: string): boolean {
     if (ofRoles.covers(scope)) return true
@@ -85,16 +87,25 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   function scopeSetsOf(principal: Principal): ScopeSets {
     let found = scopeSets.get(principal)
     if (found === undefined) {
-      const named = principal.scopes.filter((scope) => scope.includes(':'))
-      const narrowing =
-        principal.scopeUse === 'narrow' ? named.filter(namesPermissionOfPolicy) : named
-      found = {
-        granted: permissionSet(named),
-        bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
-      }
+      found = sharedSetsOf(principal)
       scopeSets.set(principal, found)
     }
     return found
+  }
+
+  function sharedSetsOf({ scopes, scopeUse }: Principal): ScopeSets {
+    const key = JSON.stringify([scopeUse === 'narrow', scopes])
+    const shared = known.get(key)
+    if (shared !== undefined) return shared
+    const named = scopes.filter((scope) => scope.includes(':'))
+    const narrowing = scopeUse === 'narrow' ? named.filter(namesPermissionOfPolicy) : named
+    const sets = {
+      granted: permissionSet(named),
+      bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
+    }
+    if (known.size >= MAX_SCOPE_SETS) known.clear()
+    known.set(key, sets)
+    return sets
   }
 
   function isPermitted(principal: Principal, permission: string): boolean {
@@ -122,9 +133,13 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
     declare(permissions: Iterable<string>) {
       for (const permission of permissions) declared.add(permission)
       scopeSets = new WeakMap()
+      known.clear()
     },
   })
 }
+
+/** The longest tokens have 8 KB of scopes. */
+const MAX_SCOPE_SETS = 100
 
 interface ScopeSets {
   readonly granted: PermissionSet

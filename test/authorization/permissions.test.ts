@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import policy from '#policy'
 import { createAuthorizer, permissionSet } from '../../src/authorization/permissions.ts'
@@ -193,5 +195,36 @@ describe('the scopes of a token of another issuer', () => {
     expect(of(['reader'], 'grant')).toBeUndefined()
     expect(of([], 'grant')).toEqual(scopes)
     expect(of(['reader'], undefined, [])).toBeUndefined()
+  })
+})
+
+describe('the memory of the authorizer', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const CALLERS = 10_000
+  /** Two sets, and the entry that leads to them, take 800 bytes. */
+  const MOST_BYTES = 200
+
+  test('callers with the same scopes share their sets', () => {
+    const isPermitted = createAuthorizer(policy.roles)
+    const callers = Array.from({ length: CALLERS }, () => caller(['writer'], ['orders:read']))
+    const decide = () => callers.every((each) => isPermitted(each, 'orders:read'))
+    collect()
+    const before = process.memoryUsage().heapUsed
+    expect(decide()).toBe(true)
+    collect()
+    const bytes = (process.memoryUsage().heapUsed - before) / CALLERS
+    expect(decide()).toBe(true)
+    expect(bytes).toBeLessThan(MOST_BYTES)
+  })
+
+  test('callers with other scopes, or whose issuer lets scopes do something else, share nothing', () => {
+    const isPermitted = createAuthorizer(policy.roles)
+    const decide = (...of: Parameters<typeof caller>) => isPermitted(caller(...of), 'orders:write')
+    expect(decide(['writer'], ['orders:read'])).toBe(false)
+    expect(decide(['writer'], ['orders:read', 'orders:write'])).toBe(true)
+    expect(decide(['writer'], ['read:orders'])).toBe(false)
+    expect(decide(['writer'], ['read:orders'], 'narrow')).toBe(true)
+    expect(decide(['writer'], ['read:orders'])).toBe(false)
   })
 })
