@@ -12,10 +12,16 @@ const SHARED_CACHE_HEADERS = [
 /** Headers and their lower-case names. Looking up a name in a set is cheaper than in `Headers`. */
 export interface ResponseFields {
   readonly headers: Headers
-  readonly names: Set<string>
+  /** `Set-Cookie` may be missing. */
+  readonly names: Names
 }
 
+type Names = Pick<Set<string>, 'has' | 'delete' | 'keys'>
+
 export function fieldsOf(headers: Headers): ResponseFields {
+  // A runtime may have them as plain data.
+  const { fields } = headers as { readonly fields?: Names }
+  if (fields !== undefined) return { headers, names: fields }
   const names = new Set<string>()
   for (const name of headers.keys()) names.add(name)
   return { headers, names }
@@ -26,7 +32,8 @@ export function fieldOf({ headers, names }: ResponseFields, name: string): strin
 }
 
 export function remove({ headers, names }: ResponseFields, name: string): void {
-  if (names.delete(name)) headers.delete(name)
+  // `names` may not contain fields of this name.
+  if (names.delete(name) || name === 'set-cookie') headers.delete(name)
 }
 
 /**
@@ -38,7 +45,8 @@ const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revali
 /** Replaces every directive that allows a shared cache to store the response by `private`. */
 export function makePrivate(fields: ResponseFields): void {
   const { headers } = fields
-  const directives = splitDirectives(fieldOf(fields, 'cache-control') ?? '')
+  const received = fieldOf(fields, 'cache-control')
+  const directives = received === undefined ? [] : splitDirectives(received)
   if (!directives.some((directive) => /^no-store$/i.test(directive))) {
     const kept = directives.filter((directive) => !SHARING.test(directive))
     headers.set('Cache-Control', ['private', ...kept].join(', '))

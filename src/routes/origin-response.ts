@@ -29,9 +29,7 @@ export const isWithheld = (name: string): boolean => DROPPED.has(name) || DROPPE
 export function sanitizeResponse(fields: ResponseFields): void {
   const { headers, names } = fields
   const connection = fieldOf(fields, 'connection')
-  for (const name of names) {
-    if (isWithheld(name)) remove(fields, name)
-  }
+  for (const name of names.keys()) if (isWithheld(name)) remove(fields, name)
   deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
   headers.set('X-Content-Type-Options', 'nosniff')
 }
