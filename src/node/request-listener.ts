@@ -74,11 +74,14 @@ export function createListeners(
       else if (!incoming.complete) setTimeout(endUnless, REST_MS, incoming, socket)
     })
     const bindings: NodeBindings = { incoming, canUpgrade }
-    respond(request, bindings).catch(refusal).then(write)
-  }
-
-  async function respond(request: IncomingRequest, bindings: NodeBindings): Promise<Response> {
-    return gateway.fetch(request as unknown as Request, bindings, context)
+    const fail = (error: unknown) => write(refusal(error))
+    try {
+      const response = gateway.fetch(request as unknown as Request, bindings, context)
+      if (response instanceof Promise) response.then(write, fail)
+      else write(response)
+    } catch (error) {
+      fail(error)
+    }
   }
 
   return {
