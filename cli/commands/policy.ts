@@ -1,8 +1,10 @@
 /** `portcullis policy`: checks the policy of a project before it is deployed. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { repeated, whole } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
 import type { CheckOptions } from '../policy/check.ts'
+import type { DiffOptions } from '../policy/compare.ts'
+import type { MatrixOptions } from '../policy/show-matrix.ts'
 
 const CHECK_HELP = `
 Loads the policy, with the packages of the project, and lists all mistakes with their places. If there are
@@ -36,5 +38,76 @@ export function addPolicyCommands(program: Command): void {
     .action(async (file: string | undefined, options: CheckOptions) => {
       const { checkPolicy } = await import('../policy/check.ts')
       await checkPolicy(file, options, process.cwd())
+    })
+  addMatrix(policy)
+  addDiff(policy)
+}
+
+const MATRIX_HELP = `
+Rows are routes. Columns are anonymous callers, callers without a role, and the roles. The authorizer of the
+gateway decides each cell. Scopes are not considered: they grant or narrow by the settings of the issuer.
+
+Exit codes: 0 done, 1 the policy has mistakes, 2 wrong usage, or a file that cannot be loaded.`
+
+function addMatrix(policy: Command): void {
+  offlineCommand(policy, {
+    name: 'matrix',
+    does: 'show which roles may call which routes',
+    examples: [
+      'portcullis policy matrix',
+      'portcullis policy matrix examples/books/policy.ts --format markdown',
+      'portcullis policy matrix --format html > matrix.html',
+    ],
+  })
+    .argument('[file]', FILE)
+    .addOption(
+      new Option('--format <name>', 'output format')
+        .choices(['table', 'markdown', 'html', 'json'])
+        .default('table'),
+    )
+    .addHelpText('after', MATRIX_HELP)
+    .action(async (file: string | undefined, options: MatrixOptions) => {
+      const { showMatrix } = await import('../policy/show-matrix.ts')
+      await showMatrix(file, options, process.cwd())
+    })
+}
+
+const DIFF_HELP = `
+A policy is a file, or revision:path for a file in the Git repository, with a path from its root or from ./.
+Both policies are run, with the packages that the project has now: compare only revisions that you trust.
+
+Each change is widening (somebody may do more), narrowing (somebody may do less) or neutral. A change in a
+direction that cannot be known counts as widening. Functions, refinements and transforms of schemas are not
+compared.
+
+Exit codes: 0 done, 1 a change of the class of --fail-on, or a policy with mistakes, 2 wrong usage, or a file
+that cannot be loaded.`
+
+function addDiff(policy: Command): void {
+  offlineCommand(policy, {
+    name: 'diff',
+    does: 'show what a change of the policy changes, and for whom',
+    examples: [
+      'portcullis policy diff main:portcullis.config.ts portcullis.config.ts',
+      'portcullis policy diff --rev HEAD~1 --fail-on widening',
+      'portcullis policy diff --rev origin/main --format markdown',
+    ],
+  })
+    .argument('[policies...]', 'two policies; or one, or none, with --rev')
+    .option('--rev <revision>', 'compare the policy with its version in this revision')
+    .addOption(
+      new Option('--format <name>', 'output format').choices(['text', 'markdown']).default('text'),
+    )
+    .addOption(
+      new Option('--fail-on <class>', 'exit with 1 if there is a change of this class').choices([
+        'widening',
+        'narrowing',
+        'any',
+      ]),
+    )
+    .addHelpText('after', DIFF_HELP)
+    .action(async (policies: readonly string[], options: DiffOptions) => {
+      const { comparePolicies } = await import('../policy/compare.ts')
+      await comparePolicies(policies, options, process.cwd())
     })
 }

@@ -124,7 +124,7 @@ function routeAt({ routes }: Policy, [field, index]: Finding['path']) {
 
 /** Returns the route that a message begins with. */
 function routeIn(message: string) {
-  const { method, path } = /^(?<method>[A-Z]+) (?<path>\/\S*): /.exec(message)?.groups ?? {}
+  const { method, path } = /^(?<method>[A-Z]+) [^\s/]*(?<path>\/\S*): /.exec(message)?.groups ?? {}
   return method === undefined || path === undefined ? undefined : { method, path }
 }
 

@@ -1,10 +1,11 @@
 /** Rules about policies that are valid, but probably not what was meant. */
 import { createAuthorizer } from '../../src/authorization/permissions.ts'
+import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
-import { OPERATORS_LIMIT } from '../../src/policy/route.ts'
+import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
 import { permissionsIn } from '../../src/validators/inspect.ts'
 import type { Finding, Severity } from './finding.ts'
 import { admits, roleCaller } from './matrix.ts'
@@ -16,7 +17,6 @@ interface Rule {
   find(policy: Policy): Iterable<Omit<Finding, 'rule' | 'severity'>>
 }
 
-const nameOf = ({ method, path }: Pick<PolicyRoute, 'method' | 'path'>) => `${method} ${path}`
 const isWrite = ({ method }: PolicyRoute) => method !== 'GET'
 const mayHaveBody = ({ method, maxBodyBytes }: PolicyRoute) =>
   ['POST', 'PUT', 'PATCH'].includes(method) && maxBodyBytes > 0
@@ -38,7 +38,7 @@ export const RULES = {
         if (route.limits.length === 0)
           yield {
             path: ['routes', index],
-            message: `${nameOf(route)}: has no limit`,
+            message: `${nameOfRoute(route)}: has no limit`,
             suggestion: "add limits: ['…'] with the name of a limit",
           }
     },
@@ -74,7 +74,7 @@ export const RULES = {
           if (!authorize(everybody, permission))
             yield {
               path: ['routes', index, permission === route.permission ? 'permission' : 'inspect'],
-              message: `${nameOf(route)}: no role grants ${permission}`,
+              message: `${nameOfRoute(route)}: no role grants ${permission}`,
               suggestion: `add '${permission}' to a role, unless scopes grant it`,
             }
     },
@@ -109,13 +109,14 @@ export const RULES = {
           (route) =>
             route !== wildcard &&
             route.method === wildcard.method &&
+            coversHost(wildcard.host, route.host) &&
             shadows(wildcard.path, route.path) &&
             isStricter(policy, route, wildcard),
         )
         if (stricter !== undefined)
           yield {
             path: ['routes', index, 'path'],
-            message: `${nameOf(wildcard)}: admits callers that ${nameOf(stricter)} refuses, and gets every other path beside it`,
+            message: `${nameOfRoute(wildcard)}: admits callers that ${nameOfRoute(stricter)} refuses, and gets every other path beside it`,
             suggestion: 'name the paths that are open instead of the wildcard',
           }
       }
@@ -130,8 +131,8 @@ export const RULES = {
         if (other !== undefined)
           yield {
             path: ['routes', index, 'path'],
-            message: `${nameOf(route)}: requests that an origin could read as ${nameOf(other.route)} are refused`,
-            suggestion: `set originSpelling on ${nameOf(other.route)} if the origin compares exactly`,
+            message: `${nameOfRoute(route)}: requests that an origin could read as ${nameOfRoute(other.route)} are refused`,
+            suggestion: `set originSpelling on ${nameOfRoute(other.route)} if the origin compares exactly`,
           }
       }
     },
@@ -144,7 +145,7 @@ export const RULES = {
         if (mayHaveBody(route) && route.input.body === undefined && !route.inspect?.jsonRpc)
           yield {
             path: ['routes', index],
-            message: `${nameOf(route)}: its body has no schema`,
+            message: `${nameOfRoute(route)}: its body has no schema`,
             suggestion: 'add input.body, or maxBodyBytes: 0 if it has no body',
           }
     },
@@ -158,7 +159,7 @@ export const RULES = {
           if (onUnavailable === 'allow')
             yield {
               path: ['routes', index, 'limits'],
-              message: `${nameOf(route)}: ${name} has onUnavailable: 'allow', and this route writes`,
+              message: `${nameOfRoute(route)}: ${name} has onUnavailable: 'allow', and this route writes`,
               suggestion: "use a limit with onUnavailable: 'deny'",
             }
     },
@@ -171,7 +172,7 @@ export const RULES = {
         if (isWrite(route) && route.permission === undefined)
           yield {
             path: ['routes', index],
-            message: `${nameOf(route)}: anonymous callers may write`,
+            message: `${nameOfRoute(route)}: anonymous callers may write`,
             suggestion: 'require a permission',
           }
     },
@@ -190,7 +191,7 @@ export const RULES = {
         if (!reads)
           yield {
             path: ['routes', index, 'relation'],
-            message: `${nameOf(route)}: its relation uses no parameter of the path`,
+            message: `${nameOfRoute(route)}: its relation uses no parameter of the path`,
             suggestion: "name the object by one, such as 'order:{params.id}'",
           }
       }
@@ -209,7 +210,7 @@ export const RULES = {
         for (const field of observed)
           yield {
             path: ['routes', index, field],
-            message: `${nameOf(route)}: ${field} is in observe mode`,
+            message: `${nameOfRoute(route)}: ${field} is in observe mode`,
             suggestion: "set mode: 'enforce' when the audit trail shows no wrong refusals",
           }
       }

@@ -2,6 +2,7 @@
 import { type Authorizer, createAuthorizer } from '../../src/authorization/permissions.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
+import { nameOfRoute } from '../../src/policy/route.ts'
 import { limitInWords } from './words.ts'
 
 export interface MatrixRow {
@@ -69,7 +70,7 @@ export function matrixOf(policy: Policy): Matrix {
   const authorize = createAuthorizer(policy.roles)
   const callers = callersOf(policy)
   const rows = policy.routes.map((route) => ({
-    route: `${route.method} ${route.path}`,
+    route: nameOfRoute(route),
     permission: route.permission ?? null,
     admits: Object.fromEntries(
       [...callers].map(([name, caller]) => [name, admits(route, caller, authorize)]),

@@ -8,7 +8,7 @@ export const INVALID = 'invalid-policy'
 const PLACE = /^([a-zA-Z_$][\w$]*(?:\.[\w$]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*): /
 const PART = /\.?([\w$]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/gy
 /** `GET /orders: `, at the beginning of a message about a route. */
-const ROUTE = /^[A-Z]+ \/\S*: /
+const ROUTE = /^[A-Z]+ [^\s/]*\/\S*: /
 
 /** Returns one finding for each mistake. */
 export function findingsOf({
@@ -38,5 +38,7 @@ function pathIn(message: string): (string | number)[] {
 function fieldNamed(text: string): (string | number)[] {
   const [, field] = /^(coalesce|cors|relation|input\.\w+|inspect\.jsonRpc)\b/.exec(text) ?? []
   if (field !== undefined) return field.split('.')
+  const [, named] = /^([a-z]\w*): /i.exec(text) ?? []
+  if (named !== undefined) return [named]
   return /^unknown limit |to limit \S+ by$/.test(text) ? ['limits'] : ['path']
 }

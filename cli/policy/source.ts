@@ -147,6 +147,8 @@ export function readSource(file: string, routeCount?: number): Source {
 
   function elementsOf(spot: Spot, depth = 0): readonly Element[] | undefined {
     const { module, node } = resolved(spot)
+    const rows = depth > MAX_DEPTH ? undefined : rowsOfGroup({ module, node })
+    if (rows !== undefined) return elementsOf(rows, depth + 1)
     if (node.name !== 'ArrayExpression' || depth > MAX_DEPTH) return undefined
     const elements: Element[] = []
     for (let child = node.firstChild; child !== null; child = child.nextSibling) {
@@ -255,6 +257,17 @@ export function readSource(file: string, routeCount?: number): Source {
 
 /** Ends cycles of constants. */
 const MAX_DEPTH = 20
+
+/** Returns the rows of a call of `group()`, which keeps their number and order. */
+function rowsOfGroup({ module, node }: Spot): Spot | undefined {
+  const callee = node.name === 'CallExpression' ? node.firstChild : null
+  if (callee === null || textOf({ module, node: callee }) !== 'group') return undefined
+  const values = children(node.getChild('ArgList') ?? node).filter(
+    ({ name }) => !/^[(),]$|Comment$/.test(name),
+  )
+  const rows = values[1]
+  return rows === undefined ? undefined : { module, node: rows }
+}
 
 const textOf = ({ module, node }: Spot) => module.text.slice(node.from, node.to)
 

@@ -1,8 +1,7 @@
 /** Suggests the word that was probably meant. */
 import type { $ZodType } from 'zod/v4/core'
+import { nearestTo } from '../../src/validators/nearest.ts'
 import { policySchema } from '../../src/validators/policy.ts'
-
-const MAX_DISTANCE = 2
 
 /** Returns a suggestion for a mistake, if it is about a name that resembles a known one. */
 export function suggestionFor(
@@ -12,11 +11,11 @@ export function suggestionFor(
 ): string | undefined {
   const [, limit] = /unknown limit (\S+)$/.exec(message) ?? []
   if (limit !== undefined) {
-    const meant = closest(limit, limits)
+    const meant = nearestTo(limit, limits)
     return meant === undefined ? `define it: limits.${limit}` : `did you mean "${meant}"?`
   }
   const [, field] = /Unrecognized key: "([^"]+)"/.exec(message) ?? []
-  const meant = field === undefined ? undefined : closest(field, fieldsAt(path))
+  const meant = field === undefined ? undefined : nearestTo(field, fieldsAt(path))
   return meant === undefined ? undefined : `did you mean "${meant}"?`
 }
 
@@ -44,26 +43,4 @@ function partsOf(schema: $ZodType): Parts {
   const parts = schema._zod.def as Parts
   const inner = parts.innerType ?? parts.out
   return inner === undefined ? parts : partsOf(inner)
-}
-
-function closest(word: string, known: readonly string[]): string | undefined {
-  const [best] = known
-    .map((name) => ({ name, steps: distance(word.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ steps }) => steps <= MAX_DISTANCE)
-    .sort((one, another) => one.steps - another.steps)
-  return best?.name
-}
-
-/** Returns how many insertions, deletions and replacements turn one word into the other. */
-function distance(one: string, another: string): number {
-  let row = Array.from({ length: another.length + 1 }, (_, index) => index)
-  for (const [index, char] of [...one].entries()) {
-    const next = [index + 1]
-    for (const [at, other] of [...another].entries()) {
-      const replaced = (row[at] ?? 0) + (char === other ? 0 : 1)
-      next.push(Math.min(replaced, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
 }

@@ -60,7 +60,7 @@ describe('the help of every command', () => {
       'portcullis idp list',
       'portcullis idp show',
       'portcullis idp doctor',
-      'portcullis policy check',
+      ...['check', 'matrix', 'diff'].map((name) => `portcullis policy ${name}`),
       'portcullis deploy',
       'portcullis deploy rollback',
       'portcullis doctor',

@@ -1,5 +1,6 @@
 /** `portcullis policy` as a process: exit codes and outputs. */
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'portcullis-policy-'))
 beforeAll(async () => {
   const installed = join(folder, 'node_modules/portcullis')
   await mkdir(installed, { recursive: true })
+  await mkdir(temporary)
   symlinkSync(await builtPackage(), join(installed, 'dist'))
   symlinkSync(join(ROOT, 'package.json'), join(installed, 'package.json'))
   for (const name of ['hono', 'zod', 'jose', 'ipaddr.js', 'lru-cache', 'uuid'])
@@ -41,7 +43,9 @@ function write(name: string, text: string): string {
   writeFileSync(join(folder, name), text)
   return name
 }
-const run = (...args: string[]) => runCli(['policy', ...args], { cwd: folder })
+const temporary = join(folder, 'tmp')
+const run = (...args: string[]) =>
+  runCli(['policy', ...args], { cwd: folder, env: { TMPDIR: temporary } })
 
 describe('policy check', () => {
   test('lists every mistake with its place and a suggestion, without colors, and exits with 1', async () => {
@@ -102,5 +106,106 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
   test('a file that cannot be loaded is reported with its name', async () => {
     const { code, stderr } = await run('check', write('broken.ts', 'export default {'))
     expect([code, stderr]).toEqual([2, expect.stringContaining('broken.ts')])
+  })
+})
+
+describe('policy matrix', () => {
+  test('is a table, Markdown, JSON, or a page of HTML without scripts', async () => {
+    write('portcullis.config.ts', POLICY)
+    const cells = 'refused | refused | refused | allowed'
+    expect((await run('matrix')).stdout).toMatch(
+      /^ROUTE +ANONYMOUS +NO ROLE +READER +ADMIN +RELATION/,
+    )
+    expect((await run('matrix', '--format', 'markdown')).stdout).toContain(
+      `| DELETE /orders/:id | ${cells} |`,
+    )
+    expect(JSON.parse((await run('matrix', '--json')).stdout)).toMatchObject({
+      callers: ['anonymous', 'no role', 'reader', 'admin'],
+      rows: [
+        { route: 'GET /orders', admits: { anonymous: false, reader: true } },
+        { route: 'DELETE /orders/:id', admits: { reader: false, admin: true } },
+      ],
+    })
+    const { stdout: page } = await run('matrix', '--format', 'html')
+    expect(page).toContain('<th scope="row">DELETE /orders/:id</th>')
+    expect(page).toMatch(/<html lang="en">[\s\S]*<caption[\s\S]*<th scope="col">reader<\/th>/)
+    expect(page).not.toMatch(/<script|<img|<link|src=|https?:/)
+  })
+
+  test('of a policy with mistakes is refused with them', async () => {
+    const wrong = write('wrong.ts', POLICY.replace("['standard']", "['none']"))
+    const { code, stderr } = await run('matrix', wrong)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('unknown limit none')])
+  })
+})
+
+describe('policy diff', () => {
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
+      cwd: folder,
+    })
+
+  beforeAll(() => {
+    const before = POLICY.replace(
+      "import { definePolicy } from 'portcullis'",
+      "$&\nimport { roles } from './roles.ts'",
+    ).replace(/ {2}roles: .*/, '  roles,')
+    write('portcullis.config.ts', before)
+    write('roles.ts', "export const roles = { reader: ['orders:read'], admin: ['orders:*'] }\n")
+    write('.gitignore', 'node_modules\ntmp\n')
+    git('init', '-q', '-b', 'main')
+    git('add', '.')
+    git('commit', '-q', '-m', 'first')
+    write('roles.ts', "export const roles = { reader: ['orders:*'], admin: ['orders:*'] }\n")
+  })
+
+  test('compares with a revision, whose own modules it imports, in each way to name it', async () => {
+    const expected = 'widening (1)\n  reader gains DELETE /orders/:id\n'
+    const file = 'portcullis.config.ts'
+    expect(await run('diff', '--rev', 'main')).toMatchObject({ code: 0, stdout: expected })
+    expect((await run('diff', `HEAD:${file}`, file)).stdout).toBe(expected)
+    expect((await run('diff', `HEAD:./${file}`, file)).stdout).toBe(expected)
+    expect((await run('diff', file, `HEAD:${file}`)).stdout).toContain('reader loses DELETE')
+    expect((await run('diff', file, file)).stdout).toBe('No changes.\n')
+  })
+
+  test('fails on the class of --fail-on only', async () => {
+    expect((await run('diff', '--rev', 'main', '--fail-on', 'widening')).code).toBe(1)
+    expect((await run('diff', '--rev', 'main', '--fail-on', 'any')).code).toBe(1)
+    expect((await run('diff', '--rev', 'main', '--fail-on', 'narrowing')).code).toBe(0)
+  })
+
+  test('prints JSON and Markdown', async () => {
+    const { stdout } = await run('diff', '--rev', 'main', '--json')
+    expect(JSON.parse(stdout)).toEqual({
+      changes: [
+        {
+          effect: 'widening',
+          of: 'DELETE /orders/:id',
+          text: 'reader gains DELETE /orders/:id',
+          gain: ['reader'],
+        },
+      ],
+    })
+    expect((await run('diff', '--rev', 'main', '--format', 'markdown')).stdout).toContain(
+      '| widening | reader gains DELETE /orders/:id |',
+    )
+  })
+
+  test.each([
+    [['--rev', 'no-such-revision'], 'git: '],
+    [['--rev', '--output=x'], 'git: '],
+    [['HEAD:absent.ts', 'portcullis.config.ts'], 'HEAD has no file absent.ts'],
+    [['portcullis.config.ts'], 'name two policies'],
+  ])('%j is a wrong usage', async (args, text) => {
+    expect(await run('diff', ...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(text),
+    })
+  })
+
+  test('leaves no folder behind', async () => {
+    await run('diff', '--rev', 'main')
+    expect(readdirSync(temporary)).toEqual([])
   })
 })

@@ -101,6 +101,30 @@ describe('the nearest place is returned, and called so,', () => {
   })
 })
 
+test('the rows of a group are found, also in another group', () => {
+  const grouped = write(
+    'grouped.ts',
+    `export default definePolicy({ routes: [
+  ...group({ prefix: '/v1' }, [
+    { method: 'GET', path: '/a' },
+    ...group({ prefix: '/b' }, inner),
+  ]),
+  { method: 'GET', path: '/last' },
+] })
+const inner = [{ method: 'GET', path: '/c' }]
+`,
+  )
+  const linesOf = [0, 1, 2].map((index) => {
+    const { line, isExact } = readSource(grouped).placeOf({ path: ['routes', index] })
+    return [line, isExact]
+  })
+  expect(linesOf).toEqual([
+    [3, true],
+    [8, true],
+    [6, true],
+  ])
+})
+
 test('constants that refer to each other do not confuse the search', () => {
   const cyclic = write('cyclic.ts', 'const a = b\nconst b = a\nexport default definePolicy(a)\n')
   expect(readSource(cyclic).placeOf({ path: ['roles'] })).toMatchObject({ isExact: false })

@@ -1,0 +1,114 @@
+/** The changes of a policy outside its routes. */
+import type { Policy, PolicyLimit } from '../../src/policy/policy.ts'
+import {
+  type Change,
+  changeOf,
+  changeOfSize,
+  changeOfValue,
+  changesOfMembers,
+  isSame,
+} from './change.ts'
+import { changesInList } from './diff-route.ts'
+import { limitInWords } from './words.ts'
+
+type Limits = ReadonlyMap<string, PolicyLimit>
+
+/** Yields the changes of limits that both policies have. Routes have those that they gain or lose. */
+export function* changesInLimits(before: Limits, after: Limits): Generator<Change> {
+  for (const [name, limit] of before) {
+    const changed = after.get(name)
+    const of = `limits.${name}`
+    if (changed === undefined) continue
+    const direction = directionOf(limit, changed)
+    const text = `${of}: ${limitInWords(limit)} becomes ${limitInWords(changed)}`
+    if (direction !== undefined)
+      yield changeOf(
+        direction === 'tighter' ? 'narrowing' : 'widening',
+        of,
+        `${text}: ${direction}`,
+      )
+    if (limit.onUnavailable !== changed.onUnavailable)
+      yield changeOf(
+        changed.onUnavailable === 'allow' ? 'widening' : 'narrowing',
+        of,
+        `${of}: onUnavailable is '${changed.onUnavailable}' now`,
+      )
+    for (const field of ['lease', 'engine'] as const)
+      yield* changeOfValue(of, field, limit[field], changed[field])
+  }
+}
+
+/** Undefined: the same. A limit may become larger for one window and smaller for another. */
+function directionOf(one: PolicyLimit, another: PolicyLimit): string | undefined {
+  const isOther = !isSame(one.by, another.by)
+  const differences = [
+    another.limit / (another.cost ?? 1) - one.limit / (one.cost ?? 1),
+    one.windowSeconds - another.windowSeconds,
+    Number(another.mode === 'observe') - Number(one.mode === 'observe'),
+  ]
+  const isLooser = differences.some((difference) => difference > 0)
+  const isTighter = differences.some((difference) => difference < 0)
+  if (isOther || (isLooser && isTighter)) return 'neither tighter nor looser for every caller'
+  if (isLooser) return 'looser'
+  return isTighter ? 'tighter' : undefined
+}
+
+/** Fields that routes, limits or this module compare. */
+const COMPARED = new Set([
+  ...['roles', 'routes', 'limits', 'features', 'stripHeaders', 'keepHeaders', 'revocation'],
+  ...['maxConcurrentRequests', 'relations'],
+])
+
+export function* changesInPolicy(before: Policy, after: Policy): Generator<Change> {
+  yield* changesInOperators(before, after)
+  const featuresOf = ({ features }: Policy) => features.map(({ feature }) => feature)
+  yield* changesInList('features', 'has', featuresOf(before), featuresOf(after))
+  const staleness = [before, after].map(({ revocation }) => revocation.maxStalenessMs)
+  yield* changeOfSize('revocation', 'maxStalenessMs', staleness[0] ?? 0, staleness[1] ?? 0)
+  yield* changesInList(
+    'keepHeaders',
+    'clients may send',
+    before.keepHeaders ?? [],
+    after.keepHeaders ?? [],
+  )
+  // A name that is no longer stripped may be sent again.
+  yield* changesInList(
+    'stripHeaders',
+    'clients may send',
+    after.stripHeaders ?? [],
+    before.stripHeaders ?? [],
+  )
+  yield* changesInRelations(before, after)
+  if (before.maxConcurrentRequests !== after.maxConcurrentRequests)
+    yield changeOf(
+      'neutral',
+      'maxConcurrentRequests',
+      `maxConcurrentRequests: from ${before.maxConcurrentRequests} to ${after.maxConcurrentRequests}`,
+    )
+  for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (COMPARED.has(field)) continue
+    const [one, another] = [before[field as keyof Policy], after[field as keyof Policy]]
+    yield* changesOfMembers(field, one, another)
+  }
+}
+
+/** Roles with permissions of operators have calls that are not in the route table. */
+function* changesInOperators(before: Policy, after: Policy): Generator<Change> {
+  const grantsOf = ({ roles }: Policy, role: string) =>
+    (roles.get(role) ?? []).filter((one) => one === '*' || one.startsWith('portcullis:'))
+  for (const role of new Set([...before.roles.keys(), ...after.roles.keys()]))
+    yield* changesInList(
+      `roles.${role}`,
+      'operators with',
+      grantsOf(before, role),
+      grantsOf(after, role),
+    )
+}
+
+function* changesInRelations(before: Policy, after: Policy): Generator<Change> {
+  const [one, another] = [before.relations, after.relations]
+  if (one === undefined || another === undefined) return
+  yield* changeOfSize('relations', 'maxStalenessMs', one.maxStalenessMs, another.maxStalenessMs)
+  for (const field of ['model', 'subject', 'issuers', 'authority'] as const)
+    yield* changeOfValue('relations', field, one[field], another[field])
+}
