@@ -1,5 +1,6 @@
 /** The explanation of one decision: each stage, what it read, and what it decided. */
 import type { AuditEvent } from '../audit/event.ts'
+import type { Principal } from '../identity/principal.ts'
 
 /**
  * - `passed`: the stage let the request pass.
@@ -41,6 +42,20 @@ export interface Explanation {
   /** Null for a refused request. */
   readonly origin: ForwardedRequest | null
 }
+
+export interface ExplainedRequest {
+  readonly request: Request
+  /** The client address of the request. */
+  readonly address: string
+  /** The caller, in place of a credential. Default: the credential of `request`. */
+  readonly caller: Principal | undefined
+}
+
+/**
+ * Port: explains a decision without a change of any state. Returns undefined for a path of the gateway
+ * itself, which no policy decides.
+ */
+export type Explainer = (explained: ExplainedRequest) => Promise<Explanation | undefined>
 
 /** Headers to the origin whose values are credentials. */
 const SECRET_HEADERS = ['authorization', 'cookie', 'dpop', 'x-auth-assertion']

@@ -1,10 +1,12 @@
 /** The operators' API: `import { operators } from 'portcullis/operators'`. */
 import { createBanList } from '../abuse/redis/bans.ts'
 import { createLimitControls, createOverrideList } from '../admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
 import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
 import { createOverflowRedaction } from '../audit/redis/overflow.ts'
+import { createExplainer } from '../gateway/explainer.ts'
 import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import { createReadmission } from '../middleware/readmit.ts'
@@ -19,6 +21,7 @@ import { banCalls } from '../routes/admin/bans.ts'
 import type { CallGroup } from '../routes/admin/call.ts'
 import { clientCalls } from '../routes/admin/clients.ts'
 import type { AdminContext } from '../routes/admin/context.ts'
+import { explanationCalls } from '../routes/admin/explanations.ts'
 import { limitCalls } from '../routes/admin/limits.ts'
 import { recordCalls } from '../routes/admin/records.ts'
 import { revocationCalls } from '../routes/admin/revocations.ts'
@@ -27,6 +30,7 @@ import { createApiKeys } from '../tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createTokenIssuer } from '../tokens/token-issuer.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
+import { DEFAULT_SCOPE_USE } from '../validators/issuer.ts'
 
 /** Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. */
 export function operators(): GatewayFeature {
@@ -48,6 +52,7 @@ const GROUPS: readonly CallGroup[] = [
   limitCalls,
   recordCalls,
   tokenCalls,
+  explanationCalls,
 ]
 
 function contextOf(parts: FeatureParts): AdminContext {
@@ -63,6 +68,13 @@ function contextOf(parts: FeatureParts): AdminContext {
     publicUrl,
     authorizer,
     admitAgain: createReadmission({ admission, strict: true }),
+    explain(explained) {
+      const store = createUpstashAdmissionStore(redis, parts.relations?.check)
+      return createExplainer({ services: parts.services(), policy, store })(explained)
+    },
+    scopeUseOf: (issuer) =>
+      config.issuers.find((trusted) => trusted.issuer === issuer)?.scopes ??
+      (issuer === publicUrl ? undefined : DEFAULT_SCOPE_USE),
     policyLimits: policy.limits,
     operatorLimits: operatorLimit === undefined ? [] : [operatorLimit],
     // The gateway vouches for API keys, even without signing keys.

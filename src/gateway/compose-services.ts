@@ -161,7 +161,13 @@ export function composeServices(
     ? (runtime.auditSink ?? batchingAuditSink)({ transport: queue, sleep: runtime.sleep })
     : consoleAuditSink(runtime.writeEvent)
   const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
-  const forFeatures = { ...parts, relations, spanTally: metrics.spans, now }
+  const forFeatures = {
+    ...parts,
+    relations,
+    spanTally: metrics.spans,
+    services: () => services,
+    now,
+  }
   const features: FeatureServices = Object.assign(
     {},
     ...featuresOf(policy).map((feature) => feature.services(forFeatures)),
@@ -177,7 +183,7 @@ export function composeServices(
       config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin,
     ),
   })
-  return {
+  const services: Services = {
     ...features,
     ...guards,
     ...(several?.services(
@@ -201,6 +207,7 @@ export function composeServices(
       ...(queue ? [{ name: 'queue', check: () => requireQueue(queue) }] : []),
     ],
   }
+  return services
 }
 
 /** Throws `Misconfigured` if a variable is set for a feature that the policy does not import. */

@@ -41,6 +41,7 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['GET', '/audit/chain', 'audit:verify'],
   ['POST', '/audit/erasures', 'audit:erase', { subject: 'x', issuer: 'https://idp.test' }],
   ['GET', `/audit/erasures/${ID}`, 'audit:erase'],
+  ['POST', '/explanations', 'requests:explain', { method: 'GET', path: '/orders' }],
   ['GET', '/keys', 'keys:list'],
   ['POST', '/tokens', 'tokens:mint', { subject: 'x' }],
 ]

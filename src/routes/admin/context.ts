@@ -5,6 +5,8 @@ import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog, ChainLog } from '../../audit/log.ts'
 import type { OverflowRedaction } from '../../audit/overflow.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
+import type { Explainer } from '../../explanation/explanation.ts'
+import type { ScopeUse } from '../../identity/principal.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
@@ -34,6 +36,9 @@ export interface AdminContext {
   readonly signingKeys: readonly SigningJwk[]
   readonly authorizer: Authorizer
   readonly admitAgain: Readmission
+  readonly explain: Explainer
+  /** Returns the effect of scopes in tokens of an issuer. */
+  readonly scopeUseOf: (issuer: string) => ScopeUse | undefined
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]

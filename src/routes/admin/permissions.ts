@@ -8,7 +8,7 @@ const CALLS = [
   'limits:list', 'limits:override', 'limits:reset',
   'relations:write', 'relations:read', 'relations:check',
   'audit:read', 'audit:verify', 'audit:erase',
-  'keys:list', 'tokens:mint', 'metrics:read', 'timings:read',
+  'requests:explain', 'keys:list', 'tokens:mint', 'metrics:read', 'timings:read',
 ] as const
 
 /** The last two parts of a permission. */

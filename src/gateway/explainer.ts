@@ -1,0 +1,97 @@
+/** Explains a decision of the running gateway, with its state, without a change of that state. */
+import { createAdmission } from '../admission/admission.ts'
+import { readOnlyStore } from '../admission/read-only-store.ts'
+import type { AdmissionStore } from '../admission/store.ts'
+import type { AuditEvent } from '../audit/event.ts'
+import { type Explainer, explanationOf, type ForwardedRequest } from '../explanation/explanation.ts'
+import { createStageRecorder } from '../explanation/stage-recorder.ts'
+import { createOrigin, type Fetches } from '../origin/origin.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Services } from './compose-services.ts'
+import { createGateway } from './create-gateway.ts'
+
+export interface ExplainerOptions {
+  readonly services: Services
+  readonly policy: Policy
+  /** The store of the running gateway. */
+  readonly store: AdmissionStore
+}
+
+/** The credential of a caller that is assumed. Its form is that of a JWT, and no key signs it. */
+const ASSUMED = 'e30.e30.AAAA'
+
+/**
+ * Creates an explainer. It runs the pipeline of `createGateway` with the services of the gateway, and
+ * replaces what would change something: limits are read and not counted, a proof is not used, no failure
+ * and no violation is recorded, no audit event is sent, no assertion is signed, and the origin is not
+ * called. Caches of verified tokens, keys and relations may be filled.
+ *
+ * Does NOT explain paths of the gateway itself.
+ */
+export function createExplainer({ services, policy, store }: ExplainerOptions): Explainer {
+  // Calls of the gateway itself, and exported traces, are not explained.
+  const {
+    operatorCalls: _,
+    authorizationServer: __,
+    description: ___,
+    spans: ____,
+    ...guards
+  } = services
+  const { now, references, verifier, failures } = services
+
+  return async function explain({ request, address, caller }) {
+    let event: AuditEvent | undefined
+    let forwarded: ForwardedRequest | undefined
+    const recorder = createStageRecorder(policy)
+    const origin: Fetches = {
+      async fetch(url, { method = 'GET', headers }) {
+        const path = url.slice(new URL(url).origin.length)
+        forwarded = { method, path, headers: Object.fromEntries(new Headers(headers)) }
+        return new Response()
+      },
+    }
+    const recall: typeof verifier.recall = (token) =>
+      caller !== undefined && token === ASSUMED ? caller : verifier.recall(token)
+    const gateway = createGateway(
+      {
+        ...guards,
+        // An assumed caller comes in `Authorization`, whatever the sources of tokens are.
+        sources: caller === undefined ? services.sources : undefined,
+        verifier: { ...verifier, recall },
+        // A new one for each explanation: it caches refusals.
+        admission: createAdmission({
+          store: readOnlyStore(store),
+          references,
+          observesBans: policy.abuse.bans?.mode === 'observe',
+          now,
+        }),
+        failures: failures && {
+          mode: failures.mode,
+          waitSeconds: failures.waitSeconds,
+          begin: () => ({ end() {} }),
+          record() {},
+        },
+        violations: undefined,
+        assertions: services.assertions && { sign: async () => '' },
+        auditSink: {
+          record(recorded) {
+            event = recorded
+          },
+        },
+        origin: createOrigin({ binding: origin }),
+        addressOf: () => address,
+      },
+      policy,
+      recorder.watch,
+    )
+    const sent = caller === undefined ? request : withCredential(request)
+    await gateway.fetch(sent)
+    return event && explanationOf(event, recorder.take(event), forwarded)
+  }
+}
+
+function withCredential(request: Request): Request {
+  const headers = new Headers(request.headers)
+  headers.set('authorization', `Bearer ${ASSUMED}`)
+  return new Request(request, { headers })
+}
