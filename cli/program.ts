@@ -10,6 +10,7 @@ import { addCompletionCommands } from './commands/completion.ts'
 import { addDeployCommands } from './commands/deploy.ts'
 import { addDevCommand } from './commands/dev.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addExplainCommand } from './commands/explain.ts'
 import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
@@ -84,6 +85,7 @@ export function createProgram(): Command {
   addQuestionCommands(program)
   addAuditCommands(program)
   addKeyCommands(program)
+  addExplainCommand(program)
   addIdpCommands(program)
   addPolicyCommands(program)
   addDeployCommands(program)

@@ -76,6 +76,7 @@ const PAINTS: Readonly<
   Record<string, Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>>>
 > = {
   decision: { allow: 'green', deny: 'red', error: 'yellow' },
+  outcome: { passed: 'green', answered: 'green', refused: 'red', failed: 'yellow' },
   level: { ok: 'green', warning: 'yellow', error: 'red', 'not checked': 'dim' },
 }
 

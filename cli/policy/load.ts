@@ -1,6 +1,6 @@
 /** Finds and loads the policy of a project. Its packages are those of the project. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import nodeModule from 'node:module'
+import nodeModule, { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Policy } from '../../src/policy/policy.ts'
@@ -57,6 +57,25 @@ export async function loadPolicy(file: string, root: string): Promise<Policy> {
 }
 
 /**
+ * Imports a subpath of the project's own copy of this package, such as `testing`. Only that copy can
+ * use the policy of the project.
+ */
+export async function projectModule<Module>(subpath: string, root: string): Promise<Module> {
+  useSources(root)
+  const file =
+    sourceOf(subpath, root) ??
+    createRequire(join(root, 'package.json')).resolve(`${PACKAGE}/${subpath}`)
+  return import(pathToFileURL(file).href)
+}
+
+/** Returns the source of a subpath in a checkout of this package. */
+function sourceOf(subpath: string, root: string): string | undefined {
+  return [`${subpath}.ts`, `features/${subpath}.ts`, `${subpath}/index.ts`]
+    .map((path) => join(root, 'src', path))
+    .find((path) => mapped.has(root) && existsSync(path))
+}
+
+/**
  * In a checkout of this package, policies import its sources, not its last build. Node reads the
  * sources itself, since 22.18.
  */
@@ -68,9 +87,7 @@ function useSources(root: string): void {
   registerHooks({
     resolve(specifier, context, next) {
       const [name, subpath = 'index'] = specifier.split(/\/(.*)/)
-      const source = [`${subpath}.ts`, `features/${subpath}.ts`, `${subpath}/index.ts`]
-        .map((path) => join(root, 'src', path))
-        .find((path) => name === PACKAGE && existsSync(path))
+      const source = name === PACKAGE ? sourceOf(subpath, root) : undefined
       return next(source === undefined ? specifier : pathToFileURL(source).href, context)
     },
   })

@@ -61,7 +61,7 @@ export function createStageRecorder(policy: Policy): StageRecorder {
             return next()
           })
           if (answer instanceof Response)
-            conclude('answered', `the response has the status ${answer.status}`)
+            conclude('answered', 'the request goes to the origin, with the identity of the caller')
           return answer
         } catch (error) {
           conclude(

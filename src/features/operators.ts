@@ -70,7 +70,12 @@ function contextOf(parts: FeatureParts): AdminContext {
     admitAgain: createReadmission({ admission, strict: true }),
     explain(explained) {
       const store = createUpstashAdmissionStore(redis, parts.relations?.check)
-      return createExplainer({ services: parts.services(), policy, store })(explained)
+      return createExplainer({
+        services: parts.services(),
+        policy,
+        store,
+        signs: config.signingKeys !== undefined,
+      })(explained)
     },
     scopeUseOf: (issuer) =>
       config.issuers.find((trusted) => trusted.issuer === issuer)?.scopes ??

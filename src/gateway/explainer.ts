@@ -9,12 +9,15 @@ import { createOrigin, type Fetches } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Services } from './compose-services.ts'
 import { createGateway } from './create-gateway.ts'
+import { type OriginParts, originsOf } from './features.ts'
 
 export interface ExplainerOptions {
   readonly services: Services
   readonly policy: Policy
   /** The store of the running gateway. */
   readonly store: AdmissionStore
+  /** Whether the gateway signs assertions for its origins. */
+  readonly signs: boolean
 }
 
 /** The credential of a caller that is assumed. Its form is that of a JWT, and no key signs it. */
@@ -28,7 +31,7 @@ const ASSUMED = 'e30.e30.AAAA'
  *
  * Does NOT explain paths of the gateway itself.
  */
-export function createExplainer({ services, policy, store }: ExplainerOptions): Explainer {
+export function createExplainer({ services, policy, store, signs }: ExplainerOptions): Explainer {
   // Calls of the gateway itself, and exported traces, are not explained.
   const {
     operatorCalls: _,
@@ -50,6 +53,10 @@ export function createExplainer({ services, policy, store }: ExplainerOptions): 
         return new Response()
       },
     }
+    const connect: OriginParts['connect'] = ({ url }) => createOrigin({ url, binding: origin })
+    const assertionsFor = () => (signs ? { sign: async () => '' } : undefined)
+    const unnamed = () => ({ origin: connect({}), assertions: assertionsFor() })
+    const parts = { environment: {}, connect, assertionsFor, unnamed }
     const recall: typeof verifier.recall = (token) =>
       caller !== undefined && token === ASSUMED ? caller : verifier.recall(token)
     const gateway = createGateway(
@@ -72,13 +79,12 @@ export function createExplainer({ services, policy, store }: ExplainerOptions): 
           record() {},
         },
         violations: undefined,
-        assertions: services.assertions && { sign: async () => '' },
         auditSink: {
           record(recorded) {
             event = recorded
           },
         },
-        origin: createOrigin({ binding: origin }),
+        ...(originsOf(policy)?.services(parts, policy.routes) ?? unnamed()),
         addressOf: () => address,
       },
       policy,

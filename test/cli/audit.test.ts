@@ -216,3 +216,35 @@ test('audit tail begins with events after its start, by the clock of the gateway
   expect(stdout).not.toContain(before)
   expect(requestIds.some((requestId) => stdout.includes(requestId))).toBe(true)
 })
+
+describe('explain', () => {
+  test('--live explains a request by the state of the gateway, and counts nothing', async () => {
+    const subject = crypto.randomUUID()
+    const asked = ['explain', 'GET', '/orders', '--as', subject, '--role', 'reader', '--live']
+    interface Explained {
+      readonly decision: string
+      readonly stages: readonly { readonly stage: string; readonly read: object }[]
+    }
+    for (const _ of [1, 2]) {
+      const { decision, stages } = await operator.runJson<Explained>(...asked)
+      expect(decision).toBe('allow')
+      expect(stages.find(({ stage }) => stage === 'admit')?.read).toMatchObject({
+        limits: [{ name: 'standard', limit: 100, remaining: 100 }],
+      })
+    }
+    await operator.run('bans', 'create', 'subject', subject, '--for', '60s')
+    const { code, stdout } = await operator.attempt([...asked, '--issuer', operator.url])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^admit +refused +banned:subject/m)
+  })
+
+  test('--request-id explains the request of an event', async () => {
+    const requestId = await refusedRequest()
+    const explained = () => operator.attempt(['explain', '--request-id', requestId, '--live'])
+    await expect.poll(async () => (await explained()).stdout, { timeout: 30_000 }).not.toBe('')
+    const { code, stdout, stderr } = await explained()
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^Recorded at .+: deny, 401, missing_token\.$/m)
+    expect(stdout).toMatch(/^refused: GET \/orders is 401, missing_token, by the route \/orders$/m)
+  })
+})

@@ -57,6 +57,7 @@ describe('the help of every command', () => {
       'portcullis expand',
       ...['query', 'tail', 'verify', 'erase', 'erasure'].map((name) => `portcullis audit ${name}`),
       'portcullis keys list',
+      'portcullis explain',
       'portcullis idp list',
       'portcullis idp show',
       'portcullis idp doctor',

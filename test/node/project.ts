@@ -1,4 +1,4 @@
-/** A project that depends on this checkout, for `portcullis serve`. */
+/** A project that depends on this checkout, for commands that load its policy. */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,11 @@ export async function makeNodeProject(policy: string) {
   const installed = join(folder, 'node_modules/portcullis')
   await mkdir(installed, { recursive: true })
   await symlink(join(ROOT, 'src'), join(installed, 'src'))
-  const exports = { '.': './src/index.ts', './node': './src/node/index.ts' }
+  const exports = {
+    '.': './src/index.ts',
+    './node': './src/node/index.ts',
+    './testing': './src/testing.ts',
+  }
   await writeFile(join(installed, 'package.json'), JSON.stringify({ type: 'module', exports }))
   const manifest = { type: 'module', dependencies: { portcullis: '*' } }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))

@@ -158,7 +158,8 @@ function requestOf(
     if (token !== undefined) fields.set('authorization', `Bearer ${token}`)
     if (body !== undefined && !fields.has('content-type'))
       fields.set('content-type', 'application/json')
-    return new Request(new URL(publicUrl).origin + path, {
+    const { protocol, host } = new URL(publicUrl)
+    return new Request(`${protocol}//${fields.get('host') ?? host}${path}`, {
       method,
       headers: fields,
       ...(body !== undefined && { body }),

@@ -1,0 +1,280 @@
+/** Explains a request for `portcullis explain`. Loaded only by that command. */
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import type { AuditEvent } from '../src/audit/event.ts'
+import type { Explanation } from '../src/explanation/explanation.ts'
+import type { Policy } from '../src/policy/policy.ts'
+import { formatTuple } from '../src/relations/tuple.ts'
+import type { PolicyTester, PolicyTesterOptions, TestedRequest } from '../src/testing.ts'
+import { textOf } from './arguments.ts'
+import { type CommonOptions, workWith } from './command.ts'
+import type { ExplainOptions } from './commands/explain.ts'
+import { Failure, REFUSED, UNDECIDED, usage } from './failure.ts'
+import { createOutput, type Output } from './output.ts'
+import { loadPolicy, policyFile, projectModule } from './policy/load.ts'
+import { requireProject } from './project.ts'
+import { cell, type Style, table } from './text.ts'
+import { tupleIn } from './tuples.ts'
+
+interface TestingModule {
+  readonly policyTester: (policy: Policy, options?: PolicyTesterOptions) => PolicyTester
+}
+
+/** A request whose parts were given, or are those of an audit event. */
+interface Question {
+  readonly method: string
+  readonly path: string
+  readonly caller: Caller | undefined
+  readonly token: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly address: string | undefined
+}
+
+interface Caller {
+  readonly subject: string
+  readonly issuer?: string | undefined
+  readonly client?: string | undefined
+  readonly tenant?: string | undefined
+  readonly roles: readonly string[]
+  readonly scopes: readonly string[]
+}
+
+const DEFAULT_ISSUER = 'https://issuer.test'
+const DEFAULT_SUBJECT = 'caller'
+const STAGE_COLUMNS = ['stage', 'outcome', 'why', 'read'] as const
+
+export async function explainRequest(
+  method: string | undefined,
+  path: string | undefined,
+  options: ExplainOptions,
+): Promise<void> {
+  const output = createOutput(options.json ?? false)
+  const event = options.requestId === undefined ? undefined : await recordedEvent(options)
+  const question = await questionOf(method, path, options, event)
+  if (event !== undefined) remarkAbout(event, path, output)
+  const isLive = options.live !== undefined
+  const explanation = isLive
+    ? await askGateway(question, options)
+    : await explainHere(question, options)
+  output.result(explanation, textFor(explanation, question, output.style))
+  if (question.token !== undefined && !isLive)
+    output.remark('The signature, issuer and audience of the token are not verified.')
+  if (explanation.decision === 'deny') process.exitCode = REFUSED
+  if (explanation.decision === 'error') process.exitCode = UNDECIDED
+}
+
+const connectionOf = ({ live, clientId, json }: ExplainOptions): CommonOptions => ({
+  ...(typeof live === 'string' && { url: live }),
+  ...(clientId !== undefined && { clientId }),
+  ...(json !== undefined && { json }),
+})
+
+async function recordedEvent(options: ExplainOptions): Promise<AuditEvent> {
+  const { gateway } = workWith(connectionOf(options))
+  const { requestId } = options
+  const page = await gateway.get<{ readonly events: readonly AuditEvent[] }>('/audit', {
+    requestId,
+  })
+  const [event] = page.events
+  if (event === undefined)
+    throw new Failure(
+      REFUSED,
+      'not_found',
+      `the audit trail has no event of the request ${requestId}`,
+    )
+  return event
+}
+
+function remarkAbout(
+  { decision, status, reason, time, route }: AuditEvent,
+  path: string | undefined,
+  output: Output,
+): void {
+  output.remark(`Recorded at ${time}: ${decision}, ${status}, ${reason}.`)
+  if (path === undefined && route !== null && /[:*]/.test(route))
+    output.remark(`The trail has no path: ${pathOfPattern(route)} is a sample of ${route}.`)
+}
+
+/** The name of a parameter of a pattern, with its optional expression, or a wildcard. */
+const PARAMETER = /:\w+(?:\{[^}]*\})?\??|\*/g
+
+const pathOfPattern = (pattern: string): string => pattern.replaceAll(PARAMETER, 'sample')
+
+async function questionOf(
+  method: string | undefined,
+  path: string | undefined,
+  options: ExplainOptions,
+  event: AuditEvent | undefined,
+): Promise<Question> {
+  const { as, role, scope, client, tenant, issuer, tokenStdin = false } = options
+  const recordedPath = event?.route == null ? undefined : pathOfPattern(event.route)
+  const known = { method: method ?? event?.method, path: path ?? recordedPath }
+  if (known.method === undefined || known.path === undefined)
+    throw usage(
+      event === undefined
+        ? 'name the method and the path of the request: portcullis explain GET /orders/1'
+        : 'the event has no route; name the method and the path of the request',
+    )
+  const actor = event?.actor.subject == null ? undefined : event.actor
+  const names = [as, role, scope, client, tenant, issuer]
+  if (tokenStdin && names.some((value) => value !== undefined))
+    throw usage(
+      '--token-stdin cannot be combined with --as, --role, --scope, --client, --tenant or --issuer',
+    )
+  const isNamed = names.some((value) => value !== undefined) || actor !== undefined
+  return {
+    method: known.method.toUpperCase(),
+    path: known.path,
+    token: tokenStdin ? await textOf('-') : undefined,
+    caller:
+      !tokenStdin && isNamed
+        ? {
+            subject: as ?? actor?.subject ?? DEFAULT_SUBJECT,
+            issuer: issuer ?? actor?.issuer ?? undefined,
+            client: client ?? actor?.client ?? undefined,
+            tenant: tenant ?? actor?.tenant ?? undefined,
+            roles: role ?? [],
+            scopes: scope ?? [],
+          }
+        : undefined,
+    headers: Object.fromEntries((options.header ?? []).map(headerIn)),
+    body: options.body,
+    address: options.address ?? addressOf(event),
+  }
+}
+
+/** An IPv6 address is recorded as its group. A hash is no address. */
+function addressOf(event: AuditEvent | undefined): string | undefined {
+  const address = event?.address.replace(/::\/64$/, '::')
+  return address !== undefined && /^[\d.]+$|:/.test(address) ? address : undefined
+}
+
+function headerIn(text: string): readonly [string, string] {
+  const at = text.indexOf(':')
+  if (at < 1) throw usage('--header must be "Name: value"')
+  return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+}
+
+async function askGateway(question: Question, options: ExplainOptions): Promise<Explanation> {
+  if (options.relation !== undefined || options.policy !== undefined)
+    throw usage(
+      '--live uses the policy and the relations of the gateway, not --policy or --relation',
+    )
+  const { gateway } = workWith(connectionOf(options))
+  return gateway.post<Explanation>('/explanations', question)
+}
+
+async function explainHere(question: Question, options: ExplainOptions): Promise<Explanation> {
+  const folder = process.cwd()
+  const root = requireProject(folder)
+  const policy = await loadPolicy(policyFile(options.policy, '--policy', folder, root), root).catch(
+    misconfigured,
+  )
+  const { policyTester } = await projectModule<TestingModule>('testing', root)
+  const facts = new Set((options.relation ?? []).map(tupleText))
+  const { issuer, ...request } = testedRequestOf(question)
+  const [named = DEFAULT_ISSUER] = policy.tenantIssuers ?? []
+  try {
+    const tester = policyTester(policy, {
+      issuers: [issuer ?? named],
+      relations: (query) => facts.has(formatTuple(query)),
+    })
+    return await tester.explain(`${question.method} ${question.path}`, request)
+  } catch (error) {
+    if (error instanceof TypeError) throw usage(error.message)
+    return misconfigured(error)
+  }
+}
+
+function misconfigured(error: unknown): never {
+  const { name, message } = error as Error
+  throw name === 'Misconfigured' ? usage(message) : error
+}
+
+function tupleText(text: string): string {
+  const tuple = tupleIn(text)
+  if (tuple === undefined) throw usage('--relation must be object#relation@subject')
+  return formatTuple(tuple)
+}
+
+function testedRequestOf({
+  caller,
+  token,
+  headers,
+  body,
+  address,
+}: Question): TestedRequest & { readonly issuer: string | undefined } {
+  const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
+  const parts = {
+    headers:
+      body === undefined || isTyped ? headers : { ...headers, 'content-type': 'application/json' },
+    ...(body !== undefined && { body }),
+    ...(address !== undefined && { address }),
+  }
+  if (token !== undefined) return { ...parts, ...claimsOf(token) }
+  if (caller === undefined) return { ...parts, issuer: undefined }
+  const { subject: sub, issuer, client, tenant, roles, scopes: scope } = caller
+  const claims = { client_id: client }
+  const as = { sub, roles, claims, ...(scope.length > 0 && { scope }), ...(tenant && { tenant }) }
+  return { ...parts, as, issuer }
+}
+
+/** Claims that the tester would add. */
+const NO_CLAIMS = {
+  sub: undefined,
+  client_id: undefined,
+  exp: undefined,
+  iat: undefined,
+  jti: undefined,
+}
+
+/** The token is signed again, for the issuer that it names. */
+function claimsOf(
+  token: string,
+): Pick<TestedRequest, 'as'> & { readonly issuer: string | undefined } {
+  try {
+    const { iss, aud: _, ...claims } = decodeJwt(token)
+    const { typ } = decodeProtectedHeader(token)
+    return { as: { claims: { ...NO_CLAIMS, ...claims }, header: { typ } }, issuer: iss }
+  } catch {
+    throw usage('standard input is not a JWT; only --live can explain opaque tokens and API keys')
+  }
+}
+
+function textFor(explanation: Explanation, { method, path }: Question, style: Style): string {
+  const { decision, status, route, reason, observed, stages, origin } = explanation
+  const outcome = { allow: 'allowed', deny: 'refused', error: 'not decided' }[decision]
+  const lines = [
+    `${style.colors.bold(outcome)}: ${method} ${path} is ${status}, ${reason}, by the route ${cell(route)}`,
+    ...(observed.length > 0 ? [`observed only: ${observed.join(', ')}`] : []),
+    '',
+    table(
+      stages.map((stage) => ({ ...stage, read: readText(stage.read) })),
+      STAGE_COLUMNS,
+      style,
+    ),
+  ]
+  if (origin !== null) {
+    const headers = Object.entries(origin.headers).map(
+      ([name, value]) => `  ${name}: ${cell(value)}`,
+    )
+    lines.push('', `The origin gets ${origin.method} ${origin.path}`, ...headers)
+  }
+  return lines.join('\n')
+}
+
+/** Formats what a stage read: `address 192.0.2.1, limits standard`. Omits what has no value. */
+function readText(read: Readonly<Record<string, unknown>>): string {
+  return Object.entries(read)
+    .filter(([, value]) => value !== undefined && value !== null && cell(value) !== '-')
+    .map(([name, value]) => `${name} ${valueText(value)}`)
+    .join(', ')
+}
+
+function valueText(value: unknown): string {
+  if (!Array.isArray(value) || value.every((item) => typeof item !== 'object')) return cell(value)
+  const limits = value as readonly { name: string; limit: number; remaining: number }[]
+  return limits
+    .map(({ name, limit, remaining }) => `${name} (${remaining} of ${limit} left)`)
+    .join(' ')
+}
