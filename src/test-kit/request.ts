@@ -27,10 +27,14 @@ export function requestOf(
   if (body === undefined) return new Request(base + target, { method, headers: fields })
   const isJson = !isBody(body)
   if (isJson && !fields.has('content-type')) fields.set('content-type', 'application/json')
+  const sent = isJson ? JSON.stringify(body) : body
+  // As HTTP clients do for a body of known length: a body that is too large is refused early.
+  if (typeof sent === 'string' && !fields.has('content-length'))
+    fields.set('content-length', String(new TextEncoder().encode(sent).byteLength))
   const init = {
     method,
     headers: fields,
-    body: isJson ? JSON.stringify(body) : body,
+    body: sent,
     // The Fetch standard requires this for a body that streams.
     duplex: 'half',
   }

@@ -118,9 +118,11 @@ async function startServer(policy: Policy, number: number) {
 const withoutTimes = (limits: unknown) =>
   typeof limits === 'string' ? limits.replaceAll(/;t=\d+/g, '') : undefined
 
-/** The headers that do not differ between two requests of a caller, and that no HTTP client adds. */
+/** The headers that do not differ between two requests of a caller. The test server has no TLS. */
 function writtenHeaders(headers: Readonly<Record<string, unknown>>) {
-  const names = Object.keys(headers).filter((name) => /^x-(?!request-id)|^content-type/.test(name))
+  const names = Object.keys(headers).filter((name) =>
+    /^x-(?!request-id|forwarded-proto)|^content-type/.test(name),
+  )
   return Object.fromEntries(names.sort().map((name) => [name, headers[name]]))
 }
 
