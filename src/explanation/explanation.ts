@@ -37,7 +37,10 @@ export interface Explanation {
   readonly reason: string
   /** Reasons for which rules in observe mode would have refused the request. */
   readonly observed: readonly string[]
-  /** In the order of the pipeline. The last one has decided. */
+  /**
+   * In the order of the pipeline. The last one has decided, unless `banOffenders` or `limitBody`
+   * refuses as well: these replace the response of a later stage.
+   */
   readonly stages: readonly ExplainedStage[]
   /** Null for a refused request. */
   readonly origin: ForwardedRequest | null

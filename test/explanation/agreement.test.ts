@@ -164,9 +164,12 @@ test(`${REQUESTS} random requests are decided by explain and by a policy test as
           ? { path: forwarded.path, headers: withoutType(writtenHeaders(forwarded.headers)) }
           : undefined,
       })
-      // The stage that the explanation blames is the last one, and only that one.
+      // Only `banOffenders` and `limitBody` replace the response of a later stage.
       const blamed = explained.stages.filter(({ outcome }) => outcome !== 'passed')
-      expect(blamed, where).toEqual([explained.stages.at(-1)])
+      expect(blamed.at(-1), where).toEqual(explained.stages.at(-1))
+      expect(['banOffenders', 'limitBody'], where).toEqual(
+        expect.arrayContaining(blamed.slice(0, -1).map(({ stage }) => stage)),
+      )
       const decision = await testing.request(line, request)
       expect(
         {

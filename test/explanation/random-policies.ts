@@ -47,7 +47,7 @@ const route = fc.record({
 
 const limit = (index: number) =>
   fc.record({
-    limit: fc.integer({ min: 1, max: 6 }),
+    limit: fc.integer({ min: 1, max: 3 }),
     windowSeconds: fc.constant(3_600 * (index + 1)),
     by: fc.constantFrom('subject', 'client', 'tenant', 'address'),
     onUnavailable: fc.constant('deny' as const),
@@ -181,10 +181,13 @@ const headers = fc.constantFrom<Readonly<Record<string, string>>>(
   { 'content-type': 'text/plain' },
 )
 
-const request: fc.Arbitrary<RandomRequest> = fc
+/** `near`: a request to the route with this number. Otherwise the method and the path are random. */
+const request = fc
   .record({
     method: fc.constantFrom(...METHODS, 'GET', 'HEAD', 'PATCH'),
     path,
+    near: fc.option(fc.nat(1_000), { freq: 5 }),
+    value: segment,
     suffix,
     as: fc.option(caller, { freq: 6 }),
     isForged: fc.integer({ min: 0, max: 12 }).map((n) => n === 0),
@@ -192,16 +195,26 @@ const request: fc.Arbitrary<RandomRequest> = fc
     headers,
     address: fc.constantFrom('198.51.100.1', '198.51.100.2', '2001:db8::1'),
   })
-  .map(({ method, path, suffix, as, isForged, body, headers, address }) => ({
+  .map((drawn) => ({ ...drawn, isForged: drawn.isForged && drawn.as !== null }))
+
+type Drawn = typeof request extends fc.Arbitrary<infer Value> ? Value : never
+
+function requestTo({ routes }: Policy, drawn: Drawn): RandomRequest {
+  const { near, value, suffix, as, isForged, body, headers, address } = drawn
+  const target = near === null ? undefined : routes[near % routes.length]
+  const method = target?.method ?? drawn.method
+  const path = target === undefined ? drawn.path : filled([target.path, value])
+  return {
     line: `${method} ${path}${suffix}`,
-    isForged: isForged && as !== null,
+    isForged,
     request: {
       headers,
       address,
       ...(as !== null && { as }),
       ...(method !== 'GET' && method !== 'HEAD' && body !== undefined && { body }),
     },
-  }))
+  }
+}
 
 /** Yields policies, each with a sequence of requests, until there are `count` requests. */
 export function* randomPolicies(count: number, seed: number, each = 40) {
@@ -212,7 +225,7 @@ export function* randomPolicies(count: number, seed: number, each = 40) {
       const policy = policyOf(defined)
       if (policy === undefined) continue
       if (made >= count) return
-      const taken = requests.slice(0, count - made)
+      const taken = requests.slice(0, count - made).map((drawn) => requestTo(policy, drawn))
       made += taken.length
       yield { policy, requests: taken }
     }
