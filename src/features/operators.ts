@@ -6,6 +6,7 @@ import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
 import { createOverflowRedaction } from '../audit/redis/overflow.ts'
+import type { Services } from '../gateway/compose-services.ts'
 import { createExplainer } from '../gateway/explainer.ts'
 import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
@@ -71,7 +72,8 @@ function contextOf(parts: FeatureParts): AdminContext {
     explain(explained) {
       const store = createUpstashAdmissionStore(redis, parts.relations?.check)
       return createExplainer({
-        services: parts.services(),
+        // `composeServices` passes its own result.
+        services: parts.services() as Services,
         policy,
         store,
         signs: config.signingKeys !== undefined,

@@ -26,7 +26,6 @@ import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { IssuerCalls } from '../tokens/verifier.ts'
 import type { Config, EnvironmentCheck } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
-import type { Services } from './compose-services.ts'
 
 /** A feature of the policy's list `features`, as its function creates it. */
 export interface GatewayFeature extends ListedFeature {
@@ -53,8 +52,8 @@ export interface FeatureParts {
   readonly authorizer: PolicyAuthorizer
   readonly relations: RelationServices | undefined
   readonly spanTally: SpanTally
-  /** Returns all services of the gateway, for use after its start. */
-  readonly services: () => Services
+  /** Returns the `Services` of the gateway, for use after its start. */
+  readonly services: () => FeatureServices
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
