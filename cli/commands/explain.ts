@@ -1,25 +1,8 @@
 /** `portcullis explain`: why a request is allowed or refused, stage by stage. */
 import type { Command } from 'commander'
 import { repeated } from '../arguments.ts'
-import { type CommonOptions, offlineCommand } from '../command.ts'
-
-export interface ExplainOptions extends CommonOptions {
-  readonly policy?: string
-  readonly as?: string
-  readonly role?: readonly string[]
-  readonly scope?: readonly string[]
-  readonly client?: string
-  readonly tenant?: string
-  readonly issuer?: string
-  readonly tokenStdin?: boolean
-  readonly header?: readonly string[]
-  readonly body?: string
-  readonly address?: string
-  readonly relation?: readonly string[]
-  readonly requestId?: string
-  /** True without a URL. */
-  readonly live?: string | true
-}
+import { offlineCommand } from '../command.ts'
+import type { ExplainOptions } from '../policy/explain.ts'
 
 const HELP = `
 Runs the request through the pipeline of the gateway in this process, with the policy of the project and

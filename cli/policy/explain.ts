@@ -7,13 +7,30 @@ import { formatTuple } from '../../src/relations/tuple.ts'
 import type { PolicyTester, PolicyTesterOptions, TestedRequest } from '../../src/testing.ts'
 import { textOf } from '../arguments.ts'
 import { type CommonOptions, workWith } from '../command.ts'
-import type { ExplainOptions } from '../commands/explain.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
 import { requireProject } from '../project.ts'
 import { cell, type Style, table } from '../text.ts'
 import { tupleIn } from '../tuples.ts'
 import { loadPolicy, policyFile, projectModule } from './load.ts'
+
+export interface ExplainOptions extends CommonOptions {
+  readonly policy?: string
+  readonly as?: string
+  readonly role?: readonly string[]
+  readonly scope?: readonly string[]
+  readonly client?: string
+  readonly tenant?: string
+  readonly issuer?: string
+  readonly tokenStdin?: boolean
+  readonly header?: readonly string[]
+  readonly body?: string
+  readonly address?: string
+  readonly relation?: readonly string[]
+  readonly requestId?: string
+  /** True without a URL. */
+  readonly live?: string | true
+}
 
 interface TestingModule {
   readonly policyTester: (policy: Policy, options?: PolicyTesterOptions) => PolicyTester
