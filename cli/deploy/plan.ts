@@ -1,6 +1,7 @@
 /** Decides what a deployment has to do, from the state of the account. Changes nothing. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { isOriginVariable } from '../../src/validators/environment.ts'
 import { Failure, REFUSED } from '../failure.ts'
 import type { Cloudflare } from './cloudflare.ts'
 import type { Environment, EnvironmentWorker } from './environment.ts'
@@ -104,7 +105,10 @@ function releaseOf(
 ): Release {
   const existing = stored ?? []
   // The URL is a variable of the generated configuration.
-  const sent = VARIABLES[worker.role].filter((name) => name in values && name !== 'PUBLIC_URL')
+  const ofOrigins = worker.role === 'gateway' ? Object.keys(values).filter(isOriginVariable) : []
+  const sent = [...VARIABLES[worker.role], ...ofOrigins].filter(
+    (name) => name in values && name !== 'PUBLIC_URL',
+  )
   const configured = tableOf(worker.table.vars)
   const isNew = (name: string) =>
     !existing.includes(name) && !sent.includes(name) && !(name in configured)

@@ -3,7 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Misconfigured } from '../../src/errors.ts'
-import { environmentSchema, parseConfig } from '../../src/validators/environment.ts'
+import {
+  environmentSchema,
+  isOriginVariable,
+  originChecksFor,
+  parseConfig,
+} from '../../src/validators/environment.ts'
 import { Failure, USAGE, usage } from '../failure.ts'
 import { type Environment, STATE_FOLDER } from './environment.ts'
 import { namesIn, tableOf } from './project.ts'
@@ -44,7 +49,8 @@ export function readValues(
   processEnv: NodeJS.ProcessEnv,
 ): Values {
   const inFile = named === undefined ? valuesOf(folder, environment) : valuesIn(named)
-  const names = [...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS]
+  const ofOrigins = [...Object.keys(processEnv), ...Object.keys(inFile)].filter(isOriginVariable)
+  const names = [...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS, ...ofOrigins]
   const values: Record<string, string> = {}
   for (const name of names) {
     const value = processEnv[name] || inFile[name]
@@ -90,12 +96,14 @@ export function mistakesIn(
   const bindings = namesIn(environment.workers.at(-1)?.table.services, 'binding')
   const assumed = Object.entries(UNKNOWN).filter(([name]) => stored.includes(name))
   try {
-    parseConfig({
+    const variables = {
       ...Object.fromEntries(assumed),
       ...configuredVariables(environment),
       ...Object.fromEntries(Object.entries(values).filter(([name]) => isOfGateway(name))),
       ...(bindings.includes('ORIGIN') && { ORIGIN: {} }),
-    })
+    }
+    const names = [...Object.keys(variables), ...stored]
+    parseConfig(variables, environmentSchema, originChecksFor(names))
     return []
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
@@ -106,7 +114,8 @@ export function mistakesIn(
   }
 }
 
-const isOfGateway = (name: string): boolean => GATEWAY_VARIABLES.includes(name)
+const isOfGateway = (name: string): boolean =>
+  GATEWAY_VARIABLES.includes(name) || isOriginVariable(name)
 
 /** Returns the names of absent credentials, in the form of {@link mistakesIn}. */
 export function missingCredentials(values: Values): readonly string[] {

@@ -1,6 +1,11 @@
 /** Checks the variables of the gateway with its own schema. */
 import { Misconfigured } from '../../src/errors.ts'
-import { type Config, environmentSchema, parseConfig } from '../../src/validators/environment.ts'
+import {
+  type Config,
+  environmentSchema,
+  originChecksFor,
+  parseConfig,
+} from '../../src/validators/environment.ts'
 import type { Values } from '../deploy/values.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 
@@ -40,7 +45,11 @@ export function checkEnvironment(
 ): CheckedEnvironment {
   const binding = bindsOrigin ? { ORIGIN: {} } : {}
   try {
-    const config = parseConfig({ ...values, ...binding }, schema)
+    const config = parseConfig(
+      { ...values, ...binding },
+      schema,
+      originChecksFor(Object.keys(values)),
+    )
     const count = Object.keys(values).filter((name) => name in schema.shape).length
     const findings = [ok(CHECK, `${count} variables, all valid`), ...cautions(config, nowMs)]
     return { findings, config }

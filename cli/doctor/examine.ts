@@ -1,5 +1,6 @@
 /** Runs all checks of `portcullis doctor`, and prints the findings. */
 
+import { isOriginVariable } from '../../src/validators/environment.ts'
 import { namesIn } from '../deploy/project.ts'
 import {
   configuredVariables,
@@ -87,7 +88,7 @@ async function checkFromHere(
   const others = await Promise.all([
     redisFindings(values, config?.redis.timeoutMs),
     config === undefined ? [unread('key sets', 'the environment')] : checkKeySets(config),
-    originFinding(values, bindings),
+    originFindings(values, bindings),
   ])
   return [...findings, ...others.flat()]
 }
@@ -116,12 +117,21 @@ async function redisFindings(
   return checkRedis({ url, token, prefix: values.REDIS_PREFIX ?? 'pc:', timeoutMs })
 }
 
-function originFinding(values: Values, bindings: readonly string[]): Promise<Finding> | Finding {
+async function originFindings(
+  values: Values,
+  bindings: readonly string[],
+): Promise<readonly Finding[]> {
+  const named = Object.entries(values).filter(([name]) => isOriginVariable(name))
+  const findings = await Promise.all(
+    named.map(([name, url]) =>
+      /^https?:/.test(url) && URL.canParse(url) ? checkOrigin(url, name) : unread('origin', name),
+    ),
+  )
   const url = validVariable(values, 'ORIGIN_URL')
-  if (url !== undefined || (values.ORIGIN_URL === undefined && bindings.includes('ORIGIN'))) {
-    return checkOrigin(url)
-  }
-  return unread('origin', 'ORIGIN_URL')
+  if (url !== undefined || (values.ORIGIN_URL === undefined && bindings.includes('ORIGIN')))
+    return [await checkOrigin(url), ...findings]
+  const isNeeded = values.ORIGIN_URL !== undefined || named.length === 0
+  return isNeeded ? [unread('origin', 'ORIGIN_URL'), ...findings] : findings
 }
 
 function report(found: readonly Finding[], values: Values, json: boolean): void {

@@ -39,7 +39,10 @@ function remedyFor(text: string): string {
 }
 
 /** Calls the origin once. Any response below 500 means that it is reachable. */
-export async function checkOrigin(url: string | undefined): Promise<Finding> {
+export async function checkOrigin(
+  url: string | undefined,
+  variable = 'ORIGIN_URL',
+): Promise<Finding> {
   const check = 'origin'
   if (url === undefined) {
     return notChecked(
@@ -51,7 +54,7 @@ export async function checkOrigin(url: string | undefined): Promise<Finding> {
   const answer = await request(url)
   const shown = shownUrl(url)
   if (typeof answer === 'string') {
-    return mistake(check, `${shown} ${answer}`, 'Start the origin, or correct ORIGIN_URL.')
+    return mistake(check, `${shown} ${answer}`, `Start the origin, or correct ${variable}.`)
   }
   const seen = `${shown} responds with status ${answer.status} in ${Math.round(answer.durationMs)} ms`
   return answer.status < 500

@@ -3,6 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { isOriginVariable } from '../../src/validators/environment.ts'
 
 /** The root of the checkout. */
 export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -131,7 +132,7 @@ export function readSettings(
 
 /** The variables of the origins of a policy. */
 const originVariables = (env: NodeJS.ProcessEnv): readonly string[] =>
-  Object.keys(env).filter((name) => name.startsWith('ORIGIN_URL_'))
+  Object.keys(env).filter(isOriginVariable)
 
 /** Returns the default issuer and audience of tokens. */
 export function defaultPublicUrl(port = DEFAULT_PORT): string {

@@ -140,6 +140,13 @@ export const needsOrigin = requires(
   ({ ORIGIN, ORIGIN_URL }) => ORIGIN !== undefined || ORIGIN_URL !== undefined,
 )
 
+/** Reports whether a variable is the URL of an origin that a policy names. */
+export const isOriginVariable = (name: string): boolean => name.startsWith('ORIGIN_URL_')
+
+/** Returns the checks of origins without the policy: it names the variables that are required. */
+export const originChecksFor = (names: readonly string[]): readonly EnvironmentCheck[] =>
+  names.some(isOriginVariable) ? [] : [needsOrigin]
+
 /** A check of the environment, as `requires` creates it. */
 export type EnvironmentCheck = typeof needsOrigin
 

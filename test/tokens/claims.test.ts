@@ -35,6 +35,7 @@ describe('verified claims', () => {
       session: 's1',
       roles: ['reader'],
       scopes: ['a', 'b'],
+      audiences: [AUDIENCE],
       scopeUse: 'narrow',
       tokenId: 'token-1',
       tokenIdHash: expect.stringMatching(/^[\w-]{43}$/),

@@ -28,6 +28,7 @@ describe('the principal of a record', () => {
       session: stored.session,
       roles: ['reader'],
       scopes: ['orders:read'],
+      audiences: stored.audiences,
       tokenId: stored.tokenId,
       tokenIdHash: await tokenIdHash(GATEWAY, stored.tokenId),
       confirmation: 'k'.repeat(43),
