@@ -46,6 +46,8 @@ export interface TestedRequest extends RequestParts {
   readonly token?: string
   /** Where the credential is sent. Default `Authorization`. */
   readonly source?: TokenSource | undefined
+  /** Host of the request, for routes with `host`: `api.example.com`. Default: the gateway's own. */
+  readonly host?: string
   /** Client address. Default `192.0.2.1`. */
   readonly address?: string
 }
@@ -178,7 +180,7 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
   async function decide(
     gateway: Gateway,
     line: string,
-    { as, token, source, address = DEFAULT_ADDRESS, ...parts }: TestedRequest,
+    { as, token, source, host, address = DEFAULT_ADDRESS, ...parts }: TestedRequest,
   ): Promise<Decided> {
     if (as !== undefined && token !== undefined)
       throw new TypeError('request: has both `as` and `token`; remove one of them')
@@ -187,7 +189,8 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
       'cf-connecting-ip': address,
       ...(credential !== undefined && credentialHeader(credential, source)),
     }
-    const request = requestOf(PUBLIC_URL, line, parts, added)
+    const base = host === undefined ? PUBLIC_URL : `https://${host}`
+    const request = requestOf(base, line, parts, added)
     const behind: Promise<unknown>[] = []
     const response = await gateway.fetch(request, {}, executionContext(behind))
     await Promise.allSettled(behind)

@@ -1,6 +1,7 @@
 /** The shop of docs/origins.md: its documented requests, through a gateway on Node. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { policyTester } from 'portcullis/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import policy from '../../examples/shop/policy.ts'
 import { type Server, serve } from '../../src/node/index.ts'
@@ -58,4 +59,19 @@ test('each request of the guide has the status that the guide promises', async (
     })
     expect(`${line}: ${/^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1]}`).toBe(`${line}: ${promised}`)
   }
+})
+
+test('a policy test names the host, and sees the path and the headers that the origin gets', async () => {
+  const tester = policyTester(policy)
+  const as = { sub: 'alice', roles: ['staff'] }
+  expect(
+    await tester.request('GET /customers/7', { as, host: 'admin.shop.example' }),
+  ).toMatchObject({
+    allowed: true,
+    origin: { path: '/customers/7', headers: { 'x-channel': 'admin' } },
+  })
+  expect(await tester.request('GET /v1/orders/7', { as, host: 'api.shop.example' })).toMatchObject({
+    origin: { path: '/internal/orders/7' },
+  })
+  expect(await tester.request('GET /customers/7', { as })).toMatchObject({ status: 404 })
 })
