@@ -62,7 +62,8 @@ export default defineConfig([
       onlyBundle: false,
       // A dependency of the package, and the consumer's own, which `portcullis dev` uses if there is
       // no other Redis.
-      neverBundle: ['ioredis', 'js-redis-server/core'],
+      // The parser of OpenAPI references would load `undici` for URLs, which we read ourselves.
+      neverBundle: ['ioredis', 'js-redis-server/core', 'undici'],
     },
     // What only some commands need is loaded by them.
     outputOptions: { chunkFileNames: 'cli/[name].mjs' },
