@@ -26,11 +26,11 @@ export function lookAlikesOf(
   routes: readonly PolicyRoute[],
 ): readonly Candidate[] {
   const own = routes.indexOf(route)
-  const names = namesOf(route.path)
+  const names = namesOf(route)
   return routes.flatMap((other, at) => {
     if (other === route || other.method !== route.method) return []
     if (other.origin !== route.origin || !shareHosts(other, route)) return []
-    if (areApart(names, namesOf(other.path)) || requiresAsMuch(route, other)) return []
+    if (areApart(names, namesOf(other)) || requiresAsMuch(route, other)) return []
     const readings = readingsOf(route.path, other.path, other.originSpelling ?? 'loose', at > own)
     const isCertain = readings.some(({ chance }) => chance === 'always')
     return readings.length === 0 ? [] : [{ path: other.path, readings, route: other, isCertain }]
@@ -64,11 +64,22 @@ const shareHosts = ({ host = '*' }: PolicyRoute, { host: other = '*' }: PolicyRo
 function areApart(one: readonly string[], another: readonly string[]): boolean {
   return one.some((name, at) => {
     const other = another[at]
-    return other !== undefined && PLAIN.test(name) && PLAIN.test(other) && name !== other
+    return name !== '' && other !== undefined && other !== '' && name !== other
   })
 }
 
-const namesOf = (pattern: string) => pattern.toLowerCase().split('/')
+/** A policy compares each route with all others. */
+const namesOfRoutes = new WeakMap<PolicyRoute, readonly string[]>()
+
+/** Returns the segments of a path, in lower case. Empty for those that are not plain. */
+function namesOf(route: PolicyRoute): readonly string[] {
+  const known = namesOfRoutes.get(route)
+  if (known !== undefined) return known
+  const segments = route.path.toLowerCase().split('/')
+  const names = segments.map((name) => (PLAIN.test(name) ? name : ''))
+  namesOfRoutes.set(route, names)
+  return names
+}
 
 /** Reports whether `other` would admit every request that `route` admits. */
 function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
