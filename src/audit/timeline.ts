@@ -1,41 +1,32 @@
 /** Start times of the stages of one request, in two parallel arrays to keep the cost low. */
 
+export type Timeline = ReturnType<typeof createTimeline>
+
 /** On Workers the clock advances only with I/O, so a stage without I/O takes 0. */
-export class Timeline {
-  readonly #now: () => number
-  readonly #stages: string[] = []
-  readonly #enteredMs: number[] = []
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
-  /**
-   * Starts a stage, which ends the previous one. `isSameMoment`: nothing was awaited since the
-   * previous stage started, so the clock is not read.
-   */
-  enter(stage: string, isSameMoment?: boolean): void {
-    const times = this.#enteredMs
-    const lastMs = isSameMoment === true ? times[times.length - 1] : undefined
-    this.#stages.push(stage)
-    times.push(lastMs ?? this.#now())
-  }
-
-  /** For a refused request, the stage that refused. */
-  current(): string | undefined {
-    return this.#stages.at(-1)
-  }
-
-  /** Returns milliseconds by stage, added up for a repeated stage. The last one ends at `endMs`. */
-  durations(endMs: number): Record<string, number> {
-    const durationsMs: Record<string, number> = {}
-    const times = this.#enteredMs
-    for (let at = 0; at < times.length; at++) {
-      const stage = this.#stages[at] as string
-      const tookMs = (times[at + 1] ?? endMs) - (times[at] as number)
-      durationsMs[stage] = (durationsMs[stage] ?? 0) + tookMs
-    }
-    return durationsMs
+export function createTimeline(now: () => number) {
+  const stages: string[] = []
+  const enteredMs: number[] = []
+  return {
+    /**
+     * Starts a stage, which ends the previous one. `isSameMoment`: nothing was awaited since the
+     * previous stage started, so the clock is not read.
+     */
+    enter(stage: string, isSameMoment?: boolean): void {
+      const lastMs = isSameMoment === true ? enteredMs.at(-1) : undefined
+      stages.push(stage)
+      enteredMs.push(lastMs ?? now())
+    },
+    /** For a refused request, the stage that refused. */
+    current: () => stages.at(-1),
+    /** Returns milliseconds by stage, added up for a repeated stage. The last one ends at `endMs`. */
+    durations(endMs: number) {
+      const durationsMs: Record<string, number> = {}
+      for (const [index, stage] of stages.entries()) {
+        const tookMs = (enteredMs[index + 1] ?? endMs) - (enteredMs[index] ?? endMs)
+        durationsMs[stage] = (durationsMs[stage] ?? 0) + tookMs
+      }
+      return durationsMs
+    },
   }
 }
 

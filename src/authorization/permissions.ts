@@ -87,25 +87,23 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
   function scopeSetsOf(principal: Principal): ScopeSets {
     let found = scopeSets.get(principal)
     if (found === undefined) {
-      found = sharedSetsOf(principal)
+      const { scopes, scopeUse } = principal
+      const isNarrow = scopeUse === 'narrow'
+      const key = JSON.stringify([isNarrow, scopes])
+      found = known.get(key)
+      if (found === undefined) {
+        const named = scopes.filter((scope) => scope.includes(':'))
+        const narrowing = isNarrow ? named.filter(namesPermissionOfPolicy) : named
+        found = {
+          granted: permissionSet(named),
+          bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
+        }
+        if (known.size >= MAX_SCOPE_SETS) known.clear()
+        known.set(key, found)
+      }
       scopeSets.set(principal, found)
     }
     return found
-  }
-
-  function sharedSetsOf({ scopes, scopeUse }: Principal): ScopeSets {
-    const key = JSON.stringify([scopeUse === 'narrow', scopes])
-    const shared = known.get(key)
-    if (shared !== undefined) return shared
-    const named = scopes.filter((scope) => scope.includes(':'))
-    const narrowing = scopeUse === 'narrow' ? named.filter(namesPermissionOfPolicy) : named
-    const sets = {
-      granted: permissionSet(named),
-      bound: narrowing.length === 0 ? undefined : permissionSet(narrowing),
-    }
-    if (known.size >= MAX_SCOPE_SETS) known.clear()
-    known.set(key, sets)
-    return sets
   }
 
   function isPermitted(principal: Principal, permission: string): boolean {

@@ -45,8 +45,7 @@ const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revali
 /** Replaces every directive that allows a shared cache to store the response by `private`. */
 export function makePrivate(fields: ResponseFields): void {
   const { headers } = fields
-  const received = fieldOf(fields, 'cache-control')
-  const directives = received === undefined ? [] : splitDirectives(received)
+  const directives = splitDirectives(fieldOf(fields, 'cache-control') ?? '')
   if (!directives.some((directive) => /^no-store$/i.test(directive))) {
     const kept = directives.filter((directive) => !SHARING.test(directive))
     headers.set('Cache-Control', ['private', ...kept].join(', '))

@@ -2,7 +2,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { type AuditChange, type AuditEvent, type AuditSink, NO_TRACE_ID } from '../audit/event.ts'
 import { decisionOf, reasonOf, rejectionOf } from '../audit/reason.ts'
-import { isoTime, Timeline } from '../audit/timeline.ts'
+import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
@@ -88,7 +88,7 @@ export const audit = ({
   }
 
   async function decide(c: Context<AuditEnvironment>, next: Next, waitUntil: WaitUntil) {
-    const timeline = new Timeline(now)
+    const timeline = createTimeline(now)
     c.set('portcullis.timeline', timeline)
     let status = 500
     let thrown: unknown

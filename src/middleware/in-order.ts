@@ -1,6 +1,5 @@
 /** Stages of the pipeline, and their composition into one middleware, with few promises. */
 import type { Context, ErrorHandler, MiddlewareHandler, Next } from 'hono'
-import type { Timeline } from '../audit/timeline.ts'
 import type { TimelineVariables } from './context.ts'
 
 /** A middleware, and the name of its stage in the timeline if it has one. */
@@ -68,15 +67,10 @@ export function inOrder(
     }
     const refuse = (error: unknown) => answerError(c, error, onError)
 
-    let timeline: Timeline | undefined
-
     function dispatch(at: number, isSameMoment: boolean): Promise<void> {
       const step = steps[at]
       if (step === undefined) return next()
-      if (step.stage !== undefined) {
-        timeline ??= c.get('portcullis.timeline')
-        timeline?.enter(step.stage, isSameMoment)
-      }
+      if (step.stage !== undefined) c.get('portcullis.timeline')?.enter(step.stage, isSameMoment)
       let isFirstTurn = true
       let rest: Promise<void> | undefined
       const proceed: Next = () => {

@@ -60,8 +60,7 @@ export function deleteNamedIn(
   connection: string | undefined,
   headers: { delete(name: string): unknown },
 ): void {
-  // Most connections say only this, and `keep-alive` itself is never forwarded.
-  if (connection === undefined || connection === 'keep-alive') return
+  if (connection === undefined) return
   for (const option of connection.split(',')) {
     const name = option.trim()
     if (TOKEN.test(name)) headers.delete(name.toLowerCase())

@@ -1,6 +1,6 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { describe, expect, test } from 'vitest'
-import { Timeline } from '../../src/audit/timeline.ts'
+import { createTimeline, type Timeline } from '../../src/audit/timeline.ts'
 import { inOrder, stage } from '../../src/middleware/in-order.ts'
 
 type Variables = { log: string[]; 'portcullis.timeline': Timeline }
@@ -100,7 +100,7 @@ describe('inOrder behaves like Hono', () => {
 
 test('stages without a wait between them share a reading of the clock, and others read it again', async () => {
   let nowMs = 0
-  const timeline = new Timeline(() => nowMs++)
+  const timeline = createTimeline(() => nowMs++)
   const wait: MiddlewareHandler = async (_, next) => {
     await Promise.resolve()
     await next()
@@ -126,7 +126,7 @@ test('a stage after a wait between two chains reads the clock', async () => {
   const go: MiddlewareHandler = (_, next) => next()
   for (const chain of [[stage('b', answer)], [go, stage('b', answer)]]) {
     let nowMs = 0
-    const timeline = new Timeline(() => nowMs++)
+    const timeline = createTimeline(() => nowMs++)
     await outcomeOf((app) => {
       app.use((c, next) => {
         c.set('portcullis.timeline', timeline)
