@@ -135,7 +135,8 @@ async function readText(url: string, allowsRemote: boolean): Promise<string> {
 }
 
 async function readLocal(url: string): Promise<string> {
-  const path = url.startsWith('file:') ? fileURLToPath(url) : url
+  // The library percent-encodes paths.
+  const path = url.startsWith('file:') ? fileURLToPath(url) : decoded(url)
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
