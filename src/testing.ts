@@ -14,7 +14,12 @@ export {
   type IssuerOptions,
   type TokenOptions,
 } from './test-kit/issuer.ts'
-export { type PolicyTestRow, policyTest } from './test-kit/policy-test.ts'
+export {
+  type PolicyTestCounts,
+  type PolicyTestReport,
+  type PolicyTestRow,
+  policyTest,
+} from './test-kit/policy-test.ts'
 export {
   type Caller,
   type PolicyTester,

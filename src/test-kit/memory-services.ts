@@ -1,5 +1,5 @@
 /** The services of a gateway without Redis, queue and network. `gateway/` composes the real ones. */
-import { createAbuseServices } from '../abuse/services.ts'
+import { type AbuseServices, createAbuseServices } from '../abuse/services.ts'
 import { createAdmission } from '../admission/admission.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
@@ -12,7 +12,7 @@ import type { Policy } from '../policy/policy.ts'
 import { createRelationChecker, type RelationChecker } from '../relations/checker.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import { createDpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
-import { createReferences } from '../tokens/references.ts'
+import { createReferences, type References } from '../tokens/references.ts'
 import { createTokenSources } from '../tokens/token-sources.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { issuers as issuersSchema } from '../validators/issuer.ts'
@@ -42,7 +42,7 @@ export interface MemoryServicesOptions {
  * keys: the origin gets no assertion. Routes of opt-in features do not exist.
  */
 export function memoryServices(options: MemoryServicesOptions): Services {
-  const { policy, publicUrl, store, auditSink, origin, now, tokenSources } = options
+  const { policy, publicUrl, auditSink, origin, now, tokenSources } = options
   const issuers = issuersSchema.parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
   const breakers = createBreakers({ now, alarm: () => {} })
   const references = createReferences({ audience: publicUrl, now })
@@ -68,28 +68,76 @@ export function memoryServices(options: MemoryServicesOptions): Services {
       nonceRequired: policy.tokens.dpopNonceRequired,
       now,
     }),
-    admission: createAdmission({
-      store: store.admission,
-      references,
-      observesBans: policy.abuse.bans?.mode === 'observe',
-      now,
-    }),
+    ...statefulServices(options, references),
     authorizer: createAuthorizer(policy.roles),
     relations: relationsOf(options),
-    ...createAbuseServices(
-      policy.abuse,
-      {
-        failures: createMemoryFailureCounter(now),
-        violations: createMemoryViolationCounter(store.bans, now),
-      },
-      now,
-    ),
     auditSink,
     ...(originsOf(policy)?.services(forOrigins, policy.routes) ?? unnamed()),
     breakers,
     metrics: { text: async () => '', metricsAccess: 'operators' },
     checks: [],
     now,
+  }
+}
+
+/** The services that decide by earlier requests. */
+type StatefulServices = AbuseServices & Pick<Services, 'admission'>
+
+/** Creates the services that decide by earlier requests: they have seen none. */
+export function statefulServices(
+  { policy: { abuse }, store, now }: Pick<MemoryServicesOptions, 'policy' | 'store' | 'now'>,
+  references: References,
+): StatefulServices {
+  return {
+    admission: createAdmission({
+      store: store.admission,
+      references,
+      observesBans: abuse.bans?.mode === 'observe',
+      now,
+    }),
+    ...createAbuseServices(
+      abuse,
+      {
+        failures: createMemoryFailureCounter(now),
+        violations: createMemoryViolationCounter(store.bans, now),
+      },
+      now,
+    ),
+  }
+}
+
+/**
+ * Returns services whose memory of requests can be exchanged while a gateway uses them. So the pipeline is
+ * built once for many tests. Circuit breakers of origins are not exchanged.
+ */
+export function exchangeable(services: Services) {
+  let present: StatefulServices = services
+  const { failures, violations } = services
+  const delegating: Services = {
+    ...services,
+    admission: {
+      admit: (request) => present.admission.admit(request),
+      admitReference: (request) => present.admission.admitReference(request),
+    },
+    failures: failures && {
+      mode: failures.mode,
+      begin: (address) => present.failures?.begin(address),
+      waitSeconds: (address) => present.failures?.waitSeconds(address),
+      record: (address, waitUntil) => present.failures?.record(address, waitUntil),
+    },
+    violations: violations && {
+      mode: violations.mode,
+      record: (violation, waitUntil) => present.violations?.record(violation, waitUntil),
+      banSeconds: (address, of, waitUntil) =>
+        present.violations?.banSeconds(address, of, waitUntil),
+      learn: (address, seconds) => present.violations?.learn(address, seconds),
+    },
+  }
+  return {
+    services: delegating,
+    exchange(next: StatefulServices): void {
+      present = next
+    },
   }
 }
 

@@ -16,7 +16,7 @@ import { DEFAULT_MAX_TOKEN_AGE_SECONDS } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import { type Decision, decisionOf, type OriginRequest } from './decision.ts'
 import { createIssuer, type Issuer, type TokenOptions } from './issuer.ts'
-import { memoryServices } from './memory-services.ts'
+import { exchangeable, memoryServices, statefulServices } from './memory-services.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { credentialHeader, type RequestParts, requestOf } from './request.ts'
 
@@ -125,11 +125,24 @@ const CUTOFFS = [
  * ```
  */
 export function policyTester(policy: Policy, options: PolicyTesterOptions = {}): PolicyTester {
+  return renewableTester(policy, options)
+}
+
+/** A tester for many tests, each of which begins with a new state. */
+interface RenewableTester extends PolicyTester {
+  /** Forgets earlier requests: limits, bans, revocations and API keys. Tokens stay valid. */
+  renew(): Promise<void>
+}
+
+export function renewableTester(
+  policy: Policy,
+  options: PolicyTesterOptions = {},
+): RenewableTester {
   requirePolicy(policy)
   const { issuers: names = DEFAULT_ISSUERS, startMs = Date.now(), tokenSources } = options
   let nowMs = startMs
   const now = () => nowMs
-  const store = createMemoryStore(now)
+  let store = createMemoryStore(now)
   const events = new Map<string, AuditEvent>()
   const received = new Map<string, OriginRequest>()
   const tokens = new Map<string, { readonly token: string; readonly endMs: number }>()
@@ -139,7 +152,7 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
 
   async function prepare(): Promise<Prepared> {
     const made = await Promise.all(names.map((issuer) => createIssuer({ issuer, now })))
-    const services = memoryServices({
+    const memory = memoryServices({
       policy,
       publicUrl: PUBLIC_URL,
       issuers: made.map(({ entry }) => entry),
@@ -151,7 +164,8 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
       now,
     })
     const issuers = new Map(made.map((issuer) => [issuer.issuer, issuer]))
-    return { services, gateway: createGateway(services, policy), issuers }
+    const { services, exchange } = exchangeable(memory)
+    return { services, exchange, gateway: createGateway(services, policy), issuers }
   }
 
   async function prepareExplanation() {
@@ -258,6 +272,12 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
       }
     },
 
+    async renew() {
+      const { services, exchange } = await ready()
+      store = createMemoryStore(now)
+      exchange(statefulServices({ policy, store, now }, services.references))
+    },
+
     advanceSeconds(seconds) {
       nowMs += seconds * 1000
     },
@@ -266,6 +286,7 @@ export function policyTester(policy: Policy, options: PolicyTesterOptions = {}):
 
 /** Built for the first request, because keys are created asynchronously. */
 interface Prepared {
+  readonly exchange: ReturnType<typeof exchangeable>['exchange']
   readonly services: Services
   readonly gateway: Gateway
   readonly issuers: ReadonlyMap<string, Issuer>
