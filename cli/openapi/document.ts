@@ -114,7 +114,7 @@ function notOpenApi(root: unknown): string {
   return `is OpenAPI ${String(root.openapi)}; only 3.0 and 3.1 are supported`
 }
 
-const urlOf = (path: string): string => (isUrl(path) ? path : pathToFileURL(path).href)
+const urlOf = (path: string): string => (isUrl(path) ? path : pathToFileURL(decoded(path)).href)
 
 const oneLine = (error: Error | undefined): string =>
   (error?.message ?? 'cannot be read').replaceAll(/\s+/g, ' ')
