@@ -15,6 +15,7 @@ import { addIdpCommands } from './commands/idp.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
 import { addOpenApiCommands } from './commands/openapi.ts'
+import { addPlanCommands } from './commands/plans.ts'
 import { addPolicyCommands } from './commands/policy.ts'
 import { addRedisCommand } from './commands/redis.ts'
 import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
@@ -80,6 +81,7 @@ export function createProgram(): Command {
   addClientCommands(program)
   addApiKeyCommands(program)
   addLimitCommands(program)
+  addPlanCommands(program)
   addBanCommands(program)
   addRelationCommands(program)
   addQuestionCommands(program)

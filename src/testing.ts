@@ -26,6 +26,7 @@ export {
   type PolicyTesterOptions,
   policyTester,
   type TestedApiKey,
+  type TestedPlan,
   type TestedRequest,
   type TestedRevocation,
 } from './test-kit/policy-tester.ts'

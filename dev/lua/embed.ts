@@ -2,7 +2,8 @@
  * Embeds Lua scripts: each folder with `.lua` files gets a TypeScript module that exports their texts.
  *
  * A line `--@include PATH`, before any code, puts that file in front, once for each script. A file
- * that another file includes is a library: scripts share its text. A line `local NAME = VALUE
+ * that another file includes is a library: scripts share its text. With a line `--@script`, it is a
+ * script as well. A line `local NAME = VALUE
  * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
  * PATH` takes the value from the export of a TypeScript module. Comments, empty lines and indentation
  * are removed, so a file must not contain text over several lines.
@@ -16,6 +17,7 @@ export const GENERATED = 'scripts.generated.ts'
 const HEADER =
   '/** Generated from the `.lua` files of this folder by `npm run lua`. Do not edit. */\n'
 
+const SCRIPT = /^--@script$/m
 const INCLUDE = /^--@include (\S+)$/gm
 const INLINE = /^local ([A-Z][A-Z0-9_]*)(?: = (\S+))? --@inline(?: (\S+))?$/gm
 /** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
@@ -29,11 +31,13 @@ interface LuaFile {
   readonly source: string
   /** Paths of the included files. */
   readonly includes: readonly string[]
+  /** Whether it is a script, even if another file includes it. */
+  readonly isScript: boolean
 }
 
 /** The Lua files below a folder. */
 export interface LuaFiles {
-  /** Paths of the files that no other file includes, sorted. */
+  /** Paths of the scripts, sorted. */
   readonly scripts: readonly string[]
   /** Returns a script with its includes as Lua source that a linter can check. */
   sourceOf(script: string): string
@@ -50,6 +54,8 @@ export function readLuaFiles(root: string): LuaFiles {
       .map((file) => [file.path, file]),
   )
   const libraries = new Set([...files.values()].flatMap(({ includes }) => includes))
+
+  const isScript = (path: string) => !libraries.has(path) || files.get(path)?.isScript === true
 
   function fileAt(path: string): LuaFile {
     const file = files.get(path)
@@ -88,14 +94,15 @@ export function readLuaFiles(root: string): LuaFiles {
         continue
       }
       const isLibrary = libraries.has(path)
-      const before = isLibrary ? [] : [...withIncludes(path)].filter((file) => file.path !== path)
-      const included = before.map((file) => nameOf(file.path))
-      const name = isLibrary ? nameOf(path) : `${nameOf(path)}_SCRIPT`
-      const own = JSON.stringify(await textOf(path))
+      const text = JSON.stringify(await textOf(path))
+      if (isLibrary) declarations.push(`export const ${nameOf(path)} = ${text}\n`)
+      if (!isScript(path)) continue
+      const before = [...withIncludes(path)].filter((file) => file.path !== path)
+      const parts = [...before.map((file) => nameOf(file.path)), isLibrary ? nameOf(path) : text]
       // A bundler keeps unused template literals with values, because `toString` may have effects.
-      const text =
-        included.length === 0 ? own : `/* @__PURE__ */ [${[...included, own].join(', ')}].join('')`
-      declarations.push(`export const ${name} = ${text}\n`)
+      const joined =
+        parts.length === 1 ? parts[0] : `/* @__PURE__ */ [${parts.join(', ')}].join('')`
+      declarations.push(`export const ${nameOf(path)}_SCRIPT = ${joined}\n`)
     }
     const lines = [...imports].map(
       ([from, names]) => `import { ${names.sort().join(', ')} } from '${from}'\n`,
@@ -104,7 +111,7 @@ export function readLuaFiles(root: string): LuaFiles {
   }
 
   return {
-    scripts: [...files.keys()].filter((path) => !libraries.has(path)),
+    scripts: [...files.keys()].filter(isScript),
     sourceOf: (script) => [...withIncludes(script)].map(({ source }) => source).join('\n'),
     async modules() {
       const folders = [...new Set([...files.keys()].map((path) => dirname(path)))]
@@ -118,7 +125,7 @@ function readLuaFile(path: string): LuaFile {
   const source = readFileSync(path, 'utf8')
   if (LONG_TEXT.test(source)) throw new Error(`${relative('', path)}: text over several lines`)
   const includes = [...source.matchAll(INCLUDE)].map(([, to = '']) => resolve(dirname(path), to))
-  return { path, source, includes }
+  return { path, source, includes, isScript: SCRIPT.test(source) }
 }
 
 /** The name of a file's constant: `ADD_OWNER` for `add-owner.lua`. */

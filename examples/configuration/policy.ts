@@ -5,6 +5,7 @@ import { cors } from 'portcullis/cors'
 import { openapi } from 'portcullis/openapi'
 import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
+import { plans, quotas } from 'portcullis/plans'
 import { relations } from 'portcullis/relations'
 import { signatures } from 'portcullis/signatures'
 import { upstash } from 'portcullis/upstash'
@@ -61,6 +62,15 @@ export default definePolicy({
       onUnavailable: 'deny',
       engine: upstash(),
     },
+    plan: plans({
+      plans: {
+        free: '100/min',
+        pro: { rate: ['50/s', '5000/min'], perDay: 100_000, perMonth: 1_000_000, concurrency: 20 },
+      },
+      default: 'free',
+      planBy: ['key', 'client', 'claim'],
+    }),
+    fair: quotas({ perDay: 10_000, concurrency: 10, by: 'tenant', slotSeconds: 60 }),
   },
   routes: [
     { method: 'GET', path: '/public/ping', anonymous: true, limits: ['anonymous'] },
@@ -120,7 +130,7 @@ export default definePolicy({
       method: 'POST',
       path: '/payments',
       permission: 'orders:write',
-      limits: ['approximate'],
+      limits: ['approximate', 'plan', 'fair'],
       maxBodyBytes: 4_096,
       forwardAuthorization: true,
       dpop: true,

@@ -2,16 +2,16 @@
 import { keyPart } from '../redis/key-part.ts'
 
 /** Properties of a caller that a limit can count by without a function. */
-export type LimitScope = 'subject' | 'client' | 'tenant' | 'address'
+export type LimitScope = 'key' | 'subject' | 'client' | 'tenant' | 'address'
 
 /** The party that a window counts. */
 interface WindowOwner {
   /**
-   * For a subject or a tenant: the issuer that vouches for it (`Principal.issuer`). For a client:
+   * For an API key, a subject or a tenant: the issuer that vouches for it (`Principal.issuer`). For a client:
    * the issuer of its tokens (`Principal.tokenIssuer`). Ignored for addresses and functions.
    */
   readonly issuer: string
-  /** The subject, client, tenant or normalized address, or the return value of the function. */
+  /** The id of the API key, the subject, client, tenant or normalized address, or the return value of the function. */
   readonly value: string
 }
 

@@ -18,6 +18,8 @@ export interface DeferredLimit {
   readonly rule: LimitRule
   /** Undefined if only a function can name the window from the principal. Costs a second call. */
   readonly window: ReferenceLimit['window'] | undefined
+  /** As in `LimitRequest`. */
+  readonly slot?: string | undefined
   /** Returns the key, as in `LimitRequest.key`. */
   keyOf(principal: Principal): string | Promise<string>
 }
@@ -104,7 +106,9 @@ export function createReferenceResolver({
     const principal = await principalOfRecord(record)
     const keys = await keysOf(principal, address)
     const requestsOf = (some: readonly DeferredLimit[]) =>
-      Promise.all(some.map(async ({ rule, keyOf }) => ({ rule, key: await keyOf(principal) })))
+      Promise.all(
+        some.map(async ({ rule, keyOf, slot }) => ({ rule, key: await keyOf(principal), slot })),
+      )
     const first = await requestsOf(limits.filter(({ window }) => window !== undefined))
     const later = await requestsOf(limits.filter(({ window }) => window === undefined))
     return {
@@ -123,8 +127,8 @@ export function createReferenceResolver({
   }
 }
 
-function withWindow({ rule, window }: DeferredLimit): ReferenceLimit[] {
-  return window === undefined ? [] : [{ rule, window }]
+function withWindow({ rule, window, slot }: DeferredLimit): ReferenceLimit[] {
+  return window === undefined ? [] : [{ rule, window, slot }]
 }
 
 /** Returns the limit as a request, if its window is known without a principal. */

@@ -55,6 +55,8 @@ export interface ReferenceLimit {
   readonly rule: LimitRule
   /** The window, or the property of the record's principal that the store derives it from. */
   readonly window: { readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }
+  /** As in `LimitRequest`. */
+  readonly slot?: string | undefined
 }
 
 export interface ReferenceQuery {

@@ -173,6 +173,7 @@ export function weigh(
       uncounted.push(request.rule.name)
       continue
     }
+    if (answer.limit === 0) continue
     limits.push(answer)
     if (answer.admitted) continue
     if (request.rule.mode === 'observe') {

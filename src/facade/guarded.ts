@@ -21,7 +21,7 @@ import {
   DEFAULT_MAX_CONCURRENT_REQUESTS,
   DEFAULT_REVOCATION,
 } from '../policy/defaults.ts'
-import { limitsOf } from '../policy/limits.ts'
+import { limitsNamed, limitsOf } from '../policy/limits.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
@@ -74,18 +74,15 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const maxConcurrentRequests = options.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS
 
   /** Returns the limits of these names, and `standard` if there is one. Skips unknown names. */
-  function limitsNamed(names: readonly string[]): PolicyLimit[] {
-    return [...new Set(names)].flatMap((name) => {
-      const limit = limits.get(name)
-      return limit === undefined ? [] : [{ name, ...limit }]
-    })
+  function limitsOfDemand(names: readonly string[]): PolicyLimit[] {
+    return [...new Set(names)].flatMap((name) => limitsNamed(limits, name))
   }
 
   function guardsOf({ declarations, anonymous, path }: Demand): MiddlewareHandler {
     const named = declarations.flatMap((declaration) => declaration.limits)
     const own = declarations.findLast(({ maxBodyBytes }) => maxBodyBytes !== undefined)
     const demand: CallerDemand = {
-      limits: limitsNamed([STANDARD_LIMIT, ...named]),
+      limits: limitsOfDemand([STANDARD_LIMIT, ...named]),
       maxBodyBytes: own?.maxBodyBytes ?? defaultMaxBytes,
       ofRequest: true,
       anonymous,
@@ -123,7 +120,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
 
   function accessOf(declaration: Declaration, isPlanned: boolean): MiddlewareHandler {
     const { permission, anonymous, maxBodyBytes, input } = declaration
-    const own = limitsNamed(declaration.limits)
+    const own = limitsOfDemand(declaration.limits)
     const isLimited = own.length > 0 || limits.has(STANDARD_LIMIT)
     const late =
       isPlanned || (own.length === 0 && maxBodyBytes === undefined)

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import type { AbuseDefinition } from '../abuse/definition.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { PresetName } from '../identity-providers/presets.ts'
-import type { LimitDefinition, RevocationDefinition } from '../policy/definition.ts'
+import type { LimitDefinition, LimitGroup, RevocationDefinition } from '../policy/definition.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { IssuerInput } from '../validators/issuer.ts'
 import type { LimitText } from '../validators/limit.ts'
@@ -52,7 +52,7 @@ export interface GuardOptions<
    * `100/min` counts by subject and fails closed; an object has all settings of a policy. The limit
    * `standard` counts every request, others where a route names them. Default: no limits.
    */
-  readonly limits?: Readonly<Record<LimitName, LimitDefinition | LimitText>>
+  readonly limits?: Readonly<Record<LimitName, LimitDefinition | LimitText | LimitGroup>>
   /** Throttling of bad credentials, and automatic bans. Every field has a default. */
   readonly abuse?: AbuseDefinition
   /** How soon a revocation takes effect. Default: on the next request. */

@@ -10,6 +10,7 @@ import type { Services } from '../gateway/compose-services.ts'
 import { createExplainer } from '../gateway/explainer.ts'
 import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
+import { createPlanAssignments } from '../metering/redis/assignments.ts'
 import { createReadmission } from '../middleware/readmit.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
@@ -24,6 +25,7 @@ import { clientCalls } from '../routes/admin/clients.ts'
 import type { AdminContext } from '../routes/admin/context.ts'
 import { explanationCalls } from '../routes/admin/explanations.ts'
 import { limitCalls } from '../routes/admin/limits.ts'
+import { planCalls } from '../routes/admin/plans.ts'
 import { recordCalls } from '../routes/admin/records.ts'
 import { revocationCalls } from '../routes/admin/revocations.ts'
 import { tokenCalls } from '../routes/admin/tokens.ts'
@@ -51,6 +53,7 @@ const GROUPS: readonly CallGroup[] = [
   revocationCalls,
   banCalls,
   limitCalls,
+  planCalls,
   recordCalls,
   tokenCalls,
   explanationCalls,
@@ -94,6 +97,7 @@ function contextOf(parts: FeatureParts): AdminContext {
     revocationFacts: createGrantStore(redis),
     bans: createBanList(redis, now),
     overrides: createOverrideList(redis, now),
+    planAssignments: createPlanAssignments(redis, now),
     windows: createLimitControls(redis, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),

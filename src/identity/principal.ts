@@ -14,6 +14,10 @@ export interface Principal {
   readonly subject: string
   /** `client_id`, or else `azp`. */
   readonly client: string | undefined
+  /** The id of the API key that the caller presented. A rotation does not change it. */
+  readonly key?: string | undefined
+  /** The plan that the token names, from the issuer's plan claim. */
+  readonly plan?: string | undefined
   /** The issuer's tenant claim (default `tenant`). */
   readonly tenant: string | undefined
   /** `sid`. */

@@ -1,7 +1,8 @@
 /** The `admit` stage: checks revocation, bans and limits in one round trip. */
 
+import type { Context } from 'hono'
 import { ADMITTED_FOR_MS, type Admission, type AdmissionVerdict } from '../admission/admission.ts'
-import type { LimitRequest } from '../admission/limit.ts'
+import type { LimitRequest, Meter, RateLimit } from '../admission/limit.ts'
 import { limitKeyOf } from '../admission/limit-key.ts'
 import type { DeferredLimit } from '../admission/reference-resolver.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
@@ -32,6 +33,12 @@ type Environment = {
     RelationVariables &
     HeldUpVariables &
     Partial<CredentialVariables & CredentialCheckVariables>
+}
+
+/** A meter whose limit holds slots for requests in flight. */
+export interface HoldingMeter extends Meter {
+  /** Runs the rest of the pipeline, and holds the slots of `limits` until the response ends. */
+  hold(limits: readonly RateLimit[], c: Context, next: () => Promise<void>): Promise<void>
 }
 
 export interface AdmitOptions {
@@ -89,7 +96,8 @@ export const admit = ({
       const requests: LimitRequest[] = []
       for (const { rule, keyOf } of rules) {
         const key = keyOf(of)
-        requests.push({ rule, key: typeof key === 'string' ? key : await key })
+        const request = { rule, key: typeof key === 'string' ? key : await key }
+        requests.push(rule.meter ? await rule.meter.complete(request, principal) : request)
       }
       const included =
         relation === undefined || principal === null
@@ -124,7 +132,9 @@ export const admit = ({
     c.get('portcullis.credentialCheck')?.passed()
     const { limits: reported, renewal } = verdict
     if (renewal !== undefined) waitUntilOf(c)(renewal())
-    await next()
+    const holding = reported.find(({ slot }) => slot !== undefined)
+    if (holding === undefined) await next()
+    else await (holding.rule.meter as HoldingMeter).hold(reported, c, next)
     if (reported.length > 0)
       writeHeaders(c, (headers) => setRateLimitHeaders(headers, reported, now()))
   })
@@ -158,10 +168,11 @@ function limitKey({ by, name }: PolicyLimit): LimitKey {
     return (of) => limitKeyOf({ name, by }, { issuer: '', value: by(of) })
   const known = new WeakMap<Principal, string>()
   const derive = async (principal: Principal): Promise<string> => {
+    const scope = by === 'key' && principal.key === undefined ? 'subject' : by
     // The token issuer registers the client, even if another issuer vouches for the subject.
-    const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
+    const issuer = scope === 'client' ? principal.tokenIssuer : principal.issuer
     // Callers without a client or tenant share one window per issuer: none bypasses the limit.
-    const key = await limitKeyOf({ name, by }, { issuer, value: principal[by] ?? '' })
+    const key = await limitKeyOf({ name, by: scope }, { issuer, value: principal[scope] ?? '' })
     known.set(principal, key)
     return key
   }
@@ -179,6 +190,7 @@ async function deferredLimit(
 ): Promise<DeferredLimit> {
   const { by } = rule
   const of = (principal: Principal | null) => keyOf({ request, principal, address })
-  if (typeof by === 'function') return { rule, window: undefined, keyOf: of }
-  return { rule, window: by === 'address' ? { key: await of(null) } : { by }, keyOf: of }
+  const limit = { rule, keyOf: of, slot: rule.meter?.newSlot() }
+  if (typeof by === 'function') return { ...limit, window: undefined }
+  return { ...limit, window: by === 'address' ? { key: await of(null) } : { by } }
 }

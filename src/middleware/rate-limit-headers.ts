@@ -16,14 +16,15 @@ function policyItem({ rule, limit }: RateLimit): string {
 }
 
 /** Formats a policy item. `limit` is the limit in force, which may be an operator's override. */
-function itemOf({ name, windowSeconds }: LimitRule, limit: number): string {
-  return `"${name}";q=${limit};w=${windowSeconds}`
+function itemOf({ name, windowSeconds, meter }: LimitRule, limit: number): string {
+  return `"${name}";q=${limit};${meter?.scale ?? `w=${windowSeconds}`}`
 }
 
 /**
  * Sets `RateLimit-Policy` with every consulted limit, and `RateLimit` with one of them: the limit
  * that refused the request, else the one with the fewest requests left (of equals the one that
- * resets last). Sets nothing if no limit was consulted. Leaves out limits in observe mode, because
+ * resets last). All other metered limits follow it: otherwise a caller does not see its quota. Sets
+ * nothing if no limit was consulted. Leaves out limits in observe mode, because
  * a caller who obeyed them would hide what the operator wants to observe.
  *
  * The seconds of a denial by a limit become `t`, so that `Retry-After` and `t` never contradict each
@@ -40,11 +41,16 @@ export function setRateLimitHeaders(
   const refusing = refusal && reported.find(({ rule }) => rule.name === refusal.limit)
   const named = refusing ?? tightestOf(reported)
   if (named === undefined) return
-  // Rounded up, so that no caller retries too early.
-  const resetSeconds = Math.max(0, Math.ceil((named.resetMs - nowMs) / 1000))
-  const seconds = refusing && refusal ? refusal.retryAfterSeconds : resetSeconds
+  const others = reported.filter((limit) => limit !== named && limit.rule.meter !== undefined)
   headers.set('RateLimit-Policy', reported.map(policyItem).join(', '))
-  headers.set('RateLimit', `"${named.rule.name}";r=${named.remaining};t=${seconds}`)
+  headers.set('RateLimit', [named, ...others].map(stateItem).join(', '))
+
+  function stateItem({ rule, remaining, resetMs }: RateLimit): string {
+    // Rounded up, so that no caller retries too early.
+    const resetSeconds = Math.max(0, Math.ceil((resetMs - nowMs) / 1000))
+    const seconds = rule === refusing?.rule ? refusal?.retryAfterSeconds : resetSeconds
+    return `"${rule.name}";r=${remaining};t=${seconds}`
+  }
 }
 
 const isObserved = ({ rule }: RateLimit): boolean => rule.mode === 'observe'

@@ -1,6 +1,7 @@
 /** The response to an upgrade that the origin accepted: 101, and the connection to the origin. */
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import { reportSocketEnd } from '../http/socket-end.ts'
 import type { Principal } from '../identity/principal.ts'
 import { MAX_DELAY_MS, TOKEN_EXPIRED } from '../routes/web-socket.ts'
 import { Fields } from './fields.ts'
@@ -48,6 +49,7 @@ export class UpgradedResponse {
     const joined = relay(client, this.#origin, () => {
       relays.delete(joined)
       clearTimeout(timer)
+      reportSocketEnd(this)
     })
     relays.add(joined)
     if (this.#endMs === Number.POSITIVE_INFINITY) return
@@ -58,6 +60,7 @@ export class UpgradedResponse {
   /** Ends the connection to the origin: the client has left. */
   discard(): void {
     this.#origin.destroy()
+    reportSocketEnd(this)
   }
 }
 

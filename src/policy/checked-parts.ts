@@ -5,13 +5,13 @@ import { policySchema } from '../validators/policy.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
 import { DEFAULT_REVOCATION } from './defaults.ts'
 import type {
-  LimitDefinition,
+  NamedLimit,
   PermissionDemand,
   PolicyDefinition,
   RevocationDefinition,
   RouteDefinition,
 } from './definition.ts'
-import { limitsOf } from './limits.ts'
+import { limitsNamed, limitsOf } from './limits.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInFeatures, mistakesInLeases, mistakesInRow } from './mistakes.ts'
 import type { PolicyOrigins } from './origins.ts'
@@ -21,7 +21,7 @@ import { type PolicyRoute, routeOf } from './route.ts'
 type Definition = PolicyDefinition<string, string>
 
 interface Parts {
-  readonly limits: ReadonlyMap<string, LimitDefinition>
+  readonly limits: ReadonlyMap<string, NamedLimit>
   readonly revocation: Required<RevocationDefinition>
   readonly relations: PolicyRelations | undefined
   readonly origins: PolicyOrigins | undefined
@@ -55,7 +55,7 @@ export function checkedParts(definition: Definition): Parts {
   const areSound = (...names: string[]) => !names.some((name) => unsound.has(name))
   if (!hasTables(definition)) refuseMistakes()
 
-  const limits = limitsOf(definition.limits, (name) => areSound(`limits.${name}`))
+  const limits = limitsIn(definition.limits, areSound, add)
   const soundRows = () =>
     [...definition.routes.entries()].filter(([index]) => areSound(`routes.${index}`))
   const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
@@ -94,6 +94,21 @@ function hasTables(definition: Partial<Definition> | null | undefined): boolean 
   return Array.isArray(definition?.routes) && typeof (definition.limits ?? 0) === 'object'
 }
 
+/** Returns the sound limits. Adds the mistakes of groups. */
+function limitsIn(
+  definitions: Definition['limits'],
+  areSound: (name: string) => boolean,
+  add: (mistakes: readonly string[]) => void,
+): ReadonlyMap<string, NamedLimit> {
+  const all = new Map<string, NamedLimit>()
+  for (const name of Object.keys(definitions)) {
+    const isThis = (other: string) => other === name && areSound(`limits.${name}`)
+    const own = compiled({ compile: () => limitsOf(definitions, isThis) }, add)
+    for (const [key, limit] of own ?? []) all.set(key, limit)
+  }
+  return all
+}
+
 /** Compiles a feature. Returns null and adds its mistakes if there are any. */
 function compiled<Compiled>(
   feature: { compile(): Compiled } | undefined,
@@ -110,7 +125,7 @@ function compiled<Compiled>(
 
 function complete(
   route: RouteDefinition,
-  limits: ReadonlyMap<string, LimitDefinition>,
+  limits: ReadonlyMap<string, NamedLimit>,
   relations: PolicyRelations | null | undefined,
   origins: PolicyOrigins | null | undefined,
 ): PolicyRoute {
@@ -123,9 +138,6 @@ function complete(
     permission: demand?.name,
     permissionMode: demand?.mode,
     relation: relations && relation ? relations.ruleOf(relation) : undefined,
-    limits: names.flatMap((name) => {
-      const definition = limits.get(name)
-      return definition === undefined ? [] : [{ name, ...definition }]
-    }),
+    limits: names.flatMap((name) => limitsNamed(limits, name)),
   })
 }

@@ -2,7 +2,8 @@
 import type { $ZodType } from 'zod/v4/core'
 import type { AbuseDefinition } from '../abuse/definition.ts'
 import type { LeaseTerms } from '../admission/lease.ts'
-import type { LimitEngine, OnUnavailable } from '../admission/limit.ts'
+import type { LimitEngine, Meter, OnUnavailable } from '../admission/limit.ts'
+import type { LimitScope } from '../admission/limit-key.ts'
 import type { CorsFeature } from '../cors/definition.ts'
 import type { OriginSpelling } from '../http/path-reading.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -10,7 +11,7 @@ import type { InspectDefinition } from '../inspection/definition.ts'
 import type { TokensDefinition } from '../oauth/tokens-definition.ts'
 import type { OriginRouting } from '../origin/definition.ts'
 import type { RelationDemand } from '../relations/definition.ts'
-import type { ListedFeature } from '../validators/feature.ts'
+import type { Feature, ListedFeature } from '../validators/feature.ts'
 import type { LimitText } from '../validators/limit.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
@@ -26,7 +27,7 @@ export interface LimitSubject {
 }
 
 /** A function may return any string: the gateway escapes or hashes it. */
-export type LimitBy = 'subject' | 'client' | 'tenant' | 'address' | ((of: LimitSubject) => string)
+export type LimitBy = LimitScope | ((of: LimitSubject) => string)
 
 export interface LimitDefinition {
   /** Requests per window, or units if a request costs more than one. */
@@ -45,6 +46,19 @@ export interface LimitDefinition {
    * Requires `revocation.maxStalenessMs`. Default: none, so every request calls Redis.
    */
   readonly lease?: LeaseTerms
+}
+
+/** Several limits with one name in routes: the result of `plans()` or `quotas()`. */
+export interface LimitGroup extends Feature<'plans' | 'quotas'> {
+  /** Returns the limits, of which `name` is the key in the policy's limits `all`. */
+  limits(name: string, all: object): readonly NamedLimit[]
+}
+
+export interface NamedLimit extends LimitDefinition {
+  readonly name: string
+  /** The name of its group, which routes use. Default: its own name. */
+  readonly group?: string
+  readonly meter?: Meter
 }
 
 export interface PermissionDemand {
@@ -127,7 +141,8 @@ export interface PolicyDefinition<
 > {
   /** Permissions of each role: `orders:read`, `orders:*` or `*`. */
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
-  readonly limits: Readonly<Record<LimitName, LimitDefinition | LimitText>>
+  /** Also `plans()` and `quotas()` from `portcullis/plans`. */
+  readonly limits: Readonly<Record<LimitName, LimitDefinition | LimitText | LimitGroup>>
   readonly routes: readonly RouteDefinition<NoInfer<LimitName>, NoInfer<OriginName>>[]
   /** Several origins: `origins()` from `portcullis/origins`. Default: one, of the environment. */
   readonly origins?: OriginsFeature<OriginName>

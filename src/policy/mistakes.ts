@@ -6,10 +6,12 @@ import { originRouting } from '../validators/policy.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import type {
   LimitDefinition,
+  NamedLimit,
   PolicyDefinition,
   RevocationDefinition,
   RouteDefinition,
 } from './definition.ts'
+import { limitsNamed } from './limits.ts'
 import type { PolicyOrigins } from './origins.ts'
 import type { PolicyRelations } from './relations.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from './route.ts'
@@ -49,7 +51,7 @@ interface References {
   /** Names of all limits. */
   readonly names: readonly string[]
   /** Those without mistakes. */
-  readonly limits: ReadonlyMap<string, LimitDefinition>
+  readonly limits: ReadonlyMap<string, NamedLimit>
   /** Null if they have mistakes. */
   readonly relations: PolicyRelations | null | undefined
   /** Null if they have mistakes. */
@@ -75,7 +77,7 @@ export function* mistakesInRow(
   if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
     yield `${name}: this path is reserved for the gateway`
   for (const limit of route.limits ?? []) {
-    const by = limits.get(limit)?.by
+    const by = limitsNamed(limits, limit)[0]?.by
     if (!names.includes(limit)) yield `${name}: unknown limit ${limit}`
     else if (route.anonymous && by !== 'address' && typeof by === 'string')
       yield `${name}: anonymous callers have no ${by} to limit ${limit} by`

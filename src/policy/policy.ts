@@ -58,7 +58,7 @@ export function definePolicy<
   return {
     roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
     routes,
-    limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
+    limits,
     tokens: tokensOf(definition.tokens),
     abuse: abuseOf(definition.abuse),
     revocation,

@@ -33,6 +33,11 @@ export function createKeys(prefix: string) {
     /** The id of the record that owns a window's override. */
     limitOwner: `${prefix}limit-owner:`,
 
+    /** The name of the plan of a party: its kind, issuer and value follow. */
+    plan: `${prefix}plan:`,
+    /** The id of the record that owns the plan of a party. */
+    planOwner: `${prefix}plan-owner:`,
+
     /** The owners of a key that several records write; that key follows. */
     owners: `${prefix}holders:`,
 
@@ -43,6 +48,7 @@ export function createKeys(prefix: string) {
     revocationRecords: { prefix: `${prefix}revocation:`, index: `${prefix}revocations` },
     banRecords: { prefix: `${prefix}ban-record:`, index: `${prefix}bans` },
     apiKeyRecords: { prefix: `${prefix}api-key:`, index: `${prefix}api-keys` },
+    planRecords: { prefix: `${prefix}plan-record:`, index: `${prefix}plans` },
     limitOverrideRecords: {
       prefix: `${prefix}limit-override-record:`,
       index: `${prefix}limit-overrides`,

@@ -12,3 +12,4 @@ export const SUBJECT_BAN_PREFIX = DEFAULT_KEYS.subjectBan
 export const OBSERVED_SUBJECT_BAN_PREFIX = DEFAULT_KEYS.observedSubjectBan
 export const LIMIT_PREFIX = DEFAULT_KEYS.limit
 export const LIMIT_OVERRIDE_PREFIX = DEFAULT_KEYS.limitOverride
+export const PLAN_PREFIX = DEFAULT_KEYS.plan

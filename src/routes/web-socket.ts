@@ -1,6 +1,7 @@
 /** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets of expired tokens. */
 import type { Context } from 'hono'
 import { Denied, Unavailable } from '../errors.ts'
+import { reportSocketEnd } from '../http/socket-end.ts'
 import type { Principal } from '../identity/principal.ts'
 
 /** RFC 6455 section 4.1: the base64 of 16 bytes. */
@@ -84,10 +85,14 @@ export function acceptUpgrade(
     },
     Math.min(Math.max(caller.expiresAtSeconds * 1_000 - nowMs, 0), MAX_DELAY_MS),
   )
-  const end = () => clearTimeout(timer)
+  const upgraded = new Response(null, { status: 101, webSocket: client, headers })
+  function end(): void {
+    clearTimeout(timer)
+    reportSocketEnd(upgraded)
+  }
   join(server, origin, end)
   join(origin, server, end)
-  return new Response(null, { status: 101, webSocket: client, headers })
+  return upgraded
 }
 
 function join(from: WebSocket, to: WebSocket, end: () => void): void {

@@ -21,6 +21,8 @@ interface WindowState {
 }
 
 export interface ExactWindow {
+  /** Changes the limit, for requests from now on. */
+  resize(limit: number): void
   /** Reports whether a request that costs `cost` fits now. */
   fits(nowMicros: number, cost: number): boolean
   /** Takes the cost of a request that {@link fits}. */
@@ -30,9 +32,9 @@ export interface ExactWindow {
 }
 
 /** Creates an unused window. Times are whole microseconds since the epoch. */
-export function createExactWindow(limit: number, windowSeconds: number): ExactWindow {
+export function createExactWindow(first: number, windowSeconds: number): ExactWindow {
   const windowMicros = windowSeconds * 1_000_000
-  const maxShareUnits = Math.max(1, Math.floor(limit / SHARES))
+  let limit = first
   let shares: Share[] = []
 
   const used = () => shares.reduce((sum, { units }) => sum + units, 0)
@@ -58,6 +60,10 @@ export function createExactWindow(limit: number, windowSeconds: number): ExactWi
   }
 
   return {
+    resize(present) {
+      limit = present
+    },
+
     fits(nowMicros, cost) {
       forget(nowMicros)
       return used() + cost <= limit
@@ -69,7 +75,8 @@ export function createExactWindow(limit: number, windowSeconds: number): ExactWi
       const isOneShare =
         last !== undefined &&
         (shares.length >= MAX_SHARES ||
-          (last.units + cost <= maxShareUnits && stepOf(last.atMicros) === stepOf(atMicros)))
+          (last.units + cost <= Math.max(1, Math.floor(limit / SHARES)) &&
+            stepOf(last.atMicros) === stepOf(atMicros)))
       if (isOneShare) shares.pop()
       shares.push({ atMicros, units: isOneShare ? last.units + cost : cost })
     },

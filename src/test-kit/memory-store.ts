@@ -30,8 +30,14 @@ import {
   type ReferenceRecord,
   type ReferenceStore,
 } from '../tokens/reference.ts'
-import { createExactWindow, type ExactWindow } from './exact-window.ts'
 import { createExpiringValues, type ExpiringValues } from './expiring-values.ts'
+import {
+  createSizedWindow,
+  type SizedWindow,
+  slotIn,
+  unitsOf,
+  unlimited,
+} from './metered-window.ts'
 
 export interface MemoryStore {
   readonly admission: AdmissionStore
@@ -39,6 +45,8 @@ export interface MemoryStore {
   readonly references: ReferenceStore
   /** Seconds since the epoch at which each ban ends, by its key. */
   readonly bans: ExpiringValues<number>
+  /** The name of the plan of each party, by the key of its record. */
+  readonly plans: Map<string, string>
 }
 
 /** The facts that decide about a request before its limits. */
@@ -59,30 +67,39 @@ export function createMemoryStore(now: () => number): MemoryStore {
   const bans = createExpiringValues<number>(now)
   const usedProofs = createExpiringValues<true>(now)
   const records = createExpiringValues<ReferenceRecord>(now)
-  const windows = new Map<string, ExactWindow>()
+  const windows = new Map<string, SizedWindow>()
+  const plans = new Map<string, string>()
 
-  function windowOf({ rule, key }: LimitRequest): ExactWindow {
-    const known = windows.get(key)
-    if (known !== undefined) return known
-    const unused = createExactWindow(rule.limit, rule.windowSeconds)
-    windows.set(key, unused)
-    return unused
+  function windowOf({ rule, key }: LimitRequest, limit: number): SizedWindow {
+    let window = windows.get(key)
+    if (window === undefined) {
+      window = createSizedWindow(rule)
+      windows.set(key, window)
+    }
+    window.resize(limit)
+    return window
   }
 
   /** Takes the cost of a request from all limits or, if one of them refuses, from none. */
   function count(requests: readonly LimitRequest[]): RateLimit[] {
     const nowMicros = Math.round(now() * 1000)
     const counted = requests.map((request) => {
-      const { rule } = request
-      const window = windowOf(request)
+      const { rule, slot } = request
+      const limit = unitsOf(request, (source) => plans.get(DEFAULT_KEYS.plan + source))
+      if (limit === undefined) return { rule, admitted: true, window: undefined }
+      const window = windowOf(request, limit)
       const cost = rule.cost ?? 1
-      return { rule, window, cost, admitted: window.fits(nowMicros, cost) }
+      return { rule, window, limit, cost, slot, admitted: window.fits(nowMicros, cost) }
     })
     const isAdmitted = counted.every(({ rule, admitted }) => admitted || rule.mode === 'observe')
-    return counted.map(({ rule, window, cost, admitted }) => {
-      if (admitted && isAdmitted) window.take(nowMicros, cost)
+    return counted.map(({ rule, admitted, ...of }) => {
+      if (of.window === undefined) return unlimited(rule)
+      const { window, limit, cost, slot } = of
+      const isTaken = admitted && isAdmitted
+      if (isTaken) window.take(nowMicros, cost, slot)
       const { remaining, waitMs } = window.state(nowMicros, cost)
-      return { rule, limit: rule.limit, remaining, resetMs: Math.floor(now()) + waitMs, admitted }
+      const state = { rule, limit, remaining, resetMs: Math.floor(now()) + waitMs, admitted }
+      return isTaken && slot !== undefined ? { ...state, slot: slotIn(window, slot) } : state
     })
   }
 
@@ -157,6 +174,7 @@ export function createMemoryStore(now: () => number): MemoryStore {
   return {
     admission: { keys: DEFAULT_KEYS, consult, resolve },
     bans,
+    plans,
     revocations: {
       async revokeToken({ tokenIdHash, untilSeconds }) {
         // At least one second, as in Redis, which refuses a life of 0.
@@ -198,13 +216,18 @@ async function subjectBansOf(
 
 /** Returns the window to count; undefined if only the principal determines it and there is none. */
 async function requestOf(
-  { rule, window }: ReferenceLimit,
+  { rule, window, slot }: ReferenceLimit,
   principal: Principal | undefined,
 ): Promise<LimitRequest | undefined> {
-  if ('key' in window) return { rule, key: window.key }
+  if ('key' in window) return { rule, key: window.key, slot }
   if (principal === undefined) return undefined
   const { by } = window
-  const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
-  const key = await limitKeyOf({ name: rule.name, by }, { issuer, value: principal[by] ?? '' })
-  return { rule, key }
+  const scope = by === 'key' && principal.key === undefined ? 'subject' : by
+  const issuer = scope === 'client' ? principal.tokenIssuer : principal.issuer
+  const owner = { issuer, value: principal[scope] ?? '' }
+  const key = await limitKeyOf({ name: rule.name, by: scope }, owner)
+  const request = { rule, key }
+  return rule.meter === undefined
+    ? request
+    : { ...(await rule.meter.complete(request, principal)), slot }
 }

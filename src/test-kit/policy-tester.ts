@@ -6,8 +6,10 @@ import { createStageRecorder } from '../explanation/stage-recorder.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
+import { type PlanParty, planRecordOf } from '../metering/plan-record.ts'
 import type { Fetches } from '../origin/origin.ts'
 import { type Policy, requirePolicy } from '../policy/policy.ts'
+import { DEFAULT_KEYS } from '../redis/keys.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import type { RevokedBeforeKind } from '../revocation/revocation.ts'
 import { newApiKey } from '../tokens/api-key.ts'
@@ -58,6 +60,18 @@ export interface TestedApiKey {
   readonly roles?: readonly string[]
   readonly scope?: readonly string[]
   readonly tenant?: string
+  /** The name of a plan of `plans()`. Default: the default plan. */
+  readonly plan?: string
+}
+
+/** The party that gets a plan of `plans()`: one of the fields. */
+export interface TestedPlan {
+  readonly plan: string
+  readonly sub?: string
+  readonly client?: string
+  readonly tenant?: string
+  /** Default: the first of the trusted issuers. */
+  readonly issuer?: string
 }
 
 /** Target of a revocation: one token, or all tokens that were issued until now to another target. */
@@ -87,6 +101,8 @@ export interface PolicyTester {
   token(caller?: Caller): Promise<string>
   /** Creates an API key, to send as `token`. */
   apiKey(key: TestedApiKey): Promise<string>
+  /** Gives a party a plan, as an operator does: in force from the next request on. */
+  assignPlan(assignment: TestedPlan): Promise<void>
   /** Revokes as an operator does: in force from the next request on. */
   revoke(revocation: TestedRevocation): Promise<void>
   /** Moves the clock, which otherwise does not move. */
@@ -174,6 +190,10 @@ export function renewableTester(
     return { gateway: createGateway(services, policy, recorder.watch), recorder }
   }
 
+  async function setPlan(by: PlanParty, issuer: string, value: string, plan: string) {
+    store.plans.set(DEFAULT_KEYS.plan + (await planRecordOf(by, issuer, value)), plan)
+  }
+
   function ready(): Promise<Prepared> {
     prepared ??= prepare()
     return prepared
@@ -206,7 +226,7 @@ export function renewableTester(
     const base = host === undefined ? PUBLIC_URL : `https://${host}`
     const request = requestOf(base, line, parts, added)
     const behind: Promise<unknown>[] = []
-    const response = await gateway.fetch(request, {}, executionContext(behind))
+    const response = await complete(gateway.fetch(request, {}, executionContext(behind)))
     await Promise.allSettled(behind)
     const id = response.headers.get('x-request-id') ?? ''
     const decided = { response, event: events.get(id), origin: received.get(id) }
@@ -233,10 +253,13 @@ export function renewableTester(
 
     token: (caller = {}) => tokenOf(caller),
 
-    async apiKey({ sub, roles = [], scope = [], tenant }) {
+    async apiKey({ sub, roles = [], scope = [], tenant, plan }) {
       const key = newApiKey()
+      const id = crypto.randomUUID()
+      if (plan !== undefined) await setPlan('key', PUBLIC_URL, id, plan)
       await store.references.put(await credentialHash(key), {
         kind: 'api_key',
+        key: id,
         tokenId: crypto.randomUUID(),
         tokenIssuer: PUBLIC_URL,
         issuer: PUBLIC_URL,
@@ -249,6 +272,16 @@ export function renewableTester(
         expiresAtSeconds: null,
       })
       return key
+    },
+
+    async assignPlan({ plan, issuer = names[0], sub, client, tenant }) {
+      const parties = [
+        ['subject', sub],
+        ['client', client],
+        ['tenant', tenant],
+      ] as const
+      for (const [by, value] of parties)
+        if (value !== undefined) await setPlan(by, issuer, value, plan)
     },
 
     async revoke({ token, issuer = names[0], ...cutoffs }) {
@@ -297,6 +330,12 @@ interface Decided {
   /** Undefined for a path of the gateway that is not audited. */
   readonly event: AuditEvent | undefined
   readonly origin: OriginRequest | undefined
+}
+
+/** Reads the body: some work behind a response ends with it. */
+async function complete(answer: Response | Promise<Response>): Promise<Response> {
+  const response = await answer
+  return response.body === null ? response : new Response(await response.arrayBuffer(), response)
 }
 
 /** Collects what the gateway does behind its response. */

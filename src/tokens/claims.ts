@@ -57,6 +57,7 @@ export async function principalFrom(
     subject: sub,
     client: claims.client_id,
     tenant: claims.tenant,
+    plan: claims.plan,
     session: claims.sid,
     roles: claims.roles,
     scopes: claims.scope,

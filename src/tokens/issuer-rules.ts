@@ -47,6 +47,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   const session = readerOf(config.sessionClaim, SESSION)
   const tokenId = readerOf(config.tokenIdClaim, TOKEN_ID)
   const tenant = readerOf(tenantClaim === DEFAULT_TENANT_CLAIM ? undefined : tenantClaim, TENANT)
+  const plan = readerOf(config.planClaim, [])
   const scope = config.scopeClaim === undefined ? SCOPE : pathsOf(config.scopeClaim)
   const scopeKeys = new Set(scope.map(keyOf))
   const rolesOfValue = rolesClaim === DEFAULT_ROLES_CLAIM ? namesIn : rolesIn
@@ -96,6 +97,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       scope: scopesOf(payload),
       roles: rolesOf(payload),
       tenant: tenant(payload),
+      plan: plan(payload),
       sid: session(payload),
       client_id: client(payload),
       cnf: own(payload, 'cnf'),

@@ -33,6 +33,8 @@ const referenceRecordSchema = z.strictObject({
    */
   tokenId: z.string(),
   tokenIssuer: z.string(),
+  /** The id of the API key. Absent in records of earlier versions. */
+  key: z.optional(z.uuid()),
   /** The issuer that vouches for the subject; see `Principal.issuer`. */
   issuer: z.string(),
   subject: z.string(),
@@ -71,6 +73,7 @@ export function credentialHash(credential: string): Promise<string> {
  */
 const partsSchema = z.strictObject({
   token: z.string(),
+  key: z.optional(z.string()),
   issuer: z.string(),
   tokenIssuer: z.string(),
   subject: z.string(),
@@ -87,6 +90,7 @@ export async function storedReference(record: ReferenceRecord): Promise<string> 
   const part = async (text: string | undefined) => text && (await keyPart(text))
   const parts = {
     token: await tokenIdHash(tokenIssuer, record.tokenId),
+    key: record.key,
     issuer: await keyPart(issuer),
     tokenIssuer: await keyPart(tokenIssuer),
     subject: await keyPart(subject),
@@ -130,6 +134,7 @@ export async function principalOfRecord(record: ReferenceRecord): Promise<Princi
     issuer: record.issuer,
     tokenIssuer,
     subject: record.subject,
+    key: record.key,
     client: record.client,
     tenant: record.tenant,
     session: record.session,

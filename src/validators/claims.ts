@@ -37,6 +37,7 @@ export const claimsSchema = z.object({
   scope: z._default(z.union([scopeText, scopes]), []),
   roles: z._default(z.union([converted(shortName, (one) => [one]), z.array(shortName)]), []),
   tenant: z.optional(shortName),
+  plan: z.optional(shortName),
   sid: z.optional(shortName),
   client_id: z.optional(shortName),
   sub_iss: z.optional(issuerName),

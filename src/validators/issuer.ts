@@ -74,6 +74,8 @@ const issuer = z
     maxTokenAge: z._default(z.number().check(z.positive()), DEFAULT_MAX_TOKEN_AGE_SECONDS),
     rolesClaim: z._default(claimSources, DEFAULT_ROLES_CLAIM),
     tenantClaim: z._default(claimSources, DEFAULT_TENANT_CLAIM),
+    /** Names the plan of the caller, for `plans()`. */
+    planClaim: z.optional(claimSources),
     subjectClaim: z.optional(claimSources),
     clientClaim: z.optional(claimSources),
     sessionClaim: z.optional(claimSources),

@@ -32,17 +32,21 @@ export const limitWindow = {
   windowSeconds: wholeNumber(1, 86_400),
 }
 
+export const limitBy = z.union([
+  z.enum(['key', 'subject', 'client', 'tenant', 'address']),
+  z.custom<(...of: never) => string>(
+    (value) => typeof value === 'function',
+    'must be key, subject, client, tenant, address or a function',
+  ),
+])
+
+export const onUnavailable = z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" })
+
 const limitObject = z
   .strictObject({
     ...limitWindow,
-    by: z.union([
-      z.enum(['subject', 'client', 'tenant', 'address']),
-      z.custom<(...of: never) => string>(
-        (value) => typeof value === 'function',
-        'must be subject, client, tenant, address or a function',
-      ),
-    ]),
-    onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
+    by: limitBy,
+    onUnavailable,
     mode: z.optional(modeSchema),
     engine: z.optional(withShorthand('exact', undefined, z.optional(featureSchema('upstash')))),
     cost: z.optional(integer().check(z.minimum(1))),
@@ -62,6 +66,9 @@ const limitObject = z
 
 const limitSchema = z.pipe(
   z.transform((value, context) => {
+    // The result of plans() or quotas(), which checks its limits itself.
+    if (typeof (value as { limits?: unknown } | null)?.limits === 'function')
+      return limitInText('1/s')
     if (typeof value !== 'string') return value
     const limit = limitInText(value)
     if (limit !== undefined) return limit

@@ -8,6 +8,7 @@ import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { openapi } from '../../src/features/openapi.ts'
 import { operators } from '../../src/features/operators.ts'
 import { otlp } from '../../src/features/otlp.ts'
+import { plans } from '../../src/features/plans.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
@@ -51,6 +52,7 @@ export const policyOf = (
     limits: {
       few: { limit: 2, windowSeconds: 3_600, by: 'subject', onUnavailable: 'deny' },
       anonymous: { limit: 2, windowSeconds: 3_600, by: 'address', onUnavailable: 'deny' },
+      plan: plans({ plans: { free: '100/min', pro: '1000/min' }, default: 'free' }),
       shared: { limit: 9, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
       perPath: {
         limit: 9,

@@ -23,6 +23,9 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['POST', '/limits/overrides', 'limits:override', { limit: 'few', value: 'x', requests: 1 }],
   ['DELETE', `/limits/overrides/${ID}`, 'limits:override'],
   ['POST', '/limits/reset', 'limits:reset', { limit: 'few', value: 'x' }],
+  ['GET', '/plans', 'plans:list'],
+  ['POST', '/plans/assignments', 'plans:assign', { by: 'client', value: 'x', plan: 'pro' }],
+  ['DELETE', `/plans/assignments/${ID}`, 'plans:assign'],
   [
     'POST',
     '/relations',

@@ -49,6 +49,7 @@ describe('the help of every command', () => {
       ),
       ...['create', 'list', 'rotate', 'disable'].map((name) => `portcullis apikeys ${name}`),
       ...['list', 'override', 'lift', 'reset'].map((name) => `portcullis limits ${name}`),
+      ...['list', 'assign', 'remove'].map((name) => `portcullis plans ${name}`),
       ...['create', 'list', 'delete'].map((name) => `portcullis bans ${name}`),
       ...['write', 'delete', 'read', 'import', 'check', 'expand'].map(
         (name) => `portcullis relations ${name}`,

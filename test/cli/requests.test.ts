@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod/mini'
 import { newBanSchema } from '../../src/abuse/ban-record.ts'
 import { newOverrideSchema, windowResetSchema } from '../../src/admission/limit-override.ts'
+import { newAssignmentSchema } from '../../src/metering/assignment.ts'
 import { newClientSchema } from '../../src/oauth/client.ts'
 import { newRevocationSchema } from '../../src/revocation/record.ts'
 import { newApiKeySchema } from '../../src/tokens/api-key.ts'
@@ -20,9 +21,18 @@ const IDP = 'https://idp.example'
 /** Runs a command. Returns its request to the API: method and path, query, and body. */
 async function requestOf(args: readonly string[], input = '') {
   const paths = ['clients', `clients/${ID}/secret`, 'api-keys', `api-keys/${ID}/secret`, 'audit']
-  const others = ['revocations', 'bans', 'limits', 'limits/overrides', 'limits/reset', 'tokens']
+  const others = [
+    'revocations',
+    'bans',
+    'limits',
+    'limits/overrides',
+    'limits/reset',
+    'tokens',
+    'plans',
+    'plans/assignments',
+  ]
   const lists = { clients: [], apiKeys: [], events: [], revocations: [], bans: [], limits: [] }
-  const body = { id: ID, token: 't', overrides: [], ...lists }
+  const body = { id: ID, token: 't', overrides: [], plans: [], assignments: [], ...lists }
   const answers = [...paths, ...others].map((path) => [`/-/admin/${path}`, { body }])
   const { url, requests } = await startStubGateway(Object.fromEntries(answers))
   const { code, stderr } = await runCli([...args, '--url', url], { env: ENV, input })
@@ -136,6 +146,13 @@ describe('every option reaches the API under the name of its field:', () => {
       { limit: 'standard', value: 'a', issuer: IDP },
     ],
     [
+      'plans assign',
+      ['client', 'a', 'pro', '--expires-in', '90s', '--issuer', IDP],
+      'POST /plans/assignments',
+      newAssignmentSchema,
+      { by: 'client', value: 'a', plan: 'pro', expiresInSeconds: 90, issuer: IDP },
+    ],
+    [
       'bans create subject',
       ['a', '--for', '90s', '--issuer', IDP, '--reason', 'why'],
       'POST /bans',
@@ -161,6 +178,7 @@ describe('every option reaches the API under the name of its field:', () => {
     ['clients list', ['--cursor', 'c'], 'GET /clients', { cursor: 'c' }],
     ['apikeys list', ['--limit', '1'], 'GET /api-keys', { limit: '1' }],
     ['limits list', ['--limit', '1'], 'GET /limits', { limit: '1' }],
+    ['plans list', ['--limit', '1'], 'GET /plans', { limit: '1' }],
     ['bans list', ['--cursor', 'c'], 'GET /bans', { cursor: 'c' }],
     [
       'audit query',

@@ -1,4 +1,5 @@
 import { authorizationServer } from '../../src/features/authorization-server.ts'
+import { quotas } from '../../src/features/plans.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 export default definePolicy({
@@ -6,6 +7,7 @@ export default definePolicy({
   limits: {
     few: { limit: 3, windowSeconds: 60, by: 'address', onUnavailable: 'deny' },
     some: { limit: 15, windowSeconds: 600, by: 'subject', onUnavailable: 'deny' },
+    inFlight: quotas({ concurrency: 3, by: 'subject', slotSeconds: 5 }),
   },
   features: [authorizationServer()],
   routes: [
@@ -13,5 +15,6 @@ export default definePolicy({
     { method: 'POST', path: '/orders', permission: 'orders:write', maxBodyBytes: 2_000_000 },
     { method: 'GET', path: '/counted', anonymous: true, limits: ['few'] },
     { method: 'GET', path: '/limited', permission: 'orders:read', limits: ['some'] },
+    { method: 'GET', path: '/slots', permission: 'orders:read', limits: ['inFlight'] },
   ],
 })

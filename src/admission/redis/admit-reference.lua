@@ -11,8 +11,8 @@
 -- 6. The key of the address's ban in observe mode (empty: such bans are not read).
 --
 -- Six more arguments follow for each limit: the four of `read_window` (a limit that is not exact
--- refuses at -1); then either an empty text and the window's name, or `subject`, `client` or `tenant`
--- and the limit's name.
+-- refuses at -1); then either an empty text and the window's name, or `key`, `subject`, `client` or
+-- `tenant` and the limit's name. A principal without an API key counts by `subject` instead of `key`.
 --
 -- Returns the record's text (0: none), whether the proof was used before (1), and the keys that were
 -- read, each with its value (null: none). Then it returns five values for each limit. An exact limit
@@ -25,6 +25,7 @@
 -- `@upstash/ratelimit` counts them, on the same keys. The script builds key names from the record, so
 -- it does not work on a Redis cluster.
 
+--@script
 --@include exact-window.lua
 
 local REVOKED_TOKEN_PREFIX --@inline ../../redis/lua-keys.ts
@@ -117,6 +118,7 @@ local counts, all_admit = {}, true
 for at = 7, #ARGV, 6 do
   local force, by, name = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
   if by ~= '' and part then
+    if by == 'key' and not part.key then by = 'subject' end
     local issuer = by == 'client' and part.tokenIssuer or part.issuer
     name = name .. ':' .. by .. ':' .. issuer .. ':' .. (part[by] or '')
   end

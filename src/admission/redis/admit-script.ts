@@ -3,14 +3,10 @@ import { Unavailable } from '../../errors.ts'
 import type { RedisCommand } from '../../redis/connection.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { countOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
-import { createScript } from '../../redis/script.ts'
 import type { LeaseRequest } from '../lease.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../store.ts'
 import { exactArguments, exactStateOf, isExact, STATE_VALUES } from './exact-limit.ts'
 import { counterName, overrideKey } from './limit-overrides.ts'
-import { ADMIT_SCRIPT } from './scripts.generated.ts'
-
-export const ADMISSION = createScript(ADMIT_SCRIPT)
 
 const NONE: readonly undefined[] = []
 /** In the command before the keys: its name, the script's name, and the number of keys. */

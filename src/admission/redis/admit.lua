@@ -28,6 +28,7 @@
 -- mark the proof as used; check that all limits have room, and take from all. A key of the wrong type
 -- raises an error, unless it belongs to a limit.
 
+--@script
 --@include lease.lua
 
 local checked, limits = ARGV[1] + 0, ARGV[2] + 0

@@ -9,6 +9,7 @@ import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { exactArguments, exactStateOf, isExact } from './exact-limit.ts'
+import { type MeterScripts, meterScriptsOf } from './meter.ts'
 import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 
 const NO_RECORD = 0
@@ -25,7 +26,7 @@ const LIMIT_WIDTH = 5
 /** Creates `resolve` of an {@link AdmissionStore}. */
 export function createReferenceResolver(redis: RedisConnection): AdmissionStore['resolve'] {
   const { keys: names } = redis
-  const script = createScript(withPrefix(ADMIT_REFERENCE_SCRIPT, names), { keys: 'derived' })
+  const exact = createScript(withPrefix(ADMIT_REFERENCE_SCRIPT, names), { keys: 'derived' })
   // Never retried: a second call would find the proof used.
   const once = sentOnce(redis)
   return async function resolve({
@@ -38,6 +39,7 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
     proof,
     nowMs,
   }) {
+    const meters = meterScriptsOf(limits)
     const keys = [names.reference + reference.hash, addressBan]
     if (proof !== undefined) keys.push(names.proof + proof.replayId)
     const args = [
@@ -47,26 +49,31 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
       thumbprint ?? '',
       proof?.replayTtlSeconds ?? 0,
       observedBan ?? '',
-      ...limits.flatMap(argumentsOf),
+      ...limits.flatMap((limit) => argumentsOf(limit, meters)),
     ]
+    const script = meters?.resolution(names) ?? exact
     const reply = await runScript(proof === undefined ? redis : once, script, keys, args)
     const [text, used, read, counted] = listOf(reply, 4)
     const counts = listOf(counted, limits.length * LIMIT_WIDTH)
     return {
       record: text === NO_RECORD ? undefined : parseStoredReference(text),
       read: readingsOf(read, names.revokedToken),
-      limits: limits.map(({ rule }, index) =>
-        windowOf(rule, counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH), nowMs),
-      ),
+      limits: limits.map((limit, index) => {
+        const values = counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH)
+        const found = windowOf(limit.rule, values, nowMs)
+        return found && meters ? { ...found, state: meters.stateOf(found, limit, redis) } : found
+      }),
       proofUsed: countOf(used, 1) === 1,
     }
   }
 }
 
-function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
-  const numbers = isExact(rule)
+function argumentsOf(limit: ReferenceLimit, meters: MeterScripts | undefined): (string | number)[] {
+  const { rule, window } = limit
+  const exact = isExact(rule)
     ? exactArguments(rule)
     : [rule.limit, rule.windowSeconds, 1, NOT_EXACT]
+  const numbers = meters?.argumentsOf(limit, exact) ?? exact
   return 'key' in window ? [...numbers, '', window.key] : [...numbers, window.by, rule.name]
 }
 

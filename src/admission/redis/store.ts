@@ -13,8 +13,8 @@ import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_SCRIPT, feedCommand, feedReplyOf } from '../../revocation/redis/feed.ts'
 import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
-import { ADMISSION, admitCommand, factsOf } from './admit-script.ts'
 import { isExact } from './exact-limit.ts'
+import { type AdmissionScript, EXACT_ADMISSION, meterScriptsOf } from './meter.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import type { PendingLimits, PipelinedEngine } from './upstash-engine.ts'
 
@@ -43,8 +43,9 @@ export function createUpstashAdmissionStore(
     resolve: createReferenceResolver(connection),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
-      const known = ADMISSION.name(redis)
-      const command = admitCommand(
+      const admission = meterScriptsOf(query.limits) ?? EXACT_ADMISSION
+      const known = admission.script.name(redis)
+      const command = admission.commandOf(
         typeof known === 'string' ? known : await known,
         redis.keys,
         query,
@@ -53,13 +54,13 @@ export function createUpstashAdmissionStore(
       const scripts = feed ? [feed, command] : [command]
       const others = query.limits.filter(({ rule }) => !isExact(rule))
       if (others.length === 0 && query.relation === undefined)
-        return factsIn(redis, query, scripts, await redis.send(scripts))
+        return factsIn(redis, query, scripts, await redis.send(scripts), admission)
       if (query.relation !== undefined && relations === undefined)
         throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
       const pending = prepareOthers(others, redis)
       const check = query.relation && (await relations?.command(redis.keys, query.relation))
       const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
-      const facts = await factsIn(redis, query, scripts, replies)
+      const facts = await factsIn(redis, query, scripts, replies, admission)
       const end = scripts.length + pending.commands.length
       const states = (await pending.settle(replies.slice(scripts.length, end))).values()
       const limits = query.limits.map(({ rule }, index) =>
@@ -79,26 +80,31 @@ function factsIn(
   query: AdmissionQuery,
   commands: readonly RedisCommand[],
   replies: readonly RedisReply[],
+  admission: AdmissionScript,
 ): AdmissionFacts | Promise<AdmissionFacts> {
   const isUnanswered = commands.some((_, at) => replies[at]?.error !== undefined)
-  if (!isUnanswered) return parsedFacts(query, commands.length, replies, replies)
+  if (!isUnanswered) return parsedFacts(redis, query, commands.length, replies, replies, admission)
   const sent = commands.map((command, at) => ({
-    script: at === commands.length - 1 ? ADMISSION : FEED_SCRIPT,
+    script: at === commands.length - 1 ? admission.script : FEED_SCRIPT,
     command,
     reply: replies[at],
   }))
-  return scriptReplies(redis, sent).then((all) => parsedFacts(query, commands.length, all, replies))
+  return scriptReplies(redis, sent).then((all) =>
+    parsedFacts(redis, query, commands.length, all, replies, admission),
+  )
 }
 
 /** `all` are the first replies, with those of commands that were sent again. */
 function parsedFacts(
+  redis: RedisConnection,
   query: AdmissionQuery,
   commands: number,
   all: readonly (RedisReply | undefined)[],
   replies: readonly RedisReply[],
+  admission: AdmissionScript,
 ): AdmissionFacts {
   const { since } = query
-  const facts = factsOf(resultOf(all[commands - 1]), query, Date.now())
+  const facts = admission.factsOf(resultOf(all[commands - 1]), query, Date.now(), redis)
   if (since === undefined) return facts
   const feed = feedIn(all[0], since)
   // If the feed command was sent again, it may have run after the admission. A change between the

@@ -7,6 +7,7 @@ import type { OverflowRedaction } from '../../audit/overflow.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { Explainer } from '../../explanation/explanation.ts'
 import type { ScopeUse } from '../../identity/principal.ts'
+import type { PlanAssignments } from '../../metering/assignment.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
@@ -25,6 +26,7 @@ export interface AdminContext {
   readonly revocationFacts: GrantStore
   readonly bans: BanList
   readonly overrides: OverrideList
+  readonly planAssignments: PlanAssignments
   readonly windows: Pick<LimitControls, 'reset'>
   /** Undefined, as the next two, if the gateway has no audit database. */
   readonly auditLog: AuditLog | undefined

@@ -32,7 +32,7 @@ const limitView = () =>
     name: z.string(),
     limit: integer().check(describe('units per window; requests, if the cost is 1')),
     windowSeconds: integer(),
-    by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
+    by: z.enum(['key', 'subject', 'client', 'tenant', 'address', 'custom']),
     onUnavailable: z.enum(['deny', 'allow']),
     mode: modeSchema.check(describe('observe: the limit counts requests and refuses none')),
     engine: z.enum(['exact', 'upstash']).check(describe('upstash: windows are approximated')),

@@ -6,6 +6,7 @@ const CALLS = [
   'revocations:create', 'revocations:list', 'revocations:delete',
   'bans:create', 'bans:list', 'bans:delete',
   'limits:list', 'limits:override', 'limits:reset',
+  'plans:list', 'plans:assign',
   'relations:write', 'relations:read', 'relations:check',
   'audit:read', 'audit:verify', 'audit:erase',
   'requests:explain', 'keys:list', 'tokens:mint', 'metrics:read', 'timings:read',

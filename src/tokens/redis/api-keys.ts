@@ -86,6 +86,7 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   function referenceOf(key: Omit<ApiKey, 'hash' | 'oldSecrets'>): ReferenceRecord {
     return {
       kind: 'api_key',
+      key: key.id,
       tokenId: key.tokenId,
       tokenIssuer: publicUrl,
       issuer: publicUrl,

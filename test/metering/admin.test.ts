@@ -1,0 +1,83 @@
+/** Operators give plans: in force from the next request on, in every isolate. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operators } from '../../src/features/operators.ts'
+import { plans } from '../../src/features/plans.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { REMOTE_ISSUER, startGateway, type TestGateway } from '../admin/gateway.ts'
+
+const policy = definePolicy({
+  roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+  features: [operators()],
+  limits: {
+    plan: plans({
+      plans: { free: '2/min', pro: { rate: '10/min', perMonth: 100 } },
+      default: 'free',
+      planBy: ['key', 'subject', 'client', 'tenant'],
+    }),
+  },
+  routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['plan'] }],
+})
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway({ policy })
+})
+afterAll(() => gateway.close())
+
+const headersOf = async (token: string, at: 0 | 1) =>
+  (await gateway.call(token, at, '/orders')).headers.get('ratelimit-policy')
+const FREE = '"plan";q=2;w=60'
+const PRO = '"plan";q=10;w=60, "plan-month";q=100;w=2592000'
+
+test('an assignment applies at once in another isolate, and its removal too', async () => {
+  const sub = crypto.randomUUID()
+  const token = await gateway.token({ sub })
+  expect(await headersOf(token, 1)).toBe(FREE)
+  const order = { by: 'subject', value: sub, plan: 'pro' }
+  const { status, body, text } = await gateway.admin('POST', '/plans/assignments', order)
+  expect(status, text).toBe(201)
+  expect(body).toMatchObject({ ...order, issuer: null, expiresAt: null })
+  expect(await headersOf(token, 1)).toBe(PRO)
+  const { body: listed } = await gateway.admin('GET', '/plans')
+  expect(listed.plans).toEqual([
+    { name: 'free', default: true, limits: { plan: 2 } },
+    { name: 'pro', default: false, limits: { plan: 10, 'plan-month': 100 } },
+  ])
+  expect(listed.assignments).toContainEqual(body)
+  expect((await gateway.admin('DELETE', `/plans/assignments/${body.id}`)).status).toBe(204)
+  expect((await gateway.admin('DELETE', `/plans/assignments/${body.id}`)).status).toBe(404)
+  expect(await headersOf(token, 1)).toBe(FREE)
+})
+
+test('the plan of an API key applies at once, also where the key is cached, and after a rotation', async () => {
+  const described = { name: 'nightly', subject: 'reports', roles: ['reader'] }
+  const { body: key } = await gateway.admin('POST', '/api-keys', described)
+  expect(await headersOf(key.apiKey, 1)).toBe(FREE)
+  const order = { by: 'key', value: key.id, plan: 'pro' }
+  expect((await gateway.admin('POST', '/plans/assignments', order)).status).toBe(201)
+  expect(await headersOf(key.apiKey, 1)).toBe(PRO)
+  expect(await headersOf(key.apiKey, 0)).toBe(PRO)
+  const { body: rotated } = await gateway.admin('POST', `/api-keys/${key.id}/secret`, {})
+  expect(await headersOf(rotated.apiKey, 1)).toBe(PRO)
+})
+
+test('an assignment of one issuer does not apply to the same name of another one', async () => {
+  const sub = crypto.randomUUID()
+  const order = { by: 'subject', value: sub, plan: 'pro', issuer: REMOTE_ISSUER }
+  expect((await gateway.admin('POST', '/plans/assignments', order)).status).toBe(201)
+  expect(await headersOf(await gateway.token({ sub }), 0)).toBe(FREE)
+})
+
+test('a plan that the policy does not have is refused with the known ones', async () => {
+  const order = { by: 'client', value: 'app', plan: 'gold' }
+  const { status, text } = await gateway.admin('POST', '/plans/assignments', order)
+  expect(status).toBe(422)
+  expect(text).toContain('must be a plan of the policy: free, pro')
+})
+
+test('an operator with a tenant cannot give plans', async () => {
+  const token = await gateway.token({ sub: 'op', roles: ['operator'], tenant: 'acme' })
+  const order = { by: 'tenant', value: 'acme', plan: 'pro' }
+  const reply = await gateway.admin('POST', '/plans/assignments', order, { as: token })
+  expect(reply.status).toBe(403)
+})
