@@ -4,6 +4,7 @@ import type { $ZodType } from 'zod/v4/core'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import { mistakesInRow } from '../../src/policy/mistakes.ts'
+import { createPathIndex } from '../../src/policy/path-index.ts'
 import { type PolicyRoute, routeOf } from '../../src/policy/route.ts'
 import { policySchema } from '../../src/validators/policy.ts'
 import type { ImportedRoute } from './routes.ts'
@@ -45,12 +46,13 @@ export function verifyRoutes(routes: readonly ImportedRoute[]): Verified {
   })
   if (mistakes.length > 0) return { routes, mistakes, refused: [], alike: new Set() }
   const refusals = new Map<string, string>()
-  const table = rows.map(tableRow)
-  for (const [index, row] of table.entries()) {
-    for (const mistake of mistakesInRow(row, table.slice(0, index), ELSEWHERE)) {
+  const rowsAbove = createPathIndex<RouteDefinition>()
+  for (const row of rows.map(tableRow)) {
+    for (const mistake of mistakesInRow(row, rowsAbove, ELSEWHERE)) {
       const [, name = '', reason = ''] = /^(\S+ \S+): (.*)$/s.exec(mistake) ?? []
       refusals.set(name, reason)
     }
+    rowsAbove.add(row)
   }
   const nameOf = ({ method, path }: ImportedRoute) => `${method} ${path}`
   const kept = rows.filter(({ route }) => !refusals.has(nameOf(route)))

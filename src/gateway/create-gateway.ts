@@ -89,7 +89,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
-    const lookAlikes = policy.routes.includes(route) ? lookAlikesOf(route, policy.routes) : []
+    const lookAlikes = strict ? [] : lookAlikesOf(route, policy.routes)
     const anonymous = permission === undefined
     const caller = { limits, maxBodyBytes, anonymous, dpop, sendNonces, strict, relation }
     const inspection = route.inspect && inspect({ ...route.inspect, authorizer })

@@ -15,6 +15,7 @@ import { limitsNamed, limitsOf } from './limits.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInFeatures, mistakesInLeases, mistakesInRow } from './mistakes.ts'
 import type { PolicyOrigins } from './origins.ts'
+import { createPathIndex } from './path-index.ts'
 import type { PolicyRelations } from './relations.ts'
 import { type PolicyRoute, routeOf } from './route.ts'
 
@@ -63,14 +64,14 @@ export function checkedParts(definition: Definition): Parts {
   const origins = areSound('origins') ? compiled(definition.origins, add) : null
   const references = { names: Object.keys(definition.limits), limits, relations, origins }
   const table = soundRows()
-  const routesAbove: RouteDefinition[] = []
+  const rowsAbove = createPathIndex<RouteDefinition>()
   for (const [index, route] of table) {
-    add(mistakesInRow(route, routesAbove, references), index)
-    routesAbove.push(route)
+    add(mistakesInRow(route, rowsAbove, references), index)
+    rowsAbove.add(route)
   }
   if (areSound('revocation')) add(mistakesInLeases(limits, revocation))
   if (areSound('tokens', 'features'))
-    add(mistakesInFeatures({ ...definition, routes: routesAbove }))
+    add(mistakesInFeatures({ ...definition, routes: table.map(([, route]) => route) }))
   if (definition.tenantIssuers !== undefined && relations?.issuers !== undefined)
     add(['tenantIssuers: cannot be combined with relations.issuers; remove one of them'])
   if (areSound('stripHeaders', 'keepHeaders')) add(mistakesInHeaders(definition))

@@ -1,5 +1,6 @@
 /** Finds routes of a policy that an origin could confuse, although the router does not. */
 import { type Reading, readingsOf } from '../http/path-reading.ts'
+import { createPathIndex, type PathIndex } from './path-index.ts'
 import type { PolicyRoute } from './route.ts'
 
 /** A route that an origin could select for requests of another route. */
@@ -14,23 +15,33 @@ interface Candidate extends LookAlike {
   readonly isCertain: boolean
 }
 
-const PLAIN = /^[\w-]+$/
 const INPUTS = ['params', 'query', 'headers', 'body'] as const
+
+/** The index of a table, which does not change: it is searched for each of its routes. */
+const indices = new WeakMap<readonly PolicyRoute[], PathIndex<PolicyRoute>>()
+
+function indexOf(routes: readonly PolicyRoute[]): PathIndex<PolicyRoute> {
+  const known = indices.get(routes)
+  if (known !== undefined) return known
+  const index = createPathIndex(routes)
+  indices.set(routes, index)
+  return index
+}
 
 /**
  * Returns the routes that an origin could select for requests of `route`, and that have a
  * requirement which `route` does not have. HEAD follows GET in both. Most routes have none.
+ * The array `routes` contains `route`, and must not change after the first call.
  */
 export function lookAlikesOf(
   route: PolicyRoute,
   routes: readonly PolicyRoute[],
 ): readonly Candidate[] {
-  const own = routes.indexOf(route)
-  const names = namesOf(route)
-  return routes.flatMap((other, at) => {
-    if (other === route || other.method !== route.method) return []
-    if (other.origin !== route.origin || !shareHosts(other, route)) return []
-    if (areApart(names, namesOf(other)) || requiresAsMuch(route, other)) return []
+  const similar = indexOf(routes).similarTo(route)
+  const own = similar.findIndex(([, other]) => other === route)
+  return similar.flatMap(([, other], at) => {
+    if (other === route || other.origin !== route.origin || !shareHosts(other, route)) return []
+    if (requiresAsMuch(route, other)) return []
     const readings = readingsOf(route.path, other.path, other.originSpelling ?? 'loose', at > own)
     const isCertain = readings.some(({ chance }) => chance === 'always')
     return readings.length === 0 ? [] : [{ path: other.path, readings, route: other, isCertain }]
@@ -59,27 +70,6 @@ export function mistakesInSpelling(
 /** Reports whether two routes may have a host in common. A pattern counts as every host. */
 const shareHosts = ({ host = '*' }: PolicyRoute, { host: other = '*' }: PolicyRoute): boolean =>
   host === other || `${host}${other}`.includes('*')
-
-/** Reports whether two patterns differ in a plain segment, so that no origin can confuse them. */
-function areApart(one: readonly string[], another: readonly string[]): boolean {
-  return one.some((name, at) => {
-    const other = another[at]
-    return name !== '' && other !== undefined && other !== '' && name !== other
-  })
-}
-
-/** A policy compares each route with all others. */
-const namesOfRoutes = new WeakMap<PolicyRoute, readonly string[]>()
-
-/** Returns the segments of a path, in lower case. Empty for those that are not plain. */
-function namesOf(route: PolicyRoute): readonly string[] {
-  const known = namesOfRoutes.get(route)
-  if (known !== undefined) return known
-  const segments = route.path.toLowerCase().split('/')
-  const names = segments.map((name) => (PLAIN.test(name) ? name : ''))
-  namesOfRoutes.set(route, names)
-  return names
-}
 
 /** Reports whether `other` would admit every request that `route` admits. */
 function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {

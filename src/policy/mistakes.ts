@@ -13,6 +13,7 @@ import type {
 } from './definition.ts'
 import { limitsNamed } from './limits.ts'
 import type { PolicyOrigins } from './origins.ts'
+import type { PathIndex } from './path-index.ts'
 import type { PolicyRelations } from './relations.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from './route.ts'
 
@@ -61,17 +62,16 @@ interface References {
 /** Yields the mistakes of a row below others. Each message begins with the route. */
 export function* mistakesInRow(
   route: RouteDefinition,
-  rowsAbove: readonly RouteDefinition[],
+  rowsAbove: PathIndex<RouteDefinition>,
   { names, limits, relations, origins }: References,
 ): Generator<string> {
   const name = nameOfRoute(route)
   // The first row that matches a request applies.
-  const above = rowsAbove.find(
-    ({ method, host, path }) =>
-      method === route.method && (host ?? route.host) === route.host && shadows(path, route.path),
-  )
+  const above = rowsAbove
+    .similarTo(route)
+    .find(([, { host, path }]) => (host ?? route.host) === route.host && shadows(path, route.path))
   if (above !== undefined)
-    yield `${name}: is unreachable, because ${above.path} above it matches the same requests`
+    yield `${name}: is unreachable, because ${above[1].path} above it matches the same requests`
   for (const mistake of mistakesInOrigin(route, origins)) yield `${name}: ${mistake}`
   if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are reserved for the gateway`
   if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
