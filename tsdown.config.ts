@@ -1,6 +1,6 @@
 /** `npm run build`: the package in `dist`, a module for each subpath, and the command line. */
 import { defineConfig, type UserConfig } from 'tsdown'
-import { markPure, shortenMaps, simplifyDeclarations } from './dev/package/plugins.ts'
+import { embedMaps, markPure, simplifyDeclarations } from './dev/package/plugins.ts'
 import { subpaths } from './dev/package/subpaths.ts'
 
 const shared: UserConfig = {
@@ -35,7 +35,7 @@ export default defineConfig([
     // Packages stay imports, so that an app has one copy of each.
     deps: { neverBundle: true },
     dts: { sourcemap: false },
-    plugins: [markPure(), shortenMaps(), simplifyDeclarations()],
+    plugins: [markPure(), embedMaps(), simplifyDeclarations()],
     sourcemap: true,
     // The other build writes and cleans these.
     clean: ['dist/**', '!dist/portcullis.mjs', '!dist/cli/**'],
@@ -66,6 +66,7 @@ export default defineConfig([
       neverBundle: ['ioredis', 'js-redis-server/core', 'undici'],
     },
     // What only some commands need is loaded by them.
+    inputOptions: { preserveEntrySignatures: 'allow-extension' },
     outputOptions: { chunkFileNames: 'cli/[name].mjs' },
     copy: { from: 'dev/start/leash.mjs', to: 'dist/cli' },
     minify: true,

@@ -4,7 +4,6 @@ export type { AbuseDefinition, BanDefinition } from './abuse/definition.ts'
 export type { LeaseTerms } from './admission/lease.ts'
 export type { LimitEngine, LimitRule, OnUnavailable } from './admission/limit.ts'
 export type { AuditEvent, AuditSink } from './audit/event.ts'
-export type { CorsDefinition, CorsFeature } from './cors/definition.ts'
 export { Denied, Misconfigured, Unavailable } from './errors.ts'
 export { composeServices, type GatewayEnv, type Services } from './gateway/compose-services.ts'
 export { createGateway, type Gateway } from './gateway/create-gateway.ts'
@@ -20,13 +19,7 @@ export type {
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
 export type { SignatureJudge } from './inspection/signatures/judge.ts'
 export type { TokensDefinition } from './oauth/tokens-definition.ts'
-export type {
-  CanaryDefinition,
-  HeaderChanges,
-  OriginDefinition,
-  OriginRouting,
-  RetryDefinition,
-} from './origin/definition.ts'
+export type { OriginRouting } from './origin/definition.ts'
 export type { Origin } from './origin/origin.ts'
 export type {
   InputSchemas,
@@ -39,7 +32,6 @@ export type {
   RouteDefinition,
 } from './policy/definition.ts'
 export { type GroupDefaults, group } from './policy/group.ts'
-export type { OriginsFeature } from './policy/origins.ts'
 export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy/policy.ts'
 export type { RelationsFeature } from './policy/relations.ts'
 export type { Problem, ProblemCode } from './problems/problem.ts'

@@ -40,41 +40,40 @@ export function markPure(): Rolldown.Plugin {
   }
 }
 
-interface SourceMap {
-  readonly mappings: string
-  readonly sourcesContent: readonly string[]
-}
-
 /** Returns the start of a segment: its column, and the file, line and column in the source. */
 function withoutName(segment: SourceMapSegment): SourceMapSegment {
   return segment.length === 1 ? segment : [segment[0], segment[1], segment[2], segment[3]]
 }
 
-/** A comment on lines of its own. */
-const COMMENT = /^[ \t]*(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*|\/\/.*)$/gm
+const MAP_COMMENT = /\n\/\/# sourceMappingURL=.*\s*$/
 
 /**
- * Shortens source maps, which would be half of the package: each line of the built file maps to a line
- * of the source, columns do not. The sources lose their comments, but not the lines of these.
+ * Puts a short source map into each built file: a line maps to a line of the source, columns do not.
+ * So a stack trace names the module and the line. The map does not contain the source, because the
+ * built file is readable itself, and because the maps would be a third of the package.
  */
-export function shortenMaps(): Rolldown.Plugin {
-  const blank = (comment: string) => comment.replaceAll(/[^\n]/g, '')
+export function embedMaps(): Rolldown.Plugin {
   return {
-    name: 'shorten-maps',
+    name: 'embed-maps',
     generateBundle(_, bundle) {
       for (const file of Object.values(bundle)) {
         if (file.type !== 'asset' || !file.fileName.endsWith('.js.map')) continue
-        const map = JSON.parse(String(file.source)) as SourceMap
-        const lines = decode(map.mappings).map((segments) => segments.slice(0, 1).map(withoutName))
-        file.source = JSON.stringify({
-          ...map,
-          names: [],
-          mappings: encode(lines),
-          sourcesContent: map.sourcesContent.map((text) => text.replace(COMMENT, blank)),
-        })
+        const chunk = bundle[file.fileName.slice(0, -'.map'.length)]
+        if (chunk?.type !== 'chunk') throw new Error(`${file.fileName}: belongs to no file`)
+        const { sources, mappings } = JSON.parse(String(file.source)) as SourceMap
+        const lines = decode(mappings).map((segments) => segments.slice(0, 1).map(withoutName))
+        const map = JSON.stringify({ version: 3, sources, names: [], mappings: encode(lines) })
+        const url = `data:application/json;base64,${Buffer.from(map).toString('base64')}`
+        chunk.code = `${chunk.code.replace(MAP_COMMENT, '')}\n//# sourceMappingURL=${url}\n`
+        delete bundle[file.fileName]
       }
     },
   }
+}
+
+interface SourceMap {
+  readonly sources: readonly string[]
+  readonly mappings: string
 }
 
 /**
@@ -90,7 +89,7 @@ export function simplifyDeclarations(): Rolldown.Plugin {
         if (file.type !== 'chunk' || !file.fileName.endsWith('.d.ts')) continue
         file.code = file.code
           .replaceAll('Uint8Array<ArrayBufferLike>', 'Uint8Array')
-          .replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
+          .replace(MAP_COMMENT, '\n')
       }
     },
   }

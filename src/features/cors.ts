@@ -11,6 +11,8 @@ import type { PolicyRoute } from '../policy/policy.ts'
 import { configured } from '../validators/configuration.ts'
 import { corsSchema } from '../validators/cors.ts'
 
+export type { CorsDefinition, CorsFeature }
+
 /**
  * Lets pages of other origins read the responses of a route, for its field `cors`. Throws
  * `Misconfigured` for origins that no page has, and for credentials with a pattern.

@@ -16,6 +16,14 @@ import { configured } from '../validators/configuration.ts'
 import { type EnvironmentCheck, needsOrigin } from '../validators/environment.ts'
 import { originsSchema, originVariable } from '../validators/origins.ts'
 
+export type {
+  CanaryDefinition,
+  HeaderChanges,
+  OriginDefinition,
+  RetryDefinition,
+} from '../origin/definition.ts'
+export type { OriginsFeature }
+
 type Definitions = Readonly<Record<string, OriginDefinition>>
 
 /**
