@@ -1,9 +1,10 @@
 /** `portcullis policy`: checks the policy of a project before it is deployed. */
 import { type Command, Option } from 'commander'
-import { repeated, whole } from '../arguments.ts'
-import { offlineCommand } from '../command.ts'
+import { instant, repeated, whole } from '../arguments.ts'
+import { offlineCommand, onlineCommand } from '../command.ts'
 import type { CheckOptions } from '../policy/check.ts'
 import type { DiffOptions } from '../policy/compare.ts'
+import type { ReplayCommandOptions } from '../policy/replay.ts'
 import type { MatrixOptions } from '../policy/show-matrix.ts'
 
 const CHECK_HELP = `
@@ -41,6 +42,7 @@ export function addPolicyCommands(program: Command): void {
     })
   addMatrix(policy)
   addDiff(policy)
+  addReplay(policy)
 }
 
 const MATRIX_HELP = `
@@ -109,5 +111,53 @@ function addDiff(policy: Command): void {
     .action(async (policies: readonly string[], options: DiffOptions) => {
       const { comparePolicies } = await import('../policy/compare.ts')
       await comparePolicies(policies, options, process.cwd())
+    })
+}
+
+const REPLAY_HELP = `
+Decides the requests of recorded audit events again: the route table, whether a credential is required, and
+the permission. Limits, tokens, relations, inputs and bodies cannot be decided again. What an event does not
+show is reported as unknown.
+
+--file reads events as lines of JSON: from audit tail --json, the log, or an export of the audit trail.
+--callers is a JSON file: [{ "subject": "alice", "roles": ["reader"], "scopes": [] }]. An entry can have an
+issuer and a client as well; the first one that matches counts.
+
+Exit codes: 0 done, 1 a change of the class of --fail-on, malformed lines, or a policy with mistakes, 2 wrong
+usage, or a file that cannot be read, 3 the gateway did not answer.`
+
+function addReplay(policy: Command): void {
+  onlineCommand(policy, {
+    name: 'replay',
+    does: 'show which recorded decisions a change of the policy would change',
+    examples: [
+      'portcullis policy replay --since 7d --rev main --callers callers.json',
+      'portcullis policy replay new.config.ts --recorded portcullis.config.ts --file events.ndjson',
+      'portcullis policy replay --rev main --file - --fail-on refused < events.ndjson',
+    ],
+  })
+    .argument('[policy]', FILE)
+    .option(
+      '--since <time>',
+      'events of the gateway from 2026-11-20T16:00:00Z, or 7d (ago)',
+      instant,
+    )
+    .option('--file <file>', 'events in a file, or on standard input for -')
+    .option('--rev <revision>', 'the policy of this revision recorded the events')
+    .option('--recorded <policy>', 'this policy recorded the events: a file, or revision:path')
+    .option('--callers <file>', 'roles and scopes of callers')
+    .option('--limit-samples <count>', 'largest number of requests to name for a change', whole, 3)
+    .addOption(
+      new Option('--fail-on <class>', 'exit with 1 if a decision changes so').choices([
+        'refused',
+        'allowed',
+        'changed',
+        'any',
+      ]),
+    )
+    .addHelpText('after', REPLAY_HELP)
+    .action(async (file: string | undefined, options: ReplayCommandOptions) => {
+      const { replayPolicy } = await import('../policy/replay.ts')
+      await replayPolicy(file, options, process.cwd())
     })
 }

@@ -15,7 +15,8 @@ import { limitInWords } from './words.ts'
 
 /** The caller and the path for which two relations are compared. */
 const PROBE = { ...roleCaller([]), subject: '{subject}', client: '{client}', tenant: '{tenant}' }
-const queryOf = ({ relation }: PolicyRoute) =>
+/** Returns the query of a route's relation, with names in place of values. */
+export const queryOf = ({ relation }: PolicyRoute) =>
   relation?.queryOf({ ...PROBE, issuer: '{issuer}' }, (name) => `{params.${name}}`)
 
 const PARTS = ['params', 'query', 'headers', 'body'] as const

@@ -20,8 +20,11 @@ import { loadPolicy, policyFile } from './load.ts'
 const MAX_ARCHIVE_BYTES = 1_073_741_824
 
 export interface Revisions {
-  /** Loads `file`, or `revision:path` with the path from the root of the repository, or from `./`. */
-  load(spec: string): Promise<Policy>
+  /**
+   * Loads `file`, or `revision:path` with the path from the root of the repository, or from `./`.
+   * `option` is the argument that names it, for messages. Default `policy diff`.
+   */
+  load(spec: string, option?: string): Promise<Policy>
   /** Loads `file` as it is in a revision. */
   loadAt(revision: string, file: string): Promise<Policy>
   /** Removes the temporary folders. */
@@ -102,10 +105,10 @@ export function openRevisions(folder: string, root: string): Revisions {
   }
 
   return {
-    async load(spec) {
+    async load(spec, option = 'policy diff') {
       const [, revision, path] = /^([^:]+):(.+)$/s.exec(spec) ?? []
       if (revision === undefined || path === undefined || existsSync(resolve(folder, spec)))
-        return await loadChecked(policyFile(spec, 'policy diff', folder, root), spec)
+        return await loadChecked(policyFile(spec, option, folder, root), spec)
       return await loadFrom(revision, path)
     },
     async loadAt(revision, file) {

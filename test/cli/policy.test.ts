@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../harness/process.ts'
 import { builtPackage } from '../start/build.ts'
 import { runCli } from './command-line.ts'
+import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-policy-'))
 
@@ -207,5 +208,76 @@ describe('policy diff', () => {
   test('leaves no folder behind', async () => {
     await run('diff', '--rev', 'main')
     expect(readdirSync(temporary)).toEqual([])
+  })
+})
+
+describe('policy replay', () => {
+  afterAll(closeStubGateways)
+
+  const recorded = {
+    requestId: 'request-1',
+    time: '2026-11-20T16:00:00.000Z',
+    method: 'DELETE',
+    route: '/orders/:id',
+    decision: 'allow',
+    reason: 'ok',
+    address: '192.0.2.1',
+    actor: { issuer: 'https://issuer.test', subject: 'alice', client: 'shop' },
+  }
+  const next = () =>
+    write('next.ts', POLICY.replace("admin: ['orders:*']", "admin: ['orders:read']"))
+  const callers = () => write('callers.json', '[{ "subject": "alice", "roles": ["admin"] }]')
+  const replay = (input: string, ...args: string[]) => {
+    const known = ['--recorded', write('before.ts', POLICY), '--callers', callers()]
+    return runCli(['policy', 'replay', next(), ...known, ...args], { cwd: folder, input })
+  }
+
+  test('reads standard input, prints the changes and fails on their class', async () => {
+    const input = `${JSON.stringify(recorded)}\n`
+    const { code, stdout, stderr } = await replay(input, '--file', '-')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(
+      '1 request of 1 client that was allowed would be refused: permission_missing:orders:delete\n' +
+        '  DELETE /orders/:id, roles admin\n  subjects: alice (1)\n',
+    )
+    expect((await replay(input, '--file', '-', '--fail-on', 'refused')).code).toBe(1)
+    expect((await replay(input, '--file', '-', '--fail-on', 'allowed')).code).toBe(0)
+  })
+
+  test('counts malformed lines, and exits with 1', async () => {
+    const { code, stdout } = await replay('{\n', '--file', '-', '--json')
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({ events: 0, malformed: 1, changes: [] })
+  })
+
+  test('reads the audit trail of the gateway', async () => {
+    const { url, requests } = await startStubGateway({
+      '/-/admin/audit': { body: { events: [recorded, recorded] } },
+    })
+    const known = ['--recorded', write('before.ts', POLICY), '--callers', callers()]
+    const { code, stdout } = await runCli(
+      ['policy', 'replay', next(), '--since', '7d', '--url', url, '--json', ...known],
+      {
+        cwd: folder,
+        env: { PORTCULLIS_CLIENT_ID: 'a-client', PORTCULLIS_CLIENT_SECRET: 'a-secret' },
+      },
+    )
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ events: 2, changed: 2, malformed: 0 })
+    expect(requests.at(-1)?.query).toContain('since=')
+  })
+
+  test.each([
+    [[], 'name either --since'],
+    [['--file', 'absent.ndjson'], 'absent.ndjson cannot be read'],
+    [['--file', '-', '--recorded', 'absent.ts'], '--recorded: there is no file'],
+    [['--file', '-', '--rev', 'main', '--recorded', 'next.ts'], 'use one'],
+    [['--file', '-', '--callers', 'absent.json'], '--callers: absent.json cannot be read'],
+  ])('%j is a wrong usage', async (args, text) => {
+    next()
+    expect(await run('replay', 'next.ts', ...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(text),
+    })
   })
 })
