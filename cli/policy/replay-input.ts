@@ -1,9 +1,10 @@
 /** Reads recorded audit events, and the roles of callers, for `portcullis policy replay`. */
 import { createReadStream, readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
 import { DECISIONS } from '../../src/audit/event.ts'
 import type { EventPage } from '../commands/audit-filter.ts'
-import { usage } from '../failure.ts'
+import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Grants, RecordedEvent } from './replay-decide.ts'
 
@@ -89,15 +90,30 @@ export async function* eventsOfFile(file: string): AsyncGenerator<readonly Repla
 
 /** Yields the events of the audit trail since a time, newest first. */
 export async function* eventsOfGateway(
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'get'>,
   since: string,
 ): AsyncGenerator<readonly ReplayLine[]> {
   let cursor: string | undefined
   do {
-    const page = await gateway.get<EventPage>('/audit', { since, limit: PAGE_EVENTS, cursor })
+    const page = await pageOf(gateway, { since, limit: PAGE_EVENTS, cursor })
     yield page.events.map((event) => eventSchema.safeParse(event).data ?? 'malformed')
     cursor = page.cursor
   } while (cursor !== undefined)
+}
+
+/** Waits if the limit of operators' calls is used up: a long trail has thousands of pages. */
+async function pageOf(
+  gateway: Pick<Gateway, 'get'>,
+  query: Parameters<Gateway['get']>[1],
+): Promise<EventPage> {
+  for (;;) {
+    try {
+      return await gateway.get<EventPage>('/audit', query)
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'rate_limited') throw error
+      await pause((error.retryAfterSeconds ?? 1) * 1_000)
+    }
+  }
 }
 
 const names = z.array(z.string())

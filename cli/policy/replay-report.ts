@@ -31,7 +31,7 @@ export interface Change {
   readonly clients: number
   readonly subjects: number
   readonly isLowerBound: boolean
-  /** The subjects with most of the requests. */
+  /** The subjects with most of the requests, among the first subjects of the change. */
   readonly topSubjects: readonly { readonly subject: string; readonly requests: number }[]
   readonly samples: readonly Sample[]
 }
@@ -192,7 +192,7 @@ export function reportText(report: ReplayReport, { colors }: Style): string {
 }
 
 function changeLines(change: Change, { yellow, cyan, bold }: Style['colors']): readonly string[] {
-  const { requests, clients, from, to, method, route, roles, isLowerBound } = change
+  const { requests, clients, from, to, method, route, roles } = change
   const verb = requests === 1 ? 'was' : 'were'
   const was = `${verb} ${WAS[from.decision]}`
   const is =
@@ -201,7 +201,7 @@ function changeLines(change: Change, { yellow, cyan, bold }: Style['colors']): r
       : `would be refused: ${to.reason ?? 'by one of several stages'}`
   const cause = from.decision === 'allow' ? '' : ` (${from.reason})`
   const paint = to.decision === 'allow' ? yellow : cyan
-  const least = isLowerBound ? 'at least ' : ''
+  const least = clients >= MAX_NAMES ? 'at least ' : ''
   const who = change.topSubjects.map(({ subject, requests: of }) => `${subject} (${of})`)
   const held = roles === null ? '' : `, roles ${roles.join(' ') || 'none'}`
   return [

@@ -7,9 +7,15 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, describe, expect, test } from 'vitest'
+import { Failure, REFUSED } from '../../cli/failure.ts'
 import { replayLines } from '../../cli/policy/replay.ts'
 import { createPredictor } from '../../cli/policy/replay-decide.ts'
-import { eventsOfFile, parseLine, readCallers } from '../../cli/policy/replay-input.ts'
+import {
+  eventsOfFile,
+  eventsOfGateway,
+  parseLine,
+  readCallers,
+} from '../../cli/policy/replay-input.ts'
 import { createTally, reportText } from '../../cli/policy/replay-report.ts'
 import { styleFor } from '../../cli/terminal.ts'
 import { rowOf } from '../../src/audit/d1/audit-row.ts'
@@ -217,4 +223,23 @@ test.each([
   ['[{"subject":"alice","roles":[],"role":"x"}]', 'entry 0 is not valid'],
 ])('a file of callers that is %s is refused', (text, message) => {
   expect(() => readCallers(file('wrong.json', text))).toThrow(message)
+})
+
+test('the audit trail of the gateway is read page by page, also if its limit refuses a page', async () => {
+  const cursors: unknown[] = []
+  const gateway = {
+    async get<Answer extends object>(_path: string, { cursor }: Record<string, unknown> = {}) {
+      cursors.push(cursor)
+      if (cursors.length === 2)
+        throw new Failure(REFUSED, 'rate_limited', 'too many', { retryAfterSeconds: 0 })
+      const page = { events: [eventOf('alice')], ...(cursor === undefined && { cursor: 'next' }) }
+      return page as object as Answer
+    },
+  }
+  const tally = createTally(1)
+  const predictor = createPredictor({ proposed, recorded, policyTester })
+  const lines = eventsOfGateway(gateway, '2026-11-20T00:00:00Z')
+  await replayLines(lines, { predictor, grantsOf: readCallers(callers), tally })
+  expect(tally.report()).toMatchObject({ events: 2, same: 2 })
+  expect(cursors).toEqual([undefined, 'next', 'next'])
 })
