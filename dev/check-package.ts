@@ -26,9 +26,9 @@ const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 81.2 }
 const ALLOWED =
   /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|migrations\/\d+_\w+\.sql|docs\/[\w-]+\.md|examples\/hono\/\w+\.ts|dist\/.*\.(?:js|d\.ts|mjs))$/
 
-/** Types that only `@cloudflare/workers-types`, `@types/node` or a recent compiler declares. */
+/** Types that only `@cloudflare/workers-types`, `@types/node` or a recent compiler declares, or that need those. */
 const AMBIENT =
-  /(?<![\w.'"`])(?:Uint8Array<|D1Database|R2Bucket|ExportedHandler|MessageBatch|NodeJS\.)/
+  /(?<![\w.'"`])(?:Uint8Array<|D1Database|R2Bucket|ExportedHandler|MessageBatch|NodeJS\.|LRUCache)/
 
 const failures: string[] = []
 const folder = mkdtempSync(join(tmpdir(), 'check-package-'))

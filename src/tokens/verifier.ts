@@ -160,17 +160,28 @@ export function cachedBytes(characters: number): number {
 }
 
 /**
+ * The part of an LRU cache that {@link dropEnded} uses. Declarations of the package must not name
+ * `lru-cache`: its own need the types of Node.
+ */
+interface EntriesByUse<Entry> {
+  /** The keys, the least recently used one first. */
+  rkeys(): Iterator<string, unknown>
+  peek(key: string): Entry | undefined
+  delete(key: string): boolean
+}
+
+/**
  * Makes room before an entry is added: removes up to two entries that have ended. An entry that was
  * not used for five minutes has ended, so the least recently used ones are enough. The cache needs memory
  * for the tokens of about the last five minutes only.
  */
 export function dropEnded<Entry extends { readonly untilMs: number }>(
-  entries: LRUCache<string, Entry>,
+  entries: EntriesByUse<Entry>,
   nowMs: number,
 ): void {
   for (let dropped = 0; dropped < 2; dropped++) {
-    const { value: oldest } = entries.rkeys().next()
-    if (oldest === undefined || nowMs < (entries.peek(oldest)?.untilMs ?? 0)) return
+    const { value: oldest, done } = entries.rkeys().next()
+    if (done || nowMs < (entries.peek(oldest)?.untilMs ?? 0)) return
     entries.delete(oldest)
   }
 }
