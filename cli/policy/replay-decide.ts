@@ -119,7 +119,7 @@ export function createPredictor({ proposed, recorded, policyTester }: ReplayOpti
         found.set(JSON.stringify(prediction), prediction)
       }
     }
-    return together([...found.values()], grants === undefined && event.actor.subject !== null)
+    return together([...found.values()], grants === undefined && callers.length > 1)
   }
 
   function conclude(event: RecordedEvent, was: Outcome | undefined, is: Outcome): Prediction {
@@ -192,7 +192,7 @@ function together(found: readonly Prediction[], isUnknownCaller: boolean): Predi
   if (undecided !== undefined && !isUnknownCaller) return undecided
   if (found.every(({ decision }) => decision === 'deny')) return { decision: 'deny', reason: null }
   return unknown(
-    isUnknownCaller ? 'the roles of the caller' : 'the path, or the kind of the credential',
+    isUnknownCaller ? 'the caller, or its roles' : 'the path, or the kind of the credential',
   )
 }
 

@@ -121,11 +121,11 @@ describe('a replay', () => {
   })
 
   test.each<[string, AuditEvent, string]>([
-    ['a caller whose roles nobody named', eventOf('carol'), 'the roles of the caller'],
+    ['a caller whose roles nobody named', eventOf('carol'), 'the caller, or its roles'],
     [
       'a caller that was erased',
       { ...eventOf(null), address: ERASED_ADDRESS },
-      'the path, or the kind of the credential',
+      'the caller, or its roles',
     ],
     [
       'a refusal by a limit',
