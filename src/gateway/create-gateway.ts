@@ -1,9 +1,9 @@
 /** The gateway: one pipeline, read top to bottom. */
-import { Hono, type MiddlewareHandler } from 'hono'
+import type { Hono, MiddlewareHandler } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
-import { TrieRouter } from 'hono/router/trie-router'
 import type { RouterRoute } from 'hono/types'
 import { Denied } from '../errors.ts'
+import { createApp, createRouter } from '../http/router.ts'
 import { audit } from '../middleware/audit.ts'
 import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -29,7 +29,7 @@ import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
 import { corsServices } from './features.ts'
-import { callerGuards, requestGuards } from './guards.ts'
+import { sharedGuards } from './guards.ts'
 
 /** No route has this method. Its handlers answer only preflight requests. */
 const PREFLIGHT = 'OPTIONS'
@@ -75,7 +75,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
     stage('clientAddress', clientAddress({ addressOf })),
   ])
-  const shared = coalescedOrigin({ origin })
+  const coalesced = coalescedOrigin({ origin })
+  const shared = sharedGuards(services)
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
@@ -97,9 +98,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     return [
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
-      ...callerGuards(services, caller),
+      ...shared.ofCaller(caller),
       ...(origins?.guardsOf(route) ?? []),
-      ...requestGuards(services, {
+      ...shared.ofRequest({
         anonymous,
         permission,
         mode,
@@ -113,7 +114,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
 
   /** Returns the app of some routes of the policy. All apps share what counts or caches. */
   function appOf(routes: readonly PolicyRoute[]): Gateway {
-    const app: Gateway = new Hono()
+    const app: Gateway = createApp()
     app.onError(onError)
     app.use(beginning)
     app.route('/-', health)
@@ -128,7 +129,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     for (const route of routes) {
       const path = pathOfRoute(route)
       const target = route.coalesce
-        ? { origin: shared, readmission: createReadmission(readmissionOptions(route)) }
+        ? { origin: coalesced, readmission: createReadmission(readmissionOptions(route)) }
         : { origin }
       const forward = stage(
         'proxy',
@@ -148,7 +149,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
  * (RFC 9110 section 10.2.1), otherwise 404.
  */
 function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
-  const paths = new TrieRouter<string>()
+  const paths = createRouter<string>()
   for (const { method, path } of routes) {
     if (method !== METHOD_NAME_ALL && method !== PREFLIGHT) paths.add(METHOD_NAME_ALL, path, method)
   }

@@ -96,5 +96,36 @@ export function requestGuards(
   ])
 }
 
+/**
+ * Creates the guards of many routes. Routes with equal demands share them, so that fewer objects
+ * compete for the caches of the processor. All limits with the same name must be equal.
+ */
+export function sharedGuards(parts: GuardParts) {
+  const known = new Map<string, MiddlewareHandler[]>()
+  /** A demand that contains an object, such as a relation or a schema, is not compared. */
+  function shared(demand: object, create: () => MiddlewareHandler[]): MiddlewareHandler[] {
+    if (Object.values(demand).some((value) => value instanceof Object)) return create()
+    const key = JSON.stringify(demand)
+    const guards = known.get(key) ?? create()
+    known.set(key, guards)
+    return guards
+  }
+  return {
+    ofCaller: (demand: CallerDemand) =>
+      shared({ ...demand, limits: JSON.stringify(demand.limits.map(({ name }) => name)) }, () =>
+        callerGuards(parts, demand),
+      ),
+    ofRequest: (demand: RequestDemand) =>
+      shared(
+        {
+          ...demand,
+          input: Object.keys(demand.input).length > 0 ? demand.input : undefined,
+          readmission: demand.readmission?.isLimited,
+        },
+        () => requestGuards(parts, demand),
+      ),
+  }
+}
+
 const present = (guards: readonly (MiddlewareHandler | false | undefined)[]): MiddlewareHandler[] =>
   guards.filter((guard) => typeof guard === 'function')

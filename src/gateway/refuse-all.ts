@@ -1,5 +1,7 @@
 /** The app that runs instead of a misconfigured gateway. */
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
+import { HonoBase } from 'hono/hono-base'
+import type { BlankEnv } from 'hono/types'
 import { Misconfigured } from '../errors.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
 
@@ -10,9 +12,10 @@ import { problemHandler } from '../middleware/problem-handler.ts'
 export function refuseAll(error: unknown): Hono {
   const cause = error instanceof Error ? error : new Error('unknown')
   console.error(cause instanceof Misconfigured ? cause.message : `The gateway: ${cause.message}`)
-  const app = new Hono()
+  // It has no routes.
+  const app = new HonoBase<BlankEnv>({ router: { name: 'none', add() {}, match: () => [[]] } })
   app.onError(problemHandler())
-  app.all('*', () => {
+  app.notFound(() => {
     throw cause instanceof Misconfigured ? cause : new Misconfigured('The gateway', [])
   })
   return app

@@ -1,6 +1,7 @@
 /** Liveness and readiness. */
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { NO_STORE } from '../http/response-headers.ts'
+import { createApp } from '../http/router.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
@@ -53,7 +54,7 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
     leaseMs: LEASE_MS,
   })
 
-  return new Hono()
+  return createApp()
     .get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE))
     .get('/readyz', async (c) => {
       const failed = await failedChecks(waitUntilOf(c))

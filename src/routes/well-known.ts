@@ -1,9 +1,10 @@
 /** The gateway's metadata documents. */
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { CACHEABLE } from '../http/response-headers.ts'
+import { createApp } from '../http/router.ts'
 import type { TokenSources } from '../tokens/token-sources.ts'
 
 export interface WellKnownOptions {
@@ -28,7 +29,7 @@ export function wellKnownRoutes({
   sources,
 }: WellKnownOptions): Hono {
   const isBearer = sources?.isAuthorizationRead ?? true
-  return new Hono()
+  return createApp()
     .get('/jwks.json', etag(), (c) => c.json(publicKeys(), 200, CACHEABLE))
     .get('/oauth-protected-resource', etag(), (c) =>
       c.json(

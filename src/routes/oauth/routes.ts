@@ -1,8 +1,9 @@
 /** The authorization server over HTTP: `/oauth/token`, `/oauth/revoke`, `/oauth/introspect`. */
-import { type Context, Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import { etag } from 'hono/etag'
 import { Denied } from '../../errors.ts'
 import { CACHEABLE } from '../../http/response-headers.ts'
+import { createApp } from '../../http/router.ts'
 import {
   bodyOf,
   clientAddressOf,
@@ -54,7 +55,7 @@ type OAuthContext = Context<Environment>
  * come after `audit` and `clientAddress`.
  */
 export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<Environment> {
-  const app = new Hono<Environment>()
+  const app = createApp<Environment>()
   app.onError(toOAuthError)
 
   async function respond(c: OAuthContext, body: object | undefined): Promise<Response> {
@@ -115,7 +116,7 @@ async function formOf(c: OAuthContext): Promise<OAuthForm> {
 /** Creates `GET /oauth-authorization-server` (RFC 8414), which is cacheable and has an ETag. */
 export function metadataRoutes(publicUrl: string): Hono {
   const metadata = authorizationServerMetadata(publicUrl)
-  return new Hono().get('/oauth-authorization-server', etag(), (c) =>
+  return createApp().get('/oauth-authorization-server', etag(), (c) =>
     c.json(metadata, 200, CACHEABLE),
   )
 }

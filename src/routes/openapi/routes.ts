@@ -1,7 +1,8 @@
 /** The description of the gateway's own calls, as OpenAPI and as a page. */
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import { CACHEABLE } from '../../http/response-headers.ts'
+import { createApp } from '../../http/router.ts'
 import type { TokenSource } from '../../validators/token-source.ts'
 import { type OpenApiDocument, openApiDocument } from './document.ts'
 import type { Operation } from './operation.ts'
@@ -46,7 +47,7 @@ export function openApiRoutes({
     return document
   }
 
-  return new Hono()
+  return createApp()
     .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
     .get('/docs', etag(), (c) => {
       page ??= docsPage(described())
