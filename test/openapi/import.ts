@@ -1,5 +1,5 @@
 /** Imports a document and loads the module, as a policy does. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Imported, type ImportOptions, importDocument } from '../../cli/openapi/import.ts'
@@ -26,7 +26,9 @@ export interface LoadedModule extends Imported {
 
 /** The tests run the sources of this checkout, and so do the modules. */
 export async function loadModule(text: string): Promise<LoadedModule['module']> {
-  const folder = mkdtempSync(join(ROOT, 'node_modules', '.cache', 'openapi-module-'))
+  const cache = join(ROOT, 'node_modules', '.cache')
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'openapi-module-'))
   const file = join(folder, 'routes.generated.ts')
   try {
     const source = `'${join(ROOT, 'src', 'features', 'openapi-routes.ts')}'`
