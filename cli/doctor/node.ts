@@ -10,7 +10,7 @@ import { checkEnvironment, isLocal } from './environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { checkRedis } from './redis.ts'
 import { TIMEOUT_MS } from './request.ts'
-import { checkResp } from './resp.ts'
+import type { RespTarget } from './resp.ts'
 import { checkKeySets, checkOrigin } from './upstreams.ts'
 
 const INVALID = 'Correct the variables first.'
@@ -37,7 +37,7 @@ export async function checkNode(values: Values, nowMs: number): Promise<readonly
   const { url, token, keyPrefix: prefix = 'pc:', timeoutMs } = config.redis
   const store = { url, prefix, timeoutMs }
   const others = await Promise.all([
-    values.REDIS_URL === undefined ? checkRedis({ ...store, token }) : checkResp(store),
+    values.REDIS_URL === undefined ? checkRedis({ ...store, token }) : overResp(store),
     checkKeySets(config),
     checkOrigin(config.originUrl),
     auditFindings(values),
@@ -97,6 +97,12 @@ const isWritable = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+/** The client for RESP is a package that only gateways on Node need. */
+async function overResp(store: RespTarget): Promise<readonly Finding[]> {
+  const { checkResp } = await import('./resp.ts')
+  return checkResp(store)
+}
 
 async function postgresFinding(connectionString: string): Promise<Finding> {
   const { host } = new URL(connectionString)
