@@ -71,7 +71,7 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
   // The same script, with a record of its decisions on requests. A renewal has no cost.
   const recorded = ADMIT_SCRIPT.replace(
     /return reply\n$/,
-    `if ARGV[11] and ARGV[11] ~= '0' then
+    `if ARGV[7] and ARGV[7] ~= '0' then
       call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds))
     end
     return reply`,
