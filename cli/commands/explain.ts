@@ -58,7 +58,7 @@ export function addExplainCommand(program: Command): void {
     .addHelpText('after', HELP)
     .action(
       async (method: string | undefined, path: string | undefined, options: ExplainOptions) => {
-        const { explainRequest } = await import('../policy/explain.ts')
+        const { explainRequest } = await import('../policy-tools.ts')
         await explainRequest(method, path, options)
       },
     )

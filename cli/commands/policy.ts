@@ -37,7 +37,7 @@ export function addPolicyCommands(program: Command): void {
     .option('--max-warnings <count>', 'largest number of warnings that is no failure', whole)
     .addHelpText('after', CHECK_HELP)
     .action(async (file: string | undefined, options: CheckOptions) => {
-      const { checkPolicy } = await import('../policy/check.ts')
+      const { checkPolicy } = await import('../policy-tools.ts')
       await checkPolicy(file, options, process.cwd())
     })
   addMatrix(policy)
@@ -69,7 +69,7 @@ function addMatrix(policy: Command): void {
     )
     .addHelpText('after', MATRIX_HELP)
     .action(async (file: string | undefined, options: MatrixOptions) => {
-      const { showMatrix } = await import('../policy/show-matrix.ts')
+      const { showMatrix } = await import('../policy-tools.ts')
       await showMatrix(file, options, process.cwd())
     })
 }
@@ -109,7 +109,7 @@ function addDiff(policy: Command): void {
     )
     .addHelpText('after', DIFF_HELP)
     .action(async (policies: readonly string[], options: DiffOptions) => {
-      const { comparePolicies } = await import('../policy/compare.ts')
+      const { comparePolicies } = await import('../policy-tools.ts')
       await comparePolicies(policies, options, process.cwd())
     })
 }
@@ -157,7 +157,7 @@ function addReplay(policy: Command): void {
     )
     .addHelpText('after', REPLAY_HELP)
     .action(async (file: string | undefined, options: ReplayCommandOptions) => {
-      const { replayPolicy } = await import('../policy/replay.ts')
+      const { replayPolicy } = await import('../policy-tools.ts')
       await replayPolicy(file, options, process.cwd())
     })
 }
