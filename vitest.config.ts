@@ -57,10 +57,6 @@ export default defineConfig(({ mode }) => ({
     // Many tests wait for processes. More workers would only compete for two cores.
     maxWorkers: 3,
     sequence: { sequencer: SlowFirst },
-    // For .ci/run, which reads what has failed.
-    ...(process.env.TEST_REPORT && {
-      reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT }]],
-    }),
     projects: [
       {
         resolve,

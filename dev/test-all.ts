@@ -1,0 +1,37 @@
+/**
+ * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests run one file
+ * after the other and wait most of the time; in one process, they would begin when all others have
+ * ended. Their output follows the other output. Exits with 1 if a process fails.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { ROOT } from './start/settings.ts'
+
+const VITEST = 'node_modules/vitest/vitest.mjs'
+const PARTS = ['parts', 'heap']
+const BLACKBOX = ['blackbox', 'blackbox-node']
+
+interface Ended {
+  readonly failed: boolean
+  readonly output: string
+}
+
+/** Runs the projects. Their output is shown as it comes, or returned. */
+async function run(projects: readonly string[], shows: boolean): Promise<Ended> {
+  const names = projects.flatMap((name) => ['--project', name])
+  const child = spawn(process.execPath, [VITEST, 'run', ...names], {
+    cwd: ROOT,
+    stdio: ['ignore', shows ? 'inherit' : 'pipe', shows ? 'inherit' : 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  const [code] = await once(child, 'close')
+  return { failed: code !== 0, output }
+}
+
+const [parts, blackbox] = await Promise.all([run(PARTS, true), run(BLACKBOX, false)])
+process.stdout.write(blackbox.output)
+if (parts.failed || blackbox.failed) process.exitCode = 1
