@@ -88,7 +88,7 @@ that cannot be loaded.`
 function addDiff(policy: Command): void {
   offlineCommand(policy, {
     name: 'diff',
-    does: 'show what a change of the policy changes, and for whom',
+    does: 'show which callers gain or lose what by a change of the policy',
     examples: [
       'portcullis policy diff main:portcullis.config.ts portcullis.config.ts',
       'portcullis policy diff --rev HEAD~1 --fail-on widening',

@@ -1,4 +1,4 @@
-/** What a change of a policy changes, and for whom. */
+/** The changes between two policies, and the callers that they affect. */
 import { createAuthorizer } from '../../src/authorization/permissions.ts'
 import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'

@@ -45,7 +45,7 @@ export interface MeteredDefinition {
 export interface PlansDefinition<PlanName extends string> extends MeteredDefinition {
   /** By name: a rate such as `100/min`, or all limits of the plan. */
   readonly plans: Readonly<Record<PlanName, LimitText | AllowanceDefinition>>
-  /** The plan of callers for whom no other plan is stored. */
+  /** The plan of a caller without another stored plan. */
   readonly default: NoInfer<PlanName>
   /**
    * Where the plan of a caller is looked up, the first of which applies. `claim` is the issuer's

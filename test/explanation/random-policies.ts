@@ -9,7 +9,7 @@ import type { Policy } from '../../src/policy/policy.ts'
 export interface RandomRequest {
   readonly line: string
   readonly request: Omit<TestedRequest, 'token'>
-  /** The token is signed with a key that nobody trusts. */
+  /** The token is signed with an unknown key. */
   readonly isForged: boolean
 }
 

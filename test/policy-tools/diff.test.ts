@@ -1,4 +1,4 @@
-/** `portcullis policy diff`: what changes for whom. */
+/** `portcullis policy diff`: the changes, and the callers that they affect. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'

@@ -121,7 +121,7 @@ describe('a replay', () => {
   })
 
   test.each<[string, AuditEvent, string]>([
-    ['a caller whose roles nobody named', eventOf('carol'), 'the caller, or its roles'],
+    ['a caller without known roles', eventOf('carol'), 'the caller, or its roles'],
     [
       'a caller that was erased',
       { ...eventOf(null), address: ERASED_ADDRESS },
