@@ -1,6 +1,7 @@
 /** A response of the origin that passes to the client without a web stream, unless a stage reads it. */
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { breakOff } from './break-off.ts'
 import { type Fields, fieldsOf } from './fields.ts'
 
 /** Bytes that are kept while nothing reads them. More are read when they have been written. */
@@ -62,7 +63,7 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
     this.#passTo({
       data: (chunk) => outgoing.write(chunk),
       end: () => outgoing.end(),
-      fail: () => outgoing.destroy(),
+      fail: () => breakOff(outgoing),
     })
   }
 

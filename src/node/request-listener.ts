@@ -10,6 +10,7 @@ import type { Gateway } from '../gateway/create-gateway.ts'
 import { problemOf } from '../middleware/problem-handler.ts'
 import { problemResponse } from '../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
+import { breakOff } from './break-off.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { oncePerTurn } from './once-per-turn.ts'
 import { OriginResponse } from './origin-response.ts'
@@ -134,7 +135,7 @@ const writeInTurn = oncePerTurn<Finished>((all) => {
 function write(response: Response, outgoing: ServerResponse): void {
   if (outgoing.destroyed) response.body?.cancel().catch(() => {})
   else if (response instanceof OriginResponse) response.writeTo(outgoing)
-  else writeStream(response, outgoing).catch(() => outgoing.destroy())
+  else writeStream(response, outgoing).catch(() => breakOff(outgoing))
 }
 
 /** Writes a response no faster than the client reads it. A body of one chunk gets its length. */
