@@ -21,6 +21,7 @@ import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
+import type { SignedInUsers } from '../sign-in/signed-in-user.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { IssuerCalls } from '../tokens/verifier.ts'
@@ -68,6 +69,8 @@ export interface FeatureServices {
   readonly description?: (described: OpenApiOptions) => Hono
   /** From `otlp()`; absent also without a trace collector. */
   readonly spans?: SpanServices
+  /** From `signIn()`: the users of browsers, for other pages of the gateway. */
+  readonly signedInUsers?: SignedInUsers
 }
 
 export interface AuthorizationServerRoutes {

@@ -46,6 +46,24 @@ export interface Principal {
   readonly issuedAtSeconds: number
   /** `exp`, seconds since the epoch; `Infinity` for an API key that does not expire. */
   readonly expiresAtSeconds: number
+  /** Present if the caller is a browser with a session. `tokenId` is then the session's id. */
+  readonly signIn?: SignInFacts | undefined
+}
+
+/** How and when the user of a browser session signed in. Times are seconds since the epoch. */
+export interface SignInFacts {
+  /** The `sub` of the ID token, which the issuer's `subjectClaim` may replace in `subject`. */
+  readonly providerSubject: string
+  /** `acr` of the ID token. */
+  readonly acr?: string | undefined
+  /** `auth_time` of the ID token, or else its `iat`. */
+  readonly authenticatedAtSeconds: number
+  /** From then on, a request renews the session's reference. */
+  readonly renewAtSeconds: number
+  /** The end of the session, which no renewal changes. */
+  readonly endsAtSeconds: number
+  /** From then on, the tokens of the provider are refreshed. Absent: there are none. */
+  readonly refreshAtSeconds?: number | undefined
 }
 
 export type ScopeUse = 'ignore' | 'narrow' | 'grant'

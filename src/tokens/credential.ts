@@ -3,7 +3,7 @@ import { Denied } from '../errors.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import { isApiKey, looksLikeApiKey } from './api-key.ts'
 import { isCompactJws, MAX_TOKEN_BYTES, refuseMalformed } from './jws.ts'
-import type { ReferenceKind } from './reference.ts'
+import type { BearerReferenceKind } from './reference.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
 
 /** A credential that a caller presents. Nothing of it has been verified. */
@@ -11,7 +11,7 @@ export interface Credential {
   /** `dpop` requires a proof of possession in addition (RFC 9449 section 7.1). */
   readonly scheme: 'bearer' | 'dpop'
   /** `upstream`: an opaque token of another issuer, which verifies it. */
-  readonly kind: 'jwt' | 'upstream' | ReferenceKind
+  readonly kind: 'jwt' | 'upstream' | BearerReferenceKind
   readonly text: string
 }
 
@@ -96,7 +96,7 @@ export function kindOf(
 /** Reports whether the store resolves a credential. Otherwise, the token verifier does. */
 export function isReference(
   credential: Credential,
-): credential is Credential & { readonly kind: ReferenceKind } {
+): credential is Credential & { readonly kind: BearerReferenceKind } {
   return credential.kind === 'opaque' || credential.kind === 'api_key'
 }
 

@@ -1,5 +1,5 @@
 /**
- * References: credentials without content (opaque access tokens and API keys). The store has a
+ * References: credentials without content (opaque access tokens, API keys, and browser sessions). The store has a
  * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
 
@@ -13,7 +13,9 @@ import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 import { integer } from '../validators/schema-parts.ts'
 import type { TokenCheck } from './rejection.ts'
 
-export type ReferenceKind = 'opaque' | 'api_key'
+/** References that callers present as bearer tokens. */
+export type BearerReferenceKind = 'opaque' | 'api_key'
+export type ReferenceKind = BearerReferenceKind | 'session'
 
 /** A credential that only the store can resolve. `admit` does so in its round trip. */
 export interface Reference {
@@ -26,9 +28,9 @@ export interface Reference {
 
 /** The record of a reference: the claims that a JWT would contain. */
 const referenceRecordSchema = z.strictObject({
-  kind: z.enum(['opaque', 'api_key']),
+  kind: z.enum(['opaque', 'api_key', 'session']),
   /**
-   * `jti` of an opaque token, or the id of an API key's present secret. A revocation names it, so
+   * `jti` of an opaque token, the id of a session, or the id of an API key's present secret. A revocation names it, so
    * the replacement of a revoked credential needs a new one.
    */
   tokenId: z.string(),
@@ -50,6 +52,17 @@ const referenceRecordSchema = z.strictObject({
   expiresAtSeconds: z.nullable(integer()),
   /** `cnf.jkt`. */
   confirmation: z.optional(z.string()),
+  /** Of a session: see `SignInFacts`. */
+  signIn: z.optional(
+    z.strictObject({
+      providerSubject: z.string(),
+      acr: z.optional(z.string()),
+      authenticatedAtSeconds: integer(),
+      renewAtSeconds: integer(),
+      endsAtSeconds: integer(),
+      refreshAtSeconds: z.optional(integer()),
+    }),
+  ),
 })
 
 export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
@@ -146,5 +159,6 @@ export async function principalOfRecord(record: ReferenceRecord): Promise<Princi
     confirmation: record.confirmation,
     issuedAtSeconds: record.issuedAtSeconds,
     expiresAtSeconds: record.expiresAtSeconds ?? Number.POSITIVE_INFINITY,
+    ...(record.signIn !== undefined && { signIn: record.signIn }),
   }
 }

@@ -1,0 +1,47 @@
+/** Browser sessions: the reference in the cookie, and what the session says about the login. */
+import { base64url } from 'jose'
+import { type RandomBytes, randomBytes } from '../crypto/random.ts'
+import type { SignInFacts } from '../identity/principal.ts'
+import { createCookieReader, type Received } from '../tokens/token-cookie.ts'
+import type { SignInDemand } from './return-path.ts'
+
+/**
+ * The prefix makes browsers accept the cookie only from this host, over TLS and for all paths. Other
+ * hosts of the domain cannot set it.
+ */
+export const SESSION_COOKIE = '__Host-portcullis-session'
+
+const REFERENCE_BYTES = 32
+/** Canonical: the unused bits of the last character must be zero. */
+const SESSION_REFERENCE = /^pcs_[\w-]{42}[AEIMQUYcgkosw048]$/
+
+const read = createCookieReader(SESSION_COOKIE)
+
+/** Creates a reference: `pcs_` and 256 unpredictable bits. */
+export const newSessionReference = (random: RandomBytes = randomBytes): string =>
+  sessionReference(random(REFERENCE_BYTES))
+
+export const sessionReference = (secret: Uint8Array): string => `pcs_${base64url.encode(secret)}`
+
+/**
+ * Returns the reference in the cookie of a request. Undefined without one, and for a text of another
+ * form. Throws `Denied` (`ambiguous_credentials`) for more than one cookie of this name.
+ */
+export function readSession(received: Received): string | undefined {
+  const text = read(received)
+  return text !== undefined && SESSION_REFERENCE.test(text) ? text : undefined
+}
+
+/** Clocks of the provider and of the gateway differ by at most this. */
+const CLOCK_TOLERANCE_SECONDS = 5
+
+/** Reports whether a login meets a demand for an authentication context class and an age. */
+export function isRecent(
+  { acr, authenticatedAtSeconds }: SignInFacts,
+  demand: Pick<SignInDemand, 'acr' | 'maxAgeSeconds'>,
+  nowMs: number,
+): boolean {
+  const { acr: accepted, maxAgeSeconds = Number.POSITIVE_INFINITY } = demand
+  if (nowMs / 1000 - authenticatedAtSeconds > maxAgeSeconds + CLOCK_TOLERANCE_SECONDS) return false
+  return accepted === undefined || (acr !== undefined && accepted.includes(acr))
+}
