@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Principal } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from './reference.ts'
-import { cachedBytes, dropEnded, MAX_CACHED_SECONDS } from './verifier.ts'
+import { type CachedUntil, cachedBytes, dropEnded, MAX_CACHED_SECONDS } from './verifier.ts'
 
 /** Half of the size for JWTs, for some 5,000 references. A miss costs no extra call. */
 const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024
@@ -39,18 +39,18 @@ export function createReferences({
   maxCachedBytes = DEFAULT_CACHED_REFERENCE_BYTES,
   tally = newTally(),
 }: ReferencesOptions): References {
-  const entries = new LRUCache<string, { readonly principal: Principal; readonly untilMs: number }>(
-    {
-      maxSize: maxCachedBytes,
-      // The length of a reference does not say how much memory its principal needs.
-      sizeCalculation: ({ principal }) => cachedBytes(JSON.stringify(principal).length),
-    },
-  )
+  const entries = new LRUCache<string, { readonly principal: Principal } & CachedUntil>({
+    maxSize: maxCachedBytes,
+    // The length of a reference does not say how much memory its principal needs.
+    sizeCalculation: ({ principal }) => cachedBytes(JSON.stringify(principal).length),
+  })
   return {
     audience,
     recall(text) {
       const entry = entries.get(text)
-      if (entry !== undefined && now() < entry.untilMs) {
+      const nowMs = now()
+      if (entry !== undefined && nowMs < entry.untilMs) {
+        entry.usedMs = nowMs
         tally.hits += 1
         return entry.principal
       }
@@ -63,7 +63,7 @@ export function createReferences({
       const endMs = (principal.expiresAtSeconds + REFERENCE_TOLERANCE_SECONDS) * 1000
       const untilMs = Math.min(endMs, nowMs + MAX_CACHED_SECONDS * 1000)
       dropEnded(entries, nowMs)
-      entries.set(text, { principal, untilMs })
+      entries.set(text, { principal, untilMs, usedMs: nowMs })
     },
   }
 }

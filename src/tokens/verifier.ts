@@ -153,6 +153,14 @@ const ENTRY_BYTES = 512
 /** The token itself, and the strings of the principal, which are parts of it. */
 const BYTES_PER_CHARACTER = 2
 export const MAX_CACHED_SECONDS = 300
+/** A token that is not used for this long leaves the cache, so that single calls need little memory. */
+const MAX_IDLE_MS = 60_000
+
+/** What {@link dropEnded} reads. In milliseconds since the epoch. */
+export interface CachedUntil {
+  readonly untilMs: number
+  usedMs: number
+}
 
 /** Returns the approximate heap size of a cached principal, for a text of this length. */
 export function cachedBytes(characters: number): number {
@@ -171,17 +179,15 @@ interface EntriesByUse<Entry> {
 }
 
 /**
- * Makes room before an entry is added: removes up to two entries that have ended. An entry that was
- * not used for five minutes has ended, so the least recently used ones are enough. The cache needs memory
- * for the tokens of about the last five minutes only.
+ * Makes room before an entry is added: removes up to two entries that have ended, or that were not used
+ * for a minute. They are among the least recently used ones.
  */
-export function dropEnded<Entry extends { readonly untilMs: number }>(
-  entries: EntriesByUse<Entry>,
-  nowMs: number,
-): void {
+export function dropEnded(entries: EntriesByUse<CachedUntil>, nowMs: number): void {
   for (let dropped = 0; dropped < 2; dropped++) {
     const { value: oldest, done } = entries.rkeys().next()
-    if (done || nowMs < (entries.peek(oldest)?.untilMs ?? 0)) return
+    if (done) return
+    const entry = entries.peek(oldest)
+    if (entry === undefined || nowMs < Math.min(entry.untilMs, entry.usedMs + MAX_IDLE_MS)) return
     entries.delete(oldest)
   }
 }
@@ -200,13 +206,13 @@ export interface Verified {
  * Creates an LRU from token to principal, bounded by its heap size. The key is the exact text of
  * the token: the grammar allows one spelling of a token, and any other text is verified by itself.
  * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
- * one, still contains its key.
+ * one, still contains its key. New entries displace those that were not used for a minute.
  *
  * Refused tokens are NOT cached. A sender can vary bad tokens at no cost and would fill the cache.
  * And a signature that is bad today may be valid once a key is published.
  */
 export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) {
-  const entries = new LRUCache<string, Verified & { readonly untilMs: number }>({
+  const entries = new LRUCache<string, Verified & CachedUntil>({
     maxSize: maxBytes,
     sizeCalculation: (_entry, token) => cachedBytes(token.length),
   })
@@ -215,14 +221,17 @@ export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) 
     get(token: string, nowMs: number): Principal | undefined {
       const entry = entries.get(token)
       if (entry === undefined) return undefined
-      if (nowMs < entry.untilMs && hasCurrentKey(entry)) return entry.principal
+      if (nowMs < entry.untilMs && hasCurrentKey(entry)) {
+        entry.usedMs = nowMs
+        return entry.principal
+      }
       entries.delete(token)
       return undefined
     },
     set(token: string, verified: Verified, nowMs: number): void {
       const untilMs = Math.min(verified.expiresAtMs, nowMs + MAX_CACHED_SECONDS * 1000)
       dropEnded(entries, nowMs)
-      entries.set(token, { ...verified, untilMs })
+      entries.set(token, { ...verified, untilMs, usedMs: nowMs })
     },
   }
 }

@@ -72,6 +72,16 @@ describe('the cache of verified tokens', () => {
     expect(await cryptoCalls(again)).toBe(0)
   })
 
+  it('displaces tokens that were not used for a minute, not those in use', () => {
+    const cache = createTokenCache()
+    const lasting = { ...verified, expiresAtMs: NOW_MS + 600_000 }
+    for (const name of ['used', 'idle']) cache.set(name, lasting, NOW_MS)
+    cache.get('used', NOW_MS + 59_000)
+    cache.set('next', lasting, NOW_MS + 60_000)
+    const kept = ['used', 'idle', 'next'].filter((name) => cache.get(name, NOW_MS) !== undefined)
+    expect(kept).toEqual(['used', 'next'])
+  })
+
   it('removes tokens that have ended, two for each new one', () => {
     const cache = createTokenCache()
     for (const name of ['a', 'b', 'c']) cache.set(name, verified, NOW_MS)
