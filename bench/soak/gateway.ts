@@ -11,10 +11,11 @@ const READY = 'Portcullis is ready on'
 /** Wrangler's name for the isolate, from the name in `wrangler.toml`. */
 const ISOLATE = 'core:user:portcullis'
 const BYTES_PER_MEGABYTE = 1_048_576
+const HEAP_TIMEOUT_MS = 5_000
 
 const COMMANDS: Readonly<Record<SoakRuntime, readonly string[]>> = {
   workerd: ['dev/start.ts'],
-  node: ['--max-semi-space-size=16', `--inspect=${HOST}:0`, 'bench/soak/node-process.ts'],
+  node: ['--max-semi-space-size=16', '--expose-gc', 'bench/soak/node-process.ts'],
 }
 
 export type Gateway = ReturnType<typeof createGateway>
@@ -38,7 +39,8 @@ export function createGateway(
       ? child?.pid
       : descendants(child.pid, 'workerd').find((pid) => !listensOn(pid, port))
 
-  const isolate = createIsolateHeap(runtime, () => workerd)
+  const isolate =
+    runtime === 'node' ? createProcessHeap(() => child) : createIsolateHeap(() => workerd)
 
   async function start(): Promise<void> {
     const started = spawn(process.execPath, COMMANDS[runtime], {
@@ -50,7 +52,7 @@ export function createGateway(
         ...env,
         PORT: String(port),
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     child = started
     let output = ''
@@ -61,8 +63,8 @@ export function createGateway(
         output += chunk.toString()
         if (output.includes(READY)) resolve()
       }
-      started.stdout.on('data', listen)
-      started.stderr.on('data', listen)
+      started.stdout?.on('data', listen)
+      started.stderr?.on('data', listen)
     })
     const ended = once(started, 'exit').then(([code]) => {
       throw new Error(`the gateway on port ${port} ended (${code}):\n${output}`)
@@ -129,14 +131,47 @@ function killOutright(pid: number): void {
   }
 }
 
+/** Port: the heap of one gateway. */
+interface HeapMeasure {
+  /** Finds it. Call it before the load starts. */
+  find(): Promise<void>
+  /** Returns the heap in MB after a garbage collection; undefined if the gateway does not answer. */
+  megabytes(): Promise<number | undefined>
+  forget(): void
+}
+
+/** Creates the measurement of a Node process. An inspector delayed requests by up to a second. */
+function createProcessHeap(process: () => ChildProcess | undefined): HeapMeasure {
+  let isAsking = false
+  return {
+    async find() {},
+    async megabytes() {
+      const asked = process()
+      if (isAsking || asked?.connected !== true) return undefined
+      isAsking = true
+      try {
+        const answer = once(asked, 'message', { signal: AbortSignal.timeout(HEAP_TIMEOUT_MS) })
+        asked.send('heap')
+        const [bytes] = await answer
+        return Number(bytes) / BYTES_PER_MEGABYTE
+      } catch {
+        // The process was killed, or is too busy to respond.
+        return undefined
+      } finally {
+        isAsking = false
+      }
+    },
+    forget() {},
+  }
+}
+
 /**
- * Creates the measurement. `workerd` returns the process with the Workers. It only requests a
+ * Creates the measurement in workerd. `workerd` returns the process with the Workers. It only requests a
  * garbage collection and the heap size of this one isolate: other inspector calls disturbed the
  * load.
  */
-function createIsolateHeap(runtime: SoakRuntime, workerd: () => number | undefined) {
-  /** Node has one isolate, with a new name each time. */
-  const isIt = ({ id }: InspectorTarget) => runtime === 'node' || id === ISOLATE
+function createIsolateHeap(workerd: () => number | undefined): HeapMeasure {
+  const isIt = ({ id }: InspectorTarget) => id === ISOLATE
   let found: Found | undefined
   let heap: Heap | undefined
   let isAsking = false
@@ -147,7 +182,7 @@ function createIsolateHeap(runtime: SoakRuntime, workerd: () => number | undefin
   }
 
   return {
-    /** Finds the inspector. It connects to every port, so call it before the load starts. */
+    /** Connects to every port. */
     async find(): Promise<void> {
       const pid = workerd()
       found = pid === undefined ? undefined : await inspectorOf(pid, isIt)
