@@ -61,7 +61,7 @@ export interface AuthenticationFailuresOptions extends FailureLimit {
   /** Reports whether failures from an address are not counted. Default: no address is exempt. */
   readonly isExempt?: (address: string) => boolean
   /** In the isolate's memory. Default 10,000. */
-  readonly maxAddresses?: number
+  readonly maxAddresses?: number | undefined
 }
 
 const UNCOUNTED: RunningCheck = { end() {} }

@@ -19,11 +19,15 @@ export interface AbuseServices {
   readonly violations: Violations | undefined
 }
 
-/** Creates what the policy configures. `now` is in milliseconds since the epoch. */
+/**
+ * Creates what the policy configures. `now` is in milliseconds since the epoch. `max` bounds the
+ * addresses and offenders in memory, default 10,000.
+ */
 export function createAbuseServices(
   { authenticationFailures, bans: rule, exempt }: Abuse,
   counters: AbuseCounters,
   now: () => number,
+  max?: number,
 ): AbuseServices {
   const isExempt = createAddressList(exempt)
   return {
@@ -34,7 +38,16 @@ export function createAbuseServices(
         counter: counters.failures,
         now,
         isExempt,
+        maxAddresses: max,
       }),
-    violations: rule && createViolations({ rule, counter: counters.violations, now, isExempt }),
+    violations:
+      rule &&
+      createViolations({
+        rule,
+        counter: counters.violations,
+        now,
+        isExempt,
+        maxOffenders: max,
+      }),
   }
 }

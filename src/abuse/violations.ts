@@ -72,6 +72,8 @@ export interface ViolationsOptions {
   readonly now: () => number
   /** Reports whether requests from an address count no violations. Default: none is exempt. */
   readonly isExempt?: (address: string) => boolean
+  /** In the isolate's memory. Default 10,000. */
+  readonly maxOffenders?: number | undefined
 }
 
 /** At about 200 bytes an entry, 2 MB. */
@@ -104,11 +106,12 @@ export function createViolations({
   counter,
   now,
   isExempt = () => false,
+  maxOffenders: max = MAX_OFFENDERS,
 }: ViolationsOptions): Violations {
   const mayWrite = createWriteBudget(MAX_WRITES_PER_SECOND, now)
   /** Until when refusals by limits are not written, by offender. */
-  const quietUntilMs = new LRUCache<string, number>({ max: MAX_OFFENDERS })
-  const banned = new LRUCache<string, KnownBan>({ max: MAX_OFFENDERS })
+  const quietUntilMs = new LRUCache<string, number>({ max })
+  const banned = new LRUCache<string, KnownBan>({ max })
 
   function learn(address: string, seconds: number): void {
     if (rule.mode === 'observe' || isExempt(address)) return

@@ -70,6 +70,8 @@ export interface AdmissionOptions {
   readonly maxStalenessMs?: number
   /** Whether the store also reads bans in observe mode, for the audit event. Default false. */
   readonly observesBans?: boolean
+  /** Entries of each cache. Default 10,000 refusals of a kind, and the keys of 1,000 addresses. */
+  readonly cacheSize?: number | undefined
   readonly local?: LocalTally | undefined
 }
 
@@ -101,10 +103,11 @@ export function createAdmission({
   tallies,
   maxStalenessMs = 0,
   observesBans = false,
+  cacheSize,
   local: tally,
 }: AdmissionOptions): Admission {
-  const refusals = createRefusals(tallies)
-  const keysOf = createKeyCache(store.keys)
+  const refusals = createRefusals(tallies, cacheSize)
+  const keysOf = createKeyCache(store.keys, cacheSize)
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
   const resolve =

@@ -42,13 +42,14 @@ interface PrincipalKeys extends AddressKeys {
 /**
  * Creates a function that derives keys and caches them. Keys of a principal are cached per
  * principal object, as long as the verified-token cache keeps that object. Keys of addresses are
- * cached for the last 1,000 addresses.
+ * cached for the last `max` addresses, 1,000 by default.
  */
 export function createKeyCache(
   keys: RedisKeys,
+  max = MAX_ADDRESSES,
 ): (principal: Principal | null, address: string) => RequestKeys | Promise<RequestKeys> {
   const principals = new WeakMap<Principal, PrincipalKeys>()
-  const addresses = new LRUCache<string, AddressKeys>({ max: MAX_ADDRESSES })
+  const addresses = new LRUCache<string, AddressKeys>({ max })
 
   async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
     const ban: BanKey = { by: 'address', key: await addressBanKey(keys, address) }

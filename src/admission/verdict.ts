@@ -73,8 +73,8 @@ export interface Refusals {
  */
 export function createRefusals(
   tallies: RefusalTallies = { revoked: newTally(), exhausted: newTally() },
+  max = MAX_REFUSALS,
 ): Refusals {
-  const max = MAX_REFUSALS
   return {
     revoked: new LRUCache<string, Refusal<RevokedBy>>({ max }),
     exhausted: new LRUCache<string, Refusal<RateLimit>>({ max }),

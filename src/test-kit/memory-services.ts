@@ -83,16 +83,21 @@ export function memoryServices(options: MemoryServicesOptions): Services {
 /** The services that decide by earlier requests. */
 type StatefulServices = AbuseServices & Pick<Services, 'admission'>
 
-/** Creates the services that decide by earlier requests: they have seen none. */
+/**
+ * Creates the services that decide by earlier requests: they have seen none. `max` bounds each of
+ * their caches, default 10,000 entries: large ones take longer to create than a request.
+ */
 export function statefulServices(
   { policy: { abuse }, store, now }: Pick<MemoryServicesOptions, 'policy' | 'store' | 'now'>,
   references: References,
+  max?: number,
 ): StatefulServices {
   return {
     admission: createAdmission({
       store: store.admission,
       references,
       observesBans: abuse.bans?.mode === 'observe',
+      cacheSize: max,
       now,
     }),
     ...createAbuseServices(
@@ -102,6 +107,7 @@ export function statefulServices(
         violations: createMemoryViolationCounter(store.bans, now),
       },
       now,
+      max,
     ),
   }
 }

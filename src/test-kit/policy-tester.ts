@@ -114,6 +114,9 @@ const DEFAULT_ISSUERS = ['https://issuer.test'] as const
 /** An address for documentation (RFC 5737), which the policy does not exempt from bans. */
 const DEFAULT_ADDRESS = '192.0.2.1'
 
+/** Entries of each cache of a renewed tester, which serves a few requests before the next renewal. */
+const RENEWED_CACHES = 16
+
 const CUTOFFS = [
   ['sub', 'subject'],
   ['client', 'client'],
@@ -308,7 +311,7 @@ export function renewableTester(
     async renew() {
       const { services, exchange } = await ready()
       store = createMemoryStore(now)
-      exchange(statefulServices({ policy, store, now }, services.references))
+      exchange(statefulServices({ policy, store, now }, services.references, RENEWED_CACHES))
     },
 
     advanceSeconds(seconds) {
