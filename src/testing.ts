@@ -16,17 +16,21 @@ export {
 } from './test-kit/issuer.ts'
 export {
   type PolicyTestCounts,
+  PolicyTestError,
+  type PolicyTestFailure,
   type PolicyTestReport,
-  type PolicyTestRow,
   policyTest,
 } from './test-kit/policy-test.ts'
+export type { PolicyTestRow, PolicyTestTable } from './test-kit/policy-test-table.ts'
 export {
-  type Caller,
   type PolicyTester,
   type PolicyTesterOptions,
   policyTester,
-  type TestedApiKey,
-  type TestedPlan,
-  type TestedRequest,
-  type TestedRevocation,
 } from './test-kit/policy-tester.ts'
+export type {
+  Caller,
+  TestedApiKey,
+  TestedPlan,
+  TestedRequest,
+  TestedRevocation,
+} from './test-kit/tested-request.ts'

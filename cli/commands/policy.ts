@@ -6,6 +6,7 @@ import type { CheckOptions } from '../policy/check.ts'
 import type { DiffOptions } from '../policy/compare.ts'
 import type { ReplayCommandOptions } from '../policy/replay.ts'
 import type { MatrixOptions } from '../policy/show-matrix.ts'
+import type { TestOptions } from '../policy/test.ts'
 
 const CHECK_HELP = `
 Loads the policy, with the packages of the project, and lists all mistakes with their places. If there are
@@ -40,9 +41,43 @@ export function addPolicyCommands(program: Command): void {
       const { checkPolicy } = await import('../policy-tools.ts')
       await checkPolicy(file, options, process.cwd())
     })
+  addTest(policy)
   addMatrix(policy)
   addDiff(policy)
   addReplay(policy)
+}
+
+const TEST_HELP = `
+Runs tables of requests and expected decisions through the pipeline of the gateway in this process. It makes
+no call, and needs no test runner. Without files, it searches the current folder for *.policy-test.ts, .mts, .js
+and .mjs. The default export of such a file is its table:
+  export default { policy, rows: [{ request: 'GET /orders', expect: 'missing_token' }] }
+
+Exit codes: 0 all rows are decided as expected, 1 other decisions, a coverage below --min-coverage, or a policy
+with mistakes, 2 wrong usage, or a file that cannot be loaded.`
+
+function addTest(policy: Command): void {
+  offlineCommand(policy, {
+    name: 'test',
+    does: 'compare the decisions about requests with the expected ones',
+    examples: [
+      'portcullis policy test',
+      'portcullis policy test examples/testing --coverage',
+      'portcullis policy test orders.policy-test.ts --min-coverage 90 --json',
+    ],
+  })
+    .argument('[files...]', 'files with tables, or folders to search (default: this folder)')
+    .option('--coverage', 'list how many rows reached each route and role')
+    .option(
+      '--min-coverage <percent>',
+      'smallest share of the routes, and of the roles, that a row must reach',
+      whole,
+    )
+    .addHelpText('after', TEST_HELP)
+    .action(async (files: readonly string[], options: TestOptions) => {
+      const { testPolicies } = await import('../policy-tools.ts')
+      await testPolicies(files, options, process.cwd())
+    })
 }
 
 const MATRIX_HELP = `

@@ -34,23 +34,27 @@ export function policyFile(
   return file
 }
 
+/** Loads a policy, see {@link defaultExport}. Does NOT check that the export is a policy. */
+export const loadPolicy = (file: string, root: string): Promise<Policy> =>
+  defaultExport<Policy>(file, root)
+
 /**
  * Runs the file, and returns its default export. `root` is the folder of the project. Throws the
  * `Misconfigured` of the project's own `portcullis` if the policy has mistakes, and a usage failure
- * if the file cannot be loaded. Does NOT check that the export is a policy.
+ * if the file cannot be loaded.
  */
-export async function loadPolicy(file: string, root: string): Promise<Policy> {
+export async function defaultExport<Value>(file: string, root: string): Promise<Value> {
   useSources(root)
   try {
-    const { default: policy } = await import(pathToFileURL(file).href)
-    return policy
+    const { default: value } = await import(pathToFileURL(file).href)
+    return value
   } catch (error) {
     const { code, name, message } = error as NodeJS.ErrnoException
     if (name === 'Misconfigured') throw error
     if (code === 'ERR_UNKNOWN_FILE_EXTENSION')
       throw usage(
         `Node ${process.versions.node} cannot read ${file}: install Node 22.18 or later, ` +
-          'or compile the policy to JavaScript and name that file',
+          'or compile it to JavaScript and name that file',
       )
     throw usage(`${file}: ${message}`)
   }

@@ -61,6 +61,19 @@ export interface Source {
  * if it is known: it helps to find the rows below rows that code creates.
  */
 export function readSource(file: string, routeCount?: number): Source {
+  return sourceOf(file, 'definePolicy', routeCount)
+}
+
+/** Reads the default export of `file`, such as the table of a policy test. */
+export function readTable(file: string): Source {
+  return sourceOf(file, 'default export')
+}
+
+function sourceOf(
+  file: string,
+  of: 'definePolicy' | 'default export',
+  routeCount?: number,
+): Source {
   const modules = new Map<string, Module>()
 
   function moduleOf(path: string): Module {
@@ -203,6 +216,8 @@ export function readSource(file: string, routeCount?: number): Source {
 
   function definition(): Spot {
     const module = moduleOf(file)
+    if (of === 'default export')
+      return exported(module, 'default', 0) ?? { module, node: module.tree.topNode }
     let call: SyntaxNode | undefined
     module.tree.iterate({
       enter({ node }) {

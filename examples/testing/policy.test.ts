@@ -1,20 +1,12 @@
 /** Tests of a policy with vitest. They make no call, and need neither Redis nor an environment. */
 import { policyTest, policyTester } from 'portcullis/testing'
 import { expect, test } from 'vitest'
+import notes from './notes.policy-test.ts'
 import policy from './policy.ts'
 
 const reader = { sub: 'alice', roles: ['reader'] }
-const writer = { sub: 'bob', roles: ['writer'] }
 
-test('readers read and writers write', () =>
-  policyTest(policy, [
-    { request: 'GET /notes', expect: 'missing_token' },
-    { request: 'GET /notes', as: reader, expect: 'allowed' },
-    { request: 'POST /notes', as: reader, body: { text: 'x' }, expect: 'insufficient_permission' },
-    { request: 'POST /notes', as: writer, body: { text: 'x' }, expect: 'allowed' },
-    { request: 'POST /notes', as: writer, body: { text: '' }, expect: 'invalid_input' },
-    { request: 'DELETE /notes', as: writer, expect: 405 },
-  ]))
+test('the table of decisions', () => policyTest(notes))
 
 test('the origin gets the verified subject, not the one that a client claims', async () => {
   const tester = policyTester(policy)

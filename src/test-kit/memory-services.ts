@@ -11,7 +11,7 @@ import { createOrigin, type Fetches } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
 import { createRelationChecker, type RelationChecker } from '../relations/checker.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
-import { createDpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
+import { createDpopVerifier } from '../tokens/dpop.ts'
 import { createReferences, type References } from '../tokens/references.ts'
 import { createTokenSources } from '../tokens/token-sources.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
@@ -20,6 +20,9 @@ import type { TokenSource } from '../validators/token-source.ts'
 import type { IssuerEntry } from './issuer.ts'
 import { createMemoryFailureCounter, createMemoryViolationCounter } from './memory-counters.ts'
 import type { MemoryStore } from './memory-store.ts'
+
+/** In place of a signing key. */
+const NONCE_SECRET = 'nonces of tests'
 
 export interface MemoryServicesOptions {
   readonly policy: Policy
@@ -64,7 +67,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     references,
     proofs: createDpopVerifier({
       publicUrl,
-      nonceSecret: nonceSecretOf([]),
+      nonceSecret: policy.tokens.dpopNonceRequired ? NONCE_SECRET : undefined,
       nonceRequired: policy.tokens.dpopNonceRequired,
       now,
     }),

@@ -1,16 +1,15 @@
 /** Tests a policy by a table of requests and their expected decisions. */
+import type { Explanation } from '../explanation/explanation.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { ProblemCode } from '../problems/problem.ts'
 import type { Decision } from './decision.ts'
-import { type PolicyTesterOptions, renewableTester, type TestedRequest } from './policy-tester.ts'
-
-/** One row: a request to a gateway that has seen no other, so that no row affects another one. */
-export interface PolicyTestRow extends TestedRequest {
-  /** Method and path: `GET /orders/1`. */
-  readonly request: string
-  /** `allowed`, the code of the problem document, or the status of the response. */
-  readonly expect: 'allowed' | ProblemCode | number
-}
+import {
+  type PolicyTestRow,
+  type PolicyTestTable,
+  requireRow,
+  requireTable,
+} from './policy-test-table.ts'
+import { type PolicyTesterOptions, renewableTester } from './policy-tester.ts'
+import type { TestedRequest } from './tested-request.ts'
 
 /** How many rows of a test reached something. */
 export interface PolicyTestCounts {
@@ -31,9 +30,35 @@ export interface PolicyTestReport {
   readonly summary: string
 }
 
+/** A row with another decision than the expected one. */
+export interface PolicyTestFailure {
+  /** From 0. */
+  readonly index: number
+  readonly row: PolicyTestRow
+  readonly decision: Decision
+  /** Undefined for a path of the gateway itself, which no policy decides. */
+  readonly explanation: Explanation | undefined
+  /** The row, the two decisions, and why. */
+  readonly text: string
+}
+
+/** Thrown for a table with failures. */
+export class PolicyTestError extends Error {
+  override readonly name = 'PolicyTestError'
+  readonly failures: readonly PolicyTestFailure[]
+  readonly report: PolicyTestReport
+
+  constructor(failures: readonly PolicyTestFailure[], report: PolicyTestReport) {
+    super(`The policy decides otherwise:\n${failures.map(({ text }) => text).join('\n')}`)
+    this.failures = failures
+    this.report = report
+  }
+}
+
 /**
- * Tests each row by itself. Throws one error that lists all rows with another decision than the
- * expected one. Returns what the rows reached. Works in every test runner.
+ * Tests each row by itself. Throws one `PolicyTestError` that lists all rows with another decision than
+ * the expected one, and why. Throws `TypeError` for a row with a mistake. Returns what the rows
+ * reached. Works in every test runner.
  *
  * @example
  * ```ts
@@ -50,28 +75,59 @@ export async function policyTest(
   policy: Policy,
   rows: readonly PolicyTestRow[],
   options?: PolicyTesterOptions,
+): Promise<PolicyTestReport>
+/** Tests the table of a file for `portcullis policy test`. */
+export async function policyTest(table: PolicyTestTable): Promise<PolicyTestReport>
+export async function policyTest(
+  policyOrTable: Policy | PolicyTestTable,
+  given?: readonly PolicyTestRow[],
+  options?: PolicyTesterOptions,
 ): Promise<PolicyTestReport> {
-  const tester = renewableTester(policy, options)
-  const failures: string[] = []
+  const table: PolicyTestTable =
+    'rows' in policyOrTable
+      ? policyOrTable
+      : { ...options, policy: policyOrTable, rows: given ?? [] }
+  requireTable(table)
+  const { policy, rows, ...rest } = table
+  const tester = renewableTester(policy, rest)
+  const failures: PolicyTestFailure[] = []
   const routes = countersOf(policy.routes.map(nameOf))
   const roles = countersOf(policy.roles.keys())
-  for (const [index, { request, expect: expected, ...parts }] of rows.entries()) {
+  for (const [index, row] of rows.entries()) {
+    requireRow(row, index)
     await tester.renew()
-    const decision = await tester.request(request, parts)
+    const { request, expect: expected, ...parts } = row
+    const decision = await tester.request(request, parts).catch(namingRow(index))
     const reached = routes.get(routeName(request, decision))
     if (reached !== undefined) {
       count(reached, decision)
-      for (const role of new Set(parts.as?.roles)) count(roles.get(role), decision)
+      for (const role of new Set(rolesOf(row))) count(roles.get(role), decision)
     }
     if (isExpected(decision, expected)) continue
-    const by = parts.as === undefined ? '' : ` as ${JSON.stringify(parts.as)}`
-    failures.push(
-      `row ${index + 1}, ${request}${by}: expected ${expected}, got ${textOf(decision)}`,
-    )
+    await tester.renew()
+    const explanation = await tester.explain(request, parts).catch(() => undefined)
+    failures.push({
+      index,
+      row,
+      decision,
+      explanation,
+      text: textOf(index, row, decision, explanation),
+    })
   }
-  if (failures.length > 0) throw new Error(`The policy decides otherwise:\n${failures.join('\n')}`)
-  return reportOf(rows.length, routes, roles)
+  const report = reportOf(rows.length, routes, roles)
+  if (failures.length > 0) throw new PolicyTestError(failures, report)
+  return report
 }
+
+const rolesOf = ({ as, apiKey }: TestedRequest): readonly string[] => (as ?? apiKey)?.roles ?? []
+
+const namingRow =
+  (index: number) =>
+  (error: Error): never => {
+    if (error instanceof TypeError)
+      throw new TypeError(`row ${index + 1}: ${error.message}`, { cause: error })
+    throw error
+  }
 
 type Counters = Map<string, { allowed: number; refused: number }>
 
@@ -118,7 +174,24 @@ function isExpected(decision: Decision, expected: PolicyTestRow['expect']): bool
   return expected === 'allowed' ? decision.allowed : !decision.allowed && decision.code === expected
 }
 
-function textOf(decision: Decision): string {
+function textOf(
+  index: number,
+  { request, name, as, apiKey, expect: expected }: PolicyTestRow,
+  decision: Decision,
+  explanation: Explanation | undefined,
+): string {
   const { status, reason } = decision
-  return decision.allowed ? `allowed (${status})` : `${decision.code} (${status}, ${reason})`
+  const caller = as ?? apiKey
+  const by = caller === undefined ? '' : ` as ${JSON.stringify(caller)}`
+  const label = name === undefined ? '' : ` (${name})`
+  const got = decision.allowed ? `allowed (${status})` : `${decision.code} (${status}, ${reason})`
+  const stage = explanation && decisiveStage(explanation)
+  const why = stage === undefined ? '' : `\n  ${stage.stage}: ${stage.why}`
+  return `row ${index + 1}${label}, ${request}${by}: expected ${expected}, got ${got}${why}`
+}
+
+/** Returns the stage that refused the request, or the one that would have had to. */
+function decisiveStage({ decision, stages }: Explanation) {
+  const last = stages.at(-1)
+  return decision === 'allow' ? (stages.find(({ stage }) => stage === 'authorize') ?? last) : last
 }

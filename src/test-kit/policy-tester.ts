@@ -6,21 +6,25 @@ import { createStageRecorder } from '../explanation/stage-recorder.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
-import { type PlanParty, planRecordOf } from '../metering/plan-record.ts'
 import type { Fetches } from '../origin/origin.ts'
 import { type Policy, requirePolicy } from '../policy/policy.ts'
-import { DEFAULT_KEYS } from '../redis/keys.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import type { RevokedBeforeKind } from '../revocation/revocation.ts'
-import { newApiKey } from '../tokens/api-key.ts'
-import { credentialHash } from '../tokens/reference.ts'
 import { DEFAULT_MAX_TOKEN_AGE_SECONDS } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
+import { createCredentials } from './credentials.ts'
 import { type Decision, decisionOf, type OriginRequest } from './decision.ts'
-import { createIssuer, type Issuer, type TokenOptions } from './issuer.ts'
+import { createIssuer, type Issuer } from './issuer.ts'
 import { exchangeable, memoryServices, statefulServices } from './memory-services.ts'
 import { createMemoryStore } from './memory-store.ts'
-import { credentialHeader, type RequestParts, requestOf } from './request.ts'
+import { credentialHeader, requestOf } from './request.ts'
+import type {
+  Caller,
+  TestedApiKey,
+  TestedPlan,
+  TestedRequest,
+  TestedRevocation,
+} from './tested-request.ts'
 
 export interface PolicyTesterOptions {
   /** Identifiers of the trusted issuers. Default `https://issuer.test`. */
@@ -33,56 +37,6 @@ export interface PolicyTesterOptions {
   readonly relations?: (query: RelationQuery) => boolean
   /** When the clock begins, in milliseconds since the epoch. Default: now. */
   readonly startMs?: number
-}
-
-/** A caller with a token of one of the trusted issuers. */
-export interface Caller extends TokenOptions {
-  /** Default: the first of the trusted issuers. */
-  readonly issuer?: string
-}
-
-export interface TestedRequest extends RequestParts {
-  /** The caller. Equal callers have the same token until it expires. Default: anonymous. */
-  readonly as?: Caller | undefined
-  /** A credential that is sent as it is, in place of a token of `as`. */
-  readonly token?: string
-  /** Where the credential is sent. Default `Authorization`. */
-  readonly source?: TokenSource | undefined
-  /** Host of the request, for routes with `host`: `api.example.com`. Default: the gateway's own. */
-  readonly host?: string
-  /** Client address. Default `192.0.2.1`. */
-  readonly address?: string
-}
-
-/** An API key of the gateway. */
-export interface TestedApiKey {
-  readonly sub: string
-  readonly roles?: readonly string[]
-  readonly scope?: readonly string[]
-  readonly tenant?: string
-  /** The name of a plan of `plans()`. Default: the default plan. */
-  readonly plan?: string
-}
-
-/** The party that gets a plan of `plans()`: one of the fields. */
-export interface TestedPlan {
-  readonly plan: string
-  readonly sub?: string
-  readonly client?: string
-  readonly tenant?: string
-  /** Default: the first of the trusted issuers. */
-  readonly issuer?: string
-}
-
-/** Target of a revocation: one token, or all tokens that were issued until now to another target. */
-export interface TestedRevocation {
-  readonly token?: string
-  readonly sub?: string
-  readonly client?: string
-  readonly tenant?: string
-  readonly session?: string
-  /** Default: the first of the trusted issuers. */
-  readonly issuer?: string
 }
 
 export interface PolicyTester {
@@ -164,7 +118,13 @@ export function renewableTester(
   let store = createMemoryStore(now)
   const events = new Map<string, AuditEvent>()
   const received = new Map<string, OriginRequest>()
-  const tokens = new Map<string, { readonly token: string; readonly endMs: number }>()
+  const credentials = createCredentials({
+    names,
+    issuers: async () => (await ready()).issuers,
+    store: () => store,
+    publicUrl: PUBLIC_URL,
+    now,
+  })
   let prepared: Promise<Prepared> | undefined
   /** A gateway on the same services: only it watches the stages. */
   let explaining: ReturnType<typeof prepareExplanation> | undefined
@@ -193,41 +153,26 @@ export function renewableTester(
     return { gateway: createGateway(services, policy, recorder.watch), recorder }
   }
 
-  async function setPlan(by: PlanParty, issuer: string, value: string, plan: string) {
-    store.plans.set(DEFAULT_KEYS.plan + (await planRecordOf(by, issuer, value)), plan)
-  }
-
   function ready(): Promise<Prepared> {
     prepared ??= prepare()
     return prepared
   }
 
-  async function tokenOf({ issuer: name = names[0], ...claims }: Caller): Promise<string> {
-    const issuer = (await ready()).issuers.get(name)
-    if (issuer === undefined)
-      throw new TypeError(`request: ${name} is not in the \`issuers\` of the tester`)
-    const key = JSON.stringify([name, claims])
-    const known = tokens.get(key)
-    if (known !== undefined && nowMs < known.endMs) return known.token
-    const token = await issuer.token(claims)
-    tokens.set(key, { token, endMs: (decodeJwt(token).exp ?? 0) * 1000 })
-    return token
-  }
-
-  async function decide(
-    gateway: Gateway,
-    line: string,
-    { as, token, source, host, address = DEFAULT_ADDRESS, ...parts }: TestedRequest,
-  ): Promise<Decided> {
-    if (as !== undefined && token !== undefined)
-      throw new TypeError('request: has both `as` and `token`; remove one of them')
-    const credential = as === undefined ? token : await tokenOf(as)
+  async function decide(gateway: Gateway, line: string, tested: TestedRequest): Promise<Decided> {
+    const { source, host, address = DEFAULT_ADDRESS, dpop = false, body, headers = {} } = tested
+    const { proofs } = (await ready()).services
+    const credential = await credentials.credentialOf(tested)
+    const scheme = dpop ? 'DPoP' : 'Bearer'
     const added = {
       'cf-connecting-ip': address,
-      ...(credential !== undefined && credentialHeader(credential, source)),
+      ...(credential !== undefined && credentialHeader(credential, source, scheme)),
     }
     const base = host === undefined ? PUBLIC_URL : `https://${host}`
-    const request = requestOf(base, line, parts, added)
+    const request = requestOf(base, line, { body, headers }, added)
+    if (dpop && credential !== undefined && !request.headers.has('dpop')) {
+      const nonce = policy.tokens.dpopNonceRequired ? await proofs.nonce() : undefined
+      request.headers.set('dpop', await credentials.proofOf(request, credential, nonce))
+    }
     const behind: Promise<unknown>[] = []
     const response = await complete(gateway.fetch(request, {}, executionContext(behind)))
     await Promise.allSettled(behind)
@@ -254,38 +199,9 @@ export function renewableTester(
       return explanationOf(event, recorder.take(event), origin)
     },
 
-    token: (caller = {}) => tokenOf(caller),
-
-    async apiKey({ sub, roles = [], scope = [], tenant, plan }) {
-      const key = newApiKey()
-      const id = crypto.randomUUID()
-      if (plan !== undefined) await setPlan('key', PUBLIC_URL, id, plan)
-      await store.references.put(await credentialHash(key), {
-        kind: 'api_key',
-        key: id,
-        tokenId: crypto.randomUUID(),
-        tokenIssuer: PUBLIC_URL,
-        issuer: PUBLIC_URL,
-        subject: sub,
-        tenant,
-        roles: [...roles],
-        scopes: [...scope],
-        audiences: [PUBLIC_URL],
-        issuedAtSeconds: Math.floor(nowMs / 1000),
-        expiresAtSeconds: null,
-      })
-      return key
-    },
-
-    async assignPlan({ plan, issuer = names[0], sub, client, tenant }) {
-      const parties = [
-        ['subject', sub],
-        ['client', client],
-        ['tenant', tenant],
-      ] as const
-      for (const [by, value] of parties)
-        if (value !== undefined) await setPlan(by, issuer, value, plan)
-    },
+    token: (caller = {}) => credentials.tokenOf(caller),
+    apiKey: credentials.createKey,
+    assignPlan: credentials.assignPlan,
 
     async revoke({ token, issuer = names[0], ...cutoffs }) {
       if (token !== undefined) {
@@ -311,6 +227,7 @@ export function renewableTester(
     async renew() {
       const { services, exchange } = await ready()
       store = createMemoryStore(now)
+      credentials.forgetKeys()
       exchange(statefulServices({ policy, store, now }, services.references, RENEWED_CACHES))
     },
 

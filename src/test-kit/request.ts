@@ -55,11 +55,12 @@ function isBody(body: unknown): body is Body {
   )
 }
 
-/** Returns the header that presents a credential. */
+/** Returns the header that presents a credential. `scheme` is that of `Authorization`. */
 export function credentialHeader(
   credential: string,
   source: TokenSource = { header: 'Authorization' },
+  scheme: 'Bearer' | 'DPoP' = 'Bearer',
 ): Readonly<Record<string, string>> {
   if ('cookie' in source) return { cookie: `${source.cookie}=${credential}` }
-  return { [source.header]: isAuthorization(source) ? `Bearer ${credential}` : credential }
+  return { [source.header]: isAuthorization(source) ? `${scheme} ${credential}` : credential }
 }

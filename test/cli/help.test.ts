@@ -62,7 +62,7 @@ describe('the help of every command', () => {
       'portcullis idp list',
       'portcullis idp show',
       'portcullis idp doctor',
-      ...['check', 'matrix', 'diff', 'replay'].map((name) => `portcullis policy ${name}`),
+      ...['check', 'test', 'matrix', 'diff', 'replay'].map((name) => `portcullis policy ${name}`),
       'portcullis deploy',
       'portcullis deploy rollback',
       'portcullis doctor',

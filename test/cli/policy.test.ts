@@ -110,6 +110,127 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
   })
 })
 
+describe('policy test', () => {
+  const table = (...rows: string[]) =>
+    `import policy from './portcullis.config.ts'\nexport default {\n  policy,\n  rows: [\n${rows.join('\n')}\n  ],\n}\n`
+  const reader = "{ sub: 'alice', roles: ['reader'] }"
+  const asExpected = [
+    "{ request: 'GET /orders', expect: 'missing_token' },",
+    `{ request: 'GET /orders', as: ${reader}, expect: 'allowed' },`,
+  ]
+
+  beforeAll(async () => {
+    write('portcullis.config.ts', POLICY)
+    await mkdir(join(folder, 'tests/node_modules'), { recursive: true })
+    write('tests/node_modules/foreign.policy-test.ts', 'throw new Error()')
+    write(
+      'tests/orders.policy-test.ts',
+      table(...asExpected).replace('./portcullis', '../portcullis'),
+    )
+  })
+  const wrong = () =>
+    write(
+      'wrong.policy-test.ts',
+      table(
+        ...asExpected,
+        `{ name: 'no deletes', request: 'DELETE /orders/1', as: ${reader}, expect: 'allowed' },`,
+        `{ request: 'GET /orders', as: ${reader}, expect: 403 },`,
+      ),
+    )
+
+  test('finds the tables of a folder, runs them without a test runner, and reports the coverage', async () => {
+    const { code, stdout, stderr } = await run('test', 'tests')
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: `2 rows, 0 failed, in 1 file
+1 of 2 routes tested (50 %); not tested: DELETE /orders/:id
+1 of 2 roles tested (50 %); not tested: admin
+`,
+      stderr: 'tests/orders.policy-test.ts: 2 rows, 0 failed\n',
+    })
+  })
+
+  test('prints the place of each other decision, what was expected, what happened and why', async () => {
+    const { code, stdout } = await run('test', wrong())
+    expect(code).toBe(1)
+    expect(stdout).toContain(
+      `wrong.policy-test.ts:7:1 failed row 3 (no deletes), DELETE /orders/1 as {"sub":"alice","roles":["reader"]}
+    expected allowed, got insufficient_permission (403, permission_missing:orders:delete)
+    authorize: the caller does not have the permission orders:delete; it is of admin
+wrong.policy-test.ts:8:1 failed row 4, GET /orders as {"sub":"alice","roles":["reader"]}
+    expected 403, got allowed (200)
+    authorize: reader has the permission orders:read
+4 rows, 2 failed, in 1 file
+`,
+    )
+  })
+
+  test('prints JSON with each stage of a failure, and adds up the coverage of all files', async () => {
+    const { code, stdout } = await run('test', 'tests', wrong(), '--json')
+    expect(code).toBe(1)
+    const { failures, ...answer } = JSON.parse(stdout)
+    expect(failures).toHaveLength(2)
+    expect(failures[0]).toMatchObject({
+      row: 3,
+      name: 'no deletes',
+      expected: 'allowed',
+      decision: { allowed: false, status: 403, route: '/orders/:id' },
+      place: { file: 'wrong.policy-test.ts', line: 7 },
+    })
+    expect(failures[0].stages.at(-1)).toMatchObject({ stage: 'authorize', outcome: 'refused' })
+    expect(answer).toMatchObject({
+      ok: false,
+      files: [
+        { file: 'tests/orders.policy-test.ts', rows: 2, failed: 0 },
+        { file: 'wrong.policy-test.ts', rows: 4, failed: 2 },
+      ],
+      coverage: {
+        routes: { total: 2, tested: 2, percent: 100, untested: [] },
+        roles: { total: 2, tested: 1, percent: 50, untested: ['admin'] },
+        counts: { routes: [{ route: 'GET /orders', allowed: 3, refused: 2 }, {}] },
+      },
+    })
+  })
+
+  test('exits with 1 below --min-coverage only, and lists the rows of each route with --coverage', async () => {
+    const { code, stdout } = await run('test', 'tests', '--min-coverage', '50', '--coverage')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^ROUTE +ALLOWED +REFUSED\nGET \/orders +1 +1\n/)
+    expect(await run('test', 'tests', '--min-coverage', '51')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Less than --min-coverage 51 %'),
+    })
+  })
+
+  test('of a policy with mistakes is refused with them', async () => {
+    write('mistaken.ts', POLICY.replace("['standard']", "['none']"))
+    const file = write('mistaken.policy-test.ts', table().replace('portcullis.config', 'mistaken'))
+    expect(await run('test', file)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('unknown limit none'),
+    })
+  })
+
+  test.each([
+    [['absent'], '', 'there is no file or folder'],
+    [['tmp'], '', 'has no *.policy-test.ts'],
+    [['x.ts'], 'export default 1', 'its default export must be { policy, rows }'],
+    [
+      ['x.ts'],
+      table("{ request: 'GET', expect: 200 }"),
+      'row 1: request: "GET" must have the form',
+    ],
+    [['x.ts'], table("{ request: 'GET /', expect: 200, role: 'a' }"), 'unknown field "role"'],
+    [['--min-coverage', '101'], '', '--min-coverage must be a percentage'],
+  ])('%j of %j is a wrong usage', async (args, text, message) => {
+    if (text !== '') write('x.ts', text)
+    expect(await run('test', ...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(message),
+    })
+  })
+})
+
 describe('policy matrix', () => {
   test('is a table, Markdown, JSON, or a page of HTML without scripts', async () => {
     write('portcullis.config.ts', POLICY)

@@ -27,7 +27,15 @@ const SOURCES = [
     ['examples/openapi/routes.generated.ts', 'examples/openapi/policy.ts'],
   ],
   ['docs/origins.md', 2, ['examples/shop/policy.ts']],
-  ['docs/testing.md', 3, ['examples/testing/policy.test.ts', 'examples/testing/issuer.ts']],
+  [
+    'docs/testing.md',
+    4,
+    [
+      'examples/testing/notes.policy-test.ts',
+      'examples/testing/policy.test.ts',
+      'examples/testing/issuer.ts',
+    ],
+  ],
   [
     'docs/configuration.md',
     14,
