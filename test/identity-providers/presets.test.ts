@@ -108,7 +108,9 @@ async function outcomesAfterRevocation(preset: PresetName): Promise<string> {
   const order = { kind: 'subject', issuer, value: subject, ttlSeconds: 600 } as const
   await gateway.revocations.revokeBefore({ ...order, atSeconds })
   const { jti, uti } = row.claims
-  const another = await signed(row, { claims: { jti: jti && `${jti}2`, uti: uti && `${uti}2` } })
+  // Issued in the second of the revocation: a token of the next second is valid.
+  const ids = { jti: jti && `${jti}2`, uti: uti && `${uti}2` }
+  const another = await signed(row, { claims: { ...ids, iat: atSeconds } })
   outcomes.push(await outcomeOf(preset, another))
   return outcomes.join(', ')
 }
