@@ -62,7 +62,8 @@ export const USAGE = `npm run bench [-- options]
   --runtime <name>     workerd, wrangler or node (default: all of each scenario)
   --results <dir>      directory for the results (default: bench/results)
   --profile            CPU profile of the full pipeline (or of the last of --layers), by stage, and
-                       its samples as a .cpuprofile; runs only the scenarios of --only
+                       its samples as a .cpuprofile; runs only the scenarios of --only.
+                       With --runtime node: of the gateway on Node, by package and folder
   --help
 
 For the scenarios \`layers\` and \`tokens\`, and for profiles:

@@ -5,6 +5,7 @@ import { startRedis } from '../dev/redis.ts'
 import { ROOT } from '../dev/start/settings.ts'
 import { type RunContext, runProgram } from './main.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
+import { profileOnNode } from './profile/node.ts'
 import { profileGateway } from './profile/profile.ts'
 import type { SuiteResult } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
@@ -70,7 +71,9 @@ async function profile(
   directory: string,
 ): Promise<void> {
   const context = { options, directory, shutdown, onProgress: progress }
-  const { name, redis, result, cpuProfile } = await profileGateway(context)
+  const { name, redis, result, cpuProfile } = await (options.runtime === 'node'
+    ? profileOnNode
+    : profileGateway)(context)
   const about = surroundings(argv, redis)
   const file = fileOf(options, about.date, name)
   write(file, { benchmark: name, ...about, ...result })

@@ -17,11 +17,16 @@ export const BUNDLED = [LAYERS_CONFIG, HANDWRITTEN_CONFIG, BY_HAND_CONFIG]
 const FLAGS = ['--max-semi-space-size=16']
 
 /** Starts a file of this folder as a process on this Node. */
-async function startProcess(file: string, grounds: Grounds, env: Readonly<Record<string, string>>) {
+async function startProcess(
+  file: string,
+  grounds: Grounds,
+  env: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
+) {
   const port = await freePort()
   const server = await startServer({
     program: process.execPath,
-    args: [...FLAGS, join(import.meta.dirname, file)],
+    args: [...FLAGS, ...flags, join(import.meta.dirname, file)],
     env: { NODE_ENV: 'production', PORT: String(port), ...env },
     port,
     directory: grounds.directory,
@@ -141,7 +146,17 @@ export const twoProcesses = variant('strict', 'two', 'Portcullis on Node, two pr
   PROCESSES: '2',
 })
 
-function variant(name: string, id: string, title: string, env: Record<string, string> = {}): Peer {
+/** Returns our gateway with an inspector at `authority` (`host:port`). */
+export const inspectedOnNode = (authority: string): Peer =>
+  variant('strict', 'inspected', oursOnNode.title, {}, [`--inspect=${authority}`])
+
+function variant(
+  name: string,
+  id: string,
+  title: string,
+  env: Readonly<Record<string, string>> = {},
+  flags: readonly string[] = [],
+): Peer {
   return {
     ...ours,
     ...OVER_RESP,
@@ -153,13 +168,8 @@ function variant(name: string, id: string, title: string, env: Record<string, st
         backends,
         signingKeys,
       )
-      return startProcess('gateway.ts', grounds, {
-        ...variables,
-        REDIS_URL: backends.redis.directUrl,
-        LIMIT: String(limit),
-        VARIANT: name,
-        ...env,
-      })
+      const own = { REDIS_URL: backends.redis.directUrl, LIMIT: String(limit), VARIANT: name }
+      return startProcess('gateway.ts', grounds, { ...variables, ...own, ...env }, flags)
     },
   }
 }

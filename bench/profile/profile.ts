@@ -14,7 +14,7 @@ import { attribute, type StageTime, stageTimes } from './stages.ts'
 import { busyMicrosOf, moduleFinder, sampledStacks } from './summary.ts'
 
 /** V8's optimising compiler needs thousands of requests to reach a stable state. */
-const MIN_WARM_UP_SECONDS = 2
+export const MIN_WARM_UP_SECONDS = 2
 
 export interface ProfileContext extends StartContext {
   readonly options: Detail

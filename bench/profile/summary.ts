@@ -19,11 +19,11 @@ export interface SampledStack {
   readonly micros: number
 }
 
+/** Returns the module of a function that has a source: a file of this project or a package. */
+export type ModuleOf = (place: { readonly url: string; readonly lineNumber: number }) => string
+
 /** Returns every position of the tree where time was spent, without idle time and the root. */
-export function sampledStacks(
-  profile: CpuProfile,
-  moduleOf: (line: number) => string,
-): readonly SampledStack[] {
+export function sampledStacks(profile: CpuProfile, moduleOf: ModuleOf): readonly SampledStack[] {
   const { nodes } = profile
   const parents = new Map<number, ProfileNode>()
   for (const node of nodes) for (const child of node.children ?? []) parents.set(child, node)
@@ -55,11 +55,11 @@ function timesOf({ samples, timeDeltas }: CpuProfile): ReadonlyMap<number, numbe
   return times
 }
 
-function frameOf({ callFrame }: ProfileNode, moduleOf: (line: number) => string): Frame {
-  const { functionName, lineNumber, url } = callFrame
+function frameOf({ callFrame }: ProfileNode, moduleOf: ModuleOf): Frame {
+  const { functionName, url } = callFrame
   return {
     name: functionName === '' ? '(anonymous)' : functionName,
-    module: url === '' ? undefined : moduleOf(lineNumber),
+    module: url === '' ? undefined : moduleOf(callFrame),
   }
 }
 
@@ -70,8 +70,8 @@ const DIGITS = 2
 const MODULE_HEADER = /^\/\/ (?:\.\.\/)*([\w@./-]+\.[cm]?[jt]s)$/
 const PACKAGE = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//
 
-/** Returns a function that returns the module of a line (from 0) of the bundle with this text. */
-export function moduleFinder(bundle: string): (line: number) => string {
+/** Returns the modules of the bundle with this text, by line. */
+export function moduleFinder(bundle: string): ModuleOf {
   const modules: string[] = []
   let current = BUNDLE
   for (const line of bundle.split('\n')) {
@@ -79,7 +79,7 @@ export function moduleFinder(bundle: string): (line: number) => string {
     if (path !== undefined) current = PACKAGE.exec(path)?.[1] ?? path
     modules.push(current)
   }
-  return (line) => modules[line] ?? BUNDLE
+  return ({ lineNumber }) => modules[lineNumber] ?? BUNDLE
 }
 
 /** Returns the microseconds per request in which the isolate was busy. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { ownerOfUrl, ownerTimes } from '../../bench/profile/owners.ts'
 import { busyMicrosOf, moduleFinder, sampledStacks } from '../../bench/profile/summary.ts'
 import type { CpuProfile, ProfileNode } from '../../bench/stack/inspector.ts'
 
@@ -27,7 +28,10 @@ const node = (id: number, functionName: string, line: number, children: number[]
 
 test('a line of the bundle belongs to its module', () => {
   const moduleOf = moduleFinder(BUNDLE)
-  expect([0, 3, 5, 7, 1_000].map(moduleOf)).toEqual([
+  const modules = [0, 3, 5, 7, 1_000].map((lineNumber) =>
+    moduleOf({ url: 'layers.js', lineNumber }),
+  )
+  expect(modules).toEqual([
     'bundle',
     '@upstash/redis',
     'src/middleware/admit.ts',
@@ -60,4 +64,34 @@ describe('a summary', () => {
       ['(garbage collector)', 400],
     ])
   })
+})
+
+test('time on Node belongs to the package, folder or platform function that runs', () => {
+  const of = (id: number, functionName: string, url: string) => ({
+    id,
+    callFrame: { functionName, url, lineNumber: 0, columnNumber: 0 },
+    children: id === 1 ? [2, 3, 4, 5, 6, 7] : [],
+  })
+  const profile: CpuProfile = {
+    nodes: [
+      of(1, '(root)', ''),
+      of(2, 'dispatch', 'file:///a/node_modules/undici/lib/pool.js'),
+      of(3, 'admit', 'file:///a/src/middleware/admit.ts'),
+      of(4, 'onread', 'node:net'),
+      of(5, 'writev', ''),
+      of(6, '(garbage collector)', ''),
+      of(7, '(program)', ''),
+    ],
+    samples: [2, 3, 4, 5, 6, 7, 2],
+    timeDeltas: [0, 400, 250, 200, 100, 45, 5],
+  }
+  const times = ownerTimes(sampledStacks(profile, ownerOfUrl), 10)
+  expect(times.map(({ owner, micros }) => [owner, micros])).toEqual([
+    ['undici', 40],
+    ['src/middleware', 25],
+    ['Node', 20],
+    ['platform: writev', 10],
+    ['garbage collection', 4.5],
+    ['native code', 0.5],
+  ])
 })
