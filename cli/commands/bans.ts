@@ -1,24 +1,13 @@
 /** `portcullis bans`: bans addresses and subjects for a limited time. */
 import { Argument, type Command } from 'commander'
-import { id, seconds } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
+import { seconds } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { addListing, addRemoval } from '../records.ts'
 
 interface BanOptions extends CommonOptions {
   readonly for: number
   readonly issuer?: string
   readonly reason?: string
-}
-
-interface BanPage {
-  readonly bans: readonly object[]
-  readonly cursor?: string
 }
 
 const COLUMNS = [
@@ -61,26 +50,20 @@ export function addBanCommands(program: Command): void {
       })
       output.thing(answer)
     })
-  paged(
-    onlineCommand(bans, {
-      name: 'list',
-      does: 'list active bans, newest first',
-      examples: ['portcullis bans list'],
-    }),
-  ).action(async (options: CommonOptions & PageOptions) => {
-    const { gateway, output } = workWith(options)
-    const page = await gateway.get<BanPage>('/bans', pageQuery(options))
-    output.list(page, page.bans, COLUMNS, 'active bans')
+  addListing(bans, {
+    does: 'list active bans, newest first',
+    examples: ['portcullis bans list'],
+    path: '/bans',
+    member: 'bans',
+    columns: COLUMNS,
+    what: 'active bans',
   })
-  onlineCommand(bans, {
+  addRemoval(bans, {
     name: 'delete',
     does: 'lift a ban before its end',
     examples: ['portcullis bans delete 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+    path: '/bans',
+    argument: 'id of the ban, from `bans list`',
+    done: (ban) => `Ban ${ban} is lifted.`,
   })
-    .argument('<id>', 'id of the ban, from `bans list`', id)
-    .action(async (ban: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`/bans/${ban}`)
-      output.result({}, `Ban ${ban} is lifted.`)
-    })
 }

@@ -1,24 +1,13 @@
 /** `portcullis clients`: manages the OAuth clients that may request tokens from the gateway. */
 import type { Command } from 'commander'
 import { id, seconds } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { addListing, addRemoval } from '../records.ts'
 import { addCreateClient } from './create-client.ts'
 import { addHashSecret } from './hash-secret.ts'
 
 interface RotateOptions extends CommonOptions {
   readonly grace?: number
-}
-
-interface ClientPage {
-  readonly clients: readonly object[]
-  readonly cursor?: string
 }
 
 const COLUMNS = ['clientId', 'name', 'grants', 'scopes', 'roles', 'tenant', 'disabled', 'createdAt']
@@ -30,16 +19,13 @@ export function addClientCommands(program: Command): void {
     .command('clients')
     .description('programs that may request tokens from the gateway')
   addCreateClient(clients)
-  paged(
-    onlineCommand(clients, {
-      name: 'list',
-      does: 'list clients, newest first, without their secrets',
-      examples: ['portcullis clients list', 'portcullis clients list --json'],
-    }),
-  ).action(async (options: CommonOptions & PageOptions) => {
-    const { gateway, output } = workWith(options)
-    const page = await gateway.get<ClientPage>('/clients', pageQuery(options))
-    output.list(page, page.clients, COLUMNS, 'clients')
+  addListing(clients, {
+    does: 'list clients, newest first, without their secrets',
+    examples: ['portcullis clients list', 'portcullis clients list --json'],
+    path: '/clients',
+    member: 'clients',
+    columns: COLUMNS,
+    what: 'clients',
   })
   onlineCommand(clients, {
     name: 'show',
@@ -68,16 +54,13 @@ export function addClientCommands(program: Command): void {
       output.thing(await gateway.post<object>(`/clients/${client}/secret`, body))
       output.remark('The secret is shown once and not stored.')
     })
-  onlineCommand(clients, {
+  addRemoval(clients, {
     name: 'disable',
     does: 'disable a client, and revoke its tokens',
     examples: [`portcullis clients disable ${EXAMPLE_ID}`],
+    path: '/clients',
+    argument: WHICH[1],
+    done: (client) => `Client ${client} is disabled, and its tokens are revoked.`,
   })
-    .argument(...WHICH)
-    .action(async (client: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`/clients/${client}`)
-      output.result({}, `Client ${client} is disabled, and its tokens are revoked.`)
-    })
   addHashSecret(clients)
 }

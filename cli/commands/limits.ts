@@ -1,15 +1,9 @@
 /** `portcullis limits`: lists limits, and manages overrides and windows. */
 import type { Command } from 'commander'
-import { id, seconds, whole } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
-import { table, visible } from '../text.ts'
+import { seconds, whole } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { addListing, addRemoval } from '../records.ts'
+import { visible } from '../text.ts'
 
 interface WindowOptions extends CommonOptions {
   readonly issuer?: string
@@ -23,12 +17,6 @@ interface OverrideOptions extends WindowOptions {
 interface PolicyLimit {
   /** Units that an isolate leases in advance. */
   readonly lease?: { readonly max: number; readonly ttlMs: number } | null
-}
-
-interface LimitPage {
-  readonly limits: readonly PolicyLimit[]
-  readonly overrides: readonly object[]
-  readonly cursor?: string
 }
 
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
@@ -49,7 +37,15 @@ const OVERRIDE_COLUMNS = ['id', 'limit', 'value', 'issuer', 'requests', 'created
 
 export function addLimitCommands(program: Command): void {
   const limits = program.command('limits').description('limits and their overrides')
-  addList(limits)
+  addListing(limits, {
+    does: "list the policy's limits, and the active overrides",
+    examples: ['portcullis limits list', 'portcullis limits list --json'],
+    path: '/limits',
+    member: 'overrides',
+    columns: OVERRIDE_COLUMNS,
+    what: 'overrides',
+    first: { member: 'limits', columns: LIMIT_COLUMNS, rowOf: withLease },
+  })
   onlineCommand(limits, {
     name: 'override',
     does: 'set another number of requests per window for one caller',
@@ -75,17 +71,14 @@ export function addLimitCommands(program: Command): void {
       })
       output.thing(answer)
     })
-  onlineCommand(limits, {
+  addRemoval(limits, {
     name: 'lift',
     does: "remove an override: the policy's number applies again",
     examples: ['portcullis limits lift 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+    path: '/limits/overrides',
+    argument: 'id of the override, from `limits list`',
+    done: (override) => `Override ${override} is lifted.`,
   })
-    .argument('<id>', 'id of the override, from `limits list`', id)
-    .action(async (override: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`/limits/overrides/${override}`)
-      output.result({}, `Override ${override} is lifted.`)
-    })
   onlineCommand(limits, {
     name: 'reset',
     does: 'reset a window: all of its units are available again',
@@ -104,25 +97,8 @@ export function addLimitCommands(program: Command): void {
     })
 }
 
-function addList(limits: Command): void {
-  paged(
-    onlineCommand(limits, {
-      name: 'list',
-      does: "list the policy's limits, and the active overrides",
-      examples: ['portcullis limits list', 'portcullis limits list --json'],
-    }),
-  ).action(async (options: CommonOptions & PageOptions) => {
-    const { gateway, output } = workWith(options)
-    const page = await gateway.get<LimitPage>('/limits', pageQuery(options))
-    const overrides =
-      page.overrides.length > 0
-        ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS, output.style)}`
-        : ''
-    const limits = page.limits.map((limit) => ({ ...limit, lease: leaseText(limit) }))
-    output.result(page, table(limits, LIMIT_COLUMNS, output.style) + overrides)
-    if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
-  })
-}
-
-const leaseText = ({ lease }: PolicyLimit): string | null =>
-  lease ? `${lease.max} for ${lease.ttlMs} ms` : null
+/** Formats the lease of a limit as one cell. */
+const withLease = (limit: PolicyLimit): object => ({
+  ...limit,
+  lease: limit.lease ? `${limit.lease.max} for ${limit.lease.ttlMs} ms` : null,
+})

@@ -1,25 +1,12 @@
 /** `portcullis plans`: lists plans, and gives them to API keys, subjects, clients and tenants. */
 import { Argument, type Command } from 'commander'
-import { id, seconds } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
-import { table } from '../text.ts'
+import { seconds } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { addListing, addRemoval } from '../records.ts'
 
 interface AssignOptions extends CommonOptions {
   readonly issuer?: string
   readonly expiresIn?: number
-}
-
-interface PlanPage {
-  readonly plans: readonly { readonly limits: Readonly<Record<string, number>> }[]
-  readonly assignments: readonly object[]
-  readonly cursor?: string
 }
 
 const PLAN_COLUMNS = ['name', 'default', 'limits']
@@ -27,20 +14,14 @@ const COLUMNS = ['id', 'by', 'value', 'issuer', 'plan', 'createdAt', 'expiresAt'
 
 export function addPlanCommands(program: Command): void {
   const plans = program.command('plans').description('plans, and who has them')
-  paged(
-    onlineCommand(plans, {
-      name: 'list',
-      does: "list the policy's plans, and the active assignments",
-      examples: ['portcullis plans list', 'portcullis plans list --json'],
-    }),
-  ).action(async (options: CommonOptions & PageOptions) => {
-    const { gateway, output } = workWith(options)
-    const page = await gateway.get<PlanPage>('/plans', pageQuery(options))
-    const rows = page.plans.map((plan) => ({ ...plan, limits: limitsText(plan.limits) }))
-    const assignments =
-      page.assignments.length > 0 ? `\n\n${table(page.assignments, COLUMNS, output.style)}` : ''
-    output.result(page, table(rows, PLAN_COLUMNS, output.style) + assignments)
-    if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
+  addListing(plans, {
+    does: "list the policy's plans, and the active assignments",
+    examples: ['portcullis plans list', 'portcullis plans list --json'],
+    path: '/plans',
+    member: 'assignments',
+    columns: COLUMNS,
+    what: 'assignments',
+    first: { member: 'plans', columns: PLAN_COLUMNS, rowOf: withLimits },
   })
   onlineCommand(plans, {
     name: 'assign',
@@ -68,20 +49,18 @@ export function addPlanCommands(program: Command): void {
       })
       output.thing(answer)
     })
-  onlineCommand(plans, {
+  addRemoval(plans, {
     name: 'remove',
     does: 'remove an assignment: the next plan that is found applies',
     examples: ['portcullis plans remove 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+    path: '/plans/assignments',
+    argument: 'id of the assignment, from `plans list`',
+    done: (assignment) => `Assignment ${assignment} is removed.`,
   })
-    .argument('<id>', 'id of the assignment, from `plans list`', id)
-    .action(async (assignment: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`/plans/assignments/${assignment}`)
-      output.result({}, `Assignment ${assignment} is removed.`)
-    })
 }
 
-const limitsText = (limits: Readonly<Record<string, number>>): string =>
-  Object.entries(limits)
-    .map(([name, units]) => `${name} ${units}`)
-    .join(', ')
+/** Formats the limits of a plan as one cell. */
+function withLimits(plan: { readonly limits?: Readonly<Record<string, number>> }): object {
+  const limits = Object.entries(plan.limits ?? {}).map(([name, units]) => `${name} ${units}`)
+  return { ...plan, limits: limits.join(', ') }
+}

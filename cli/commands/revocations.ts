@@ -1,27 +1,16 @@
 /** `portcullis revoke` and `portcullis revocations`: create, list and delete revocations. */
 import { Argument, type Command } from 'commander'
-import { id, textOf } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
+import { textOf } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { decodeToken } from '../decode.ts'
 import { usage } from '../failure.ts'
+import { addListing, addRemoval } from '../records.ts'
 
 const KINDS = ['token', 'session', 'subject', 'client', 'tenant']
 
 interface RevokeOptions extends CommonOptions {
   readonly issuer?: string
   readonly reason?: string
-}
-
-interface RevocationPage {
-  readonly revocations: readonly object[]
-  readonly cursor?: string
 }
 
 const COLUMNS = ['id', 'kind', 'value', 'issuer', 'reason', 'createdAt', 'createdBy', 'expiresAt']
@@ -31,28 +20,22 @@ export function addRevocationCommands(program: Command): void {
   const revocations = program
     .command('revocations')
     .description('revoked tokens, subjects, clients, sessions and tenants')
-  paged(
-    onlineCommand(revocations, {
-      name: 'list',
-      does: 'list active revocations, newest first',
-      examples: ['portcullis revocations list', 'portcullis revocations list --json --limit 200'],
-    }),
-  ).action(async (options: CommonOptions & PageOptions) => {
-    const { gateway, output } = workWith(options)
-    const page = await gateway.get<RevocationPage>('/revocations', pageQuery(options))
-    output.list(page, page.revocations, COLUMNS, 'revocations')
+  addListing(revocations, {
+    does: 'list active revocations, newest first',
+    examples: ['portcullis revocations list', 'portcullis revocations list --json --limit 200'],
+    path: '/revocations',
+    member: 'revocations',
+    columns: COLUMNS,
+    what: 'revocations',
   })
-  onlineCommand(revocations, {
+  addRemoval(revocations, {
     name: 'delete',
     does: 'remove a revocation: the tokens that it revoked are valid again',
     examples: ['portcullis revocations delete 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+    path: '/revocations',
+    argument: 'id of the revocation, from `revocations list`',
+    done: (revocation) => `Revocation ${revocation} is removed.`,
   })
-    .argument('<id>', 'id of the revocation, from `revocations list`', id)
-    .action(async (revocation: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`/revocations/${revocation}`)
-      output.result({}, `Revocation ${revocation} is removed.`)
-    })
 }
 
 function addRevoke(program: Command): void {

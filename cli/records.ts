@@ -1,0 +1,78 @@
+/** Commands that lists of records share: one that lists a page, and one that ends a record. */
+import type { Command } from 'commander'
+import { id } from './arguments.ts'
+import {
+  type CommonOptions,
+  type Description,
+  onlineCommand,
+  type PageOptions,
+  paged,
+  pageQuery,
+  workWith,
+} from './command.ts'
+import { table } from './text.ts'
+
+type Page = Readonly<Record<string, unknown>> & { readonly cursor?: string }
+
+interface Listing {
+  readonly does: string
+  readonly examples: Description['examples']
+  /** The path of the call. */
+  readonly path: string
+  /** The member of the page with its records. */
+  readonly member: string
+  readonly columns: readonly string[]
+  /** Names the records in the plural. */
+  readonly what: string
+  /** What the page has besides, which is listed first: its member, columns, and rows for people. */
+  readonly first?: {
+    readonly member: string
+    readonly columns: readonly string[]
+    rowOf(item: object): object
+  }
+}
+
+/** Adds `list`, which prints one page of records. */
+export function addListing(
+  parent: Command,
+  { does, examples, path, member, columns, what, first }: Listing,
+): void {
+  paged(onlineCommand(parent, { name: 'list', does, examples })).action(
+    async (options: CommonOptions & PageOptions) => {
+      const { gateway, output } = workWith(options)
+      const page = await gateway.get<Page>(path, pageQuery(options))
+      const records = page[member] as readonly object[]
+      if (first === undefined) {
+        output.list(page, records, columns, what)
+        return
+      }
+      const rows = (page[first.member] as readonly object[]).map(first.rowOf)
+      const texts = [table(rows, first.columns, output.style)]
+      if (records.length > 0) texts.push(table(records, columns, output.style))
+      output.result(page, texts.join('\n\n'))
+      if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
+    },
+  )
+}
+
+interface Removal extends Description {
+  /** The path of the call, before the id. */
+  readonly path: string
+  readonly argument: string
+  /** Returns the sentence that reports the end of a record. */
+  done(id: string): string
+}
+
+/** Adds a command that ends one record by its id. */
+export function addRemoval(
+  parent: Command,
+  { path, argument, done, ...description }: Removal,
+): void {
+  onlineCommand(parent, description)
+    .argument('<id>', argument, id)
+    .action(async (record: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      await gateway.delete(`${path}/${record}`)
+      output.result({}, done(record))
+    })
+}
