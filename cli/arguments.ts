@@ -35,6 +35,22 @@ export function seconds(text: string): number {
   return Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
 }
 
+/** As {@link seconds}, or `never`. */
+export const secondsOrNever = (text: string): number | 'never' =>
+  text === 'never' ? text : seconds(text)
+
+/** Collects the entries of an option that can be repeated: `team=billing`. */
+export function entry(
+  text: string,
+  earlier: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const at = text.indexOf('=')
+  const name = text.slice(0, Math.max(0, at))
+  if (name === '') throw new InvalidArgumentError('It must look like team=billing.')
+  if (Object.hasOwn(earlier, name)) throw new InvalidArgumentError(`"${name}" occurs twice.`)
+  return { ...earlier, [name]: text.slice(at + 1) }
+}
+
 /**
  * Parses an RFC 3339 time, or an age (`15m`) that is subtracted from now. Returns RFC 3339 in UTC.
  */

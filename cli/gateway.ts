@@ -21,6 +21,7 @@ export type Query = Readonly<Record<string, string | number | undefined>>
 export interface Gateway {
   get<Answer extends object>(path: string, query?: Query): Promise<Answer>
   post<Answer extends object>(path: string, body: object): Promise<Answer>
+  patch<Answer extends object>(path: string, body: object): Promise<Answer>
   delete(path: string): Promise<void>
   /** RFC 7662. */
   introspect(token: string): Promise<{ readonly active?: unknown }>
@@ -123,6 +124,8 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       (await call('GET', path, query)) as Answer,
     post: async <Answer extends object>(path: string, body: object) =>
       (await call('POST', path, {}, body)) as Answer,
+    patch: async <Answer extends object>(path: string, body: object) =>
+      (await call('PATCH', path, {}, body)) as Answer,
     delete: async (path) => void (await call('DELETE', path, {})),
     introspect: async (value) => form(await endpoint('introspection_endpoint'), { token: value }),
   }

@@ -1,14 +1,9 @@
-/** `portcullis apikeys`: manages API keys, for programs that cannot request tokens. */
+/** `portcullis api-keys`: manages API keys, for programs that cannot request tokens. */
 import type { Command } from 'commander'
-import { id, repeated, seconds } from '../arguments.ts'
-import {
-  type CommonOptions,
-  onlineCommand,
-  type PageOptions,
-  paged,
-  pageQuery,
-  workWith,
-} from '../command.ts'
+import { entry, id, repeated, seconds, secondsOrNever } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { usage } from '../failure.ts'
+import { addListing, addRemoval } from '../records.ts'
 
 interface CreateOptions extends CommonOptions {
   readonly name: string
@@ -17,47 +12,58 @@ interface CreateOptions extends CommonOptions {
   readonly scope?: readonly string[]
   readonly tenant?: string
   readonly expiresIn?: number
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+interface UpdateOptions extends CommonOptions {
+  readonly name?: string
+  readonly expiresIn?: number | 'never'
+  /** False: `--no-metadata`. */
+  readonly metadata?: Readonly<Record<string, string>> | false
 }
 
 interface RotateOptions extends CommonOptions {
   readonly grace?: number
 }
 
-interface ApiKeyPage {
-  readonly apiKeys: readonly object[]
-  readonly cursor?: string
-}
-
-const COLUMNS = ['id', 'name', 'subject', 'roles', 'scopes', 'tenant', 'createdAt', 'expiresAt']
+const COLUMNS = ['id', 'name', 'subject', 'roles', 'scopes', 'tenant', 'expiresAt', 'lastUsedAt']
 const SHOWN_ONCE = 'The key is shown once and not stored.'
 const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
-const WHICH = ['<id>', 'id of the key, from `apikeys list`', id] as const
+const ID = 'id of the key, from `api-keys list`'
 
 export function addApiKeyCommands(program: Command): void {
   const keys = program
-    .command('apikeys')
+    .command('api-keys')
     .description('credentials for programs that cannot request tokens')
   addCreate(keys)
-  paged(
-    onlineCommand(keys, {
-      name: 'list',
-      does: 'list API keys, newest first, without the keys themselves',
-      examples: ['portcullis apikeys list'],
-    }),
-  ).action(async (options: CommonOptions & PageOptions) => {
-    const { gateway, output } = workWith(options)
-    const page = await gateway.get<ApiKeyPage>('/api-keys', pageQuery(options))
-    output.list(page, page.apiKeys, COLUMNS, 'API keys')
+  addListing(keys, {
+    does: 'list API keys, newest first, without the keys themselves',
+    examples: ['portcullis api-keys list'],
+    path: '/api-keys',
+    member: 'apiKeys',
+    columns: COLUMNS,
+    what: 'API keys',
   })
+  onlineCommand(keys, {
+    name: 'show',
+    does: 'show a key with its metadata and its last use, without the key itself',
+    examples: [`portcullis api-keys show ${EXAMPLE_ID}`],
+  })
+    .argument('<id>', ID, id)
+    .action(async (key: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      output.thing(await gateway.get<object>(`/api-keys/${key}`))
+    })
+  addUpdate(keys)
   onlineCommand(keys, {
     name: 'rotate',
     does: 'replace a key with a new one; it is printed and not stored',
     examples: [
-      `portcullis apikeys rotate ${EXAMPLE_ID} --grace 1h`,
-      `portcullis apikeys rotate ${EXAMPLE_ID}`,
+      `portcullis api-keys rotate ${EXAMPLE_ID} --grace 1h`,
+      `portcullis api-keys rotate ${EXAMPLE_ID}`,
     ],
   })
-    .argument(...WHICH)
+    .argument('<id>', ID, id)
     .option(
       '--grace <time>',
       'time for which old keys stay valid, 5m to 1d (default: 0, they end at once)',
@@ -69,17 +75,14 @@ export function addApiKeyCommands(program: Command): void {
       output.thing(await gateway.post<object>(`/api-keys/${key}/secret`, body))
       output.remark(SHOWN_ONCE)
     })
-  onlineCommand(keys, {
-    name: 'disable',
+  addRemoval(keys, {
+    name: 'revoke',
     does: 'revoke a key, at once and at every gateway',
-    examples: [`portcullis apikeys disable ${EXAMPLE_ID}`],
+    examples: [`portcullis api-keys revoke ${EXAMPLE_ID}`],
+    path: '/api-keys',
+    argument: ID,
+    done: (key) => `API key ${key} is revoked.`,
   })
-    .argument(...WHICH)
-    .action(async (key: string, options: CommonOptions) => {
-      const { gateway, output } = workWith(options)
-      await gateway.delete(`/api-keys/${key}`)
-      output.result({}, `API key ${key} is revoked.`)
-    })
 }
 
 function addCreate(keys: Command): void {
@@ -87,7 +90,8 @@ function addCreate(keys: Command): void {
     name: 'create',
     does: 'create an API key; it is printed and not stored',
     examples: [
-      'portcullis apikeys create --name nightly --subject reports --role reader --expires-in 90d',
+      'portcullis api-keys create --name nightly --subject reports --role reader --expires-in 90d',
+      'portcullis api-keys create --name nightly --subject reports --metadata team=billing',
     ],
   })
     .requiredOption('--name <name>', 'name of the key in the list')
@@ -95,7 +99,8 @@ function addCreate(keys: Command): void {
     .option('--role <role>', 'a role; repeatable', repeated)
     .option('--scope <scope>', 'a scope; repeatable', repeated)
     .option('--tenant <tenant>', 'tenant')
-    .option('--expires-in <time>', 'lifetime: 90d (default: until it is disabled)', seconds)
+    .option('--expires-in <time>', 'lifetime: 90d (default: until it is revoked)', seconds)
+    .option('--metadata <name=value>', 'a note for operators; repeatable, at most 16', entry)
     .action(async (options: CreateOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<object>('/api-keys', {
@@ -105,8 +110,36 @@ function addCreate(keys: Command): void {
         scopes: options.scope,
         tenant: options.tenant,
         expiresInSeconds: options.expiresIn,
+        metadata: options.metadata,
       })
       output.thing(answer)
       output.remark(SHOWN_ONCE)
+    })
+}
+
+function addUpdate(keys: Command): void {
+  onlineCommand(keys, {
+    name: 'update',
+    does: 'change the name, the metadata or the expiry of a key; the key itself stays the same',
+    examples: [
+      `portcullis api-keys update ${EXAMPLE_ID} --metadata team=billing --metadata env=prod`,
+      `portcullis api-keys update ${EXAMPLE_ID} --expires-in 30d`,
+    ],
+  })
+    .argument('<id>', ID, id)
+    .option('--name <name>', 'another name')
+    .option('--metadata <name=value>', 'replaces all notes; repeatable, at most 16', entry)
+    .option('--no-metadata', 'removes all notes')
+    .option('--expires-in <time>', 'lifetime from now, at least 5m, or never', secondsOrNever)
+    .action(async (key: string, options: UpdateOptions) => {
+      const body = {
+        name: options.name,
+        metadata: options.metadata === false ? {} : options.metadata,
+        expiresInSeconds: options.expiresIn === 'never' ? null : options.expiresIn,
+      }
+      if (Object.values(body).every((value) => value === undefined))
+        throw usage('nothing to change: use at least one option; see --help')
+      const { gateway, output } = workWith(options)
+      output.thing(await gateway.patch<object>(`/api-keys/${key}`, body))
     })
 }

@@ -4,8 +4,8 @@ import type { LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionStore } from './store.ts'
 
 /**
- * Wraps a store so that a query counts no request, leases no units and uses no proof. A limit reports
- * the units that are left now, and whether the request would fit. Does NOT detect a proof that was used
+ * Wraps a store so that a query counts no request, leases no units, uses no proof and records no use
+ * of an API key. A limit reports the units that are left now, and whether the request would fit. Does NOT detect a proof that was used
  * before. A limit of another engine than `exact` cannot be read, and is reported as unused.
  */
 export function readOnlyStore(store: AdmissionStore): AdmissionStore {
@@ -25,6 +25,7 @@ export function readOnlyStore(store: AdmissionStore): AdmissionStore {
       const facts = await store.resolve({
         ...query,
         proof: undefined,
+        recordsUse: false,
         limits: limits.map(({ rule, window }) => ({ rule: readingOf(rule), window })),
       })
       const states = limits.map(({ rule }, index) => {

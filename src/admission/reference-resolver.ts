@@ -81,6 +81,7 @@ export function createReferenceResolver({
       nowMs,
       limits: counted,
       proof,
+      recordsUse: true,
       addressBan: addressBan.key,
       observedBan: observesBans ? observedBan(names, addressBan).key : undefined,
     })

@@ -71,6 +71,8 @@ export interface ReferenceQuery {
   readonly observedBan?: string | undefined
   readonly limits: readonly ReferenceLimit[]
   readonly proof: ProofUse | undefined
+  /** Records the use of an API key, if no revocation and no ban refuses it. Default false. */
+  readonly recordsUse?: boolean
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }

@@ -54,6 +54,9 @@ export function createKeys(prefix: string) {
       index: `${prefix}limit-overrides`,
     },
 
+    /** The second of the last use of an API key; its id follows. */
+    apiKeyUse: `${prefix}api-key-use:`,
+
     /** The index of the clients: a sorted set of their ids. */
     clients: `${prefix}clients`,
     /** The record of a client; its id follows. */

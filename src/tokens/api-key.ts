@@ -1,10 +1,6 @@
 /** The format of API keys: recognizable, verifiable without a lookup, and impossible to guess. */
 
-import * as z from 'zod/mini'
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
-import { name, roleNames, scopeNames } from '../validators/names.ts'
-import type { Page, PageQuery } from '../validators/page.ts'
-import { integer, wholeNumber } from '../validators/schema-parts.ts'
 
 /** Lets scanners of repositories and logs recognize a key. */
 const PREFIX = 'pk_'
@@ -58,92 +54,4 @@ function checksum(text: string): string {
     rest = Math.floor(rest / ALPHABET.length)
   }
   return digits
-}
-
-const MAX_API_KEY_SECONDS = 10 * 365 * 86_400
-
-/** The body of `POST /-/admin/api-keys`. */
-export const newApiKeySchema = z.strictObject({
-  name: name(128),
-  /** The gateway vouches for this subject. */
-  subject: name(255),
-  roles: z.optional(roleNames),
-  scopes: z.optional(scopeNames),
-  tenant: z.optional(name(256)),
-  /** Absent: the key lives until an operator ends it. */
-  expiresInSeconds: z.optional(wholeNumber(1, MAX_API_KEY_SECONDS)),
-})
-
-type NewApiKey = z.infer<typeof newApiKeySchema>
-
-/** A replaced secret that is still valid. */
-const oldSecretSchema = z.strictObject({
-  tokenId: z.uuid(),
-  hash: z.string(),
-  issuedAtSeconds: integer(),
-  untilSeconds: integer(),
-})
-
-export type OldSecret = z.infer<typeof oldSecretSchema>
-
-/** The stored record of a key. It never contains the key. Times are seconds since the epoch. */
-export const apiKeySchema = z.strictObject({
-  /** UUIDv7. A rotation does not change it. */
-  id: z.uuid(),
-  name: z.string(),
-  subject: z.string(),
-  roles: z.array(z.string()),
-  scopes: z.array(z.string()),
-  tenant: z.nullable(z.string()),
-  /** `Principal.tokenId` of requests with the present key. Each rotation changes it. */
-  tokenId: z.uuid(),
-  /** base64url SHA-256 of the present key. */
-  hash: z.string(),
-  createdAtSeconds: integer(),
-  createdBy: z.string(),
-  /** When the present key was created. */
-  rotatedAtSeconds: integer(),
-  expiresAtSeconds: z.nullable(integer()),
-  /** Newest first. Absent: none. */
-  oldSecrets: z.optional(z.array(oldSecretSchema)),
-})
-
-export type ApiKey = z.infer<typeof apiKeySchema>
-
-/** A key with its secret, which is shown once. */
-export interface IssuedApiKey {
-  readonly key: ApiKey
-  readonly secret: string
-}
-
-/**
- * An isolate caches a secret for up to five minutes with the expiry that it had then. So a secret
- * cannot expire earlier, unless it is revoked.
- */
-export const MIN_GRACE_SECONDS = 300
-
-export interface RotateOptions {
-  /** Default 0: the old secrets end at once. */
-  readonly graceSeconds?: number
-  /** The second that revocation cutoffs are compared with. Default: now. */
-  readonly issuedAtSeconds?: number | undefined
-}
-
-/** Port: the API keys. Throws `Unavailable` if the store cannot read or write. */
-export interface ApiKeys {
-  /** `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. */
-  create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
-  find(id: string): Promise<ApiKey | undefined>
-  list(page: PageQuery): Promise<Page<ApiKey>>
-  /**
-   * Replaces the secret. The old ones stay valid for `graceSeconds`, which must be 0 or at least
-   * {@link MIN_GRACE_SECONDS}. Returns undefined if the key does not exist. Throws `Denied`
-   * (`conflict`) if other requests keep changing it; `end` does so too.
-   */
-  rotate(id: string, options?: RotateOptions): Promise<IssuedApiKey | undefined>
-  /**
-   * Ends a key with all its secrets in every isolate from the next request on. False: the key does
-   * not exist.
-   */
-  end(id: string): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { isApiKey } from '../../src/tokens/api-key.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import { PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
@@ -186,5 +186,144 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
       expect(seconds).toBeGreaterThan(55)
       expect(seconds).toBeLessThanOrEqual(65)
     }
+  })
+
+  test('a change of a key keeps its secrets, and what the change does not name', async () => {
+    const described = { tenant: 'acme', expiresInSeconds: 3_600, metadata: { team: 'billing' } }
+    const { id, apiKey, ...made } = await create(described)
+    expect(made).toMatchObject({ metadata: { team: 'billing' }, lastUsedAt: null })
+    const second = (await gateway.admin('POST', `/api-keys/${id}/secret`, { graceSeconds: 600 }))
+      .body.apiKey
+    const path = `/api-keys/${id}`
+    const renamed = await gateway.admin('PATCH', path, { name: 'renamed' })
+    expect(renamed.status, renamed.text).toBe(200)
+    expect(renamed.body).toMatchObject({
+      name: 'renamed',
+      tenant: 'acme',
+      metadata: { team: 'billing' },
+      expiresAt: made.expiresAt,
+      createdAt: made.createdAt,
+    })
+    const noted = await gateway.admin('PATCH', path, { metadata: { env: 'prod' } })
+    expect(noted.body).toMatchObject({ name: 'renamed', metadata: { env: 'prod' } })
+    expect((await gateway.admin('GET', path)).body).toEqual(noted.body)
+    for (const key of [apiKey, second]) expect(await statuses(key)).toEqual([200, 200])
+    expect(gateway.events.findLast(({ change }) => change)?.change).toEqual({
+      action: 'api-key.update',
+      target: id,
+    })
+  })
+
+  test('S34: a new expiry replaces the TTLs of the record and of each secret', async () => {
+    const { id, apiKey } = await create({ expiresInSeconds: 600 })
+    const path = `/api-keys/${id}`
+    const next = (await gateway.admin('POST', `${path}/secret`, { graceSeconds: 86_400 })).body
+    const lives = () =>
+      Promise.all([
+        gateway.redis.direct.ttl(`pc:api-key:${id}`),
+        credentialHash(next.apiKey).then((hash) =>
+          gateway.redis.direct.ttl(`pc:reference:${hash}`),
+        ),
+        credentialHash(apiKey).then((hash) => gateway.redis.direct.ttl(`pc:reference:${hash}`)),
+      ])
+    const within = (seconds: number) => (ttl: number) => ttl > seconds && ttl <= seconds + 5
+    const longer = await gateway.admin('PATCH', path, { expiresInSeconds: 86_400 })
+    expect(longer.status, longer.text).toBe(200)
+    const [record = 0, present = 0, old = 0] = await lives()
+    expect([record, present].every(within(86_400))).toBe(true)
+    // A grace period does not become longer with the key.
+    expect(within(600)(old)).toBe(true)
+    await gateway.admin('PATCH', path, { expiresInSeconds: 300 })
+    expect((await lives()).every(within(300))).toBe(true)
+    const endless = await gateway.admin('PATCH', path, { expiresInSeconds: null })
+    expect(endless.body.expiresAt).toBeNull()
+    const [noEnd, noEndEither, ofOld = 0] = await lives()
+    expect([noEnd, noEndEither]).toEqual([-1, -1])
+    expect(within(300)(ofOld)).toBe(true)
+  })
+
+  test('an isolate that cached a key accepts it after its first expiry, if that was extended', async () => {
+    const { id, apiKey } = await create({ expiresInSeconds: 1 })
+    expect((await gateway.call(apiKey, 1)).status).toBe(200)
+    const reply = await gateway.admin('PATCH', `/api-keys/${id}`, { expiresInSeconds: null })
+    expect(reply.status, reply.text).toBe(200)
+    vi.useFakeTimers({ now: Date.now() + 60_000, toFake: ['Date'] })
+    try {
+      expect((await gateway.call(apiKey, 1)).status).toBe(200)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test.each([
+    ['token', (key: { tokenId: string }) => key.tokenId],
+    ['subject', (key: { subject: string }) => key.subject],
+    ['tenant', () => 'acme-3'],
+  ] as const)(
+    'the expiry of a key with a revoked %s does not change, so that the revocation does not end before it',
+    async (kind, of) => {
+      const key = await create({ tenant: 'acme-3', expiresInSeconds: 3_600 })
+      const body = { kind, value: of(key), issuer: PUBLIC_URL }
+      const { body: revocation } = await gateway.admin('POST', '/revocations', body)
+      const path = `/api-keys/${key.id}`
+      const reply = await gateway.admin('PATCH', path, { expiresInSeconds: null })
+      expect(reply.status).toBe(422)
+      expect(reply.body.errors).toEqual([
+        {
+          in: 'body',
+          path: '/expiresInSeconds',
+          message: 'must be absent, because the key is revoked',
+        },
+      ])
+      expect((await gateway.admin('GET', path)).body.expiresAt).toBe(key.expiresAt)
+      expect((await gateway.admin('PATCH', path, { name: 'x' })).status).toBe(200)
+      await gateway.admin('DELETE', `/revocations/${revocation.id}`)
+    },
+  )
+
+  test('of many concurrent changes none is lost: each one applies or is 409', async () => {
+    const { id } = await create()
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        at % 2 === 0
+          ? gateway.admin('PATCH', `/api-keys/${id}`, { name: `name-${at}` })
+          : gateway.admin('PATCH', `/api-keys/${id}`, { metadata: { at: String(at) } }),
+      ),
+    )
+    for (const { status } of replies) expect([200, 409]).toContain(status)
+    const done = replies.filter(({ status }) => status === 200).length
+    const stored = await gateway.redis.direct.get(`pc:api-key:${id}`)
+    expect(JSON.parse(stored ?? '')).toMatchObject({ revision: done })
+  })
+
+  test.each([
+    [{ metadata: { '1x': 'a' } }, '/metadata/1x', 'must be a name such as team or cost-center'],
+    [
+      { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`m${at}`, 'x'])) },
+      '/metadata',
+      'must have at most 16 entries',
+    ],
+    [{ metadata: { team: 'x'.repeat(257) } }, '/metadata/team', 'Too big'],
+    [{ metadata: { team: 'a\nb' } }, '/metadata/team', 'must be printable'],
+    [{ expiresInSeconds: 299 }, '/expiresInSeconds', 'Too small'],
+  ])('a change to %j is refused', async (change, path, message) => {
+    const { id } = await create()
+    const reply = await gateway.admin('PATCH', `/api-keys/${id}`, change)
+    expect(reply.status).toBe(422)
+    expect(reply.body.errors).toEqual([
+      { in: 'body', path, message: expect.stringContaining(message) },
+    ])
+  })
+
+  test('the last use of a key is shown, by the list as well, and is deleted with the key', async () => {
+    const { id, apiKey } = await create()
+    const before = Math.floor(Date.now() / 60_000) * 60_000 - 60_000
+    await gateway.call(apiKey, 1)
+    const { lastUsedAt } = (await gateway.admin('GET', `/api-keys/${id}`)).body
+    expect(Date.parse(lastUsedAt)).toBeGreaterThanOrEqual(before)
+    const { apiKeys } = (await gateway.admin('GET', '/api-keys?limit=1')).body
+    expect(apiKeys[0]).toMatchObject({ id, lastUsedAt })
+    await gateway.admin('DELETE', `/api-keys/${id}`)
+    expect(await gateway.redis.direct.exists(`pc:api-key-use:${id}`)).toBe(0)
   })
 })

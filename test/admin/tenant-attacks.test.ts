@@ -82,6 +82,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
     ['POST', '/tokens', { subject: 'x', format: 'opaque' }],
     ['POST', '/api-keys', { name: 'x', subject: 'x' }],
     ['POST', '/api-keys/:key/secret', {}],
+    ['PATCH', '/api-keys/:key', { name: 'x' }],
     ['POST', '/clients', { name: 'x', grants: ['client_credentials'] }],
     ['POST', '/clients/:client/secret', { graceSeconds: 3_600 }],
     ['POST', '/relations', { writes: [tuple] }],

@@ -21,10 +21,10 @@ describe('suggestions', () => {
     [['reli'], []],
     [['rel'], ['relations']],
     [
-      ['apikeys', ''],
-      ['create', 'list', 'rotate', 'disable', 'help'],
+      ['api-keys', ''],
+      ['create', 'list', 'show', 'update', 'rotate', 'revoke', 'help'],
     ],
-    [['apikeys', 'rotate', '--gr'], ['--grace']],
+    [['api-keys', 'rotate', '--gr'], ['--grace']],
     [
       ['revoke', 's'],
       ['session', 'subject'],
@@ -103,7 +103,7 @@ describe.runIf(isInstalled('bash'))('in bash, the tab key', () => {
 
   test.each([
     ['a command', 'portcullis rel\t', ['relations']],
-    ['a subcommand', 'portcullis apikeys rot\t', ['apikeys', 'rotate']],
+    ['a subcommand', 'portcullis api-keys rot\t', ['api-keys', 'rotate']],
     ['an option', 'portcullis audit query --req\t', ['audit', 'query', '--request-id']],
     ['a choice', 'portcullis revoke cl\talice', ['revoke', 'client', 'alice']],
     [
@@ -146,7 +146,7 @@ while zpty -r shell line; do print -rn -- $line; done`,
 
   test.each([
     ['a command', 'portcullis rel\t', ['relations']],
-    ['a subcommand', 'portcullis apikeys rot\t', ['apikeys', 'rotate']],
+    ['a subcommand', 'portcullis api-keys rot\t', ['api-keys', 'rotate']],
     ['an option', 'portcullis audit query --req\t', ['audit', 'query', '--request-id']],
     ['a choice', 'portcullis revoke cl\talice', ['revoke', 'client', 'alice']],
   ])('completes %s', async (_, keys, words) => {
@@ -167,7 +167,7 @@ describe.runIf(isInstalled('fish'))('in fish, the tab key', () => {
 
   test.each([
     ['a command', 'portcullis rel', 'relations'],
-    ['a subcommand', 'portcullis apikeys rot', 'rotate'],
+    ['a subcommand', 'portcullis api-keys rot', 'rotate'],
     ['an option', 'portcullis audit query --req', '--request-id'],
     ['a choice', 'portcullis revoke cl', 'client'],
   ])('completes %s', async (_, line, expected) => {

@@ -47,7 +47,9 @@ describe('the help of every command', () => {
       ...['create', 'list', 'show', 'rotate-secret', 'disable', 'hash-secret'].map(
         (name) => `portcullis clients ${name}`,
       ),
-      ...['create', 'list', 'rotate', 'disable'].map((name) => `portcullis apikeys ${name}`),
+      ...['create', 'list', 'show', 'update', 'rotate', 'revoke'].map(
+        (name) => `portcullis api-keys ${name}`,
+      ),
       ...['list', 'override', 'lift', 'reset'].map((name) => `portcullis limits ${name}`),
       ...['list', 'assign', 'remove'].map((name) => `portcullis plans ${name}`),
       ...['create', 'list', 'delete'].map((name) => `portcullis bans ${name}`),

@@ -163,29 +163,38 @@ describe('clients', () => {
   })
 })
 
-describe('apikeys', () => {
+describe('api-keys', () => {
   test('are created, listed without their secret, rotated, and disabled', async () => {
     const made = await operator.runJson(
-      ...['apikeys', 'create', '--name', 'nightly', '--subject', 'reports', '--role', 'reader'],
+      ...['api-keys', 'create', '--name', 'nightly', '--subject', 'reports', '--role', 'reader'],
       ...['--expires-in', '30d'],
     )
     const { id = '', apiKey = '' } = made
     expect(await operator.statusFor(apiKey)).toBe(200)
-    const listed = await operator.run('apikeys', 'list')
+    const listed = await operator.run('api-keys', 'list')
     expect(listed).toMatch(new RegExp(`^${id} +nightly +reports +reader `, 'm'))
     expect(listed).not.toContain(apiKey)
-    const next = await operator.runJson('apikeys', 'rotate', id)
+    const changed = await operator.runJson<{ metadata: object; expiresAt: string | null }>(
+      ...['api-keys', 'update', id, '--metadata', 'team=billing', '--expires-in', 'never'],
+    )
+    expect(changed).toMatchObject({ metadata: { team: 'billing' }, expiresAt: null })
+    const shown = await operator.run('api-keys', 'show', id)
+    expect(shown).toMatch(/^lastUsedAt +20\d\d-/m)
+    expect(shown).not.toContain(apiKey)
+    const next = await operator.runJson('api-keys', 'rotate', id)
     expect(await operator.statusFor(apiKey)).toBe(401)
     expect(await operator.statusFor(next.apiKey ?? '')).toBe(200)
-    await operator.run('apikeys', 'disable', next.id ?? '')
+    await operator.run('api-keys', 'revoke', next.id ?? '')
     expect(await operator.statusFor(next.apiKey ?? '')).toBe(401)
   })
 
   test('that do not exist, or are invalid, are reported', async () => {
     const id = randomUUID()
-    expect(await failure('apikeys', 'rotate', id)).toEqual(notFound)
-    expect(await failure('apikeys', 'disable', id)).toEqual(notFound)
-    expect(await failure('apikeys', 'create', '--name', '', '--subject', 's')).toEqual(invalid)
+    expect(await failure('api-keys', 'rotate', id)).toEqual(notFound)
+    expect(await failure('api-keys', 'show', id)).toEqual(notFound)
+    expect(await failure('api-keys', 'update', id, '--name', 'x')).toEqual(notFound)
+    expect(await failure('api-keys', 'revoke', id)).toEqual(notFound)
+    expect(await failure('api-keys', 'create', '--name', '', '--subject', 's')).toEqual(invalid)
   })
 })
 
@@ -267,10 +276,12 @@ describe('a client without the role of an operator', () => {
       ['clients', 'show', reader.clientId],
       ['clients', 'rotate-secret', reader.clientId],
       ['clients', 'disable', reader.clientId],
-      ['apikeys', 'create', '--name', 'spy', '--subject', 'erin'],
-      ['apikeys', 'list'],
-      ['apikeys', 'rotate', id],
-      ['apikeys', 'disable', id],
+      ['api-keys', 'create', '--name', 'spy', '--subject', 'erin'],
+      ['api-keys', 'list'],
+      ['api-keys', 'show', id],
+      ['api-keys', 'update', id, '--name', 'x'],
+      ['api-keys', 'rotate', id],
+      ['api-keys', 'revoke', id],
       ['limits', 'list'],
       ['limits', 'override', 'standard', 'erin', '--requests', '1'],
       ['limits', 'lift', id],

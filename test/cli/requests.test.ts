@@ -9,7 +9,7 @@ import { newOverrideSchema, windowResetSchema } from '../../src/admission/limit-
 import { newAssignmentSchema } from '../../src/metering/assignment.ts'
 import { newClientSchema } from '../../src/oauth/client.ts'
 import { newRevocationSchema } from '../../src/revocation/record.ts'
-import { newApiKeySchema } from '../../src/tokens/api-key.ts'
+import { apiKeyChangeMembers, newApiKeySchema } from '../../src/tokens/api-key-record.ts'
 import { createKey, mint } from '../harness/issuer.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
@@ -20,7 +20,8 @@ const IDP = 'https://idp.example'
 
 /** Runs a command. Returns its request to the API: method and path, query, and body. */
 async function requestOf(args: readonly string[], input = '') {
-  const paths = ['clients', `clients/${ID}/secret`, 'api-keys', `api-keys/${ID}/secret`, 'audit']
+  const apiKeys = ['api-keys', `api-keys/${ID}`, `api-keys/${ID}/secret`]
+  const paths = ['clients', `clients/${ID}/secret`, ...apiKeys, 'audit']
   const others = [
     'revocations',
     'bans',
@@ -115,10 +116,10 @@ describe('every option reaches the API under the name of its field:', () => {
       },
     ],
     [
-      'apikeys create',
+      'api-keys create',
       [
         ...['--name', 'n', '--subject', 's', '--role', 'r', '--scope', 'x', '--tenant', 't'],
-        ...['--expires-in', '2d'],
+        ...['--expires-in', '2d', '--metadata', 'team=a=b', '--metadata', 'env=prod'],
       ],
       'POST /api-keys',
       newApiKeySchema,
@@ -129,7 +130,22 @@ describe('every option reaches the API under the name of its field:', () => {
         scopes: ['x'],
         tenant: 't',
         expiresInSeconds: 172_800,
+        metadata: { team: 'a=b', env: 'prod' },
       },
+    ],
+    [
+      'api-keys update',
+      [ID, '--name', 'n', '--metadata', 'env=prod', '--expires-in', '2d'],
+      `PATCH /api-keys/${ID}`,
+      z.strictObject(apiKeyChangeMembers),
+      { name: 'n', metadata: { env: 'prod' }, expiresInSeconds: 172_800 },
+    ],
+    [
+      'api-keys update',
+      [ID, '--no-metadata', '--expires-in', 'never'],
+      `PATCH /api-keys/${ID}`,
+      z.strictObject(apiKeyChangeMembers),
+      { metadata: {}, expiresInSeconds: null },
     ],
     [
       'limits override',
@@ -176,7 +192,8 @@ describe('every option reaches the API under the name of its field:', () => {
       },
     ],
     ['clients list', ['--cursor', 'c'], 'GET /clients', { cursor: 'c' }],
-    ['apikeys list', ['--limit', '1'], 'GET /api-keys', { limit: '1' }],
+    ['api-keys list', ['--limit', '1'], 'GET /api-keys', { limit: '1' }],
+    ['api-keys show', [ID], `GET /api-keys/${ID}`, {}],
     ['limits list', ['--limit', '1'], 'GET /limits', { limit: '1' }],
     ['plans list', ['--limit', '1'], 'GET /plans', { limit: '1' }],
     ['bans list', ['--cursor', 'c'], 'GET /bans', { cursor: 'c' }],

@@ -9,6 +9,7 @@
 -- 4. The proved thumbprint (empty: none).
 -- 5. Seconds to keep the use of the proof.
 -- 6. The key of the address's ban in observe mode (empty: such bans are not read).
+-- 7. Whether to record the use of an API key (1: yes).
 --
 -- Six more arguments follow for each limit: the four of `read_window` (a limit that is not exact
 -- refuses at -1); then either an empty text and the window's name, or `key`, `subject`, `client` or
@@ -35,6 +36,11 @@ local OBSERVED_SUBJECT_BAN_PREFIX --@inline ../../redis/lua-keys.ts
 local LIMIT_PREFIX --@inline ../../redis/lua-keys.ts
 local LIMIT_OVERRIDE_PREFIX --@inline ../../redis/lua-keys.ts
 local LIMIT_OVERRIDE_SUFFIX --@inline ../../redis/lua-keys.ts
+local API_KEY_USE_PREFIX --@inline ../../redis/lua-keys.ts
+-- The last use of an API key is written again after this number of seconds.
+local USE_INTERVAL = 60 --@inline
+-- 400 days.
+local USE_LIFE = 34560000 --@inline
 local FAILED = -1 --@inline
 local NOT_COUNTED = -2 --@inline
 
@@ -98,6 +104,14 @@ if KEYS[3] and is_valid and holds and not call('SET', KEYS[3], '1', 'NX', 'EX', 
   used, holds = 1, false
 end
 
+-- At most once a minute, for all isolates together. A failure must not refuse the request.
+if is_valid and holds and part.key and ARGV[7] == '1' then
+  pcall(function()
+    local use = API_KEY_USE_PREFIX .. part.key
+    if clock[1] - (call('GET', use) or 0) >= USE_INTERVAL then call('SET', use, clock[1], 'EX', USE_LIFE) end
+  end)
+end
+
 --- Counts a request as `@upstash/ratelimit` does. Returns the four values of the reply.
 local function count(name, override, limit, seconds)
   if override then limit = tonumber(override) end
@@ -115,7 +129,7 @@ local function count(name, override, limit, seconds)
 end
 
 local counts, all_admit = {}, true
-for at = 7, #ARGV, 6 do
+for at = 8, #ARGV, 6 do
   local force, by, name = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
   if by ~= '' and part then
     if by == 'key' and not part.key then by = 'subject' end

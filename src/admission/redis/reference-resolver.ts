@@ -37,6 +37,7 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
     observedBan,
     limits,
     proof,
+    recordsUse,
     nowMs,
   }) {
     const meters = meterScriptsOf(limits)
@@ -49,6 +50,7 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
       thumbprint ?? '',
       proof?.replayTtlSeconds ?? 0,
       observedBan ?? '',
+      recordsUse ? 1 : 0,
       ...limits.flatMap((limit) => argumentsOf(limit, meters)),
     ]
     const script = meters?.resolution(names) ?? exact

@@ -1,12 +1,17 @@
-/** Operators' calls that create, list, rotate and disable API keys. */
+/** Operators' calls that create, list, change, rotate and disable API keys. */
 
 import * as z from 'zod/mini'
-import { type ApiKey, MIN_GRACE_SECONDS, newApiKeySchema } from '../../tokens/api-key.ts'
+import {
+  apiKeyChangeMembers,
+  type ListedApiKey,
+  MIN_GRACE_SECONDS,
+  newApiKeySchema,
+} from '../../tokens/api-key-record.ts'
 import { describe } from '../../validators/checks.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { issuableSecond, refuseBeyond } from './grant.ts'
+import { issuableSecond, refuseBeyond, refuseRevoked } from './grant.ts'
 import { createdBy, existing, idParams, listing, time, timeOf, timeOrNull } from './input.ts'
 import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
 
@@ -23,6 +28,12 @@ const apiKeyView = () =>
     createdBy,
     rotatedAt: time,
     expiresAt: z.nullable(time).check(describe('null: valid until an operator disables it')),
+    lastUsedAt: z
+      .nullable(time)
+      .check(
+        describe('up to five minutes before the last use; null: not used in the last 400 days'),
+      ),
+    metadata: z.record(z.string(), z.string()),
   })
 const apiKey = z
   .string()
@@ -36,7 +47,7 @@ const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
   ),
 )
 
-function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
+function viewOf(key: ListedApiKey): z.infer<ReturnType<typeof apiKeyView>> {
   const { id, name, subject, roles, scopes, tenant, tokenId } = key
   return {
     id,
@@ -50,6 +61,8 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
     createdBy: key.createdBy,
     rotatedAt: timeOf(key.rotatedAtSeconds),
     expiresAt: timeOrNull(key.expiresAtSeconds),
+    lastUsedAt: timeOrNull(key.lastUsedAtSeconds),
+    metadata: key.metadata ?? {},
   }
 }
 
@@ -80,7 +93,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         const second = await issuableSecond(operator, described, context)
         const { key, secret } = await apiKeys.create(described, operator.subject, second)
         changed('api-key.create', key.id)
-        return { ...viewOf(key), apiKey: secret }
+        return { ...viewOf({ ...key, lastUsedAtSeconds: null }), apiKey: secret }
       },
     }),
     call({
@@ -91,6 +104,47 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       summary: 'List API keys',
       response: 'Valid keys without their secrets, newest first.',
       ...listing('apiKeys', apiKeys.list, apiKeyView, viewOf),
+    }),
+    call({
+      method: 'GET',
+      path: '/api-keys/:id',
+      permission: 'api-keys:list',
+      id: 'getApiKey',
+      summary: 'Read an API key',
+      params: idParams,
+      response: 'The key without its secrets.',
+      reply: apiKeyView,
+      async handle({ params: { id }, scope }) {
+        const key = await existing(apiKeys.find(id))
+        refuseOtherTenant(scope, key.tenant)
+        return viewOf(key)
+      },
+    }),
+    call({
+      method: 'PATCH',
+      path: '/api-keys/:id',
+      permission: 'api-keys:update',
+      id: 'updateApiKey',
+      summary: 'Change an API key',
+      description:
+        'An absent member stays as it is. A new expiry is at least 300 seconds ahead, because isolates ' +
+        'cache keys; to end a key at once, disable it. The expiry of a revoked key does not change ' +
+        '(422). A key with operator permissions that the caller does not have is refused (403).',
+      params: idParams,
+      body: z.strictObject(apiKeyChangeMembers),
+      example: { metadata: { team: 'billing' }, expiresInSeconds: 7_776_000 },
+      problems: [409],
+      response: 'The changed key. A new expiry applies everywhere within five minutes.',
+      reply: apiKeyView,
+      async handle({ params: { id }, body, operator, scope, changed }) {
+        const key = await existing(apiKeys.find(id))
+        refuseOtherTenant(scope, key.tenant)
+        refuseBeyond(operator, key, context)
+        if (body.expiresInSeconds !== undefined) await refuseRevoked(key, context)
+        const updated = await existing(apiKeys.update(id, body))
+        changed('api-key.update', id)
+        return viewOf(updated)
+      },
     }),
     call({
       method: 'POST',

@@ -15,7 +15,7 @@ import type { PolicyLimit } from '../../policy/policy.ts'
 import type { RevocationLog } from '../../revocation/record.ts'
 import type { Revocations } from '../../revocation/revocation.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
-import type { ApiKeys } from '../../tokens/api-key.ts'
+import type { ApiKeys } from '../../tokens/api-key-record.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
 
 export interface AdminContext {

@@ -1,12 +1,14 @@
 /** Checks of credentials that operators create. */
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
+import { tokenIdHash } from '../../identity/token-id.ts'
 import { issuableAtSeconds, revocationLookup } from '../../oauth/grant-store.ts'
 import {
   type AccessGrant,
   principalOfGrant,
   revokedBeforeKeysOf,
 } from '../../tokens/access-grant.ts'
+import type { ApiKey } from '../../tokens/api-key-record.ts'
 import type { AdminContext } from './context.ts'
 import { inputRefused } from './input.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
@@ -37,6 +39,26 @@ interface DescribedClient {
 /** Returns the most roles and scopes that a client can get for itself, not for its users. */
 export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient) {
   return grants.includes('client_credentials') ? { roles, scopes } : { roles: [], scopes: [] }
+}
+
+/**
+ * Throws `Denied` (`invalid_input`) if the present secret of a key is revoked. The revocation lasts as
+ * long as the key, so a longer life would end it.
+ */
+export async function refuseRevoked(
+  { tokenId, subject, tenant, roles, scopes, rotatedAtSeconds }: ApiKey,
+  { revocationFacts, publicUrl }: Pick<AdminContext, 'revocationFacts' | 'publicUrl'>,
+): Promise<void> {
+  const grant = { subject, tenant: tenant ?? undefined, client: '', roles, scopes, audiences: [] }
+  const { keys, revokedBy } = await revocationLookup(revocationFacts.keys, {
+    ...principalOfGrant(grant, publicUrl),
+    client: undefined,
+    tokenIdHash: await tokenIdHash(publicUrl, tokenId),
+    issuedAtSeconds: rotatedAtSeconds,
+  })
+  const { values } = await revocationFacts.consult({ keys })
+  if (revokedBy(values) !== undefined)
+    throw inputRefused('body', '/expiresInSeconds', 'must be absent, because the key is revoked')
 }
 
 /**

@@ -1,8 +1,10 @@
---- Returns the token id of a record's present key, or an empty string if there is no record.
-
-local function token_id_of(record)
+--- Returns the token id of a record's present key and the number of its changes, or an empty string if
+-- there is no record.
+local function state_of(record)
   local text = redis.call('GET', record)
-  return text and cjson.decode(text).tokenId or ''
+  if not text then return '' end
+  local key = cjson.decode(text)
+  return key.tokenId .. ' ' .. string.format('%d', key.revision or 0)
 end
 
 --- Revokes secrets for `seconds`. KEYS has their references and revocations in turn, from `first` on.

@@ -4,8 +4,16 @@ import { Denied, Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
+import { listOf, secondsOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
-import { type ApiKey, type ApiKeys, apiKeySchema, newApiKey, type OldSecret } from '../api-key.ts'
+import { newApiKey } from '../api-key.ts'
+import {
+  type ApiKey,
+  type ApiKeys,
+  apiKeySchema,
+  type ListedApiKey,
+  type OldSecret,
+} from '../api-key-record.ts'
 import {
   credentialHash,
   REFERENCE_TOLERANCE_SECONDS,
@@ -31,6 +39,9 @@ const MAX_OLD_SECRETS = 8
 
 type Secrets = readonly OldSecret[]
 
+/** Returns the text that each change of a record changes. The scripts compare it. */
+const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${revision}`
+
 /** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
 export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKeys {
   const { keys: names } = redis
@@ -38,31 +49,25 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   const nowSeconds = () => Math.floor(now() / 1000)
 
   /**
-   * Stores `key` with a new secret. To replace `old`, also ends its secrets that are in `ended`, and
-   * changes the expiry of those in `kept`. Returns undefined if `old` has changed.
+   * Stores `key`. To replace `old`, also ends its secrets that are in `ended`, and changes the expiry of
+   * those in `kept`. Returns undefined if `old` has changed.
    */
   async function write(
-    key: Omit<ApiKey, 'hash' | 'tokenId' | 'oldSecrets'>,
+    key: Omit<ApiKey, 'oldSecrets'>,
     replaced?: { readonly old: ApiKey; readonly ended: Secrets; readonly kept: Secrets },
-  ) {
+  ): Promise<ApiKey | undefined> {
     const { old, ended = [], kept = [] } = replaced ?? {}
-    const secret = newApiKey()
-    const issued: ApiKey = {
-      ...key,
-      tokenId: v4(),
-      hash: await credentialHash(secret),
-      // Absent in most records, so that earlier versions of the gateway can read them.
-      oldSecrets: kept.length === 0 ? undefined : [...kept],
-    }
-    const keys = [...list.keysOf(key.id), names.reference + issued.hash, names.feed]
+    // Absent in most records, so that earlier versions of the gateway can read them.
+    const stored: ApiKey = { ...key, oldSecrets: kept.length === 0 ? undefined : [...kept] }
+    const keys = [...list.keysOf(key.id), names.reference + key.hash, names.feed]
     const end = key.expiresAtSeconds
     const values = [
       key.id,
-      JSON.stringify(issued),
-      await storedReference(referenceOf(issued)),
+      JSON.stringify(stored),
+      await storedReference(referenceOf(key)),
       lifeUntil(end),
       end ?? NEVER_ENDS,
-      old?.tokenId ?? '',
+      old === undefined ? '' : stateOf(old),
       revokedSeconds(key),
       kept.length,
     ]
@@ -75,7 +80,23 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
     }
     keys.push(...(await keysOfSecrets(ended)))
     const done = await list.run(WRITE_API_KEY_SCRIPT, keys, values)
-    return done === 1 ? { key: issued, secret } : undefined
+    return done === 1 ? stored : undefined
+  }
+
+  async function newSecret() {
+    const secret = newApiKey()
+    return { secret, members: { tokenId: v4(), hash: await credentialHash(secret) } }
+  }
+
+  /** Adds the times of the last use. */
+  async function withUses(keys: readonly ApiKey[]): Promise<ListedApiKey[]> {
+    if (keys.length === 0) return []
+    const command = ['MGET', ...keys.map(({ id }) => names.apiKeyUse + id)]
+    const uses = listOf(await sendCommand(redis, command), keys.length)
+    return keys.map((key, index) => {
+      const use = uses[index] ?? null
+      return { ...key, lastUsedAtSeconds: use === null ? null : secondsOf(textOf(use)) }
+    })
   }
 
   /** Returns 0 for no end. At least one second for a key that is about to expire. */
@@ -83,7 +104,7 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
     return end === null ? 0 : Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS)
   }
 
-  function referenceOf(key: Omit<ApiKey, 'hash' | 'oldSecrets'>): ReferenceRecord {
+  function referenceOf(key: Omit<ApiKey, 'oldSecrets'>): ReferenceRecord {
     return {
       kind: 'api_key',
       key: key.id,
@@ -141,13 +162,22 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   }
 
   return {
-    list: (page) => list.list(page),
-    find: (id) => list.find(id),
+    async list(page) {
+      const { items, ...rest } = await list.list(page)
+      return { items: await withUses(items), ...rest }
+    },
+
+    async find(id) {
+      const key = await list.find(id)
+      return key && (await withUses([key]))[0]
+    },
 
     async create(described, createdBy, issuedAtSeconds) {
-      const { name, subject, roles, scopes, tenant, expiresInSeconds } = described
+      const { name, subject, roles, scopes, tenant, expiresInSeconds, metadata } = described
       const createdAtSeconds = nowSeconds()
-      const issued = await write({
+      const { secret, members } = await newSecret()
+      const key = await write({
+        ...members,
         id: v7(),
         name,
         subject,
@@ -159,27 +189,57 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
         rotatedAtSeconds: issuedAtSeconds ?? createdAtSeconds,
         expiresAtSeconds:
           expiresInSeconds === undefined ? null : createdAtSeconds + expiresInSeconds,
+        ...(metadata !== undefined && { metadata }),
       })
       // The id is new, so no other request can have changed its record.
-      if (issued === undefined) throw new Unavailable('redis', 'malformed')
-      return issued
+      if (key === undefined) throw new Unavailable('redis', 'malformed')
+      return { key, secret }
+    },
+
+    async update(id, { name, metadata, expiresInSeconds }) {
+      const key = await changed(id, (old) => {
+        const endSeconds =
+          typeof expiresInSeconds === 'number'
+            ? nowSeconds() + expiresInSeconds
+            : expiresInSeconds === undefined
+              ? old.expiresAtSeconds
+              : null
+        const kept = (old.oldSecrets ?? [])
+          .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
+          .map((one) => ({
+            ...one,
+            untilSeconds: Math.min(one.untilSeconds, endSeconds ?? Number.POSITIVE_INFINITY),
+          }))
+        const key = {
+          ...old,
+          name: name ?? old.name,
+          metadata: metadata ?? old.metadata,
+          expiresAtSeconds: endSeconds,
+          revision: (old.revision ?? 0) + 1,
+        }
+        return write(key, { old, ended: [], kept })
+      })
+      return key && (await withUses([key]))[0]
     },
 
     rotate: (id, { graceSeconds = 0, issuedAtSeconds } = {}) =>
-      changed(id, (old) => {
+      changed(id, async (old) => {
         const secrets = secretsOf(old, graceSeconds)
         const kept = secrets
           .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
           .slice(0, MAX_OLD_SECRETS)
         const ended = secrets.filter((one) => !kept.includes(one))
-        const key = { ...old, rotatedAtSeconds: issuedAtSeconds ?? nowSeconds() }
-        return write(key, { old, ended, kept })
+        const { secret, members } = await newSecret()
+        const rotatedAtSeconds = issuedAtSeconds ?? nowSeconds()
+        const key = await write({ ...old, ...members, rotatedAtSeconds }, { old, ended, kept })
+        return key && { key, secret }
       }),
 
     async end(id) {
       const ended = await changed(id, async (key) => {
-        const keys = [...list.keysOf(id), names.feed, ...(await keysOfSecrets(secretsOf(key, 0)))]
-        const values = [id, key.tokenId, revokedSeconds(key)]
+        const secrets = await keysOfSecrets(secretsOf(key, 0))
+        const keys = [...list.keysOf(id), names.feed, names.apiKeyUse + id, ...secrets]
+        const values = [id, stateOf(key), revokedSeconds(key)]
         return (await list.run(END_API_KEY_SCRIPT, keys, values)) === 1 ? true : undefined
       })
       return ended === true

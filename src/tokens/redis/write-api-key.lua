@@ -2,7 +2,7 @@
 --
 -- KEYS: record, index, ends, new reference, feed. To replace a key, also the references of the old
 -- secrets that stay valid, then reference and revocation of each one that ends. ARGV: id, record,
--- reference, life in seconds or 0, expiry; the token id to replace or an empty string; how long an
+-- reference, life in seconds or 0, expiry; the state to replace or an empty string; how long an
 -- ended token id stays revoked, in seconds; the number of old secrets that stay valid, then reference
 -- and life of each.
 --
@@ -13,7 +13,7 @@
 --@include api-key.lua
 
 local kept = tonumber(ARGV[8])
-if token_id_of(KEYS[1]) ~= ARGV[6] then return 0 end
+if state_of(KEYS[1]) ~= ARGV[6] then return 0 end
 end_secrets(KEYS[5], 6 + kept, ARGV[7])
 for at = 1, kept do
   set_with_life(KEYS[5 + at], ARGV[7 + 2 * at], tonumber(ARGV[8 + 2 * at]))
