@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Failure, REFUSED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
+import { createProgress } from '../progress.ts'
 import { counted } from '../text.ts'
 import { changeLines, changesBetween } from './changes.ts'
 import { type Imported, importDocument } from './import.ts'
@@ -41,12 +42,14 @@ export async function importRoutes(document: string, options: ImportCommandOptio
       `${options.out} is no module of this command, or was edited; move the changes to the policy ` +
         '(override), or replace the file with --force',
     )
+  const progress = createProgress(!options.json)
   const imported = await importDocument(document, {
     prefix,
     limits: options.limit ?? [],
     jsonOnly: options.jsonOnly ?? false,
     remoteRefs: options.remoteRefs ?? false,
-  })
+    progress,
+  }).finally(progress.end)
   const isCurrent = before === imported.text
   const changes = changesBetween(before ?? '', imported.text)
   showNotes(output, imported.notes, options.out)

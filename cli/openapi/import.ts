@@ -1,5 +1,6 @@
 /** Imports a document: from its source to the text of the module. */
 import { Failure, REFUSED } from '../failure.ts'
+import { counted } from '../text.ts'
 import { type LoadOptions, loadDocument } from './document.ts'
 import { moduleText } from './module.ts'
 import { createNotes, type Note } from './notes.ts'
@@ -20,10 +21,13 @@ export interface Imported {
 
 /** Throws a `Failure` for a document that cannot be read, and for extensions that are not valid. */
 export async function importDocument(source: string, options: ImportOptions): Promise<Imported> {
+  const { progress } = options
+  progress?.begin(`reading ${source}`)
   const document = await loadDocument(source, options)
   const notes = createNotes()
   const definitions = createDefinitions(document, notes)
   const { routes: found, operations, mistakes } = routesOf(document, definitions, options)
+  progress?.begin(`checking ${counted(found.length, 'route')}`)
   const verified = verifyRoutes(found)
   const all = [...mistakes, ...verified.mistakes]
   if (all.length > 0)
@@ -41,6 +45,7 @@ export async function importDocument(source: string, options: ImportOptions): Pr
     return { ...route, fields: new Map([...route.fields, ['originSpelling', "'exact'"]]) }
   })
   const parts = { source, routes, definitions, notes: notes.all() }
+  progress?.begin('writing the module')
   const text = moduleText(parts)
   return {
     text,

@@ -1,5 +1,7 @@
 /** Converts the operations of a document to rows of the route table. */
 import { METHODS, type Method } from '../../src/validators/policy.ts'
+import type { Progress } from '../progress.ts'
+import { counted } from '../text.ts'
 import { accessOf } from './access.ts'
 import { type BodyOptions, bodyCode } from './body.ts'
 import { type Code, literal, object, quoted, written } from './code.ts'
@@ -17,6 +19,7 @@ export interface RouteOptions extends BodyOptions {
   readonly prefix: string | undefined
   /** Names of limits of routes without `x-portcullis-limits`. */
   readonly limits: readonly string[]
+  readonly progress?: Progress | undefined
 }
 
 /** A row, with the code of each field. */
@@ -62,6 +65,7 @@ export function routesOf(
       const operation = at(pathItem, name)
       if (!isObject(operation.value)) continue
       operations += 1
+      options.progress?.update(counted(operations, 'operation'))
       const place = `${name.toUpperCase()} ${template}`
       const method = METHODS.find((known) => known.toLowerCase() === name)
       if (method === undefined) {

@@ -3,6 +3,7 @@ import type { Policy } from '../../src/policy/policy.ts'
 import { type CommonOptions, workWith } from '../command.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
+import { createProgress } from '../progress.ts'
 import { requireProject } from '../project.ts'
 import { policyFile, projectModule } from './load.ts'
 import { createPredictor, type Predictor, type ReplayOptions } from './replay-decide.ts'
@@ -26,8 +27,6 @@ export interface ReplayCommandOptions extends CommonOptions {
   readonly limitSamples: number
   readonly failOn?: string
 }
-
-const PROGRESS_EVENTS = 10_000
 
 /** Prints the report. Sets the exit code to 1 for malformed lines, and for changes of `failOn`. */
 export async function replayPolicy(
@@ -55,12 +54,13 @@ export async function replayPolicy(
     })
     const grantsOf = readCallers(callers)
     const tally = createTally(limitSamples)
-    const progress = createProgress(!json && process.stderr.isTTY)
+    const progress = createProgress(!json)
     const lines =
       file === undefined
         ? eventsOfGateway(workWith(options).gateway, since ?? '')
         : eventsOfFile(file)
-    await replayLines(lines, { predictor, grantsOf, tally, show: progress.show })
+    const show = (events: number) => progress.update(`${events} events`)
+    await replayLines(lines, { predictor, grantsOf, tally, show })
     progress.end()
     const report = tally.report()
     const output = createOutput(json)
@@ -126,20 +126,5 @@ function isFailure(report: ReplayReport, failOn: string | undefined): boolean {
       return changed + unknown > 0
     default:
       return false
-  }
-}
-
-/** Shows the number of events on the terminal, while there is one. */
-function createProgress(isShown: boolean) {
-  let shown = 0
-  return {
-    show(events: number): void {
-      if (!isShown || events - shown < PROGRESS_EVENTS) return
-      shown = events
-      process.stderr.write(`\r${events} events`)
-    },
-    end(): void {
-      if (shown > 0) process.stderr.write('\r\u001b[K')
-    },
   }
 }
