@@ -12,7 +12,7 @@ import type { Notes } from './notes.ts'
 import { parameterCodes, parametersOf } from './parameters.ts'
 import type { Definitions } from './schema/definitions.ts'
 import { basePathOf } from './servers.ts'
-import { comparePatterns, type PathPattern, patternOf } from './template.ts'
+import { comparePatterns, type PathPattern, patternOf, withoutNames } from './template.ts'
 
 export interface RouteOptions extends BodyOptions {
   /** Path before all paths, in place of that of the server. */
@@ -157,7 +157,7 @@ function withoutShadowed(found: readonly ImportedRoute[], notes: Notes): readonl
   )
   const seen = new Map<string, ImportedRoute>()
   return sorted.filter((route) => {
-    const key = `${route.method} ${route.path.replaceAll(/:\w+(?=\/|$)/g, ':')}`
+    const key = `${route.method} ${withoutNames(route.path)}`
     const first = seen.get(key)
     if (first !== undefined) notes.unmapped(route.place, `has the same requests as ${first.place}`)
     else seen.set(key, route)

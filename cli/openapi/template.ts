@@ -69,19 +69,28 @@ function unusedName(declared: string, taken: Set<string>): string {
   return name
 }
 
-/** Sorts literals before parameters, segment by segment, as OpenAPI prefers concrete paths. */
+/**
+ * Sorts literals before parameters, segment by segment, as OpenAPI prefers concrete paths. Names of
+ * parameters decide only between patterns that match the same paths.
+ */
 export function comparePatterns(one: string, other: string): number {
-  const [before, after] = [one.split('/'), other.split('/')]
+  const [before, after] = [withoutNames(one).split('/'), withoutNames(other).split('/')]
   for (let index = 0; index < Math.max(before.length, after.length); index += 1) {
     const [left, right] = [before[index], after[index]]
     if (left === right) continue
     if (left === undefined) return -1
     if (right === undefined) return 1
-    const rank = rankOf(left) - rankOf(right)
-    if (rank !== 0) return rank
-    return left < right ? -1 : 1
+    return rankOf(left) - rankOf(right) || compareText(left, right)
   }
-  return 0
+  return compareText(one, other)
+}
+
+/** Removes the names of parameters. Patterns that differ only in these match the same paths. */
+export const withoutNames = (pattern: string): string => pattern.replaceAll(/\/:\w+/g, '/:')
+
+function compareText(one: string, other: string): number {
+  if (one === other) return 0
+  return one < other ? -1 : 1
 }
 
 function rankOf(segment: string): number {

@@ -44,9 +44,19 @@ describe('paths', () => {
   })
 
   test('literals come before parameters', async () => {
-    const paths = { '/a/{id}': { get: {} }, '/a/mine': { get: {} } }
+    const paths = {
+      '/a/{id}': { get: {} },
+      '/a/mine': { get: {} },
+      '/b/{id}/{part}': { get: {} },
+      '/b/{order}/lines': { get: {} },
+    }
     const { routes } = await gatewayOf({ ...documentOf('/', {}), paths })
-    expect(routes.map(({ path }) => path)).toEqual(['/a/mine', '/a/:id'])
+    expect(routes.map(({ path }) => path)).toEqual([
+      '/a/mine',
+      '/a/:id',
+      '/b/:order/lines',
+      '/b/:id/:part',
+    ])
   })
 
   test('paths and methods that have no route are listed, and other routes remain', async () => {
