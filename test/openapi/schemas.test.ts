@@ -36,6 +36,16 @@ const CASES: readonly Case[] = [
     values: [2147483647, 2147483648, -2147483649],
   },
   {
+    name: 'int32 with a minimum below its range',
+    schema: { type: 'integer', format: 'int32', minimum: -1e10 },
+    values: [-2147483648, -2147483649],
+  },
+  {
+    name: 'numbers that are whole by their format',
+    schema: { type: 'number', format: 'int64' },
+    values: [1, 1.5, 2 ** 60, '1'],
+  },
+  {
     name: 'bounds',
     schema: { type: 'number', minimum: 1, exclusiveMaximum: 2 },
     values: [0.9, 1, 1.99, 2],
@@ -290,6 +300,8 @@ describe('what is approximated accepts what the document accepts, and a note say
 
   test.each([
     ['a format that is not known', { type: 'string', format: 'color' }, 'red', /format color/],
+    ['a format of numbers for text', { type: 'string', format: 'int64' }, 'x', /format int64/],
+    ['a format of other numbers', { type: 'integer', format: 'uint8' }, 256, /format uint8/],
     ['a pattern that needs no flag u', { type: 'string', pattern: '^\\-a$' }, '-a', /without it/],
     ['a pattern of another language', { type: 'string', pattern: '(?i)a' }, 'A', /not checked/],
     ['a type that does not exist', { type: 'money' }, 1, /"money"/],

@@ -18,15 +18,21 @@ const TEXT_FORMATS: Readonly<Record<string, string>> = {
   'uri-reference': 'uriReference',
   uuid: 'uuid',
 }
-/** Formats that restrict no value. */
-const FREE_FORMATS: ReadonlySet<unknown> = new Set([
-  'binary',
+/** Formats that restrict no text. */
+const FREE_TEXT: ReadonlySet<string> = new Set(['binary', 'password'])
+/** Formats that restrict no number, because those of text do not apply to numbers. */
+const FREE_NUMBERS: ReadonlySet<string> = new Set([
   'double',
   'float',
-  'int64',
-  'password',
+  ...FREE_TEXT,
+  ...Object.keys(TEXT_FORMATS),
 ])
+/** Formats of numbers that are whole. Numbers of JSON do not have the precision of int64. */
+const WHOLE: ReadonlySet<unknown> = new Set(['int32', 'int64'])
 const MAX_INT32 = 2_147_483_647
+const MIN_INT32 = -MAX_INT32 - 1
+const isInt32 = (value: unknown): boolean =>
+  typeof value === 'number' && value >= MIN_INT32 && value <= MAX_INT32
 
 /** Returns a keyword that is a number. Notes another value. */
 export function numberIn(
@@ -61,7 +67,7 @@ export function textCode(context: SchemaContext, schema: JsonObject, place: stri
   else if (min > 1) checks.push(`${use('minChars')}(${min})`)
   if (max !== undefined) checks.push(`${use('maxChars')}(${max})`)
   const { format, pattern } = schema
-  if (typeof format === 'string' && !FREE_FORMATS.has(format)) {
+  if (typeof format === 'string' && !FREE_TEXT.has(format)) {
     const name = Object.hasOwn(TEXT_FORMATS, format) ? TEXT_FORMATS[format] : undefined
     if (name !== undefined) checks.push(`${use(name)}()`)
     else notes.approximated(place, `format ${format} is not checked`)
@@ -101,7 +107,9 @@ export function numberCode(
   place: string,
   isInteger: boolean,
 ): Code {
-  const { use } = context
+  const { notes, use } = context
+  const { format } = schema
+  const isWhole = isInteger || WHOLE.has(format)
   const checks: Code[] = []
   const bound = (keyword: string, inclusive: string, exclusive: string) => {
     const name = keyword === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
@@ -114,13 +122,13 @@ export function numberCode(
   }
   bound('minimum', 'minimum', 'gt')
   bound('maximum', 'maximum', 'lt')
-  if (schema.format === 'int32' && schema.minimum === undefined)
-    checks.push(`z.minimum(${-MAX_INT32 - 1})`)
-  if (schema.format === 'int32' && schema.maximum === undefined)
-    checks.push(`z.maximum(${MAX_INT32})`)
+  if (format === 'int32' && !isInt32(schema.minimum)) checks.push(`z.minimum(${MIN_INT32})`)
+  if (format === 'int32' && !isInt32(schema.maximum)) checks.push(`z.maximum(${MAX_INT32})`)
+  if (typeof format === 'string' && !WHOLE.has(format) && !FREE_NUMBERS.has(format))
+    notes.approximated(place, `format ${format} is not checked`)
   const step = numberIn(context, schema, 'multipleOf', place)
   if (step !== undefined && step > 0) checks.push(`z.multipleOf(${step})`)
-  return checked(isInteger ? `${use('integer')}()` : 'z.number()', checks)
+  return checked(isWhole ? `${use('integer')}()` : 'z.number()', checks)
 }
 
 /** Returns code for `enum` and `const`. */
