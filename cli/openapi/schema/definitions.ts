@@ -39,6 +39,7 @@ export function createDefinitions(document: Document, notes: Notes): Definitions
   const unused = createNames()
   const byTarget = new Map<string, Shared>()
   const byText = new Map<string, Shared>()
+  const byName = new Map<string, Shared>()
   const order: Shared[] = []
   const helpers = new Set<string>()
   let current: Shared | undefined
@@ -80,15 +81,20 @@ export function createDefinitions(document: Document, notes: Notes): Definitions
       if (known !== undefined) return MARK + known.name + MARK
       const shared: Shared = { name: unused(name), comment: undefined, code, uses: new Set() }
       for (const [, used = ''] of text.matchAll(MARKED)) {
-        const definition = order.find((other) => other.name === used)
+        const definition = byName.get(used)
         if (definition !== undefined) shared.uses.add(definition)
       }
       byText.set(text, shared)
-      order.push(shared)
+      add(shared)
       return MARK + shared.name + MARK
     },
     all: () => statements(order),
     helpers: () => [...helpers].sort(),
+  }
+
+  function add(shared: Shared): void {
+    byName.set(shared.name, shared)
+    order.push(shared)
   }
 
   function sharedFor(target: Located): Shared {
@@ -103,7 +109,7 @@ export function createDefinitions(document: Document, notes: Notes): Definitions
       uses: new Set(),
     }
     byTarget.set(key, shared)
-    order.push(shared)
+    add(shared)
     const [outer, outerDepth] = [current, depth]
     current = shared
     depth = 0
