@@ -120,6 +120,20 @@ describe('openapi import', () => {
     expect(readdirSync(folder)).not.toContain('routes.generated.ts')
   })
 
+  test.each(['my orders', '100%', 'a%20b', 'orders #1?', '\u00fc'])(
+    'reads a document and a reference in a folder named %s',
+    async (name) => {
+      mkdirSync(file(`${name}/parts`), { recursive: true })
+      write(`${name}/open api.yaml`, YAML.replace('parts/order', 'parts/the%20order'))
+      write(`${name}/parts/the order.yaml`, ORDER)
+      const { code, stdout } = await run(`${name}/open api.yaml`, '--out', 'routes.generated.ts')
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: '2 operations: 2 routes, 2 schemas, 0 not mapped, 0 approximated, 0 assumed.\n',
+      })
+    },
+  )
+
   test('a reference without a target is listed, and the rest is imported', async () => {
     rmSync(file('parts/order.yaml'))
     const { code, stderr } = await importAgain()
