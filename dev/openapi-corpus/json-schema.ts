@@ -1,10 +1,15 @@
 /** Prepares the schemas of a document for a validator of JSON Schema. */
 import { isObject, type JsonObject } from '../../cli/openapi/document.ts'
 
+const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** Writes a path as JSON Pointer. */
+export const placeOf = (path: readonly string[]): string =>
+  path.map((name) => `/${escaped(name)}`).join('')
+
+/** Writes a path as JSON Pointer for a URL. */
 export const pointerOf = (path: readonly string[]): string =>
-  path
-    .map((name) => `/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
-    .join('')
+  path.map((name) => `/${encodeURIComponent(escaped(name))}`).join('')
 
 /** Follows references. Returns the path of the target. */
 export function targetOf(
@@ -44,7 +49,16 @@ function decoded(name: string): string {
 
 /** Maps of names to schemas, whose names are not keywords. */
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'schemas', '$defs'])
-const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'example', 'examples'])
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default'])
+const IGNORED: ReadonlySet<string> = new Set([
+  'nullable',
+  'discriminator',
+  '$id',
+  'id',
+  '$schema',
+  'example',
+  'examples',
+])
 
 /**
  * Returns the document with the keywords of OpenAPI in those of JSON Schema: `nullable`, boolean
@@ -76,8 +90,8 @@ export function forAjv(document: JsonObject, is30: boolean): unknown {
         : { $ref: value.$ref }
     const schema: Record<string, unknown> = {}
     for (const [name, member] of Object.entries(value)) {
-      // Of OpenAPI, or of schemas that have their own identifiers.
-      if (['nullable', 'discriminator', '$id', 'id', '$schema'].includes(name)) {
+      // Of OpenAPI, or of schemas that have their own identifiers; examples may have some, too.
+      if (IGNORED.has(name)) {
         if (name === 'id' && isObject(member)) schema[name] = converted(member, false)
         continue
       }
