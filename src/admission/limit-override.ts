@@ -1,12 +1,9 @@
 /** Operator controls of single windows of a limit: override the size, or reset the count. */
 
 import * as z from 'zod/mini'
-import { issuerName, name } from '../validators/names.ts'
-import type { Records } from '../validators/page.ts'
+import { name } from '../validators/names.ts'
+import { newOwnerMembers, type Owners, ownerMembers } from '../validators/owner.ts'
 import { integer, wholeNumber } from '../validators/schema-parts.ts'
-
-/** One year. */
-const MAX_OVERRIDE_SECONDS = 31_536_000
 
 /** Selects the windows: the limit, and the party that they count. */
 const windowMembers = {
@@ -14,48 +11,35 @@ const windowMembers = {
   limit: name(64),
   /** The value that the limit counts by: a subject, client, tenant or address. */
   value: name(512),
-  /** One of the trusted issuers; absent: all of them. Not allowed for addresses. */
-  issuer: z.optional(issuerName),
 }
 
 /** The body of `POST /-/admin/limits/overrides`. */
 export const newOverrideSchema = z.strictObject({
   ...windowMembers,
   requests: wholeNumber(1, 1_000_000_000),
-  /** Absent: in force until it is removed. */
-  expiresInSeconds: z.optional(wholeNumber(1, MAX_OVERRIDE_SECONDS)),
+  ...newOwnerMembers,
 })
 
 /** The body of `POST /-/admin/limits/reset`. */
-export const windowResetSchema = z.strictObject(windowMembers)
+export const windowResetSchema = z.strictObject({
+  ...windowMembers,
+  issuer: newOwnerMembers.issuer,
+})
 
 export type WindowReset = z.infer<typeof windowResetSchema>
 
-/** The stored record of an override. Times are seconds since the epoch. */
+/** The stored record of an override. The windows are keys from `limitKeyOf`. */
 export const overrideSchema = z.strictObject({
-  /** UUIDv7. */
-  id: z.uuid(),
+  ...ownerMembers,
   limit: z.string(),
   value: z.string(),
-  /** From the request. Null: an address, or all issuers that were trusted at that time. */
-  issuer: z.nullable(z.string()),
   requests: integer(),
-  /** Keys of the windows, from `limitKeyOf`. */
-  windows: z.array(z.string()),
-  createdAtSeconds: integer(),
-  createdBy: z.string(),
-  expiresAtSeconds: z.nullable(integer()),
 })
 
 export type LimitOverrideRecord = z.infer<typeof overrideSchema>
 
-interface OverrideOrder extends z.infer<typeof newOverrideSchema> {
-  readonly windows: readonly string[]
-  readonly createdBy: string
-}
-
-/** Port: the overrides in force. A new one replaces an earlier override of the same windows. */
-export type OverrideList = Records<LimitOverrideRecord, OverrideOrder>
+/** Port: the overrides in force. */
+export type OverrideList = Owners<LimitOverrideRecord>
 
 export interface LimitOverride {
   /** From `limitKeyOf`. */

@@ -1,16 +1,9 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
-import { v7 } from 'uuid'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { LIMIT_OVERRIDE_SUFFIX, type RedisKeys } from '../../redis/keys.ts'
-import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
-import { malformed, sendCommand } from '../../redis/reply.ts'
-import {
-  type LimitControls,
-  type LimitOverrideRecord,
-  type OverrideList,
-  overrideSchema,
-} from '../limit-override.ts'
-import { CREATE_OVERRIDE_SCRIPT, REMOVE_OVERRIDE_SCRIPT } from './scripts.generated.ts'
+import { createOwners } from '../../redis/owners.ts'
+import { sendCommand } from '../../redis/reply.ts'
+import { type LimitControls, type OverrideList, overrideSchema } from '../limit-override.ts'
 
 /** Returns the key of a window's override. The value is the number of requests. */
 export const overrideKey = (keys: RedisKeys, limitKey: string): string =>
@@ -48,54 +41,13 @@ export function createLimitControls(
 }
 
 /** Creates the list. `now` is in milliseconds since the epoch. */
-export function createOverrideList(redis: RedisConnection, now: () => number): OverrideList {
-  const list = createRecordList({
+export const createOverrideList = (redis: RedisConnection, now: () => number): OverrideList =>
+  createOwners({
     redis,
-    ...redis.keys.limitOverrideRecords,
+    records: redis.keys.limitOverrideRecords,
+    owner: redis.keys.limitOwner,
     schema: overrideSchema,
     now,
+    keyOf: (window) => overrideKey(redis.keys, window),
+    settingOf: ({ requests }) => requests,
   })
-
-  function keysOf({ id, windows }: LimitOverrideRecord): string[] {
-    const ofWindow = (window: string) => [
-      overrideKey(redis.keys, window),
-      redis.keys.limitOwner + window,
-    ]
-    return [...list.keysOf(id), ...windows.flatMap(ofWindow)]
-  }
-
-  return {
-    find: list.find,
-    list: list.list,
-
-    async create({ limit, value, issuer, windows, requests, expiresInSeconds, createdBy }) {
-      const createdAtSeconds = Math.floor(now() / 1000)
-      const record: LimitOverrideRecord = {
-        id: v7(),
-        limit,
-        value,
-        issuer: issuer ?? null,
-        requests,
-        windows: [...windows],
-        createdAtSeconds,
-        createdBy,
-        expiresAtSeconds:
-          expiresInSeconds === undefined ? null : createdAtSeconds + expiresInSeconds,
-      }
-      const { id } = record
-      const end = record.expiresAtSeconds ?? NEVER_ENDS
-      const life = expiresInSeconds ?? 0
-      const prefixes = [redis.keys.limitOverrideRecords.prefix, redis.keys.limitOwner]
-      const values = [id, JSON.stringify(record), requests, life, end, ...prefixes]
-      const done = await list.run(CREATE_OVERRIDE_SCRIPT, keysOf(record), values)
-      if (done !== 1) throw malformed()
-      return record
-    },
-
-    async remove(id) {
-      const record = await list.find(id)
-      if (record === undefined) return false
-      return (await list.run(REMOVE_OVERRIDE_SCRIPT, keysOf(record), [id])) === 1
-    },
-  }
-}

@@ -3,6 +3,7 @@
 import * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
 import { describe } from '../../validators/checks.ts'
+import type { Owner } from '../../validators/owner.ts'
 import { type Page, type PageQuery, pageQuerySchema } from '../../validators/page.ts'
 
 /** RFC 3339, UTC. */
@@ -34,17 +35,56 @@ export async function existing<Value>(
   return value as Exclude<Value, undefined | false>
 }
 
-/** Returns the input, the reply and the handler of a call that lists records as `name`. */
+/** Returns the schema of a record that sets a value for windows. */
+export const ownerView = <Members extends z.core.$ZodLooseShape>(members: Members) =>
+  z.strictObject({
+    id: z.uuid(),
+    ...members,
+    issuer: z
+      .nullable(z.string())
+      .check(describe('null for an address, and for all issuers that were trusted')),
+    createdAt: time,
+    createdBy,
+    expiresAt: z.nullable(time).check(describe('null: in force until an operator deletes it')),
+  })
+
+export function ownerViewOf<Item extends Owner>({
+  createdAtSeconds,
+  expiresAtSeconds,
+  windows: _,
+  ...record
+}: Item) {
+  return {
+    ...record,
+    createdAt: timeOf(createdAtSeconds),
+    expiresAt: timeOrNull(expiresAtSeconds),
+  }
+}
+
+/**
+ * Returns the input, the reply and the handler of a call that lists records as `name`. With `first`, the
+ * reply also contains all of its items.
+ */
 export const listing = <Item>(
   name: string,
   list: (page: PageQuery) => Promise<Page<Item>>,
   view: () => z.core.$ZodType,
   viewOf: (item: Item) => object,
+  first?: {
+    readonly name: string
+    readonly items: readonly object[]
+    view(): z.core.$ZodType
+  },
 ) => ({
   query: pageQuerySchema,
-  reply: () => z.strictObject({ [name]: z.array(view()), cursor }),
+  reply: () =>
+    z.strictObject({
+      ...(first && { [first.name]: z.array(first.view()) }),
+      [name]: z.array(view()),
+      cursor,
+    }),
   async handle({ query }: { readonly query: PageQuery }) {
     const { items, ...rest } = await list(query)
-    return { [name]: items.map(viewOf), ...rest }
+    return { ...(first && { [first.name]: first.items }), [name]: items.map(viewOf), ...rest }
   },
 })

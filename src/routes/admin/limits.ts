@@ -11,20 +11,10 @@ import {
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
-import { pageQuerySchema } from '../../validators/page.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import {
-  createdBy,
-  cursor,
-  existing,
-  idParams,
-  inputRefused,
-  time,
-  timeOf,
-  timeOrNull,
-} from './input.ts'
+import { existing, idParams, inputRefused, listing, ownerView, ownerViewOf } from './input.ts'
 import { addressOf, ownersOf, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const limitView = () =>
@@ -42,17 +32,10 @@ const limitView = () =>
       .check(describe('units that an isolate may reserve in advance; null: none')),
   })
 const overrideView = () =>
-  z.strictObject({
-    id: z.uuid(),
+  ownerView({
     limit: z.string(),
     value: z.string(),
-    issuer: z
-      .nullable(z.string())
-      .check(describe('null for an address, and for all issuers that were trusted')),
     requests: integer().check(describe('requests per window')),
-    createdAt: time,
-    createdBy,
-    expiresAt: z.nullable(time).check(describe('null: in force until an operator deletes it')),
   })
 
 function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
@@ -68,19 +51,6 @@ function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
     cost: rule.cost ?? 1,
     lease: lease === undefined ? null : { max: lease.max, ttlMs: lease.ttlMs },
   }
-}
-
-function overrideViewOf({
-  createdAtSeconds,
-  expiresAtSeconds,
-  windows: _,
-  ...override
-}: LimitOverrideRecord) {
-  return {
-    ...override,
-    createdAt: timeOf(createdAtSeconds),
-    expiresAt: timeOrNull(expiresAtSeconds),
-  } satisfies z.infer<ReturnType<typeof overrideView>>
 }
 
 export function limitCalls(context: AdminContext): AdminCall[] {
@@ -126,19 +96,12 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       permission: 'limits:list',
       id: 'listLimits',
       summary: 'List limits and overrides',
-      query: pageQuerySchema,
       response: 'All limits of the policy, and a page of the overrides in force, newest first.',
-      reply: () =>
-        z.strictObject({
-          limits: z.array(limitView()),
-          overrides: z.array(overrideView()),
-          cursor,
-        }),
-      async handle({ query }) {
-        const { items, ...rest } = await overrides.list(query)
-        const limits = [...policyLimits.values()].map(limitViewOf)
-        return { limits, overrides: items.map(overrideViewOf), ...rest }
-      },
+      ...listing('overrides', overrides.list, overrideView, ownerViewOf, {
+        name: 'limits',
+        items: [...policyLimits.values()].map(limitViewOf),
+        view: limitView,
+      }),
     }),
     call({
       method: 'POST',
@@ -164,7 +127,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
           createdBy: operator.subject,
         })
         changed('limit.override', record.id)
-        return overrideViewOf(record)
+        return ownerViewOf(record)
       },
     }),
     call({

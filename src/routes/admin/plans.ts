@@ -1,25 +1,17 @@
 /** Operators' calls that list the plans, and give them to API keys, subjects, clients and tenants. */
 
 import * as z from 'zod/mini'
-import { newAssignmentSchema, type PlanAssignment } from '../../metering/assignment.ts'
+import { Denied } from '../../errors.ts'
+import { newAssignmentSchema } from '../../metering/assignment.ts'
 import { PLAN_PARTIES, planRecordOf } from '../../metering/plan-record.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { describe } from '../../validators/checks.ts'
-import { pageQuerySchema } from '../../validators/page.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import {
-  createdBy,
-  cursor,
-  existing,
-  idParams,
-  inputRefused,
-  time,
-  timeOf,
-  timeOrNull,
-} from './input.ts'
-import { issuersOf, refuseOtherTenant } from './tenant.ts'
+import { existing, idParams, inputRefused, listing, ownerView, ownerViewOf } from './input.ts'
+import { permissionOf } from './permissions.ts'
+import { issuersOf, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const planView = () =>
   z.strictObject({
@@ -30,29 +22,7 @@ const planView = () =>
       .check(describe('units of each limit of the plan, by the name of the limit')),
   })
 const assignmentView = () =>
-  z.strictObject({
-    id: z.uuid(),
-    by: z.enum(PLAN_PARTIES),
-    value: z.string(),
-    issuer: z.nullable(z.string()).check(describe('null: all issuers that were trusted')),
-    plan: z.string(),
-    createdAt: time,
-    createdBy,
-    expiresAt: z.nullable(time).check(describe('null: in force until an operator deletes it')),
-  })
-
-function assignmentViewOf({
-  createdAtSeconds,
-  expiresAtSeconds,
-  windows: _,
-  ...assignment
-}: PlanAssignment) {
-  return {
-    ...assignment,
-    createdAt: timeOf(createdAtSeconds),
-    expiresAt: timeOrNull(expiresAtSeconds),
-  } satisfies z.infer<ReturnType<typeof assignmentView>>
-}
+  ownerView({ by: z.enum(PLAN_PARTIES), value: z.string(), plan: z.string() })
 
 /** Returns the plans of all limits. Plans of the same name in several limits are one plan. */
 function plansOf(limits: ReadonlyMap<string, PolicyLimit>) {
@@ -74,15 +44,60 @@ function refuseUnknownPlan(
 ): void {
   const known = plansOf(policyLimits)
   if (known.has(plan)) return
-  const message = `must be a plan of the policy: ${[...known.keys()].join(', ')}`
+  const message =
+    known.size === 0
+      ? 'must be absent, because the policy has no plans'
+      : `must be a plan of the policy: ${[...known.keys()].join(', ')}`
   throw inputRefused('body', '/plan', message)
+}
+
+/** The plan that an API key has, among the assignments. */
+export function createKeyPlans(context: AdminContext) {
+  const { planAssignments, authorizer, publicUrl } = context
+  const by = 'key'
+
+  const assignmentOf = async (id: string) =>
+    planAssignments.ownerOf(await planRecordOf(by, publicUrl, id))
+
+  async function remove(id: string): Promise<void> {
+    const assignment = await assignmentOf(id)
+    if (assignment !== undefined) await planAssignments.remove(assignment.id)
+  }
+
+  return {
+    /** Returns null if the key has no plan of its own. */
+    planOf: async (id: string) => (await assignmentOf(id))?.plan ?? null,
+
+    /**
+     * Throws `Denied` if the plan is unknown, or if the operator may not give plans. Undefined: the call
+     * does not change the plan.
+     */
+    refuseChange(plan: string | null | undefined, scope: TenantScope): void {
+      if (plan === undefined) return
+      const permission = permissionOf('plans:assign')
+      if (!authorizer(scope.operator, permission))
+        throw new Denied({ code: 'permission_missing', permission })
+      refuseOtherTenant(scope, undefined)
+      if (plan !== null) refuseUnknownPlan(plan, context)
+    },
+
+    /** Null: removes the plan. */
+    async set(id: string, plan: string | null, createdBy: string): Promise<void> {
+      if (plan === null) return remove(id)
+      const windows = [await planRecordOf(by, publicUrl, id)]
+      await planAssignments.create({ by, value: id, issuer: publicUrl, plan, windows, createdBy })
+    },
+
+    remove,
+  }
 }
 
 /** Returns no calls if the policy has no plans. */
 export function planCalls(context: AdminContext): AdminCall[] {
   const { planAssignments, issuers, policyLimits } = context
   const call = adminGroup('Plans', context)
-  const [firstPlan] = plansOf(policyLimits).keys()
+  const known = plansOf(policyLimits)
+  const [firstPlan] = known.keys()
   if (firstPlan === undefined) return []
 
   return [
@@ -92,19 +107,12 @@ export function planCalls(context: AdminContext): AdminCall[] {
       permission: 'plans:list',
       id: 'listPlans',
       summary: 'List plans and assignments',
-      query: pageQuerySchema,
       response: 'All plans of the policy, and a page of the assignments in force, newest first.',
-      reply: () =>
-        z.strictObject({
-          plans: z.array(planView()),
-          assignments: z.array(assignmentView()),
-          cursor,
-        }),
-      async handle({ query }) {
-        const { items, ...rest } = await planAssignments.list(query)
-        const plans = [...plansOf(policyLimits).values()]
-        return { plans, assignments: items.map(assignmentViewOf), ...rest }
-      },
+      ...listing('assignments', planAssignments.list, assignmentView, ownerViewOf, {
+        name: 'plans',
+        items: [...known.values()],
+        view: planView,
+      }),
     }),
     call({
       method: 'POST',
@@ -133,7 +141,7 @@ export function planCalls(context: AdminContext): AdminCall[] {
           createdBy: operator.subject,
         })
         changed('plan.assign', record.id)
-        return assignmentViewOf(record)
+        return ownerViewOf(record)
       },
     }),
     call({

@@ -1,7 +1,7 @@
---- Removes an override of a limit. Windows that another record owns are not changed. Returns 0 if the
--- record does not exist.
+--- Removes a record that sets the value of windows. Windows that another record owns are not changed.
+-- Returns 0 if the record does not exist.
 --
--- KEYS: as in `create-override.lua`. ARGV: id.
+-- KEYS: as in `create-owner.lua`. ARGV: id.
 
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end
 for n = 4, #KEYS, 2 do

@@ -1,10 +1,10 @@
---- Stores an override of a limit. Each window has one override and one record that owns it. An earlier
--- record is deleted when other records own all of its windows.
+--- Stores a record that sets the value of keys, its windows. Each window has one value and one record that
+-- owns it. An earlier record is deleted when other records own all of its windows.
 --
--- KEYS: record, index, ends, then for each window its override and its owner. ARGV: id, record,
--- requests, life in seconds (0: no expiry), end, prefix of records, prefix of owners.
+-- KEYS: record, index, ends, then for each window its value and its owner. ARGV: id, record, value, life
+-- in seconds (0: no expiry), end, prefix of records, prefix of owners.
 
---@include ../../redis/set-with-life.lua
+--@include set-with-life.lua
 
 local life = tonumber(ARGV[4])
 local earlier = {}
