@@ -13,6 +13,7 @@ interface CreateOptions extends CommonOptions {
   readonly tenant?: string
   readonly expiresIn?: number
   readonly metadata?: Readonly<Record<string, string>>
+  readonly plan?: string
 }
 
 interface UpdateOptions extends CommonOptions {
@@ -20,6 +21,8 @@ interface UpdateOptions extends CommonOptions {
   readonly expiresIn?: number | 'never'
   /** False: `--no-metadata`. */
   readonly metadata?: Readonly<Record<string, string>> | false
+  /** False: `--no-plan`. */
+  readonly plan?: string | false
 }
 
 interface RotateOptions extends CommonOptions {
@@ -101,6 +104,7 @@ function addCreate(keys: Command): void {
     .option('--tenant <tenant>', 'tenant')
     .option('--expires-in <time>', 'lifetime: 90d (default: until it is revoked)', seconds)
     .option('--metadata <name=value>', 'a note for operators; repeatable, at most 16', entry)
+    .option('--plan <plan>', 'a plan of the policy')
     .action(async (options: CreateOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<object>('/api-keys', {
@@ -111,6 +115,7 @@ function addCreate(keys: Command): void {
         tenant: options.tenant,
         expiresInSeconds: options.expiresIn,
         metadata: options.metadata,
+        plan: options.plan,
       })
       output.thing(answer)
       output.remark(SHOWN_ONCE)
@@ -120,21 +125,24 @@ function addCreate(keys: Command): void {
 function addUpdate(keys: Command): void {
   onlineCommand(keys, {
     name: 'update',
-    does: 'change the name, the metadata or the expiry of a key; the key itself stays the same',
+    does: 'change the name, metadata, plan or expiry of a key; the key itself stays the same',
     examples: [
       `portcullis api-keys update ${EXAMPLE_ID} --metadata team=billing --metadata env=prod`,
-      `portcullis api-keys update ${EXAMPLE_ID} --expires-in 30d`,
+      `portcullis api-keys update ${EXAMPLE_ID} --plan pro --expires-in 30d`,
     ],
   })
     .argument('<id>', ID, id)
     .option('--name <name>', 'another name')
     .option('--metadata <name=value>', 'replaces all notes; repeatable, at most 16', entry)
     .option('--no-metadata', 'removes all notes')
+    .option('--plan <plan>', 'a plan of the policy')
+    .option('--no-plan', 'removes the plan of the key')
     .option('--expires-in <time>', 'lifetime from now, at least 5m, or never', secondsOrNever)
     .action(async (key: string, options: UpdateOptions) => {
       const body = {
         name: options.name,
         metadata: options.metadata === false ? {} : options.metadata,
+        plan: options.plan === false ? null : options.plan,
         expiresInSeconds: options.expiresIn === 'never' ? null : options.expiresIn,
       }
       if (Object.values(body).every((value) => value === undefined))

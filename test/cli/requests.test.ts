@@ -9,7 +9,6 @@ import { newOverrideSchema, windowResetSchema } from '../../src/admission/limit-
 import { newAssignmentSchema } from '../../src/metering/assignment.ts'
 import { newClientSchema } from '../../src/oauth/client.ts'
 import { newRevocationSchema } from '../../src/revocation/record.ts'
-import { apiKeyChangeMembers, newApiKeySchema } from '../../src/tokens/api-key-record.ts'
 import { createKey, mint } from '../harness/issuer.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
@@ -120,9 +119,10 @@ describe('every option reaches the API under the name of its field:', () => {
       [
         ...['--name', 'n', '--subject', 's', '--role', 'r', '--scope', 'x', '--tenant', 't'],
         ...['--expires-in', '2d', '--metadata', 'team=a=b', '--metadata', 'env=prod'],
+        ...['--plan', 'pro'],
       ],
       'POST /api-keys',
-      newApiKeySchema,
+      undefined,
       {
         name: 'n',
         subject: 's',
@@ -131,21 +131,22 @@ describe('every option reaches the API under the name of its field:', () => {
         tenant: 't',
         expiresInSeconds: 172_800,
         metadata: { team: 'a=b', env: 'prod' },
+        plan: 'pro',
       },
     ],
     [
       'api-keys update',
-      [ID, '--name', 'n', '--metadata', 'env=prod', '--expires-in', '2d'],
+      [ID, '--name', 'n', '--metadata', 'env=prod', '--expires-in', '2d', '--plan', 'pro'],
       `PATCH /api-keys/${ID}`,
-      z.strictObject(apiKeyChangeMembers),
-      { name: 'n', metadata: { env: 'prod' }, expiresInSeconds: 172_800 },
+      undefined,
+      { name: 'n', metadata: { env: 'prod' }, expiresInSeconds: 172_800, plan: 'pro' },
     ],
     [
       'api-keys update',
-      [ID, '--no-metadata', '--expires-in', 'never'],
+      [ID, '--no-metadata', '--expires-in', 'never', '--no-plan'],
       `PATCH /api-keys/${ID}`,
-      z.strictObject(apiKeyChangeMembers),
-      { metadata: {}, expiresInSeconds: null },
+      undefined,
+      { metadata: {}, expiresInSeconds: null, plan: null },
     ],
     [
       'limits override',

@@ -81,3 +81,38 @@ test('an operator with a tenant cannot give plans', async () => {
   const reply = await gateway.admin('POST', '/plans/assignments', order, { as: token })
   expect(reply.status).toBe(403)
 })
+
+test('the plan of a key is set when it is created or changed, shown, and removed with the key', async () => {
+  const described = { name: 'nightly', subject: 'reports', roles: ['reader'], plan: 'pro' }
+  const { body: key } = await gateway.admin('POST', '/api-keys', described)
+  expect(key.plan).toBe('pro')
+  expect(await headersOf(key.apiKey, 1)).toBe(PRO)
+  const path = `/api-keys/${key.id}`
+  const removed = await gateway.admin('PATCH', path, { plan: null })
+  expect(removed.body).toMatchObject({ name: 'nightly', plan: null })
+  expect(await headersOf(key.apiKey, 1)).toBe(FREE)
+  expect((await gateway.admin('PATCH', path, { plan: 'pro' })).body.plan).toBe('pro')
+  expect((await gateway.admin('PATCH', path, { name: 'renamed' })).body.plan).toBe('pro')
+  expect((await gateway.admin('GET', path)).body).toMatchObject({ name: 'renamed', plan: 'pro' })
+  expect(await headersOf(key.apiKey, 1)).toBe(PRO)
+  expect((await gateway.admin('DELETE', path)).status).toBe(204)
+  expect((await gateway.redis.direct.keys(`pc:plan*${key.id}*`)).length).toBe(0)
+  expect((await gateway.admin('GET', '/plans')).body.assignments).not.toContainEqual(
+    expect.objectContaining({ value: key.id }),
+  )
+})
+
+test('only an operator that may give plans creates or changes a key with a plan', async () => {
+  const described = { name: 'nightly', subject: 'reports' }
+  const { body: key } = await gateway.admin('POST', '/api-keys', described)
+  const scope = 'portcullis:api-keys:create portcullis:api-keys:update'
+  const limited = await gateway.token({ sub: 'keys', roles: [], scope })
+  const path = `/api-keys/${key.id}`
+  expect((await gateway.admin('PATCH', path, { name: 'x' }, { as: limited })).status).toBe(200)
+  for (const plan of ['pro', null]) await gateway.expectRefused('PATCH', path, { plan }, limited)
+  await gateway.expectRefused('POST', '/api-keys', { ...described, plan: 'pro' }, limited)
+  const ofTenant = await gateway.token({ sub: 'op', roles: ['operator'], tenant: 'acme' })
+  await gateway.expectRefused('POST', '/api-keys', { ...described, plan: 'pro' }, ofTenant)
+  const { status, text } = await gateway.admin('PATCH', path, { plan: 'gold' })
+  expect([status, text]).toEqual([422, expect.stringContaining('of the policy: free, pro')])
+})

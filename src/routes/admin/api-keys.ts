@@ -1,6 +1,7 @@
 /** Operators' calls that create, list, change, rotate and disable API keys. */
 
 import * as z from 'zod/mini'
+import { planName } from '../../metering/assignment.ts'
 import {
   apiKeyChangeMembers,
   type ListedApiKey,
@@ -13,6 +14,7 @@ import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond, refuseRevoked } from './grant.ts'
 import { createdBy, existing, idParams, listing, time, timeOf, timeOrNull } from './input.ts'
+import { createKeyPlans } from './plans.ts'
 import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
 
 const apiKeyView = () =>
@@ -34,6 +36,11 @@ const apiKeyView = () =>
         describe('up to five minutes before the last use; null: not used in the last 400 days'),
       ),
     metadata: z.record(z.string(), z.string()),
+  })
+/** A single key, with the plan, which is stored elsewhere. */
+const describedKeyView = () =>
+  z.extend(apiKeyView(), {
+    plan: z.nullable(z.string()).check(describe('null: the plan of its subject, client or tenant')),
   })
 const apiKey = z
   .string()
@@ -69,6 +76,7 @@ function viewOf(key: ListedApiKey): z.infer<ReturnType<typeof apiKeyView>> {
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients } = context
   const call = adminGroup('API keys', context)
+  const plans = createKeyPlans(context)
 
   return [
     call({
@@ -79,13 +87,15 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       summary: 'Create an API key',
       description:
         'The response contains the key; the gateway stores only its hash. Roles with operator ' +
-        'permissions that the caller does not have are refused (403).',
-      body: newApiKeySchema,
+        'permissions that the caller does not have are refused (403). A plan requires the permission ' +
+        '`portcullis:plans:assign` as well.',
+      body: z.extend(newApiKeySchema, { plan: z.optional(planName) }),
       example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
       status: 201,
       response: 'The key is valid everywhere from the next request on.',
-      reply: () => z.extend(apiKeyView(), { apiKey }),
-      async handle({ body, operator, scope, changed }) {
+      reply: () => z.extend(describedKeyView(), { apiKey }),
+      async handle({ body: { plan, ...body }, operator, scope, changed }) {
+        plans.refuseChange(plan, scope)
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
         const tenant = tenantOf(scope, body.tenant)
         await refuseForeignClientIds(scope, [body.subject], clients)
@@ -93,7 +103,9 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         const second = await issuableSecond(operator, described, context)
         const { key, secret } = await apiKeys.create(described, operator.subject, second)
         changed('api-key.create', key.id)
-        return { ...viewOf({ ...key, lastUsedAtSeconds: null }), apiKey: secret }
+        if (plan !== undefined) await plans.set(key.id, plan, operator.subject)
+        const view = viewOf({ ...key, lastUsedAtSeconds: null })
+        return { ...view, plan: plan ?? null, apiKey: secret }
       },
     }),
     call({
@@ -113,11 +125,11 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       summary: 'Read an API key',
       params: idParams,
       response: 'The key without its secrets.',
-      reply: apiKeyView,
+      reply: describedKeyView,
       async handle({ params: { id }, scope }) {
         const key = await existing(apiKeys.find(id))
         refuseOtherTenant(scope, key.tenant)
-        return viewOf(key)
+        return { ...viewOf(key), plan: await plans.planOf(id) }
       },
     }),
     call({
@@ -129,21 +141,24 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       description:
         'An absent member stays as it is. A new expiry is at least 300 seconds ahead, because isolates ' +
         'cache keys; to end a key at once, disable it. The expiry of a revoked key does not change ' +
-        '(422). A key with operator permissions that the caller does not have is refused (403).',
+        '(422). A key with operator permissions that the caller does not have is refused (403). A plan ' +
+        'requires the permission `portcullis:plans:assign` as well; null removes it.',
       params: idParams,
-      body: z.strictObject(apiKeyChangeMembers),
+      body: z.strictObject({ ...apiKeyChangeMembers, plan: z.optional(z.nullable(planName)) }),
       example: { metadata: { team: 'billing' }, expiresInSeconds: 7_776_000 },
       problems: [409],
       response: 'The changed key. A new expiry applies everywhere within five minutes.',
-      reply: apiKeyView,
-      async handle({ params: { id }, body, operator, scope, changed }) {
+      reply: describedKeyView,
+      async handle({ params: { id }, body: { plan, ...body }, operator, scope, changed }) {
+        plans.refuseChange(plan, scope)
         const key = await existing(apiKeys.find(id))
         refuseOtherTenant(scope, key.tenant)
         refuseBeyond(operator, key, context)
         if (body.expiresInSeconds !== undefined) await refuseRevoked(key, context)
         const updated = await existing(apiKeys.update(id, body))
         changed('api-key.update', id)
-        return viewOf(updated)
+        if (plan !== undefined) await plans.set(id, plan, operator.subject)
+        return { ...viewOf(updated), plan: await plans.planOf(id) }
       },
     }),
     call({
@@ -191,6 +206,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       async handle({ params: { id }, operator, scope, changed }) {
         if (operator.tenant !== undefined)
           refuseOtherTenant(scope, (await existing(apiKeys.find(id))).tenant)
+        await plans.remove(id)
         await existing(apiKeys.end(id))
         changed('api-key.disable', id)
       },
