@@ -35,6 +35,13 @@ export const auditEventSchema = z.strictObject({
   method: z.string(),
   /** The route's pattern (`/orders/:id`), or null if no route matched. Never the raw path. */
   route: z.nullable(z.string()),
+  /** The host pattern of the route (`*.example.com`), if it has one. Never the host of the request. */
+  host: z.optional(z.string()),
+  /**
+   * The name of the origin that the route has in the policy, or of the canary that the caller was sent
+   * to. Absent for the origin of `ORIGIN_URL`.
+   */
+  origin: z.optional(z.string()),
   decision: z.enum(DECISIONS),
   /** `ok`, or the precise reason: `token_rejected:exp`, `redis:timeout`. */
   reason: z.string(),

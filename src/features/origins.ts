@@ -4,6 +4,7 @@ import { Misconfigured } from '../errors.ts'
 import { routesByHost } from '../gateway/by-host.ts'
 import type { GatewayOrigins, OriginParts } from '../gateway/features.ts'
 import { requireAudience } from '../middleware/require-audience.ts'
+import { isInCanary } from '../origin/canary.ts'
 import type { OriginDefinition } from '../origin/definition.ts'
 import type { Fetches, OriginOptions } from '../origin/origin.ts'
 import { retriedOrigin } from '../origin/retried-origin.ts'
@@ -153,6 +154,13 @@ function originServices(
     assertions: undefined,
     origins: {
       guardsOf: ({ audience }) => (audience === undefined ? [] : [requireAudience({ audience })]),
+      originOf({ origin = '' }) {
+        const canary = byName.get(origin)?.canary
+        return (
+          canary &&
+          ((request) => (isInCanary(request, origin, canary.percent) ? canary.origin : origin))
+        )
+      },
       byHost: (appOf) => routesByHost(routes, appOf),
     },
   }

@@ -133,7 +133,16 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
         : { origin }
       const forward = stage(
         'proxy',
-        proxy({ ...route, ...target, path, assertions, tokenCookies, addressOf, upgrades }),
+        proxy({
+          ...route,
+          ...target,
+          path,
+          originOf: origins?.originOf(route),
+          assertions,
+          tokenCookies,
+          addressOf,
+          upgrades,
+        }),
       )
       app.on(route.method, [route.path], compose([...guards(route, false), forward]))
       if (crossOrigin !== undefined) app.on(PREFLIGHT, [route.path], crossOrigin.preflightOf(route))

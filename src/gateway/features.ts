@@ -12,7 +12,7 @@ import type { Tally } from '../isolate/tally.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
-import type { Origin, OriginOptions } from '../origin/origin.ts'
+import type { Origin, OriginOptions, OriginRequest } from '../origin/origin.ts'
 import type { PolicyOrigins } from '../policy/origins.ts'
 import type { Policy, PolicyLimit, PolicyRoute } from '../policy/policy.ts'
 import type { PolicyRelations } from '../policy/relations.ts'
@@ -183,6 +183,10 @@ export interface OriginParts {
 export interface OriginServices {
   /** Returns the guards of a route that come after the admission. */
   guardsOf(route: PolicyRoute): readonly MiddlewareHandler[]
+  /** Returns what names the origin of a caller; undefined if all callers have that of the route. */
+  originOf(
+    route: PolicyRoute,
+  ): ((request: Pick<OriginRequest, 'caller' | 'address'>) => string) | undefined
   /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
   byHost(appOf: (routes: readonly PolicyRoute[]) => App): App
 }

@@ -60,6 +60,8 @@ export const audit = ({
     const change = c.get('portcullis.change')
     const observed = c.get('portcullis.observed')
     const rejected = rejectionOf(thrown)
+    const route = c.get('portcullis.route')
+    const origin = c.get('portcullis.origin') ?? route?.origin
     return {
       id,
       time: isoTime(nowMs),
@@ -73,7 +75,7 @@ export const audit = ({
         tokenIdHash: principal?.tokenIdHash ?? null,
       },
       method: c.req.method,
-      route: c.get('portcullis.route')?.path ?? null,
+      route: route?.path ?? null,
       decision: decisionOf(thrown),
       reason: reasonOf(thrown),
       status,
@@ -81,6 +83,8 @@ export const audit = ({
       durationsMs: timeline.durations(nowMs),
       address: c.get('portcullis.clientAddress') ?? UNKNOWN_ADDRESS,
       colo: dataCentreOf(c.req.raw),
+      ...(route?.host !== undefined && { host: route.host }),
+      ...(origin !== undefined && { origin }),
       ...(observed !== undefined && { observed }),
       ...(rejected !== undefined && { rejected }),
       ...(change !== undefined && { change }),

@@ -21,7 +21,9 @@ export interface GatewayVariables {
   /** Set by `requestId`: the trace to continue. */
   'portcullis.trace': TraceContext
   /** Set by the pipeline for each matched route. */
-  'portcullis.route': Pick<PolicyRoute, 'path' | 'limits'>
+  'portcullis.route': Pick<PolicyRoute, 'path' | 'limits' | 'host' | 'origin'>
+  /** Set by `proxy` if the caller's origin is not always that of the route. */
+  'portcullis.origin': string
   /** Set on the first call of `receivedHeaders`: fields by lower-case name, of the request `of`. */
   'portcullis.receivedHeaders': {
     readonly of: Request

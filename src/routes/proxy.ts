@@ -18,6 +18,7 @@ import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { setIdentity } from '../origin/identity-headers.ts'
+import type { OriginRequest } from '../origin/origin.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { withoutCookies } from '../tokens/token-cookie.ts'
@@ -29,6 +30,8 @@ export interface ProxyOptions {
   /** Method and path pattern of the route, which may begin with a host, separate its failures from those of other routes. */
   readonly method?: string
   readonly path?: string
+  /** Returns the name of the origin for a caller, for the audit event. Default: that of the route. */
+  readonly originOf?: ((request: Pick<OriginRequest, 'caller' | 'address'>) => string) | undefined
   /** Signs `X-Auth-Assertion`. Without it the origin must trust the other headers. */
   readonly assertions?: AssertionSigner | undefined
   /** How long the origin may take to send its headers, in milliseconds. Default 15,000. */
@@ -76,6 +79,7 @@ const CALLER_HEADERS = ['Authorization']
  */
 export const proxy = ({
   origin,
+  originOf,
   assertions,
   originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
   webSocketOrigins = [],
@@ -99,6 +103,8 @@ export const proxy = ({
       setIdentity(headers, caller)
       if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
+    const address = clientAddressOf(c, 'proxy')
+    if (originOf !== undefined) c.set('portcullis.origin', originOf({ caller, address }))
     const response = await origin.send(
       {
         incoming: request,
@@ -107,7 +113,7 @@ export const proxy = ({
         timeoutMs,
         route,
         caller,
-        address: clientAddressOf(c, 'proxy'),
+        address,
       },
       coalesce ? sharingOf(c, readmission) : undefined,
     )

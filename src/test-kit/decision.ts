@@ -17,6 +17,8 @@ interface Decided {
   readonly status: number
   /** Pattern of the route (`/orders/:id`); null if no route matched. */
   readonly route: string | null
+  /** Host pattern of the route (`*.example.com`). Undefined: the route has none. */
+  readonly host: string | undefined
   /** `ok`, or the precise reason that only the audit event has: `token_rejected:exp`. */
   readonly reason: string
   /** Reasons for which rules in observe mode would have refused the request. */
@@ -54,6 +56,7 @@ export async function decisionOf(
   const decided: Decided = {
     status: response.status,
     route: event?.route ?? null,
+    host: event?.host,
     reason: event?.reason ?? (response.ok ? 'ok' : 'not_audited'),
     observed: event?.observed ?? [],
     response,

@@ -1,6 +1,7 @@
 /** Tests a policy by a table of requests and their expected decisions. */
 import type { Explanation } from '../explanation/explanation.ts'
 import type { Policy } from '../policy/policy.ts'
+import { nameOfRoute } from '../policy/route.ts'
 import type { Decision } from './decision.ts'
 import {
   type PolicyTestRow,
@@ -20,7 +21,7 @@ export interface PolicyTestCounts {
 /** What the rows of a test reached, and what no row reached. */
 export interface PolicyTestReport {
   readonly rows: number
-  /** Every route of the policy, as `GET /orders/:id`. A row without a route counts for none. */
+  /** Every route of the policy, as `GET /orders/:id`, or `GET api.example.com/orders/:id`. A row without a route counts for none. */
   readonly routes: readonly (PolicyTestCounts & { readonly route: string })[]
   /** Every role of the policy. A row counts if its caller has the role and it reached a route. */
   readonly roles: readonly (PolicyTestCounts & { readonly role: string })[]
@@ -91,7 +92,7 @@ export async function policyTest(
   const { policy, rows, ...rest } = table
   const tester = renewableTester(policy, rest)
   const failures: PolicyTestFailure[] = []
-  const routes = countersOf(policy.routes.map(nameOf))
+  const routes = countersOf(policy.routes.map(nameOfRoute))
   const roles = countersOf(policy.roles.keys())
   for (const [index, row] of rows.entries()) {
     requireRow(row, index)
@@ -134,13 +135,10 @@ type Counters = Map<string, { allowed: number; refused: number }>
 const countersOf = (names: Iterable<string>): Counters =>
   new Map([...names].map((name) => [name, { allowed: 0, refused: 0 }]))
 
-const nameOf = ({ method, path }: { readonly method: string; readonly path: string }): string =>
-  `${method} ${path}`
-
-/** HEAD is handled like GET. */
-function routeName(request: string, { route }: Decision): string {
+/** Returns the name of the route that a row reached. HEAD is handled like GET. */
+function routeName(request: string, { host = '', route }: Decision): string {
   const [method = ''] = request.split(' ')
-  return nameOf({ method: method === 'HEAD' ? 'GET' : method, path: route ?? '' })
+  return `${method === 'HEAD' ? 'GET' : method} ${host}${route ?? ''}`
 }
 
 function count(counts: { allowed: number; refused: number } | undefined, decision: Decision): void {

@@ -489,6 +489,8 @@ describeStores((start) => {
       const later = [
         'observed',
         'rejected',
+        'host',
+        'origin',
         'v',
         'salt',
         'commitment',

@@ -13,6 +13,7 @@ export interface Tampering {
 const TEXTS = [
   ...['subject', 'reason', 'route', 'address', 'decision', 'limits', 'id', 'request_id'],
   ...['issuer', 'client', 'tenant', 'token_id_hash', 'trace_id', 'change', 'observed', 'rejected'],
+  ...['host', 'origin'],
   ...['salt', 'commitment', 'change_salt', 'change_commitment', 'erasure'],
 ]
 const NUMBERS = ['time_ms', 'status', 'v']

@@ -1,5 +1,6 @@
 /** Gateways in this process with several origins, over a real Redis. */
 import type { IncomingHttpHeaders, RequestListener } from 'node:http'
+import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices, type GatewayEnv } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import type { Policy } from '../../src/policy/policy.ts'
@@ -65,12 +66,18 @@ export async function startWorld() {
     environment,
     token: (sub: string, claims: Readonly<Record<string, unknown>> = {}) =>
       mint(key, { claims: { aud: PUBLIC_URL, sub, ...claims } }),
-    /** Returns the function that sends a request to a gateway: a URL without its scheme. */
-    gateway(policy: Policy, env: Readonly<Record<string, unknown>> = {}) {
-      const app = createGateway(
-        composeServices({ ...environment, ...env } as GatewayEnv, policy),
-        policy,
-      )
+    /**
+     * Returns the function that sends a request to a gateway: a URL without its scheme. `events` gets the
+     * audit events.
+     */
+    gateway(
+      policy: Policy,
+      env: Readonly<Record<string, unknown>> = {},
+      events: AuditEvent[] = [],
+    ) {
+      const services = composeServices({ ...environment, ...env } as GatewayEnv, policy)
+      const auditSink = { record: (event: AuditEvent) => void events.push(event) }
+      const app = createGateway({ ...services, auditSink }, policy)
       return async function send(
         target: string,
         { method = 'GET', token, headers, address = '192.0.2.1' }: SendOptions = {},

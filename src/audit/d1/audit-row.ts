@@ -26,9 +26,11 @@ const columnsOf = (event: AuditEvent) => ({
   change: event.change && JSON.stringify(event.change),
   observed: event.observed && JSON.stringify(event.observed),
   rejected: event.rejected && JSON.stringify(event.rejected),
+  host: event.host,
+  origin: event.origin,
 })
 
-/** `change`, `observed` and `rejected` are undefined in a database that does not have the columns yet. */
+/** Columns of later migrations are undefined in a database that does not have them yet. */
 export type AuditRow = ReturnType<typeof columnsOf>
 
 /** Names of all columns of a row in the chain: of any event, its commitments, and its place. */
@@ -85,5 +87,7 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   ...(typeof row.change === 'string' && { change: JSON.parse(row.change) }),
   ...(typeof row.observed === 'string' && { observed: JSON.parse(row.observed) }),
   ...(typeof row.rejected === 'string' && { rejected: JSON.parse(row.rejected) }),
+  ...(typeof row.host === 'string' && { host: row.host }),
+  ...(typeof row.origin === 'string' && { origin: row.origin }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })

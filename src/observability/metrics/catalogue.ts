@@ -19,8 +19,8 @@ const histogram = metricOf('histogram')
 export const METRICS = {
   portcullis_requests_total: counter(
     ['method', 'route', 'decision', 'reason', 'status'],
-    'Requests that were decided, by route pattern (none: no route has the path), code of the ' +
-      'reason, and status sent.',
+    'Requests that were decided, by host and pattern of the route (none: no route has the path), ' +
+      'code of the reason, and status sent.',
   ),
   portcullis_request_duration_seconds: histogram(
     ['method', 'route'],
@@ -30,6 +30,10 @@ export const METRICS = {
   portcullis_stage_duration_seconds: histogram(
     ['stage'],
     'Time in each stage of the pipeline. Stages that only compute take 0 on Workers.',
+  ),
+  portcullis_origin_duration_seconds: histogram(
+    ['origin', 'status'],
+    'Time of an origin of origins() to its headers, or to its failure, by the status sent.',
   ),
   portcullis_rate_limited_total: counter(
     ['limit'],

@@ -34,9 +34,17 @@ export function createRequestCounter(counters: Counters): (event: AuditEvent) =>
     memoized((label: string) => counters.counter(metric, [label])),
   )
 
+  const originPlace = memoized((origin: string) =>
+    memoized((status: number) =>
+      counters.histogram('portcullis_origin_duration_seconds', [origin, String(status)]),
+    ),
+  )
+
   return function countRequest(event) {
-    const { method, decision, reason } = event
-    const places = placesOf(event.route)(METHODS.has(method) ? method : OTHER_METHOD)
+    const { method, decision, reason, host, origin } = event
+    const places = placesOf(host === undefined ? event.route : host + event.route)(
+      METHODS.has(method) ? method : OTHER_METHOD,
+    )
     const code = codeOf(decision, reason)
     const placeOfStatus = decision === 'allow' ? places.allow : places[decision](code)
     counters.add(placeOfStatus(event.status), 1)
@@ -49,6 +57,9 @@ export function createRequestCounter(counters: Counters): (event: AuditEvent) =>
       counters.observe(stagePlace(stage), stageMs)
     }
     counters.observe(places.duration, totalMs)
+    const { proxy } = event.durationsMs
+    if (origin !== undefined && proxy !== undefined)
+      counters.observe(originPlace(origin)(event.status), Math.round(proxy))
     for (const { name, unavailable } of event.limits)
       if (unavailable === true) counters.add(placeOf('portcullis_limits_uncounted_total')(name), 1)
     for (const observed of event.observed ?? [])
