@@ -32,7 +32,7 @@ const GROUPS: readonly {
  * null.
  */
 const LATER = new Set([
-  ...['observed', 'rejected', 'host', 'origin', 'v', 'erasure'],
+  ...['observed', 'rejected', 'host', 'origin', 'call', 'v', 'erasure'],
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
 const HASHES = new Set(['hash', 'previous_hash'])

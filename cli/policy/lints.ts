@@ -23,9 +23,10 @@ const mayHaveBody = ({ method, maxBodyBytes }: PolicyRoute) =>
 const OF_OPERATORS = 'portcullis:'
 
 /** Permissions of routes, and of the tools behind them. */
-const permissionsOf = ({ permission, inspect }: PolicyRoute) => [
+const permissionsOf = ({ permission, inspect, mcp }: PolicyRoute) => [
   ...(permission === undefined ? [] : [permission]),
   ...permissionsIn(inspect?.jsonRpc),
+  ...(mcp?.permissions ?? []),
 ]
 
 /** The rules by name. A name never changes its meaning. docs/policy-tools.md lists them. */
@@ -48,9 +49,10 @@ export const RULES = {
     reason: 'A limit that no route names limits nothing.',
     *find({ limits, routes, features }) {
       const used = new Set(
-        routes.flatMap(({ limits, cors }) => [
+        routes.flatMap(({ limits, cors, mcp }) => [
           ...limits.map(({ name }) => name),
           ...(cors?.limits ?? []),
+          ...(mcp?.limits ?? []),
         ]),
       )
       if (features.some(({ feature }) => feature === 'operators')) used.add(OPERATORS_LIMIT)
@@ -142,7 +144,12 @@ export const RULES = {
     reason: 'The origin gets whatever body the caller sends.',
     *find({ routes }) {
       for (const [index, route] of routes.entries())
-        if (mayHaveBody(route) && route.input.body === undefined && !route.inspect?.jsonRpc)
+        if (
+          mayHaveBody(route) &&
+          route.input.body === undefined &&
+          !route.inspect?.jsonRpc &&
+          !route.mcp
+        )
           yield {
             path: ['routes', index],
             message: `${nameOfRoute(route)}: its body has no schema`,

@@ -23,6 +23,7 @@ const PAGES = [
       'your-api',
       'openapi-import',
       'origins',
+      'mcp',
       'identity-providers',
       'middleware',
       'testing',

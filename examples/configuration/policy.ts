@@ -2,6 +2,7 @@
 import { definePolicy } from 'portcullis'
 import { authorizationServer } from 'portcullis/authorization-server'
 import { cors } from 'portcullis/cors'
+import { mcp } from 'portcullis/mcp'
 import { openapi } from 'portcullis/openapi'
 import { operators } from 'portcullis/operators'
 import { otlp } from 'portcullis/otlp'
@@ -170,6 +171,28 @@ export default definePolicy({
         },
       },
     },
+    ...mcp({
+      path: '/assistant',
+      permission: 'orders:read',
+      limits: ['standard'],
+      tools: {
+        list_orders: true,
+        read_order: {
+          arguments: z.strictObject({ id: z.uuid() }),
+          relation: { object: 'order:{arguments.id}', relation: 'viewer' },
+          definition: 'sha256-0WmIrGwTKYRxdKkV5rTCSVJq6QBBOIJOTz0m8v9aUa0',
+        },
+        create_order: { permission: 'orders:write', arguments: 'any', limits: ['reports'] },
+      },
+      resources: { 'https://shop.example.com/help/*': true },
+      prompts: { summary: { arguments: z.strictObject({ month: z.string() }) } },
+      methods: { 'tasks/get': true, 'logging/setLevel': { permission: 'orders:write' } },
+      scopes: ['orders:read', 'offline_access'],
+      versions: ['2025-11-25', '2026-07-28'],
+      definitions: 'observe',
+      maxMessageBytes: 262_144,
+      recheckSeconds: 10,
+    }),
   ],
   tokens: {
     accessTokenSeconds: 600,

@@ -1,6 +1,7 @@
-/** Policy of an MCP server for books: which roles may call which tools, with which arguments. */
+/** Policy of an MCP server for books: which roles may use which tools, with which arguments. */
 import { definePolicy } from 'portcullis'
 import { authorizationServer } from 'portcullis/authorization-server'
+import { mcp } from 'portcullis/mcp'
 import { operators } from 'portcullis/operators'
 import * as z from 'zod'
 
@@ -16,44 +17,29 @@ export default definePolicy({
   features: [operators(), authorizationServer()],
   limits: {
     standard: { limit: 120, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    costly: { limit: 30, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
   },
   routes: [
-    {
-      method: 'POST',
+    ...mcp({
       path: '/mcp',
       permission: 'mcp:use',
       limits: ['standard'],
       maxBodyBytes: 65_536,
-      inspect: {
-        // Answers to requests of the server (sampling, elicitation, roots) need no entry.
-        jsonRpc: {
-          methods: {
-            initialize: true,
-            'notifications/initialized': true,
-            'notifications/cancelled': true,
-            ping: true,
-            'tools/list': true,
-            'tools/call': true,
-          },
-          tools: {
-            list_shelves: true,
-            search_books: {
-              permission: 'books:read',
-              arguments: z.strictObject({
-                text: z.string().min(1).max(200),
-                limit: z.int().min(1).max(50).optional(),
-              }),
-            },
-            remove_book: {
-              permission: 'books:delete',
-              arguments: z.strictObject({ isbn }),
-            },
-          },
+      tools: {
+        list_shelves: true,
+        search_books: {
+          permission: 'books:read',
+          limits: ['costly'],
+          arguments: z.strictObject({
+            text: z.string().min(1).max(200),
+            limit: z.int().min(1).max(50).optional(),
+          }),
+        },
+        remove_book: {
+          permission: 'books:delete',
+          arguments: z.strictObject({ isbn }),
         },
       },
-    },
-    // The server's message stream, and the end of a session.
-    { method: 'GET', path: '/mcp', permission: 'mcp:use', limits: ['standard'] },
-    { method: 'DELETE', path: '/mcp', permission: 'mcp:use', maxBodyBytes: 0 },
+    }),
   ],
 })

@@ -62,6 +62,9 @@ export const auditEventSchema = z.strictObject({
   rejected: z.optional(
     z.strictObject({ seen: z.string(), expected: z.string(), verified: z.boolean() }),
   ),
+  /** A call of an MCP server: its method, and its tool, prompt or resource. Never arguments.
+   * Each has at most 256 characters. */
+  call: z.optional(z.strictObject({ method: z.string(), name: z.optional(z.string()) })),
   /** A change by an operator: the action, and its target (an id, never a secret). */
   change: z.optional(z.strictObject({ action: z.string(), target: z.string() })),
   /** Present only on `audit_lost`: the maximum number of events that were not delivered. */
@@ -69,6 +72,7 @@ export const auditEventSchema = z.strictObject({
 })
 
 export type AuditEvent = z.infer<typeof auditEventSchema>
+export type AuditCall = NonNullable<AuditEvent['call']>
 export type AuditChange = NonNullable<AuditEvent['change']>
 export type AuditDecision = AuditEvent['decision']
 

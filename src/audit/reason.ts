@@ -56,12 +56,13 @@ export function reasonOfDenial(denial: Denial): string {
       return `${denial.code}:${denial.why}`
     case 'oauth_refused':
       return `${denial.error}:${denial.check}`
+    case 'not_found':
+      return denial.check === undefined ? denial.code : `${denial.code}:${denial.check}`
     case 'missing_token':
     case 'use_dpop_nonce':
     case 'invalid_input':
     case 'payload_too_large':
     case 'unsupported_media_type':
-    case 'not_found':
     case 'method_not_allowed':
     case 'conflict':
       return denial.code

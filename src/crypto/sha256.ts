@@ -14,3 +14,18 @@ export async function hmacSha256(bytes: Uint8Array) {
   return async (text: string): Promise<Uint8Array<ArrayBuffer>> =>
     new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(text)))
 }
+
+/**
+ * Derives a key for HMAC-SHA-256 from a secret (HKDF, RFC 5869). `purpose` separates this use of the
+ * secret from every other one (section 3.2).
+ */
+export async function derivedHmacKey(secret: string, purpose: string): Promise<CryptoKey> {
+  const encoder = new TextEncoder()
+  const material = await crypto.subtle.importKey('raw', encoder.encode(secret), 'HKDF', false, [
+    'deriveKey',
+  ])
+  const info = encoder.encode(purpose)
+  const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info }
+  const hmac = { name: 'HMAC', hash: 'SHA-256', length: 256 }
+  return crypto.subtle.deriveKey(hkdf, material, hmac, false, ['sign', 'verify'])
+}

@@ -68,6 +68,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly upgrades?: Runtime['upgrades']
   /** Undefined without signing keys, and with `origins`, which sign for each origin. */
   readonly assertions: AssertionSigner | undefined
+  /** Gateways with the same signing keys share it. Undefined without signing keys. */
+  readonly sharedSecret: string | undefined
   readonly breakers: Breakers
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
   readonly checks: readonly ReadinessCheck[]
@@ -120,9 +122,10 @@ export function composeServices(
     now,
     tally: metrics.memories.references,
   })
+  const sharedSecret = nonceSecretOf(signingKeys)
   const proofs = createDpopVerifier({
     publicUrl,
-    nonceSecret: nonceSecretOf(signingKeys),
+    nonceSecret: sharedSecret,
     nonceRequired: policy.tokens.dpopNonceRequired,
     now,
   })
@@ -199,6 +202,7 @@ export function composeServices(
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     addressOf: runtime.addressOf,
     upgrades: runtime.upgrades,
+    sharedSecret,
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
     checks: [

@@ -28,7 +28,7 @@ import { metricsCall } from '../routes/metrics.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
-import { corsServices } from './features.ts'
+import { corsServices, mcpServices } from './features.ts'
 import { sharedGuards } from './guards.ts'
 
 /** No route has this method. Its handlers answer only preflight requests. */
@@ -67,6 +67,15 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { maxConcurrentRequests, keepHeaders } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
+  const mcp = mcpServices({
+    ...services,
+    ...policy,
+    resource: services,
+    checker,
+    ruleOf: policy.relations?.ruleOf,
+    readmissionOf: (route) => createReadmission(readmissionOptions(route)),
+  })
+  if (mcp !== undefined) wellKnown.route('/', mcp.metadata)
   const hygiene = compose([
     ...(crossOrigin === undefined ? [] : [crossOrigin.headers]),
     audit({ sink: auditSink, now }),
@@ -90,14 +99,26 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
+    const server = mcp?.guardsOf(route)
     const lookAlikes = strict ? [] : lookAlikesOf(route, policy.routes)
     const anonymous = permission === undefined
-    const caller = { limits, maxBodyBytes, anonymous, dpop, sendNonces, strict, relation }
-    const inspection = route.inspect && inspect({ ...route.inspect, authorizer })
+    const caller = {
+      limits,
+      maxBodyBytes,
+      anonymous,
+      dpop,
+      sendNonces,
+      strict,
+      relation,
+      admitBy: server?.admitBy,
+    }
+    const inspected = route.inspect && inspect({ ...route.inspect, authorizer })
+    const inspection = server?.inspection(inspected) ?? inspected
     const readmission = strict ? undefined : { isLimited: limits.length > 0 }
     return [
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
+      ...(server === undefined ? [] : [server.transport]),
       ...shared.ofCaller(caller),
       ...(origins?.guardsOf(route) ?? []),
       ...shared.ofRequest({
@@ -109,6 +130,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
         input,
         readmission,
       }),
+      ...(server === undefined ? [] : [server.response]),
     ]
   }
 

@@ -9,10 +9,13 @@ import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
+import type { AdmitOptions } from '../middleware/admit.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
+import type { Readmission } from '../middleware/readmit.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
 import type { Origin, OriginOptions, OriginRequest } from '../origin/origin.ts'
+import type { McpFeature } from '../policy/mcp.ts'
 import type { PolicyOrigins } from '../policy/origins.ts'
 import type { Policy, PolicyLimit, PolicyRoute } from '../policy/policy.ts'
 import type { PolicyRelations } from '../policy/relations.ts'
@@ -21,6 +24,7 @@ import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
+import type { ProtectedResource } from '../routes/well-known.ts'
 import type { SignedInUsers } from '../sign-in/signed-in-user.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
@@ -153,6 +157,53 @@ export function corsServices(parts: CorsParts): CorsServices | undefined {
   // Only cors() creates the rules of a route.
   const [rules] = parts.routes.flatMap(({ cors }) => (cors as GatewayCors | undefined) ?? [])
   return rules?.services(parts)
+}
+
+export interface McpParts {
+  readonly routes: readonly PolicyRoute[]
+  readonly limits: ReadonlyMap<string, PolicyLimit>
+  /** The relations of the policy. */
+  readonly ruleOf: PolicyRelations['ruleOf'] | undefined
+  readonly checker: RelationChecker | undefined
+  readonly authorizer: PolicyAuthorizer
+  /** Describes the gateway as a protected resource. */
+  readonly resource: ProtectedResource
+  /** Gateways with the same keys share it. Undefined without signing keys. */
+  readonly sharedSecret: string | undefined
+  /** Returns the readmission of a route. */
+  readonly readmissionOf: (route: PolicyRoute) => Readmission
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** The guards of a route before an MCP server. */
+export interface McpGuards {
+  /** Comes before the caller is known. */
+  readonly transport: MiddlewareHandler
+  /** Creates the stage `admit`. */
+  admitBy(options: AdmitOptions): MiddlewareHandler
+  /** Creates the stage `inspect`, before another one. */
+  inspection(next: MiddlewareHandler | undefined): MiddlewareHandler
+  /** Guards the response. Comes before the proxy. */
+  readonly response: MiddlewareHandler
+}
+
+export interface McpServices {
+  /** Metadata of the servers as protected resources, below `/.well-known`. */
+  readonly metadata: Hono
+  guardsOf(route: PolicyRoute): McpGuards | undefined
+}
+
+export interface GatewayMcp extends McpFeature {
+  /** Creates the services of all MCP servers of the policy, once for each isolate. */
+  services(parts: McpParts): McpServices
+}
+
+/** Returns the services of the routes' MCP servers; undefined if there are none. */
+export function mcpServices(parts: McpParts): McpServices | undefined {
+  // Only mcp() creates them.
+  const [server] = parts.routes.flatMap(({ mcp }) => (mcp as GatewayMcp | undefined) ?? [])
+  return server?.services(parts)
 }
 
 /** An app of the gateway: each has its own router, and all share the rest. */

@@ -1,6 +1,6 @@
 /** The guards of a route in the order of the pipeline, for the gateway and for Hono apps. */
 import type { MiddlewareHandler } from 'hono'
-import { admit } from '../middleware/admit.ts'
+import { type AdmitOptions, admit } from '../middleware/admit.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { authorize } from '../middleware/authorize.ts'
 import { banOffenders } from '../middleware/ban-offenders.ts'
@@ -42,6 +42,8 @@ export interface CallerDemand {
   readonly strict?: boolean
   /** Default none. */
   readonly relation?: RelationOptions | undefined
+  /** Creates the stage `admit`. Default: one for all requests of the route. */
+  readonly admitBy?: ((options: AdmitOptions) => MiddlewareHandler) | undefined
 }
 
 /** Returns the guards up to the admission: they identify the caller, and check whether it may call. */
@@ -49,6 +51,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
   const { verifier, references, proofs, sources } = parts
   const { admission, authorizer, failures, violations, now } = parts
   const { limits, maxBodyBytes, ofRequest = false, strict = false, relation } = demand
+  const { admitBy = admit } = demand
   const credentials = {
     verifier,
     references,
@@ -63,7 +66,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
     violations && stage('banOffenders', banOffenders({ violations, limits })),
     failures && stage('throttle', throttle({ failures, verifier, references, sources })),
     stage('authenticate', authenticate(credentials)),
-    stage('admit', admit({ admission, limits, strict, relation, now })),
+    stage('admit', admitBy({ admission, limits, strict, relation, now })),
     serverTiming({ authorizer, now }),
   ])
 }

@@ -1,5 +1,5 @@
 import { Denied } from '../errors.ts'
-import type { InputError } from '../problems/reasons.ts'
+import type { Denial, InputError } from '../problems/reasons.ts'
 import { findingsOf } from '../validators/findings.ts'
 import { TOOLS_CALL } from '../validators/inspect.ts'
 import type { JsonRpcDefinition, McpTool } from './definition.ts'
@@ -63,9 +63,9 @@ function toolCallOf({ params }: JsonRpcCall): ToolCall {
   return { name, values }
 }
 
-/** Returns the entry of a method or tool that the caller may call, empty for `true`. */
-function allowed<Entry extends { readonly permission?: string }>(
-  what: 'method' | 'tool',
+/** Returns the entry of what the caller may call, empty for `true`. */
+export function allowed<Entry extends { readonly permission?: string }>(
+  what: Extract<Denial, { code: 'call_refused' }>['what'],
   entry: true | Entry | undefined,
   isPermitted: IsPermitted,
 ): Partial<Entry> {
@@ -77,12 +77,17 @@ function allowed<Entry extends { readonly permission?: string }>(
   return entry
 }
 
-function findingsInArguments(tool: McpTool, values: JsonObject, at: string): readonly InputError[] {
+/** A tool without a schema takes no arguments. `at`: the JSON Pointer of `values` in the body. */
+export function findingsInArguments(
+  tool: { readonly arguments?: McpTool['arguments'] | undefined },
+  values: JsonObject,
+  at: string,
+): readonly InputError[] {
   if (tool.arguments !== undefined) return findingsOf('body', tool.arguments, values, at)
   if (Object.keys(values).length === 0) return []
   return [{ in: 'body', path: at, message: 'This tool takes no arguments' }]
 }
 
-function refuse(errors: readonly InputError[]): void {
+export function refuse(errors: readonly InputError[]): void {
   if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }

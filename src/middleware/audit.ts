@@ -1,6 +1,12 @@
 /** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { type AuditChange, type AuditEvent, type AuditSink, NO_TRACE_ID } from '../audit/event.ts'
+import {
+  type AuditCall,
+  type AuditChange,
+  type AuditEvent,
+  type AuditSink,
+  NO_TRACE_ID,
+} from '../audit/event.ts'
 import { decisionOf, reasonOf, rejectionOf } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
@@ -8,13 +14,18 @@ import type { WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
 import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './context.ts'
 
+/** Set by the stage that reads a call of an MCP server. */
+export interface CallVariables {
+  'portcullis.call': AuditCall
+}
+
 /** Set by an operators' call after it has changed something. */
 export interface ChangeVariables {
   'portcullis.change': AuditChange
 }
 
 type AuditEnvironment = {
-  Variables: Partial<GatewayVariables & ChangeVariables> & TimelineVariables
+  Variables: Partial<GatewayVariables & CallVariables & ChangeVariables> & TimelineVariables
 }
 
 export interface AuditOptions {
@@ -62,6 +73,7 @@ export const audit = ({
     const rejected = rejectionOf(thrown)
     const route = c.get('portcullis.route')
     const origin = c.get('portcullis.origin') ?? route?.origin
+    const call = c.get('portcullis.call')
     return {
       id,
       time: isoTime(nowMs),
@@ -87,6 +99,7 @@ export const audit = ({
       ...(origin !== undefined && { origin }),
       ...(observed !== undefined && { observed }),
       ...(rejected !== undefined && { rejected }),
+      ...(call !== undefined && { call }),
       ...(change !== undefined && { change }),
     }
   }

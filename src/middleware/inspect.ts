@@ -114,7 +114,8 @@ function isObservable(error: unknown): error is Denied {
   return OBSERVABLE.has(denial.code)
 }
 
-function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): IsPermitted {
+/** Returns the check of permissions for the caller. It throws `Denied` for an anonymous caller. */
+export function permittedTo(c: Context, authorizer: Authorizer | undefined): IsPermitted {
   return (permission) => {
     const principal = callerOf(c, 'inspect')
     if (principal === null) throw new Denied({ code: 'missing_token' })

@@ -15,6 +15,8 @@ export interface RelationOptions {
   readonly rule: RelationRule
   /** The same for `admit`, `authorize` and `readmit`. */
   readonly checker: RelationChecker
+  /** Returns a parameter that the rule names. Default: that of the path. */
+  readonly paramOf?: (c: Context, name: string) => string | undefined
 }
 
 const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
@@ -26,7 +28,7 @@ const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
  */
 export function relationOf(
   c: Context,
-  { rule, checker }: RelationOptions,
+  { rule, checker, paramOf = ofPath }: RelationOptions,
   principal: Principal,
 ): RequestRelation {
   const { routeIndex } = c.req
@@ -35,7 +37,7 @@ export function relationOf(
     return known
   const query = checker.queryOf(rule, {
     principal,
-    paramOf: (name) => c.req.param(name),
+    paramOf: (name) => paramOf(c, name),
     consistencyToken: receivedHeaders(c).get(RECEIVED_TOKEN),
   })
   const verdict = known !== undefined && isSame(known.query, query) ? known.verdict : undefined
@@ -43,6 +45,8 @@ export function relationOf(
   c.set('portcullis.relation', relation)
   return relation
 }
+
+const ofPath = (c: Context, name: string): string | undefined => c.req.param(name)
 
 const isSame = (one: RelationQuery | Denial, other: RelationQuery | Denial): boolean =>
   !('code' in one) && !('code' in other) && queryKey(one) === queryKey(other)

@@ -15,6 +15,7 @@ import type { Feature, ListedFeature } from '../validators/feature.ts'
 import type { LimitText } from '../validators/limit.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
+import type { McpFeature } from './mcp.ts'
 import type { OriginsFeature } from './origins.ts'
 import type { RelationsFeature } from './relations.ts'
 
@@ -110,6 +111,8 @@ export interface RouteDefinition<
   readonly cors?: CorsFeature
   /** Inspection of query and body; `{}` for the default settings. Default none. */
   readonly inspect?: InspectDefinition
+  /** The MCP server behind the route: `mcp()` from `portcullis/mcp` sets it. Default none. */
+  readonly mcp?: McpFeature
   /** Maximum size of the request body in bytes. Default 1 MiB; 0 forbids a body. */
   readonly maxBodyBytes?: number
   /** Timeout for the origin's response headers, in milliseconds. Default 15,000. */

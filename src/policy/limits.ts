@@ -22,9 +22,9 @@ export function limitsOf(
 }
 
 /** Returns the limits that a route means by a name: one, or all of a group. */
-export function limitsNamed(
-  limits: ReadonlyMap<string, NamedLimit>,
+export function limitsNamed<Limit extends Pick<NamedLimit, 'name' | 'group'>>(
+  limits: ReadonlyMap<string, Limit>,
   name: string,
-): readonly NamedLimit[] {
+): readonly Limit[] {
   return [...limits.values()].filter((limit) => (limit.group ?? limit.name) === name)
 }

@@ -95,6 +95,8 @@ export function* mistakesInRow(
     yield `${name}: inspect.jsonRpc requires POST`
   if (route.anonymous && permissionsIn(route.inspect?.jsonRpc).length > 0)
     yield `${name}: inspect.jsonRpc requires a permission, and anonymous callers have none`
+  for (const mistake of route.mcp?.mistakesIn(route, { names, relations }) ?? [])
+    yield `${name}: ${mistake}`
   for (const mistake of mistakesInRelation(route, relations)) yield `${name}: relation: ${mistake}`
   for (const [part, schema] of Object.entries(route.input ?? {}))
     if (part !== 'headers' && dropsUnknownKeys(schema))

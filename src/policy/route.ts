@@ -9,6 +9,7 @@ import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from './defaults.ts'
 import type { LimitBy, RouteDefinition } from './definition.ts'
+import type { McpFeature } from './mcp.ts'
 
 /** A limit with its name, as `admit` uses it. */
 export interface PolicyLimit extends LimitRule {
@@ -45,6 +46,8 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
   readonly cors?: CorsFeature | undefined
   /** Undefined: no inspection. */
   readonly inspect?: InspectDefinition | undefined
+  /** Undefined: no MCP server. */
+  readonly mcp?: McpFeature | undefined
 }
 
 /** Fills in the defaults of a row. The gateway has rows of its own, which need no origin. */

@@ -41,10 +41,7 @@ export function problemOfDenial(denial: Denial): Problem {
         challenge: `${BEARER}, error="invalid_request"`,
       })
     case 'cross_origin_request':
-      return problem(
-        'cross_origin_request',
-        'A page of another origin may not send this request with a cookie.',
-      )
+      return problem('cross_origin_request', 'A page of another origin may not send this request.')
     case 'oauth_refused':
       // The OAuth routes have their own error format. This is for other routes.
       return problem('oauth_error', denial.error)

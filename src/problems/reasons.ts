@@ -69,15 +69,18 @@ export type Denial =
   | { readonly code: 'relation_missing'; readonly relation: string }
   /** The relation could not be determined, although every dependency responded. */
   | { readonly code: 'relation_unknown'; readonly why: string }
-  /** The policy does not list this method or tool for the route. */
-  | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
+  /** The policy does not list this for the route. */
+  | {
+      readonly code: 'call_refused'
+      readonly what: 'method' | 'tool' | 'prompt' | 'resource' | 'definition'
+    }
   | { readonly code: 'signature_matched'; readonly signature: SignatureId }
   | { readonly code: 'ambiguous_path'; readonly check: string }
   | { readonly code: 'malformed_request'; readonly check: string }
   | { readonly code: 'invalid_input'; readonly errors: readonly InputError[] }
   | { readonly code: 'payload_too_large'; readonly maxBytes: number }
   | { readonly code: 'unsupported_media_type'; readonly expected: string }
-  | { readonly code: 'not_found' }
+  | { readonly code: 'not_found'; readonly check?: string }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Other requests changed the resource at the same time. */
   | { readonly code: 'conflict' }

@@ -76,6 +76,8 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     relations: relationsOf(options),
     auditSink,
     ...(originsOf(policy)?.services(forOrigins, policy.routes) ?? unnamed()),
+    // Binds sessions of MCP servers.
+    sharedSecret: 'secret of policy tests',
     breakers,
     metrics: { text: async () => '', metricsAccess: 'operators' },
     checks: [],

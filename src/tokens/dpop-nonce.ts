@@ -1,5 +1,6 @@
 /** Nonces for DPoP proofs (RFC 9449 sections 8 and 9), without storage. */
 import { base64url } from 'jose'
+import { derivedHmacKey } from '../crypto/sha256.ts'
 import type { SigningJwk } from './signing-keys.ts'
 
 /** A nonce changes after this time. Within it, all clients get the same one. */
@@ -11,8 +12,6 @@ const MAX_AHEAD_STEPS = 1
 
 const NONCE = /^([1-9a-z][\da-z]{0,9})\.([\w-]{43})$/
 const STEP_RADIX = 36
-const HMAC = { name: 'HMAC', hash: 'SHA-256', length: 256 }
-/** Separates this use of the secret from every other one (RFC 5869 section 3.2). */
 const PURPOSE = 'portcullis dpop nonce'
 
 /**
@@ -35,21 +34,12 @@ export function createDpopNonces(secret: string, now: () => number) {
 
   const currentStep = () => Math.floor(now() / (STEP_SECONDS * 1000))
 
-  async function derive(): Promise<CryptoKey> {
-    const material = await crypto.subtle.importKey('raw', encoder.encode(secret), 'HKDF', false, [
-      'deriveKey',
-    ])
-    const info = encoder.encode(PURPOSE)
-    const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info }
-    return crypto.subtle.deriveKey(hkdf, material, HMAC, false, ['sign', 'verify'])
-  }
-
   return {
     /** Returns the nonce of the present minute. */
     async current(): Promise<string> {
       const step = currentStep()
       if (last?.step === step) return last.nonce
-      hmacKey ??= await derive()
+      hmacKey ??= await derivedHmacKey(secret, PURPOSE)
       const counter = step.toString(STEP_RADIX)
       const mac = await crypto.subtle.sign('HMAC', hmacKey, encoder.encode(counter))
       const nonce = `${counter}.${base64url.encode(new Uint8Array(mac))}`
@@ -62,7 +52,7 @@ export function createDpopNonces(secret: string, now: () => number) {
       if (counter === undefined || mac === undefined) return false
       const age = currentStep() - Number.parseInt(counter, STEP_RADIX)
       if (age > MAX_AGE_STEPS || age < -MAX_AHEAD_STEPS) return false
-      hmacKey ??= await derive()
+      hmacKey ??= await derivedHmacKey(secret, PURPOSE)
       const bytes = base64url.decode(mac)
       return crypto.subtle.verify('HMAC', hmacKey, bytes, encoder.encode(counter))
     },

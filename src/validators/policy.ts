@@ -70,6 +70,7 @@ const routeSchema = z
     ),
     cors: z.optional(featureSchema('cors')),
     inspect: z.optional(inspectSchema),
+    mcp: z.optional(featureSchema('mcp')),
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     originTimeoutMs: z.optional(wholeNumber(1, 600_000)),
     forwardAuthorization: z.optional(z.boolean()),

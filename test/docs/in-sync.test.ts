@@ -113,6 +113,8 @@ describe('docs/configuration.md lists exactly what exists:', () => {
     ['## Inspection', 'InspectDefinition'],
     ['## Signatures', 'SignaturesDefinition'],
     ['## JSON-RPC', 'JsonRpcDefinition'],
+    ['## MCP servers', 'McpDefinition'],
+    ['### Tools of MCP servers', 'McpToolAccess'],
   ])('fields of the policy: %s', (heading, name) => {
     const elsewhere: Readonly<Record<string, string>> = {
       OriginRouting: 'src/origin/definition.ts',
@@ -123,6 +125,8 @@ describe('docs/configuration.md lists exactly what exists:', () => {
       InspectDefinition: 'src/inspection/definition.ts',
       SignaturesDefinition: 'src/inspection/signatures/definition.ts',
       JsonRpcDefinition: 'src/inspection/definition.ts',
+      McpDefinition: 'src/mcp/definition.ts',
+      McpToolAccess: 'src/mcp/definition.ts',
     }
     const members = membersOf(elsewhere[name] ?? 'src/policy/definition.ts', name)
     expect(members.length).toBeGreaterThan(2)

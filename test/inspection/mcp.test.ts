@@ -25,6 +25,7 @@ beforeAll(async () => {
     let body = ''
     for await (const chunk of request) body += chunk
     received.push(`${request.method} ${body}`)
+    response.setHeader('Content-Type', 'application/json')
     response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
   })
   const services = composeServices(
@@ -32,6 +33,7 @@ beforeAll(async () => {
       ...redisVars(redis),
       PUBLIC_URL,
       ORIGIN_URL: origin.url,
+      SIGNING_KEYS: JSON.stringify({ keys: [(await createKey('gateway')).privateJwk] }),
       ISSUERS: JSON.stringify([
         { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
       ]),
@@ -82,7 +84,6 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
     ['a public tool', 'reader', tool('list_shelves')],
     ['a tool that the caller may use', 'reader', SEARCH],
     ['a dangerous tool for a permitted caller', 'librarian', REMOVE],
-    ['a response to a request of the server', 'reader', '{"jsonrpc":"2.0","id":99,"result":{}}'],
     ['unusual white space', 'reader', ` ${SEARCH.replaceAll(',', ' ,\n')} `],
   ])('forwards %s byte for byte', async (_, role, body) => {
     expect((await send(role, body)).status).toBe(200)
@@ -106,11 +107,11 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
       'call_refused:tool',
     ],
     [
-      'a method that is not in the policy',
+      'a resource that is not in the policy',
       message('resources/read', { uri: 'file:///etc/passwd' }),
       403,
       'insufficient_permission',
-      'call_refused:method',
+      'call_refused:resource',
     ],
     [
       'arguments that do not match',
@@ -125,6 +126,13 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
       422,
       'invalid_input',
       'invalid_input',
+    ],
+    [
+      'an answer to a request that the server did not make',
+      '{"jsonrpc":"2.0","id":99,"result":{}}',
+      400,
+      'malformed_request',
+      'malformed_request:json_rpc_answer',
     ],
     [
       'a batch',
@@ -163,7 +171,7 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
 
   test('names the missing permission if one exists', async () => {
     const missing = await send('reader', REMOVE)
-    expect(missing.headers.get('WWW-Authenticate')).toContain('scope="books:delete"')
+    expect(missing.headers.get('WWW-Authenticate')).toContain('scope="mcp:use books:delete"')
     const unknown = await send('librarian', tool('run_shell'))
     expect([unknown.status, unknown.headers.get('WWW-Authenticate')]).toEqual([403, null])
   })

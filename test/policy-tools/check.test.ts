@@ -19,7 +19,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
     'unlimited-route',
   ],
   // The end of a session has no limit.
-  'examples/mcp/policy.ts': ['unlimited-route'],
+  'examples/mcp/policy.ts': [],
   'examples/minimal/policy.ts': [],
   'examples/shop/policy.ts': [],
   'examples/testing/policy.ts': [],

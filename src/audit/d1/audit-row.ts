@@ -28,6 +28,7 @@ const columnsOf = (event: AuditEvent) => ({
   rejected: event.rejected && JSON.stringify(event.rejected),
   host: event.host,
   origin: event.origin,
+  call: event.call && JSON.stringify(event.call),
 })
 
 /** Columns of later migrations are undefined in a database that does not have them yet. */
@@ -89,5 +90,6 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   ...(typeof row.rejected === 'string' && { rejected: JSON.parse(row.rejected) }),
   ...(typeof row.host === 'string' && { host: row.host }),
   ...(typeof row.origin === 'string' && { origin: row.origin }),
+  ...(typeof row.call === 'string' && { call: JSON.parse(row.call) }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })

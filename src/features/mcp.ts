@@ -1,0 +1,303 @@
+/** MCP servers behind the gateway: `import { mcp } from 'portcullis/mcp'`. */
+import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
+import { corsRulesOf } from '../cors/rules.ts'
+import { Misconfigured } from '../errors.ts'
+import type { GatewayCors, GatewayMcp, McpParts, McpServices } from '../gateway/features.ts'
+import { createApp } from '../http/router.ts'
+import type { InspectDefinition } from '../inspection/definition.ts'
+import { DEFAULT_INSPECTION } from '../inspection/definition.ts'
+import { createMcpGuard } from '../mcp/access.ts'
+import { createBinding } from '../mcp/binding.ts'
+import {
+  DEFAULT_MAX_MESSAGE_BYTES,
+  DEFAULT_RECHECK_SECONDS,
+  DEFAULT_VERSIONS,
+  type McpDefinition,
+} from '../mcp/definition.ts'
+import { admit } from '../middleware/admit.ts'
+import {
+  argumentOf,
+  mcpAdmit,
+  mcpInspection,
+  mcpResponse,
+  mcpTransport,
+} from '../middleware/mcp.ts'
+import type { RouteDefinition } from '../policy/definition.ts'
+import { limitsNamed } from '../policy/limits.ts'
+import type { McpFeature, McpReferences } from '../policy/mcp.ts'
+import type { PolicyRoute } from '../policy/policy.ts'
+import type { RelationDemand } from '../relations/definition.ts'
+import { publicDocument, resourceMetadata } from '../routes/well-known.ts'
+import { configured } from '../validators/configuration.ts'
+import { mcpSchema } from '../validators/mcp.ts'
+
+export type {
+  McpAccess,
+  McpDefinition,
+  McpPromptAccess,
+  McpToolAccess,
+} from '../mcp/definition.ts'
+export type { McpFeature }
+
+/** The endpoint of an MCP server, and what callers may use of it. */
+export interface McpOptions<LimitName extends string = string, OriginName extends string = string>
+  extends McpDefinition,
+    Omit<
+      RouteDefinition<LimitName, OriginName>,
+      'method' | 'input' | 'inspect' | 'coalesce' | 'webSocketOrigins' | 'mcp'
+    > {
+  /** Path of the endpoint, without parameters: `/mcp`. */
+  readonly path: string
+  /** Bounds and attack signatures of messages. */
+  readonly inspect?: Omit<InspectDefinition, 'jsonRpc' | 'mode'>
+}
+
+/** Headers that pages must be able to send and to read (MCP, streamable HTTP). */
+const SENT = ['MCP-Protocol-Version', 'Mcp-Session-Id', 'Mcp-Method', 'Mcp-Name', 'Last-Event-ID']
+const READ = ['Mcp-Session-Id']
+
+/**
+ * Returns the routes of an MCP server with streamable HTTP, to spread into `routes`: POST for
+ * messages, GET for the stream of the server, DELETE for the end of a session. Throws `Misconfigured`
+ * for a mistake in the options. Needs `SIGNING_KEYS`.
+ *
+ * @example
+ * ```ts
+ * routes: [
+ *   ...mcp({
+ *     path: '/mcp',
+ *     permission: 'mcp:use',
+ *     limits: ['standard'],
+ *     tools: {
+ *       list_shelves: true,
+ *       remove_book: { permission: 'books:delete', arguments: z.strictObject({ isbn }) },
+ *     },
+ *   }),
+ * ]
+ * ```
+ */
+export function mcp<
+  const LimitName extends string = never,
+  const OriginName extends string = never,
+>(options: McpOptions<LimitName, OriginName>): RouteDefinition<LimitName, OriginName>[] {
+  const { tools, resources, prompts, methods, scopes, versions, definitions, ...others } = options
+  const { maxMessageBytes, recheckSeconds, inspect, maxBodyBytes, cors, ...route } = others
+  const definition: McpDefinition = {
+    ...{ tools, resources, prompts, methods, scopes, versions, definitions },
+    ...{ maxMessageBytes, recheckSeconds },
+  } as McpDefinition
+  configured('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
+  const feature: GatewayMcp = {
+    feature: 'mcp',
+    limits: Object.values(tools ?? {}).flatMap((tool) =>
+      tool === true ? [] : (tool.limits ?? []),
+    ),
+    permissions: permissionsOf(definition),
+    mistakesIn: (row, references) => mistakesIn(definition, row, references),
+    services: (parts) => services(parts),
+  }
+  servers.set(feature, { ...definition, inspect })
+  const common = { ...route, mcp: feature, ...(cors !== undefined && { cors: forClients(cors) }) }
+  return [
+    {
+      ...common,
+      method: 'POST',
+      ...(inspect !== undefined && { inspect }),
+      ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    },
+    { ...common, method: 'GET' },
+    { ...common, method: 'DELETE', maxBodyBytes: 0 },
+  ]
+}
+
+/** The definitions behind features. */
+const servers = new WeakMap<McpFeature, Server>()
+
+interface Server extends McpDefinition {
+  readonly inspect: McpOptions['inspect']
+}
+
+/** Adds the headers of the transport. */
+function forClients(cors: CorsFeature): GatewayCors {
+  const { definition, ...feature } = cors as GatewayCors
+  const { allowHeaders = [], exposeHeaders = [] } = definition
+  return {
+    ...feature,
+    definition: {
+      ...definition,
+      allowHeaders: [...allowHeaders, ...SENT],
+      exposeHeaders: [...exposeHeaders, ...READ],
+    },
+  }
+}
+
+function* mistakesIn(
+  definition: McpDefinition,
+  { anonymous, relation }: { readonly anonymous?: true; readonly relation?: RelationDemand },
+  { names, relations }: McpReferences,
+): Generator<string> {
+  for (const [name, tool] of Object.entries(definition.tools ?? {})) {
+    if (tool === true) continue
+    const at = `tools.${name}`
+    if (name === '*' && (tool.relation ?? tool.limits ?? tool.definition) !== undefined)
+      yield `${at}: relation, limits and definition need a tool with a name`
+    for (const limit of tool.limits ?? [])
+      if (!names.includes(limit)) yield `${at}.limits: unknown limit ${limit}`
+    if (tool.relation === undefined || relations === null) continue
+    if (relation !== undefined) yield `${at}.relation: the route has a relation already`
+    if (anonymous) yield `${at}.relation: anonymous callers have no relations`
+    if (tool.arguments === undefined) yield `${at}.relation: requires a schema of the arguments`
+    if (relations === undefined) {
+      yield `${at}.relation: requires the field relations of the policy`
+      continue
+    }
+    const [demand, params] = ofArguments(tool.relation)
+    for (const mistake of relations.mistakesIn(demand, params)) yield `${at}.relation: ${mistake}`
+  }
+  if (anonymous && permissionsOf(definition).length > 0)
+    yield 'mcp: requires a permission, and anonymous callers have none'
+}
+
+const ARGUMENT = /\{arguments\.(\w+)\}/g
+
+/** Returns the demand with `{params.id}` for `{arguments.id}`, and the names of these arguments. */
+function ofArguments(demand: RelationDemand): readonly [RelationDemand, readonly string[]] {
+  const params: string[] = []
+  const filled = (template: string) =>
+    template.replace(ARGUMENT, (_, name: string) => {
+      params.push(name)
+      return `{params.${name}}`
+    })
+  const { contextualTuples } = demand
+  const translated: RelationDemand = {
+    ...demand,
+    object: filled(demand.object),
+    ...(contextualTuples && {
+      contextualTuples: contextualTuples.map(({ object, subject, ...tuple }) => ({
+        ...tuple,
+        object: filled(object),
+        subject: filled(subject),
+      })),
+    }),
+  }
+  return [translated, params]
+}
+
+function permissionsOf({ tools, resources, prompts, methods }: McpDefinition): readonly string[] {
+  const entries = [tools, resources, prompts, methods].flatMap((all) => Object.values(all ?? {}))
+  return entries.flatMap((entry) => (entry === true ? [] : (entry.permission ?? [])))
+}
+
+function services(parts: McpParts): McpServices {
+  const { routes, limits: limitOf, ruleOf, checker, authorizer, resource, sharedSecret } = parts
+  const { readmissionOf, now } = parts
+  if (sharedSecret === undefined)
+    throw new Misconfigured('The environment', [
+      'SIGNING_KEYS: is missing; mcp() binds the sessions of a server to their callers with it',
+    ])
+  const binding = createBinding(sharedSecret)
+  // Some clients send the version of their protocol with the request for a document.
+  const metadata = createApp().options('/*', (c) =>
+    c.body(null, 204, { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*' }),
+  )
+
+  /** What the three routes of a server share. */
+  function shared(route: PolicyRoute, server: Server) {
+    const { tools = {} } = server
+    const permissions = permissionsOf(server)
+    authorizer.declare(permissions)
+    const own = route.permission === undefined ? [] : [route.permission]
+    const scopes = server.scopes ?? own
+    const { publicUrl } = resource
+    const url = publicUrl + route.path
+    const document = `/oauth-protected-resource${route.path}`
+    const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
+    metadata.get(document, ...publicDocument(() => resourceMetadata(resource, url, supported)))
+    const relations = new Map(
+      Object.entries(tools).flatMap(([name, tool]) => {
+        if (tool === true || tool.relation === undefined) return []
+        if (ruleOf === undefined || checker === undefined)
+          throw new Error(`tools.${name}.relation: the gateway has no relations`)
+        const rule = ruleOf(ofArguments(tool.relation)[0])
+        return [[name, { rule, checker, paramOf: argumentOf }] as const]
+      }),
+    )
+    const limits = new Map(
+      Object.entries(tools).flatMap(([name, tool]) => {
+        const listed = tool === true ? [] : (tool.limits ?? [])
+        const found = listed.flatMap((limit) => limitsNamed(limitOf, limit))
+        return found.length > 0 ? [[name, found] as const] : []
+      }),
+    )
+    const pages = pagesOf(route.cors)
+    const ownPage = new URL(publicUrl).origin
+    return {
+      relations,
+      limits,
+      common: { guard: createMcpGuard(server), binding, authorizer, changed: new Set<string>() },
+      url,
+      transport: mcpTransport({
+        allowsOrigin: (origin) => origin === ownPage || pages(origin),
+        versions: new Set(server.versions ?? DEFAULT_VERSIONS),
+        metadata: {
+          general: `${publicUrl}/.well-known/oauth-protected-resource`,
+          own: `${publicUrl}/.well-known${document}`,
+        },
+        scopes,
+      }),
+    }
+  }
+  const known = new Map(
+    routes.flatMap((route) => {
+      const server = route.mcp && servers.get(route.mcp)
+      return route.mcp && server && route.method === 'POST'
+        ? [[route.mcp, { server, ...shared(route, server) }] as const]
+        : []
+    }),
+  )
+
+  return {
+    metadata,
+    guardsOf(route) {
+      const found = route.mcp && known.get(route.mcp)
+      if (found === undefined) return undefined
+      const { server, relations, limits, common, url, transport } = found
+      const named = new Set([...relations.keys(), ...limits.keys()])
+      return {
+        transport,
+        admitBy: (options) =>
+          mcpAdmit({
+            limits: { ...DEFAULT_INSPECTION, ...server.inspect },
+            otherwise: admit(options),
+            ofTools: new Map(
+              [...named].map((name) => [
+                name,
+                admit({
+                  ...options,
+                  limits: [...new Set([...(options.limits ?? []), ...(limits.get(name) ?? [])])],
+                  relation: relations.get(name) ?? options.relation,
+                }),
+              ]),
+            ),
+          }),
+        inspection: (next) => mcpInspection({ ...common, resource: url, relations, next }),
+        response: mcpResponse({
+          ...common,
+          definitions: server.definitions ?? 'enforce',
+          maxMessageBytes: server.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
+          recheckSeconds: server.recheckSeconds ?? DEFAULT_RECHECK_SECONDS,
+          readmit: readmissionOf(route),
+          now,
+        }),
+      }
+    },
+  }
+}
+
+/** Returns a check for the origins that may read responses. */
+function pagesOf(cors: CorsFeature | undefined): (origin: string) => boolean {
+  if (cors === undefined) return () => false
+  const definition: CorsDefinition = (cors as GatewayCors).definition
+  const { allows } = corsRulesOf(definition)
+  return (origin) => allows(origin)
+}

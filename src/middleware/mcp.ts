@@ -1,0 +1,385 @@
+/** Stages of a route before an MCP server. */
+import type { Context, MiddlewareHandler } from 'hono'
+import type { Authorizer } from '../authorization/permissions.ts'
+import { Denied, Unavailable } from '../errors.ts'
+import { boundedText } from '../http/bounded-text.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import type { Principal } from '../identity/principal.ts'
+import { DEFAULT_INSPECTION, type InspectionLimits } from '../inspection/definition.ts'
+import { inspectJson } from '../inspection/json.ts'
+import {
+  callsOf,
+  isRecord,
+  type JsonObject,
+  type JsonRpcCall,
+  malformedCall,
+} from '../inspection/json-rpc.ts'
+import { DeadlineExceeded, withDeadline } from '../isolate/timers.ts'
+import { type McpGuard, type Target, targetsOf } from '../mcp/access.ts'
+import type { Binding } from '../mcp/binding.ts'
+import { createEventGuard, guardedStream } from '../mcp/guarded-stream.ts'
+import { refuseOtherHeaders, usesSessions } from '../mcp/request-headers.ts'
+import { guardedMessage, type MessageTerms } from '../mcp/server-messages.ts'
+import { definitionHash } from '../mcp/tool-definition.ts'
+import type { Mode } from '../validators/mode.ts'
+import type { CallVariables } from './audit.ts'
+import {
+  type BodyVariables,
+  callerOf,
+  type ForwardHeadersVariables,
+  forwardHeadersOf,
+  observe,
+} from './context.ts'
+import { createMiddleware } from './create-middleware.ts'
+import { permittedTo } from './inspect.ts'
+import type { Readmission } from './readmit.ts'
+import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
+import { receivedHeaders } from './request-headers.ts'
+import { jsonTextOf } from './validate.ts'
+
+export interface McpVariables {
+  /** Set before `admit`, for POST: the message, or why it is refused. */
+  'portcullis.mcpMessage': McpMessage | Denied
+  /** Set by the inspection: the parts that identifiers are bound to. */
+  'portcullis.mcpOwner': readonly string[]
+}
+
+interface McpMessage {
+  readonly message: JsonObject
+  /** Undefined: the message is a response. */
+  readonly call: JsonRpcCall | undefined
+  readonly targets: readonly Target[]
+}
+
+type Environment = {
+  Variables: Partial<McpVariables & CallVariables> & BodyVariables & ForwardHeadersVariables
+}
+
+export interface McpTransportOptions {
+  /** Whether pages of this origin may call the server. */
+  readonly allowsOrigin: (origin: string) => boolean
+  /** Accepted values of `MCP-Protocol-Version`. */
+  readonly versions: ReadonlySet<string>
+  /** URL of the metadata of the gateway, and of the server. */
+  readonly metadata: { readonly general: string; readonly own: string }
+  /** Scopes that a client needs. Empty: scopes do nothing at the issuer. */
+  readonly scopes: readonly string[]
+}
+
+/**
+ * Refuses pages of other origins (`cross_origin_request`, against DNS rebinding) and versions of the
+ * protocol that are not accepted. A refusal of any later stage names the metadata of the server and
+ * the scopes that the client needs (RFC 9728 section 5.1, RFC 6750 section 3).
+ */
+export function mcpTransport(options: McpTransportOptions): MiddlewareHandler {
+  const { allowsOrigin, versions, metadata, scopes } = options
+  const parameterOf = (url: string) => `resource_metadata="${url}"`
+
+  function challenge(text: string, denial: Denied['denial']): string | undefined {
+    const own = text.replace(parameterOf(metadata.general), parameterOf(metadata.own))
+    if (denial.code !== 'permission_missing')
+      return scopes.length === 0 ? own : `${own}, scope="${scopes.join(' ')}"`
+    if (scopes.length === 0) return undefined
+    // Some clients request only these scopes, so those of the server are among them.
+    const needed = [...new Set([...scopes, denial.permission])].join(' ')
+    return own.replace(/scope="[^"]*"/, `scope="${needed}"`)
+  }
+
+  return createMiddleware(async function mcpTransport(c, next) {
+    const received = receivedHeaders(c)
+    const origin = received.get('origin')
+    if (origin !== undefined && !allowsOrigin(origin))
+      throw new Denied({ code: 'cross_origin_request', check: 'mcp_origin' })
+    const version = received.get('mcp-protocol-version')
+    if (version !== undefined && !versions.has(version))
+      throw new Denied({ code: 'malformed_request', check: 'mcp_version' })
+    await next()
+    const { error } = c
+    if (!(error instanceof Denied)) return
+    const text = c.res.headers.get('WWW-Authenticate')
+    if (text === null) return
+    const changed = challenge(text, error.denial)
+    writeHeaders(c, (headers) => {
+      if (changed === undefined) headers.delete('WWW-Authenticate')
+      else headers.set('WWW-Authenticate', changed)
+    })
+  })
+}
+
+export interface McpAdmitOptions {
+  readonly limits?: InspectionLimits
+  /** The stage `admit` of tools with limits or a relation of their own. */
+  readonly ofTools: ReadonlyMap<string, MiddlewareHandler>
+  /** The stage `admit` of all other calls. */
+  readonly otherwise: MiddlewareHandler
+}
+
+/**
+ * Admits a call by the conditions of its tool, in one round trip: so it reads the body first. A body
+ * that is refused is admitted like a call without a tool, and refused by {@link mcpInspection}, so that
+ * limits count it and callers without the permission of the route learn nothing about it.
+ */
+export function mcpAdmit({ limits, ofTools, otherwise }: McpAdmitOptions): MiddlewareHandler {
+  return createMiddleware<Environment>(async function admit(c, next) {
+    if (c.req.method !== 'POST') return otherwise(c, next)
+    const received = await messageOf(c, limits ?? DEFAULT_INSPECTION)
+    c.set('portcullis.mcpMessage', received)
+    if (received instanceof Denied) return otherwise(c, next)
+    const { call, targets } = received
+    const [target] = targets
+    if (call !== undefined) {
+      const method = call.method.slice(0, MAX_AUDITED_CHARS)
+      const name = target?.name.slice(0, MAX_AUDITED_CHARS)
+      c.set('portcullis.call', { method, ...(name !== undefined && { name }) })
+    }
+    const admit = target?.what === 'tool' ? ofTools.get(target.name) : undefined
+    return (admit ?? otherwise)(c, next)
+  })
+}
+
+/** An event must stay far below its maximum size, whatever a client sends. */
+const MAX_AUDITED_CHARS = 256
+
+async function messageOf(
+  c: Context<Environment>,
+  limits: InspectionLimits,
+): Promise<McpMessage | Denied> {
+  try {
+    const message = inspectJson(
+      await jsonTextOf(c as unknown as Context<{ Variables: BodyVariables }>),
+      limits,
+    )
+    // The revisions since 2025-06-18 have no batches.
+    if (!isRecord(message)) throw malformedCall('batch')
+    const [call] = callsOf(message, 1)
+    const targets = call === undefined ? [] : targetsOf(call)
+    refuseOtherHeaders(receivedHeaders(c), message, targets)
+    return { message, call, targets }
+  } catch (error) {
+    if (error instanceof Denied) return error
+    throw error
+  }
+}
+
+/** Returns an argument of the tool that is called, if it can be part of an object's name. */
+export function argumentOf(c: Context, name: string): string | undefined {
+  const received = (c as Context<Environment>).get('portcullis.mcpMessage')
+  if (received === undefined || received instanceof Denied) return undefined
+  const [target] = received.targets
+  if (target?.what !== 'tool' || !Object.hasOwn(target.values, name)) return undefined
+  const value = target.values[name]
+  return typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : undefined
+}
+
+export interface McpInspectionOptions {
+  /** Identifies the server: identifiers of other servers are not valid here. */
+  readonly resource: string
+  readonly guard: McpGuard
+  readonly binding: Binding
+  readonly authorizer: Authorizer
+  /** Relations of tools, by name. */
+  readonly relations: ReadonlyMap<string, RelationOptions>
+  /** Tools with a definition that is not the approved one, as far as this isolate has seen. */
+  readonly changed: ReadonlySet<string>
+  /** What comes after it. Default none. */
+  readonly next?: MiddlewareHandler | undefined
+}
+
+/**
+ * Refuses what the caller may not do: calls and tools that the policy does not list or permit
+ * (`call_refused`, `permission_missing`), arguments that do not match (`invalid_input`), relations
+ * that the caller does not have, sessions of other callers (`not_found`), and answers to requests that
+ * the server did not make for this session (`malformed_request`). Must run after {@link mcpAdmit}.
+ */
+export function mcpInspection(options: McpInspectionOptions): MiddlewareHandler {
+  const { resource, guard, binding, authorizer, relations, changed, next: inspection } = options
+
+  async function checkCall(c: Context<Environment>, call: JsonRpcCall, targets: readonly Target[]) {
+    guard.guard(call, targets, permittedTo(c, authorizer))
+    const [target] = targets
+    if (target?.what !== 'tool') return
+    if (changed.has(target.name)) throw new Denied({ code: 'call_refused', what: 'definition' })
+    const relation = relations.get(target.name)
+    if (relation === undefined) return
+    const principal = callerOf(c, 'mcp')
+    if (principal === null) throw new Denied({ code: 'missing_token' })
+    await requireRelation(c, relationOf(c, relation, principal), relation)
+  }
+
+  async function checkAnswer(
+    c: Context<Environment>,
+    message: JsonObject,
+    owner: readonly string[],
+  ): Promise<void> {
+    const { id } = message
+    const original =
+      typeof id === 'string' && usesSessions(receivedHeaders(c))
+        ? await binding.idIn('request', owner, id)
+        : undefined
+    if (original === undefined) throw malformedCall('answer')
+    const text = JSON.stringify({ ...message, id: JSON.parse(original) })
+    c.set('portcullis.body', new TextEncoder().encode(text))
+  }
+
+  return createMiddleware<Environment>(async function mcp(c, next) {
+    const received = c.get('portcullis.mcpMessage')
+    if (received instanceof Denied) throw received
+    const caller = [resource, ...identityOf(callerOf(c, 'mcp'))]
+    const headers = receivedHeaders(c)
+    const forward = forwardHeadersOf(c, 'mcp')
+    const unbind = async (name: string, what: 'session' | 'event', owner: readonly string[]) => {
+      const bound = headers.get(name)
+      if (bound === undefined) return ''
+      const id = await binding.idIn(what, owner, bound)
+      // The client then begins a new session.
+      if (id === undefined) throw new Denied({ code: 'not_found', check: `mcp_${what}` })
+      forward.set(name, id)
+      return id
+    }
+    const owner = [...caller, await unbind('mcp-session-id', 'session', caller)]
+    await unbind('last-event-id', 'event', owner)
+    c.set('portcullis.mcpOwner', owner)
+    // The messages of the server are read.
+    forward.set('accept-encoding', 'identity')
+    if (received?.call !== undefined) await checkCall(c, received.call, received.targets)
+    else if (received !== undefined) await checkAnswer(c, received.message, owner)
+    return inspection === undefined ? next() : inspection(c, next)
+  })
+}
+
+function identityOf(caller: Principal | null): readonly string[] {
+  if (caller === null) return []
+  return [caller.issuer, caller.subject, caller.client ?? '', caller.tenant ?? '']
+}
+
+export interface McpResponseOptions {
+  readonly guard: McpGuard
+  readonly binding: Binding
+  readonly authorizer: Authorizer
+  readonly changed: Set<string>
+  /** Whether changed definitions are only observed. */
+  readonly definitions: Mode
+  readonly maxMessageBytes: number
+  readonly recheckSeconds: number
+  readonly readmit: Readmission
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+const LIST = /^(?:tools|prompts|resources(?:\/templates)?)\/list$/
+const EVENT_STREAM = /^text\/event-stream[ \t]*(?:;|$)/i
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
+const SESSION = 'Mcp-Session-Id'
+/** For the whole answer to a list. */
+const LIST_TIMEOUT_MS = 15_000
+
+/**
+ * Guards the response of the server: lists show only what the caller may use, and the identifiers of
+ * sessions, requests and events are bound to the caller. A list is read as a whole. Any other stream
+ * is guarded event by event; it ends when the token expires, and at most `recheckSeconds` after the
+ * caller is no longer admitted. Throws `Unavailable` for a list that cannot be read.
+ */
+export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
+  const { guard, binding, authorizer, changed, definitions, now } = options
+  const { maxMessageBytes, recheckSeconds, readmit } = options
+
+  function messageTerms(c: Context<Environment>, owner: readonly string[]): MessageTerms {
+    const permitted = permittedTo(c, authorizer)
+    const isPermitted = (permission: string) => callerOf(c, 'mcp') !== null && permitted(permission)
+    return {
+      isVisible: (what, name) => guard.isVisible(what, name, isPermitted),
+      bindRequest: (id) => binding.bind('request', owner, id),
+      async isApproved(name, tool) {
+        const approved = guard.tool(name)?.definition
+        if (approved === undefined) return true
+        const hash = await definitionHash(tool)
+        if (hash === approved) {
+          changed.delete(name)
+          return true
+        }
+        if (definitions === 'enforce') changed.add(name)
+        observe(c, `tool_changed:${name}:${hash}`)
+        return definitions === 'observe'
+      },
+    }
+  }
+
+  return createMiddleware<Environment>(async function mcpResponse(c, next) {
+    await next()
+    const owner = c.get('portcullis.mcpOwner')
+    const { res: response } = c
+    const { headers, status, body } = response
+    if (owner === undefined || status < 200 || status > 299) return
+    const session = headers.get(SESSION)
+    if (session !== null) {
+      const bound = await binding.bind('session', owner.slice(0, -1), session)
+      writeHeaders(c, (fields) => fields.set(SESSION, bound))
+      // Requests of the server in this stream belong to the new session.
+      if (owner.at(-1) === '') c.set('portcullis.mcpOwner', [...owner.slice(0, -1), session])
+    }
+    const received = c.get('portcullis.mcpMessage')
+    const call = received instanceof Denied ? undefined : received?.call
+    const isList = call !== undefined && LIST.test(call.method)
+    const type = headers.get('Content-Type') ?? ''
+    const isStream = EVENT_STREAM.test(type)
+    if (body === null || (!isList && !isStream)) return
+    try {
+      if ((headers.get('Content-Encoding') ?? 'identity') !== 'identity') throw new TypeError(type)
+      const terms = messageTerms(c, c.get('portcullis.mcpOwner') ?? owner)
+      const events = {
+        maxMessageBytes,
+        message: (text: string) => guardedMessage(text, terms),
+        bindEvent: (id: string) => binding.bind('event', c.get('portcullis.mcpOwner') ?? owner, id),
+      }
+      if (!isList) {
+        const caller = callerOf(c, 'mcp')
+        replaceBody(
+          c,
+          guardedStream(body, {
+            guard: createEventGuard(events),
+            endsAtMs: caller === null ? undefined : caller.expiresAtSeconds * 1_000,
+            recheckMs: recheckSeconds * 1_000,
+            readmit: caller === null ? undefined : () => readmit(c, undefined),
+            now,
+          }),
+        )
+        return
+      }
+      if (!isStream && !JSON_TYPE.test(type)) throw new TypeError(type)
+      const whole = isStream
+        ? wholeList(body, createEventGuard(events), maxMessageBytes)
+        : boundedText(body, maxMessageBytes).then(events.message)
+      replaceBody(c, await withDeadline(whole, LIST_TIMEOUT_MS))
+    } catch (cause) {
+      body.cancel().catch(() => {})
+      if (cause instanceof Denied) throw cause
+      const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'malformed'
+      throw new Unavailable('origin', fault, { cause })
+    }
+  })
+}
+
+/** Returns the guarded events of a stream that answers one request. */
+async function wholeList(
+  body: ReadableStream<Uint8Array>,
+  guard: (bytes: Uint8Array) => Promise<string>,
+  maxBytes: number,
+): Promise<string> {
+  let text = ''
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.byteLength
+    if (length > maxBytes) throw new RangeError('length')
+    text += await guard(chunk)
+  }
+  return text
+}
+
+function replaceBody(c: Context, body: string | ReadableStream<Uint8Array>): void {
+  const { status, headers: received } = c.res
+  const headers = new Headers([...received])
+  headers.delete('Content-Length')
+  // Otherwise Hono copies the headers of the old response to the new one.
+  c.res = undefined
+  c.res = new Response(body, { status, headers })
+}
