@@ -96,8 +96,9 @@ async function* examined(batch: readonly string[]): AsyncGenerator<Outcome> {
   }
 }
 
-const documentsIn = (folder: string): number =>
-  documents.filter((path) => path.startsWith(folder)).length
+function documentsIn(folder: string): number {
+  return documents.filter((path) => path.startsWith(folder)).length
+}
 
 function report(): void {
   const results = summarized(outcomes, (document) =>
