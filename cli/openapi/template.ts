@@ -21,6 +21,9 @@ const PARTIAL = /^([^{}]*)\{([^{}]+)\}([^{}]*)$/
 /** A segment that the router would read as a pattern, although it is a literal: `items:search`. */
 const FIXED = /^[^{}/?#*]*:[^{}/?#*]*$/
 
+/** An expression of the router can match slashes, and its text cannot contain one. */
+const IN_SEGMENT = '[^\\x2f]+'
+
 /** Returns the pattern, or why there is none. */
 export function patternOf(template: string): PathPattern | string {
   if (/[?#]/.test(template)) return 'a path cannot contain a query or a fragment'
@@ -54,7 +57,8 @@ function expressionFor(
   suffix: string,
   segment: string,
 ): string {
-  const text = declared === undefined ? escaped(segment) : `${escaped(prefix)}.+${escaped(suffix)}`
+  const text =
+    declared === undefined ? escaped(segment) : `${escaped(prefix)}${IN_SEGMENT}${escaped(suffix)}`
   return `:${name}{${text}}`
 }
 

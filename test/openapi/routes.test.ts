@@ -36,9 +36,10 @@ describe('paths', () => {
     expect(routes.map(({ path }) => path).sort()).toEqual([
       '/a/:id',
       '/a/:id/:fixed{b:run}',
-      '/a/:id{.+\\.json}',
+      '/a/:id{[^\\x2f]+\\.json}',
     ])
     const lines = ['/a/1', '/a/x', '/a/1.json', '/a/x.json', '/a/1/b:run', '/a/1/b:walk']
+    expect(await status('GET /a/1/2.json')).toBe(404)
     const statuses = await Promise.all(lines.map((path) => status(`GET ${path}`)))
     expect(statuses).toEqual([200, 422, 200, 422, 200, 404])
   })
