@@ -16,7 +16,7 @@ interface Target<T> {
   readonly handler: T
   /** Names of the parameters, and the positions of their segments. */
   readonly parameters: readonly (readonly [name: string, position: number])[]
-  /** Matches the whole path. Only of a pattern with expressions, which can match slashes. */
+  /** Matches the whole path. Only of a pattern with expressions. */
   readonly expression: RegExp | undefined
 }
 
@@ -25,15 +25,15 @@ interface Node<T> {
   parameter: Node<T> | undefined
   /** Of patterns that end here. */
   readonly targets: Target<T>[]
-  /** Of patterns that continue with `*`. */
-  readonly wildcards: Target<T>[]
+  /** Of patterns that continue with `*`, or with an expression, which can match slashes. */
+  readonly open: Target<T>[]
 }
 
 const newNode = <T>(): Node<T> => ({
   literals: new Map(),
   parameter: undefined,
   targets: [],
-  wildcards: [],
+  open: [],
 })
 
 /** Creates an app with this router. The class `Hono` would add Hono's own routers to the bundle. */
@@ -43,11 +43,11 @@ export const createApp = <E extends Env = BlankEnv>(): Hono<E> =>
 /**
  * Creates a router for the patterns that `isPathPattern` accepts. A request gets the handlers of all
  * routes that match it, in the order of `add`, as from Hono's routers. Patterns are a tree of their
- * segments. Each pattern with an expression takes time on its own, and must match the whole path.
+ * segments up to the first expression. Each pattern with an expression there takes time on its own,
+ * and must match the whole path.
  */
 export function createRouter<T>(): Router<T> {
   const root = newNode<T>()
-  const expressions: Target<T>[] = []
   let size = 0
 
   function insert(pattern: string, of: Omit<Target<T>, 'parameters' | 'expression'>): void {
@@ -59,17 +59,15 @@ export function createRouter<T>(): Router<T> {
     const hasExpression = matchers.some((matcher) => matcher?.[2] !== undefined)
     const expression = hasExpression ? expressionOf(segments, matchers) : undefined
     const target = { ...of, parameters, expression }
-    if (hasExpression) {
-      expressions.push(target)
-      return
-    }
     let node = root
     for (const [position, segment] of segments.entries()) {
-      if (segment === '*' && position === segments.length - 1) {
-        node.wildcards.push(target)
+      const matcher = matchers[position]
+      const isWildcard = segment === '*' && position === segments.length - 1
+      if (isWildcard || matcher?.[2] !== undefined) {
+        node.open.push(target)
         return
       }
-      node = matchers[position] ? parameterOf(node) : literalOf(node, segment)
+      node = matcher ? parameterOf(node) : literalOf(node, segment)
     }
     node.targets.push(target)
   }
@@ -85,10 +83,11 @@ export function createRouter<T>(): Router<T> {
       const found: Target<T>[] = []
 
       function collect(target: Target<T>): void {
-        if (target.method === method || target.method === METHOD_NAME_ALL) insertInto(found, target)
+        if (target.method !== method && target.method !== METHOD_NAME_ALL) return
+        if (target.expression?.test(path) !== false) insertInto(found, target)
       }
       function visit(node: Node<T>, position: number): void {
-        node.wildcards.forEach(collect)
+        node.open.forEach(collect)
         const segment = segments[position]
         if (segment === undefined) {
           node.targets.forEach(collect)
@@ -100,7 +99,6 @@ export function createRouter<T>(): Router<T> {
       }
 
       visit(root, 0)
-      for (const target of expressions) if (target.expression?.test(path)) collect(target)
       return [found.map((target) => [target.handler, paramsOf(target, path, segments)])]
     },
   }

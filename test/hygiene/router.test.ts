@@ -103,6 +103,18 @@ describe('the router of the gateway', () => {
       expect([path, answers(router, 'GET', path)]).toEqual([path, []])
   })
 
+  test('an expression can match slashes, and the segments before it match as others', () => {
+    const router = createRouter<number>()
+    for (const [at, path] of ['/:x{.+[.]b}', '/a/:p/:x{.+[.]b}', '/a/c/:x{.+[.]b}'].entries())
+      router.add('GET', path, at)
+    expect(answers(router, 'GET', '/a/c/d/e.b')).toEqual([
+      [0, { x: 'a/c/d/e.b' }],
+      [1, { p: 'c', x: 'd/e.b' }],
+      [2, { x: 'd/e.b' }],
+    ])
+    expect(answers(router, 'GET', '/a//d.b')).toEqual([[0, { x: 'a//d.b' }]])
+  })
+
   test('finds names that JavaScript objects have by themselves only if a route has them', () => {
     const router = createRouter<number>()
     router.add('GET', '/__proto__/:__proto__', 1)
