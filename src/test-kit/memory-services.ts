@@ -154,6 +154,7 @@ export function exchangeable(services: Services) {
 
 function relationsOf({
   policy: { relations },
+  publicUrl,
   hasRelation,
   now,
 }: MemoryServicesOptions): RelationChecker | undefined {
@@ -165,7 +166,8 @@ function relationsOf({
         version: 0,
       }),
     },
-    issuers: relations.issuers && new Set(relations.issuers),
+    // The gateway's own callers have API keys.
+    issuers: relations.issuers && new Set([publicUrl, ...relations.issuers]),
     now,
   })
 }
