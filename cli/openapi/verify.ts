@@ -103,7 +103,7 @@ function alikeAmong(rows: readonly Row[]): ReadonlySet<ImportedRoute> {
 }
 
 function policyRouteOf(definition: RouteDefinition): PolicyRoute {
-  const { permission, relation, limits = [], anonymous: _, ...row } = definition
+  const { permission, relation, limits = [], anonymous: _, session: _session, ...row } = definition
   return routeOf({
     ...row,
     permission: typeof permission === 'string' ? permission : permission?.name,

@@ -24,6 +24,7 @@ const PAGES = [
       'openapi-import',
       'origins',
       'mcp',
+      'sign-in',
       'identity-providers',
       'middleware',
       'testing',

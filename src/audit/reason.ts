@@ -36,6 +36,8 @@ export function reasonOfDenial(denial: Denial): string {
     case 'invalid_dpop_proof':
     case 'ambiguous_credentials':
     case 'cross_origin_request':
+    case 'sign_in_required':
+    case 'sign_in_refused':
     case 'ambiguous_path':
     case 'malformed_request':
       return `${denial.code}:${denial.check}`

@@ -168,6 +168,8 @@ export function composeServices(
     ...parts,
     relations,
     spanTally: metrics.spans,
+    references,
+    watch,
     services: () => services,
     now,
   }
@@ -221,7 +223,7 @@ function refuseUnusedSettings(config: Config, { features }: Policy): void {
   const [issuerClient] = config.issuerClients
   const mistakes = [
     ...unusedSetting('CLIENTS', client, ['authorizationServer'], features),
-    ...unusedSetting('ISSUER_CLIENTS', issuerClient, ['introspection'], features),
+    ...unusedSetting('ISSUER_CLIENTS', issuerClient, ['introspection', 'signIn'], features),
     ...issuers.flatMap(({ introspection, userinfo }, index) => [
       ...unusedSetting(
         `ISSUERS[${index}].introspection`,

@@ -45,7 +45,15 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
 export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
-  const { operatorCalls = [], authorizationServer, description, spans, origins, now } = services
+  const {
+    operatorCalls = [],
+    authorizationServer,
+    description,
+    spans,
+    origins,
+    signIn,
+    now,
+  } = services
   const sendNonces = policy.tokens.dpopNonceRequired
   const onError = problemHandler({ publicUrl, now })
   const compose = (stages: readonly MiddlewareHandler[]) =>
@@ -63,7 +71,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     health.route('/', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
   }
 
-  const { headers: tokenHeaders = [], cookies: tokenCookies } = sources ?? {}
+  const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
+  const { cookies: sessionCookies = [], ownCookies = [] } = signIn ?? {}
+  const tokenCookies = [...cookies, ...sessionCookies]
   const { maxConcurrentRequests, keepHeaders } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
@@ -102,6 +112,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     const server = mcp?.guardsOf(route)
     const lookAlikes = strict ? [] : lookAlikesOf(route, policy.routes)
     const anonymous = permission === undefined
+    const session = signIn?.stagesOf(route)
     const caller = {
       limits,
       maxBodyBytes,
@@ -111,6 +122,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       strict,
       relation,
       admitBy: server?.admitBy,
+      identify: session?.identify,
     }
     const inspected = route.inspect && inspect({ ...route.inspect, authorizer })
     const inspection = server?.inspection(inspected) ?? inspected
@@ -118,8 +130,10 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     return [
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
+      ...(session?.before ?? []),
       ...(server === undefined ? [] : [server.transport]),
       ...shared.ofCaller(caller),
+      ...(session?.admitted ?? []),
       ...(origins?.guardsOf(route) ?? []),
       ...shared.ofRequest({
         anonymous,
@@ -143,6 +157,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     app.route('/.well-known', wellKnown)
     app.use(hygiene)
     if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
+    if (signIn !== undefined) app.route('/', signIn.routes)
     for (const { route, handlers } of calls) {
       app.on(route.method, [route.path], compose(guards(route, true)), ...handlers)
     }
@@ -166,7 +181,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
           upgrades,
         }),
       )
-      app.on(route.method, [route.path], compose([...guards(route, false), forward]))
+      const stages = [...guards(route, false), ...ownCookies, forward]
+      app.on(route.method, [route.path], compose(stages))
       if (crossOrigin !== undefined) app.on(PREFLIGHT, [route.path], crossOrigin.preflightOf(route))
     }
     app.all('*', refuseUnknown(app.routes))

@@ -10,6 +10,7 @@ import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
+import type { SessionStages } from '../middleware/browser-session.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import type { Readmission } from '../middleware/readmit.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
@@ -28,6 +29,7 @@ import type { ProtectedResource } from '../routes/well-known.ts'
 import type { SignedInUsers } from '../sign-in/signed-in-user.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
+import type { References } from '../tokens/references.ts'
 import type { IssuerCalls } from '../tokens/verifier.ts'
 import type { Config, EnvironmentCheck } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
@@ -57,6 +59,9 @@ export interface FeatureParts {
   readonly authorizer: PolicyAuthorizer
   readonly relations: RelationServices | undefined
   readonly spanTally: SpanTally
+  /** The isolate's cache of references, which `admit` uses. */
+  readonly references: References
+  readonly watch: Breakers['watch']
   /** Returns the `Services` of the gateway, for use after its start. */
   readonly services: () => FeatureServices
   /** Milliseconds since the epoch. */
@@ -75,6 +80,19 @@ export interface FeatureServices {
   readonly spans?: SpanServices
   /** From `signIn()`: the users of browsers, for other pages of the gateway. */
   readonly signedInUsers?: SignedInUsers
+  /** From `signIn()`. */
+  readonly signIn?: SignInServices
+}
+
+export interface SignInServices {
+  /** The pages and endpoints of the sign-in. They come after `audit` and `clientAddress`. */
+  readonly routes: Hono<{ Variables: GatewayVariables }>
+  /** Returns the stages of a route. Undefined: it accepts no sessions. */
+  stagesOf(route: PolicyRoute): SessionStages | undefined
+  /** Names of its cookies, which are never forwarded to an origin. */
+  readonly cookies: readonly string[]
+  /** Keeps an origin from setting these cookies. Comes directly before the origin. */
+  readonly ownCookies: readonly MiddlewareHandler[]
 }
 
 export interface AuthorizationServerRoutes {

@@ -44,6 +44,8 @@ export interface CallerDemand {
   readonly relation?: RelationOptions | undefined
   /** Creates the stage `admit`. Default: one for all requests of the route. */
   readonly admitBy?: ((options: AdmitOptions) => MiddlewareHandler) | undefined
+  /** Wraps `authenticate`, to accept browser sessions. Default: they are not accepted. */
+  readonly identify?: ((authenticate: MiddlewareHandler) => MiddlewareHandler) | undefined
 }
 
 /** Returns the guards up to the admission: they identify the caller, and check whether it may call. */
@@ -51,7 +53,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
   const { verifier, references, proofs, sources } = parts
   const { admission, authorizer, failures, violations, now } = parts
   const { limits, maxBodyBytes, ofRequest = false, strict = false, relation } = demand
-  const { admitBy = admit } = demand
+  const { admitBy = admit, identify = (guard) => guard } = demand
   const credentials = {
     verifier,
     references,
@@ -65,7 +67,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
     stage('limitBody', limitBody({ maxBytes: maxBodyBytes, ofRequest })),
     violations && stage('banOffenders', banOffenders({ violations, limits })),
     failures && stage('throttle', throttle({ failures, verifier, references, sources })),
-    stage('authenticate', authenticate(credentials)),
+    stage('authenticate', identify(authenticate(credentials))),
     stage('admit', admitBy({ admission, limits, strict, relation, now })),
     serverTiming({ authorizer, now }),
   ])

@@ -130,7 +130,7 @@ function complete(
   relations: PolicyRelations | null | undefined,
   origins: PolicyOrigins | null | undefined,
 ): PolicyRoute {
-  const { permission, relation, limits: names = [], anonymous: _, ...row } = route
+  const { permission, relation, limits: names = [], anonymous: _, session, ...row } = route
   const demand: PermissionDemand | undefined =
     typeof permission === 'string' ? { name: permission } : permission
   return routeOf({
@@ -139,6 +139,7 @@ function complete(
     permission: demand?.name,
     permissionMode: demand?.mode,
     relation: relations && relation ? relations.ruleOf(relation) : undefined,
+    ...(session !== undefined && { session: session === 'browser' ? {} : session }),
     limits: names.flatMap((name) => limitsNamed(limits, name)),
   })
 }

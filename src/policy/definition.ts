@@ -123,10 +123,23 @@ export interface RouteDefinition<
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) with pages that may open a WebSocket here. Default none. */
   readonly webSocketOrigins?: readonly string[]
+  /**
+   * Accepts browser sessions in addition to tokens: `'browser'`, or what the login of the user must
+   * be. Needs `signIn()` from `portcullis/sign-in`. Default: only tokens.
+   */
+  readonly session?: 'browser' | BrowserSessionDemand
   /** Requires a token that is bound to a key, with a DPoP proof (RFC 9449). Default false. */
   readonly dpop?: boolean
   /** Lets concurrent identical GET requests of one caller share one call. Default false. */
   readonly coalesce?: boolean
+}
+
+/** What the login of the user must be; otherwise, the user signs in again. */
+export interface BrowserSessionDemand {
+  /** Accepted authentication context classes (`acr`), the preferred one first. Default: any. */
+  readonly acr?: readonly string[] | undefined
+  /** The longest time since the login at the provider, in seconds. Default: any. */
+  readonly maxAgeSeconds?: number | undefined
 }
 
 export interface RevocationDefinition {
@@ -173,7 +186,7 @@ export interface PolicyDefinition<
   readonly stripHeaders?: readonly string[]
   /** Headers that a client can send to the origin although common servers trust them: `X-User-Id`. */
   readonly keepHeaders?: readonly string[]
-  /** `operators()`, `authorizationServer()`, `openapi()`, `otlp()`, each from its own module. */
+  /** `operators()`, `authorizationServer()`, `signIn()`, `openapi()`, `otlp()`, each from its own module. */
   readonly features?: readonly ListedFeature[]
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number

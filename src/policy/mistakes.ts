@@ -42,6 +42,9 @@ export function* mistakesInFeatures({
   }
   for (const field of ['exchangeLimits', 'refreshGraceSeconds'] as const)
     yield* unusedSetting(`tokens.${field}`, tokens[field], ['authorizationServer'], features)
+  const withSession = routes.find(({ session }) => session !== undefined)
+  yield* unusedSetting('routes: session', withSession, ['signIn'], features)
+  for (const feature of features) yield* feature.mistakesIn?.(routes) ?? []
   const isForRoutes = routes.some((route) => route.limits?.includes(OPERATORS_LIMIT))
   if (!isForRoutes && Object.hasOwn(limits, OPERATORS_LIMIT))
     yield* unusedSetting(`limits.${OPERATORS_LIMIT}`, true, ['operators'], features)

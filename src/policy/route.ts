@@ -8,7 +8,7 @@ import type { RelationRule } from '../relations/rule.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from './defaults.ts'
-import type { LimitBy, RouteDefinition } from './definition.ts'
+import type { BrowserSessionDemand, LimitBy, RouteDefinition } from './definition.ts'
 import type { McpFeature } from './mcp.ts'
 
 /** A limit with its name, as `admit` uses it. */
@@ -44,6 +44,8 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
   readonly limits: readonly PolicyLimit[]
   /** Undefined: pages of other origins may not read responses. */
   readonly cors?: CorsFeature | undefined
+  /** Undefined: browser sessions are not accepted. */
+  readonly session?: BrowserSessionDemand | undefined
   /** Undefined: no inspection. */
   readonly inspect?: InspectDefinition | undefined
   /** Undefined: no MCP server. */

@@ -42,6 +42,12 @@ export function problemOfDenial(denial: Denial): Problem {
       })
     case 'cross_origin_request':
       return problem('cross_origin_request', 'A page of another origin may not send this request.')
+    case 'sign_in_required':
+      return problem('sign_in_required', 'This resource needs a signed-in user.', {
+        challenge: BEARER + (denial.stepUp ?? ''),
+      })
+    case 'sign_in_refused':
+      return problem('sign_in_refused', 'The sign-in could not be completed.')
     case 'oauth_refused':
       // The OAuth routes have their own error format. This is for other routes.
       return problem('oauth_error', denial.error)

@@ -9,6 +9,8 @@ const PROBLEMS = {
   use_dpop_nonce: { status: 401, title: 'DPoP nonce required' },
   ambiguous_credentials: { status: 400, title: 'Ambiguous credentials' },
   cross_origin_request: { status: 403, title: 'Cross-origin request' },
+  sign_in_required: { status: 401, title: 'Sign-in required' },
+  sign_in_refused: { status: 400, title: 'Sign-in refused' },
   oauth_error: { status: 400, title: 'OAuth error' },
   insufficient_permission: { status: 403, title: 'Insufficient permission' },
   banned: { status: 403, title: 'Banned' },

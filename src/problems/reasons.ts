@@ -57,6 +57,15 @@ export type Denial =
   | { readonly code: 'ambiguous_credentials'; readonly check: string }
   /** A page of another origin may have sent the cookie with the token. */
   | { readonly code: 'cross_origin_request'; readonly check: string }
+  /** The route needs a browser session: there is none, it has ended, or its login is not enough. */
+  | {
+      readonly code: 'sign_in_required'
+      readonly check: string
+      /** What the login must be, if there is a valid session: parameters of the challenge. */
+      readonly stepUp?: string
+    }
+  /** A login failed, or another request of the sign-in was not valid. */
+  | { readonly code: 'sign_in_refused'; readonly check: string }
   | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
   | {
       readonly code: 'banned'
@@ -90,6 +99,7 @@ export type Dependency =
   | 'redis'
   | 'key_set'
   | 'introspection'
+  | 'identity_provider'
   | 'authority'
   | 'origin'
   | 'audit_log'

@@ -85,6 +85,13 @@ export function createKeys(prefix: string) {
     /** A refresh family; its hash follows. */
     refreshFamily: `${prefix}refresh:`,
 
+    /** A login in progress; the hash of its `state` follows. */
+    signIn: `${prefix}sign-in:`,
+    /** A browser session; its id follows. */
+    session: `${prefix}session:`,
+    /** The sessions of a user: a sorted set of their ids. Issuer and subject follow. */
+    userSessions: `${prefix}user-sessions:`,
+
     /** Relation tuples; the tenant follows. See `RelationKeys`. */
     tuples: `${prefix}tuples:`,
     usersets: `${prefix}usersets:`,

@@ -13,4 +13,5 @@ export const OBSERVED_SUBJECT_BAN_PREFIX = DEFAULT_KEYS.observedSubjectBan
 export const LIMIT_PREFIX = DEFAULT_KEYS.limit
 export const LIMIT_OVERRIDE_PREFIX = DEFAULT_KEYS.limitOverride
 export const API_KEY_USE_PREFIX = DEFAULT_KEYS.apiKeyUse
+export const REFERENCE_PREFIX = DEFAULT_KEYS.reference
 export const PLAN_PREFIX = DEFAULT_KEYS.plan

@@ -5,6 +5,7 @@ import { ambiguity, pathOf } from '../http/path.ts'
 export const SIGN_IN_PATH = '/oauth/sign-in'
 export const CALLBACK_PATH = '/oauth/callback'
 export const SIGN_OUT_PATH = '/oauth/sign-out'
+export const SIGNED_OUT_PATH = '/oauth/signed-out'
 export const BACK_CHANNEL_LOGOUT_PATH = '/oauth/backchannel-logout'
 export const SESSIONS_PATH = '/oauth/sessions'
 
@@ -49,8 +50,12 @@ const OWN_PATHS: readonly string[] = [
   SIGN_IN_PATH,
   CALLBACK_PATH,
   SIGN_OUT_PATH,
+  SIGNED_OUT_PATH,
   BACK_CHANNEL_LOGOUT_PATH,
 ]
+
+/** A policy with the sign-in cannot route these paths. */
+export const RESERVED_PATHS: readonly string[] = [...OWN_PATHS, SESSIONS_PATH]
 
 /** Returns the return path, or {@link HOME_PATH} in place of a text that is none. */
 export const returnPathIn = (text: string | undefined): string =>

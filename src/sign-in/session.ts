@@ -32,6 +32,13 @@ export function readSession(received: Received): string | undefined {
   return text !== undefined && SESSION_REFERENCE.test(text) ? text : undefined
 }
 
+/** Returns the value of `Set-Cookie` for a cookie that lives until the browser ends. */
+export const setCookie = (name: string, value: string): string =>
+  `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`
+
+/** Returns the value of `Set-Cookie` that removes a cookie. */
+export const removeCookie = (name: string): string => `${setCookie(name, '')}; Max-Age=0`
+
 /** Clocks of the provider and of the gateway differ by at most this. */
 const CLOCK_TOLERANCE_SECONDS = 5
 
@@ -42,6 +49,7 @@ export function isRecent(
   nowMs: number,
 ): boolean {
   const { acr: accepted, maxAgeSeconds = Number.POSITIVE_INFINITY } = demand
-  if (nowMs / 1000 - authenticatedAtSeconds > maxAgeSeconds + CLOCK_TOLERANCE_SECONDS) return false
+  const ageSeconds = nowMs / 1000 - authenticatedAtSeconds
+  if (!(ageSeconds <= maxAgeSeconds + CLOCK_TOLERANCE_SECONDS)) return false
   return accepted === undefined || (acr !== undefined && accepted.includes(acr))
 }

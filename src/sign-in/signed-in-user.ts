@@ -1,13 +1,10 @@
 /**
  * The user of a browser, for pages of the gateway that need one, such as an authorization endpoint.
  */
-import type { Admission } from '../admission/admission.ts'
-import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import { credentialHash } from '../tokens/reference.ts'
-import type { References } from '../tokens/references.ts'
 import { type SignInDemand, signInPath } from './return-path.ts'
 import { isRecent, readSession } from './session.ts'
+import type { SessionReader } from './session-reader.ts'
 
 /** A user with a valid session, which is neither revoked nor banned. */
 export interface SignedInUser {
@@ -23,7 +20,7 @@ export interface SignedInUser {
   readonly sessionIdHash: string
 }
 
-/** Nobody is signed in, or the login does not meet the demand. */
+/** There is no session, or its login does not meet the demand. */
 export interface SignInRequired {
   /** The path of the gateway's sign-in with the demand in its query. Redirect the browser to it. */
   readonly signInPath: string
@@ -52,40 +49,16 @@ export interface SignedInUsers {
 }
 
 export interface SignedInUsersOptions {
-  readonly admission: Admission
-  readonly references: References
+  readonly readUser: SessionReader
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-export function createSignedInUsers({
-  admission,
-  references,
-  now,
-}: SignedInUsersOptions): SignedInUsers {
-  /** Returns the principal of a valid session. Undefined without one. */
-  async function principalOf(text: string, address: string): Promise<Principal | undefined> {
-    const caller = { limits: [], proof: undefined, address }
-    const known = references.recall(text)
-    const { principal, denial } =
-      known === undefined
-        ? await admission.admitReference({
-            ...caller,
-            reference: { kind: 'session', text, hash: await credentialHash(text) },
-          })
-        : {
-            ...(await admission.admit({ ...caller, principal: known, strict: true })),
-            principal: known,
-          }
-    if (denial === undefined) return principal
-    if (denial.code === 'token_rejected' || denial.code === 'token_revoked') return undefined
-    throw new Denied(denial)
-  }
-
+export function createSignedInUsers({ readUser, now }: SignedInUsersOptions): SignedInUsers {
   return {
     async find({ request, address, ...demand }) {
       const text = readSession(new Map(request.headers))
-      const principal = text === undefined ? undefined : await principalOf(text, address)
+      const principal = text === undefined ? undefined : await readUser(text, address)
       const { signIn, tokenIdHash } = principal ?? {}
       const isForced = demand.prompt !== undefined
       if (

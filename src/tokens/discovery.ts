@@ -68,7 +68,11 @@ export function metadataUriIn(
 
 const seen = (value: unknown) => `${JSON.stringify(value)}`.slice(0, MAX_SEEN_CHARS)
 
-function isAcceptable(uri: string, issuer: string): boolean {
+/**
+ * Reports whether a URL in the metadata of an issuer may be called: see {@link metadataUriIn}. An
+ * issuer on a loopback address, in development, may name any of them.
+ */
+export function isAcceptable(uri: string, issuer: string): boolean {
   if (!httpUrl.safeParse(uri).success || !isPrivateLine(uri)) return false
   const target = new URL(uri)
   const own = new URL(issuer)

@@ -5,7 +5,7 @@
 
 import * as z from 'zod/mini'
 import { sha256 } from '../crypto/sha256.ts'
-import type { Principal } from '../identity/principal.ts'
+import type { Principal, SignInFacts } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { keyPart } from '../redis/key-part.ts'
 import { recordIn } from '../redis/reply.ts'
@@ -52,17 +52,8 @@ const referenceRecordSchema = z.strictObject({
   expiresAtSeconds: z.nullable(integer()),
   /** `cnf.jkt`. */
   confirmation: z.optional(z.string()),
-  /** Of a session: see `SignInFacts`. */
-  signIn: z.optional(
-    z.strictObject({
-      providerSubject: z.string(),
-      acr: z.optional(z.string()),
-      authenticatedAtSeconds: integer(),
-      renewAtSeconds: integer(),
-      endsAtSeconds: integer(),
-      refreshAtSeconds: z.optional(integer()),
-    }),
-  ),
+  /** Of a session. */
+  signIn: z.optional(z.custom<SignInFacts>((value) => typeof value === 'object')),
 })
 
 export type ReferenceRecord = z.infer<typeof referenceRecordSchema>

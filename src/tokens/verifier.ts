@@ -133,7 +133,8 @@ export function createTokenVerifier({
   }
 }
 
-function keySetOf(
+/** Creates the key set of an issuer. */
+export function keySetOf(
   { jwks, jwksUri, algorithms, issuer }: IssuerConfig,
   now: () => number,
   options: TokenVerifierOptions['keySets'],

@@ -17,13 +17,17 @@ export const featureSchema = <Name extends string>(name: Name) =>
 const LISTED = {
   operators: 'portcullis/operators',
   authorizationServer: 'portcullis/authorization-server',
+  signIn: 'portcullis/sign-in',
   openapi: 'portcullis/openapi',
   otlp: 'portcullis/otlp',
   introspection: 'portcullis/introspection',
 } as const
 
 /** A feature of the policy's list `features`. */
-export type ListedFeature = Feature<keyof typeof LISTED>
+export interface ListedFeature extends Feature<keyof typeof LISTED> {
+  /** Yields the mistakes of routes that only this feature can find. */
+  mistakesIn?(routes: readonly object[]): Iterable<string>
+}
 
 export const listedFeature = z.custom<ListedFeature>(
   (value) => Object.hasOwn(LISTED, (value as ListedFeature | null)?.feature ?? ''),

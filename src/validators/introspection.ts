@@ -59,6 +59,8 @@ const client = {
   /** An issuer in `ISSUERS`. */
   issuer: nonEmpty,
   id: text(512),
+  /** Users sign in with it. `signIn()` checks it. */
+  signIn: z.optional(z.unknown()),
 }
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const
 
@@ -94,9 +96,10 @@ export function* mistakesInClients(
     const path = ['ISSUERS', index, 'introspection']
     yield { path, message: 'requires a client of the gateway for this issuer in ISSUER_CLIENTS' }
   }
-  for (const [index, { issuer }] of clients.entries()) {
-    if (issuers.some((one) => one.issuer === issuer && one.introspection !== undefined)) continue
+  for (const [index, { issuer, signIn }] of clients.entries()) {
+    const of = issuers.find((one) => one.issuer === issuer)
+    if (of !== undefined && (of.introspection ?? signIn) !== undefined) continue
     const path = ['ISSUER_CLIENTS', index, 'issuer']
-    yield { path, message: 'must be an issuer with introspection in ISSUERS' }
+    yield { path, message: 'must be an issuer with introspection or signIn in ISSUERS' }
   }
 }

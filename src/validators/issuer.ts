@@ -5,6 +5,7 @@ import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
 import { claimPath, claimSources, pathsOf } from './claim-path.ts'
+import { list, MAX_NAMES, requirements } from './claim-requirements.ts'
 import { introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { nameMap, namePattern } from './name-pattern.ts'
@@ -35,16 +36,8 @@ export const DEFAULT_SCOPE_USE = 'narrow'
 export const NO_TYPE = 'none'
 /** Claims of ID tokens and logout tokens (OpenID Connect Core, Back-Channel Logout). */
 const MARKS_OF_OTHER_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
-const MAX_NAMES = 100
 
 const MISSING = 'is missing'
-
-const list = <Item extends z.core.$ZodType>(item: Item) =>
-  z.array(item).check(z.minLength(1), z.maxLength(MAX_NAMES))
-
-/** A value that a claim may have: a pattern, or exactly this number or boolean; null: no claim. */
-const claimValue = z.union([namePattern, z.number(), z.boolean(), z.null()])
-const requirements = z.record(text(512), z.union([claimValue, list(claimValue)]))
 
 /** Placeholder for each tenant in the issuer of a provider that serves many. */
 const TENANT_PLACE = '{tenantid}'

@@ -32,7 +32,7 @@ const permissionSchema = z.pipe(
   }),
 )
 
-/** `origins()` checks it. */
+/** `origins()` or `signIn()` checks it. */
 const unchecked = z.optional(z.unknown())
 
 /** The fields of `OriginRouting`. */
@@ -76,6 +76,7 @@ const routeSchema = z
     forwardAuthorization: z.optional(z.boolean()),
     forwardCookies: z.optional(z.boolean()),
     webSocketOrigins: z.optional(z.array(webOrigin)),
+    session: unchecked,
     dpop: z.optional(z.boolean()),
     coalesce: z.optional(z.boolean()),
   })

@@ -36,6 +36,7 @@ const SOURCES = [
       'examples/testing/issuer.ts',
     ],
   ],
+  ['docs/sign-in.md', 1, ['examples/sign-in/policy.ts']],
   [
     'docs/configuration.md',
     14,

@@ -23,10 +23,16 @@ export interface WorkerdOptions {
   readonly entry: string
   /** Text bindings. */
   readonly vars: Readonly<Record<string, string>>
+  /** Default: a free one. */
+  readonly port?: number
 }
 
 /** Bundles the entry and serves it; resolves once it answers. */
-export async function startWorkerd({ entry, vars }: WorkerdOptions): Promise<Running> {
+export async function startWorkerd({
+  entry,
+  vars,
+  port: chosen,
+}: WorkerdOptions): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'portcullis-workerd-'))
   await build({
     entryPoints: [entry],
@@ -36,7 +42,7 @@ export async function startWorkerd({ entry, vars }: WorkerdOptions): Promise<Run
     target: 'es2024',
     conditions: ['workerd', 'worker', 'browser'],
   })
-  const port = await freePort()
+  const port = chosen ?? (await freePort())
   const bindings = Object.entries(vars)
     .map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`)
     .join(', ')

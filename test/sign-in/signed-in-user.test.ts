@@ -9,6 +9,7 @@ import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { newSessionReference, SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { createSessionReader } from '../../src/sign-in/session-reader.ts'
 import { createSignedInUsers, type SignedInUserQuery } from '../../src/sign-in/signed-in-user.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { credentialHash, type ReferenceRecord } from '../../src/tokens/reference.ts'
@@ -34,7 +35,8 @@ function isolate(url?: string) {
   const references = createReferences({ audience: GATEWAY })
   const store = createUpstashAdmissionStore(rest(url))
   const admission = createAdmission({ store, references, now: Date.now })
-  return createSignedInUsers({ admission, references, now: Date.now })
+  const readUser = createSessionReader({ admission, references })
+  return createSignedInUsers({ readUser, now: Date.now })
 }
 
 /** Stores a session, and returns its cookie. */

@@ -88,6 +88,8 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'signature_matched':
     case 'ambiguous_credentials':
     case 'cross_origin_request':
+    case 'sign_in_required':
+    case 'sign_in_refused':
     case 'ambiguous_path':
     case 'malformed_request':
     case 'invalid_input':

@@ -1,0 +1,125 @@
+/** Sign-in with a browser: `import { signIn } from 'portcullis/sign-in'`. */
+import { Misconfigured } from '../errors.ts'
+import type { FeatureParts, GatewayFeature, SignInServices } from '../gateway/features.ts'
+import { admit } from '../middleware/admit.ts'
+import { browserSession } from '../middleware/browser-session.ts'
+import { ownCookies } from '../middleware/own-cookies.ts'
+import type { RouteDefinition } from '../policy/definition.ts'
+import type { PolicyLimit } from '../policy/policy.ts'
+import { nameOfRoute } from '../policy/route.ts'
+import { createRevocations } from '../revocation/redis/revocations.ts'
+import { createPages } from '../routes/sign-in/page.ts'
+import { signInRoutes } from '../routes/sign-in/routes.ts'
+import {
+  DEFAULT_REQUESTS_PER_MINUTE,
+  DEFAULT_TERMS,
+  type SignInDefinition,
+} from '../sign-in/definition.ts'
+import { createLogins, LOGIN_COOKIE } from '../sign-in/login.ts'
+import { createProvider, type Provider } from '../sign-in/provider.ts'
+import { createSessionStore } from '../sign-in/redis/session-store.ts'
+import { CALLBACK_PATH, RESERVED_PATHS } from '../sign-in/return-path.ts'
+import { SESSION_COOKIE } from '../sign-in/session.ts'
+import { createSessionReader } from '../sign-in/session-reader.ts'
+import { createSessions } from '../sign-in/sessions.ts'
+import { createSignedInUsers } from '../sign-in/signed-in-user.ts'
+import { configured, issuesOf, mistakeOf } from '../validators/configuration.ts'
+import { sessionDemandSchema, signInClientSchema, signInSchema } from '../validators/sign-in.ts'
+
+export type { SignInDefinition } from '../sign-in/definition.ts'
+
+/**
+ * Returns the sign-in with a browser, for the policy's `features`: `/oauth/sign-in`,
+ * `/oauth/callback`, `/oauth/sign-out`, and sessions for routes with `session: 'browser'`. Users sign
+ * in at the issuers whose entry in `ISSUER_CLIENTS` has `signIn`.
+ *
+ * @example
+ * ```ts
+ * export default definePolicy({
+ *   features: [signIn({ roles: ['reader'] })],
+ *   routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', session: 'browser' }],
+ *   // …
+ * })
+ * ```
+ */
+export function signIn(definition: SignInDefinition = {}): GatewayFeature {
+  configured('The policy', signInSchema, definition, ['signIn()'])
+  return {
+    feature: 'signIn',
+    mistakesIn,
+    services: (parts) => signInServices(definition, parts),
+  }
+}
+
+function signInServices(
+  definition: SignInDefinition,
+  parts: FeatureParts,
+): ReturnType<GatewayFeature['services']> {
+  const { config, redis, admission, references, now } = parts
+  const { publicUrl } = config
+  const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...terms } = definition
+  const limit: PolicyLimit = {
+    name: 'sign_in',
+    limit: requestsPerMinute,
+    windowSeconds: 60,
+    by: 'address',
+    onUnavailable: 'deny',
+  }
+  const providers = providersOf(parts)
+  const store = createSessionStore(redis, now)
+  const sessions = createSessions({
+    store,
+    revocations: createRevocations(redis, now),
+    terms: { ...DEFAULT_TERMS, ...terms },
+    audience: publicUrl,
+    now,
+  })
+  const readUser = createSessionReader({ admission, references })
+  const cookies = [SESSION_COOKIE, LOGIN_COOKIE]
+  const services: SignInServices = {
+    routes: signInRoutes({
+      providers,
+      logins: createLogins({ providers, store }),
+      sessions,
+      readUser,
+      renderPage: createPages(theme),
+      admitAddress: admit({ admission, limits: [limit], now }),
+      limit,
+      publicUrl,
+    }),
+    stagesOf: ({ session: demand }) =>
+      demand && browserSession({ references, sessions, publicUrl, demand, now }),
+    cookies,
+    ownCookies: [ownCookies({ names: cookies })],
+  }
+  return { signIn: services, signedInUsers: createSignedInUsers({ readUser, now }) }
+}
+
+/** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */
+function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] {
+  const redirectUri = config.publicUrl + CALLBACK_PATH
+  const providers = config.issuerClients.flatMap((client, index) => {
+    const issuer = config.issuers.find((one) => one.issuer === client.issuer)
+    if (client.signIn === undefined || issuer === undefined) return []
+    const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']
+    const settings = configured('The environment', signInClientSchema, client.signIn, place)
+    return [createProvider({ client, settings, issuer, redirectUri, watch, now })]
+  })
+  if (providers.length > 0) return providers
+  throw new Misconfigured('The environment', [
+    'ISSUER_CLIENTS: no client has signIn, but the policy has signIn()',
+  ])
+}
+
+/** Yields the mistakes of routes with sessions, and of routes with the paths of the sign-in. */
+function* mistakesIn(routes: readonly RouteDefinition[]): Generator<string> {
+  for (const route of routes) {
+    const name = nameOfRoute(route)
+    if (RESERVED_PATHS.includes(route.path)) yield `${name}: this path is reserved for the sign-in`
+    if (route.session === undefined) continue
+    for (const issue of issuesOf(sessionDemandSchema, route.session))
+      yield `${name}: ${mistakeOf(issue, ['session'])}`
+    if (route.dpop || route.anonymous)
+      yield `${name}: session cannot be combined with dpop or anonymous`
+  }
+}

@@ -1,0 +1,218 @@
+/** The sign-in over HTTP: the login, its callback, and the sign-out. */
+import type { Context, Hono, MiddlewareHandler } from 'hono'
+import { html } from 'hono/html'
+import { Denied, Unavailable } from '../../errors.ts'
+import { NO_STORE } from '../../http/response-headers.ts'
+import { createApp } from '../../http/router.ts'
+import {
+  clientAddressOf,
+  type GatewayVariables,
+  type PrincipalVariables,
+} from '../../middleware/context.ts'
+import { stage } from '../../middleware/in-order.ts'
+import { problemOf } from '../../middleware/problem-handler.ts'
+import { receivedHeaders } from '../../middleware/request-headers.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
+import { routeOf } from '../../policy/route.ts'
+import { LOGIN_COOKIE, LOGIN_SECONDS, type Logins } from '../../sign-in/login.ts'
+import type { Provider } from '../../sign-in/provider.ts'
+import { signInRefused } from '../../sign-in/refused.ts'
+import {
+  CALLBACK_PATH,
+  HOME_PATH,
+  SIGN_IN_PATH,
+  SIGN_OUT_PATH,
+  SIGNED_OUT_PATH,
+  signInPath,
+} from '../../sign-in/return-path.ts'
+import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../../sign-in/session.ts'
+import type { SessionReader } from '../../sign-in/session-reader.ts'
+import type { Sessions } from '../../sign-in/sessions.ts'
+import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
+import type { Page, RenderPage } from './page.ts'
+import { demandIn, firstIn } from './query.ts'
+
+export interface SignInRoutesOptions {
+  readonly providers: readonly Provider[]
+  readonly logins: Logins
+  readonly sessions: Sessions
+  readonly readUser: SessionReader
+  readonly renderPage: RenderPage
+  /** Admits requests without a credential, by their address. */
+  readonly admitAddress: MiddlewareHandler
+  readonly limit: PolicyLimit
+  readonly publicUrl: string
+}
+
+type Environment = { Variables: GatewayVariables }
+type SignInContext = Context<Environment>
+
+const MAX_USER_AGENT_CHARACTERS = 200
+
+/** Creates the pages. They must come after `audit` and `clientAddress`. */
+export function signInRoutes({
+  providers,
+  logins,
+  sessions,
+  readUser,
+  renderPage,
+  admitAddress,
+  limit,
+  publicUrl,
+}: SignInRoutesOptions): Hono<Environment> {
+  const app = createApp<Environment>()
+  const pages = { ownOrigin: new URL(publicUrl).origin, others: [], acceptsOtherClients: false }
+  app.onError((error, c) => renderPage(c, errorPage(error)))
+
+  function redirect(location: string, cookies: readonly string[]): Response {
+    const headers = new Headers({ ...NO_STORE, Location: location })
+    for (const cookie of cookies) headers.append('Set-Cookie', cookie)
+    return new Response(null, { status: 303, headers })
+  }
+
+  /** Returns the user of the request's session, also for the audit event. */
+  async function userOf(c: SignInContext) {
+    const text = readSession(receivedHeaders(c))
+    const user = text === undefined ? undefined : await readUser(text, clientAddressOf(c))
+    if (user !== undefined) c.set('portcullis.principal', user)
+    return user
+  }
+
+  function page(
+    path: string,
+    handlers: Readonly<Partial<Record<'GET' | 'POST', (c: SignInContext) => Promise<Response>>>>,
+  ): void {
+    const methods = Object.entries(handlers)
+    const route = routeOf({ method: 'GET', path, limits: [limit] })
+    app.all(path, (c, next) => {
+      c.set('portcullis.route', route)
+      c.set('portcullis.principal', null satisfies PrincipalVariables['portcullis.principal'])
+      return next()
+    })
+    for (const [method, handler] of methods)
+      app.on(method, [path], stage('admit', admitAddress), stage('signIn', handler))
+    app.all(path, async function refuseMethod() {
+      const allow = methods.flatMap(([method]) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+      throw new Denied({ code: 'method_not_allowed', allow })
+    })
+  }
+
+  page(SIGN_IN_PATH, {
+    async GET(c) {
+      const query = new URL(c.req.url).searchParams
+      const demand = demandIn(query)
+      const issuer = firstIn(query, 'iss')
+      const [only, ...others] = providers
+      const provider =
+        issuer === undefined && others.length === 0
+          ? only
+          : providers.find((one) => one.issuer === issuer)
+      if (provider === undefined) {
+        if (issuer !== undefined) throw signInRefused('provider_unknown')
+        return renderPage(c, chooserPage(providers, signInPath(demand)))
+      }
+      const { url, browser } = await logins.start(provider, demand, receivedHeaders(c))
+      return redirect(url.href, [`${setCookie(LOGIN_COOKIE, browser)}; Max-Age=${LOGIN_SECONDS}`])
+    },
+  })
+
+  page(CALLBACK_PATH, {
+    async GET(c) {
+      const response = new URL(c.req.url).searchParams
+      const { login, returnPath } = await logins.complete(response, receivedHeaders(c))
+      // The browser gets a new session in any case, so that no one else can have chosen it.
+      const previous = await userOf(c)
+      const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
+      const reference = await sessions.open(login, userAgent)
+      c.set('portcullis.principal', login.principal)
+      if (previous !== undefined) await sessions.end(previous)
+      return redirect(returnPath, [setCookie(SESSION_COOKIE, reference)])
+    },
+  })
+
+  page(SIGN_OUT_PATH, {
+    GET: (c) => renderPage(c, signOutPage()),
+    async POST(c) {
+      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
+      const user = await userOf(c)
+      if (user !== undefined) await sessions.end(user)
+      const response = redirect(SIGNED_OUT_PATH, [removeCookie(SESSION_COOKIE)])
+      // The browser must not show pages of the user again, such as with its back button.
+      response.headers.set('Clear-Site-Data', '"cache"')
+      return response
+    },
+  })
+
+  page(SIGNED_OUT_PATH, { GET: (c) => renderPage(c, signedOutPage()) })
+  return app
+}
+
+const signInAgain = (returnPath = HOME_PATH) =>
+  html`<p><a href="${signInPath({ returnPath })}">Sign in</a></p>`
+
+function chooserPage(providers: readonly Provider[], path: string): Page {
+  return {
+    title: 'Sign in',
+    content: html`<p>Choose how you sign in.</p>
+<ul>${providers.map(({ name, issuer }) => {
+      const location = `${path}&${new URLSearchParams({ iss: issuer })}`
+      return html`<li><a class="choice" href="${location}">${name}</a></li>`
+    })}</ul>`,
+  }
+}
+
+const signOutPage = (): Page => ({
+  title: 'Sign out',
+  content: html`<p>This ends your session in this browser.</p>
+<form method="post" action="${SIGN_OUT_PATH}"><button>Sign out</button></form>
+<p><a href="${HOME_PATH}">Back</a></p>`,
+})
+
+const signedOutPage = (): Page => ({
+  title: 'You are signed out',
+  content: html`<p>Your session in this browser has ended.</p>${signInAgain()}`,
+})
+
+/** Names no more of a failure than a problem document would. */
+function errorPage(error: Error): Page {
+  const { status, headers = {} } = problemOf(error)
+  const shown = { status: status as NonNullable<Page['status']>, headers }
+  if (error instanceof Unavailable)
+    return {
+      ...shown,
+      title: 'Sign-in is not available',
+      content: html`<p>The sign-in does not work at the moment. Users who are signed in can go on.</p>
+<p>Try again in a few seconds.</p>${signInAgain()}`,
+    }
+  const denial = error instanceof Denied ? error.denial : undefined
+  if (denial?.code === 'rate_limited')
+    return {
+      ...shown,
+      title: 'Too many requests',
+      content: html`<p>Wait a minute, then try again.</p>${signInAgain()}`,
+    }
+  if (denial?.code !== 'sign_in_refused')
+    return { ...shown, title: 'This did not work', content: signInAgain() }
+  const { check } = denial
+  if (check === 'provider_access_denied')
+    return {
+      ...shown,
+      status: 403,
+      title: 'You are not signed in',
+      content: html`<p>The sign-in was canceled, or your account has no access.</p>${signInAgain()}`,
+    }
+  if (check === 'acr')
+    return {
+      ...shown,
+      status: 403,
+      title: 'A stronger sign-in is needed',
+      content: html`<p>This page needs another kind of sign-in than the one that you used.</p>
+${signInAgain()}`,
+    }
+  return {
+    ...shown,
+    title: 'The sign-in has expired',
+    content: html`<p>It took too long, was used before, or was started in another browser. This
+browser must accept cookies.</p>${signInAgain()}`,
+  }
+}

@@ -1,0 +1,27 @@
+/** The sign-in as a user configures it, and its defaults. */
+import type { PageTheme } from './page-theme.ts'
+import type { SessionTerms } from './sessions.ts'
+
+export interface SignInDefinition {
+  /** A session ends after this time without a request. Default 1,800; at least 60. */
+  readonly idleSeconds?: number
+  /** A session ends this time after its login. Default 43,200 (12 hours). */
+  readonly absoluteSeconds?: number
+  /** Sessions of one user. The oldest end when there are more. Default 10. */
+  readonly maxSessions?: number
+  /** Roles of every signed-in user, in addition to those in the ID token. Default none. */
+  readonly roles?: readonly string[]
+  /** Requests of one address to the sign-in in a minute. Default 120. */
+  readonly requestsPerMinute?: number
+  /** Colors and fonts of the pages, as CSS values. */
+  readonly theme?: PageTheme
+}
+
+export const DEFAULT_TERMS: SessionTerms = {
+  idleSeconds: 1_800,
+  absoluteSeconds: 43_200,
+  maxSessions: 10,
+  roles: [],
+}
+
+export const DEFAULT_REQUESTS_PER_MINUTE = 120

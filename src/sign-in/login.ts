@@ -1,0 +1,105 @@
+/** Logins in progress: from the first redirect to the provider until its answer. */
+import { base64url } from 'jose'
+import { type RandomBytes, randomBytes } from '../crypto/random.ts'
+import { hmacSha256, sha256 } from '../crypto/sha256.ts'
+import { createCookieReader, type Received } from '../tokens/token-cookie.ts'
+import type { Login, Provider } from './provider.ts'
+import { signInRefused } from './refused.ts'
+import { returnPathIn, type SignInDemand } from './return-path.ts'
+import type { SessionStore } from './session-store.ts'
+
+/** Binds a login to the browser that began it. All logins of a browser share it. */
+export const LOGIN_COOKIE = '__Host-portcullis-login'
+/** A user may have to enter a password and a second factor. */
+export const LOGIN_SECONDS = 900
+
+const SECRET_BYTES = 32
+/** base64url of 32 bytes, canonical. */
+const SECRET = /^[\w-]{42}[AEIMQUYcgkosw048]$/
+
+const read = createCookieReader(LOGIN_COOKIE)
+
+export interface StartedLogin {
+  /** Where the browser goes. */
+  readonly url: URL
+  /** The value of {@link LOGIN_COOKIE}. */
+  readonly browser: string
+}
+
+export interface CompletedLogin {
+  readonly login: Login
+  readonly provider: Provider
+  readonly returnPath: string
+}
+
+export interface Logins {
+  /** Throws `Unavailable` if the provider or the store does not respond. */
+  start(provider: Provider, demand: SignInDemand, received: Received): Promise<StartedLogin>
+  /**
+   * Completes the login of an authorization response. Throws `Denied` (`sign_in_refused`) with the
+   * check that failed, and `Unavailable`.
+   */
+  complete(response: URLSearchParams, received: Received): Promise<CompletedLogin>
+}
+
+export interface LoginsOptions {
+  readonly providers: readonly Provider[]
+  readonly store: SessionStore
+  readonly random?: RandomBytes
+}
+
+/**
+ * Creates the logins. The store has the login under the hash of its `state`, for one use. `nonce` and
+ * the PKCE verifier are derived from `state` and the browser's cookie, so no other browser can
+ * complete the login, and the store contains nothing that could.
+ */
+export function createLogins({ providers, store, random = randomBytes }: LoginsOptions): Logins {
+  async function secretsOf(browser: string, state: string) {
+    const derive = await hmacSha256(new TextEncoder().encode(browser))
+    return {
+      nonce: base64url.encode(await derive(`nonce ${state}`)),
+      verifier: base64url.encode(await derive(`verifier ${state}`)),
+    }
+  }
+
+  return {
+    async start(provider, { returnPath, prompt, maxAgeSeconds, acr }, received) {
+      const known = read(received)
+      const browser =
+        known !== undefined && SECRET.test(known) ? known : base64url.encode(random(SECRET_BYTES))
+      const state = base64url.encode(random(SECRET_BYTES))
+      const demand = { prompt, maxAgeSeconds, acr }
+      const url = await provider.authorizationUrl({
+        ...demand,
+        ...(await secretsOf(browser, state)),
+        state,
+      })
+      const login = {
+        issuer: provider.issuer,
+        returnPath: returnPathIn(returnPath),
+        browserHash: await sha256(browser),
+        maxAgeSeconds,
+        acr: acr === undefined ? undefined : [...acr],
+      }
+      await store.beginLogin(await sha256(state), login, LOGIN_SECONDS)
+      return { url, browser }
+    },
+
+    async complete(response, received) {
+      const browser = read(received)
+      const [state, ...others] = response.getAll('state')
+      if (state === undefined || others.length > 0 || !SECRET.test(state))
+        throw signInRefused('state')
+      // Before the login is taken: another browser must not be able to end it.
+      if (browser === undefined || !SECRET.test(browser)) throw signInRefused('browser')
+      const login = await store.takeLogin(await sha256(state))
+      if (login === undefined) throw signInRefused('state_unknown')
+      if (login.browserHash !== (await sha256(browser))) throw signInRefused('browser')
+      const provider = providers.find(({ issuer }) => issuer === login.issuer)
+      if (provider === undefined) throw signInRefused('provider_unknown')
+      const { maxAgeSeconds, acr, returnPath } = login
+      const expected = { ...(await secretsOf(browser, state)), state, maxAgeSeconds, acr }
+      return { login: await provider.complete(response, expected), provider, returnPath }
+    },
+  }
+}

@@ -1,0 +1,314 @@
+/** An OpenID Provider: the gateway as its client, through `oauth4webapi`. */
+import * as oauth from 'oauth4webapi'
+import { Denied, Unavailable } from '../errors.ts'
+import { BodyRefused, boundedText } from '../http/bounded-text.ts'
+import type { Principal, WaitUntil } from '../identity/principal.ts'
+import { authenticationOf } from '../introspection/client-authentication.ts'
+import { createSharedReading } from '../isolate/shared-reading.ts'
+import { principalFrom } from '../tokens/claims.ts'
+import { isAcceptable, MAX_METADATA_BYTES } from '../tokens/discovery.ts'
+import { issuerRules, KIND_CLAIMS } from '../tokens/issuer-rules.ts'
+import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
+import type { RemoteKeySetOptions } from '../tokens/remote-key-set.ts'
+import { keySetOf } from '../tokens/verifier.ts'
+import type { IssuerClient } from '../validators/introspection.ts'
+import { type IssuerConfig, NO_TYPE } from '../validators/issuer.ts'
+import type { SignInSettings } from '../validators/sign-in.ts'
+import { signInRefused } from './refused.ts'
+import type { SignInDemand } from './return-path.ts'
+
+/** A verified login. */
+export interface Login {
+  /** From the ID token. `tokenId` and the times are those of the ID token. */
+  readonly principal: Principal
+  readonly idToken: string
+  /** `sub`. */
+  readonly providerSubject: string
+  /** `sid`. */
+  readonly providerSession: string | undefined
+  readonly acr: string | undefined
+  readonly authenticatedAtSeconds: number
+}
+
+export interface LoginSecrets {
+  readonly state: string
+  readonly nonce: string
+  /** Of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+
+export interface AuthorizationRequest extends LoginSecrets, Omit<SignInDemand, 'returnPath'> {}
+
+export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt'>
+
+export interface Provider {
+  readonly issuer: string
+  /** For the page on which the user chooses. */
+  readonly name: string
+  /** Throws `Unavailable` if the provider does not respond. */
+  authorizationUrl(request: AuthorizationRequest): Promise<URL>
+  /**
+   * Exchanges the code of an authorization response and verifies the ID token. Throws `Denied`
+   * (`sign_in_refused`) and `Unavailable`.
+   */
+  complete(
+    response: URLSearchParams,
+    expected: ExpectedLogin,
+    waitUntil?: WaitUntil,
+  ): Promise<Login>
+}
+
+export interface ProviderOptions {
+  readonly client: IssuerClient
+  readonly settings: SignInSettings
+  readonly issuer: IssuerConfig
+  /** The gateway's callback. */
+  readonly redirectUri: string
+  readonly watch?: RemoteKeySetOptions['watch']
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Of one call to the provider. */
+const CALL_TIMEOUT_MS = 5_000
+/** A longer reading counts as dead. */
+const LEASE_MS = CALL_TIMEOUT_MS + 1_000
+/** A login begins only at a provider that responded in this time, and fails fast otherwise. */
+const METADATA_MS = 10_000
+const MAX_RESPONSE_BYTES = 262_144
+/** Types of ID tokens. Most providers set one of these. */
+const ID_TOKEN_TYPES = ['JWT', NO_TYPE]
+/** An ID token is used once, so its life does not matter. */
+const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER
+const ERROR_CODE = /^[a-z_]{1,64}$/
+/** Errors that say that the provider, not the user, has a problem (RFC 6749 section 4.1.2.1). */
+const PROVIDER_FAULTS: readonly string[] = ['server_error', 'temporarily_unavailable']
+
+export function createProvider({
+  client: credentials,
+  settings,
+  issuer: config,
+  redirectUri,
+  watch,
+  now,
+}: ProviderOptions): Provider {
+  const { issuer } = config
+  const issuerUrl = new URL(issuer)
+  const rules = issuerRules(idTokenRules(config, credentials.id, settings))
+  const keySet = keySetOf(config, now, { watch })
+  const client: oauth.Client = {
+    client_id: credentials.id,
+    [oauth.clockTolerance]: config.clockTolerance,
+  }
+  const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
+    const { headers: fields, form } = await authenticationOf(credentials, now())
+    for (const [name, value] of Object.entries(form)) body.set(name, value)
+    for (const [name, value] of Object.entries(fields)) headers.set(name, value)
+  }
+
+  const options = () => ({
+    [oauth.customFetch]: boundedFetch,
+    // Only for a provider on this machine, in development: `privateUrl` has checked the issuer.
+    [oauth.allowInsecureRequests]: issuerUrl.protocol === 'http:',
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  })
+
+  async function discover(): Promise<oauth.AuthorizationServer> {
+    try {
+      const response = await oauth.discoveryRequest(issuerUrl, options())
+      const found = await oauth.processDiscoveryResponse(issuerUrl, response)
+      for (const url of [found.authorization_endpoint, found.token_endpoint])
+        if (url === undefined || !isAcceptable(url, issuer))
+          throw new Unavailable('identity_provider', 'malformed')
+      return found
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+  const metadata = createSharedReading<void, oauth.AuthorizationServer>({
+    read: discover,
+    now,
+    memoryMs: METADATA_MS,
+    leaseMs: LEASE_MS,
+  })
+
+  async function verifiedIdToken(text: string, waitUntil: WaitUntil | undefined) {
+    try {
+      const header = readHeader(text)
+      rules.checkHeader(header)
+      await verifySignature(text, await keySet.find(header, waitUntil))
+      const payload = readPayload(text)
+      return {
+        payload,
+        principal: await principalFrom(payload, rules, { nowMs: now(), isOwn: false }),
+      }
+    } catch (error) {
+      if (error instanceof Denied && 'check' in error.denial)
+        throw signInRefused(`id_token_${error.denial.check}`, { cause: error })
+      throw error
+    }
+  }
+
+  return {
+    issuer,
+    name: settings.name,
+
+    async authorizationUrl({ state, nonce, verifier, prompt, maxAgeSeconds, acr }) {
+      const { authorization_endpoint: endpoint = '' } = await metadata()
+      const url = new URL(endpoint)
+      const parameters = {
+        response_type: 'code',
+        client_id: credentials.id,
+        redirect_uri: redirectUri,
+        scope: settings.scope,
+        state,
+        nonce,
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        prompt,
+        max_age: maxAgeSeconds === undefined ? undefined : String(maxAgeSeconds),
+        acr_values: acr?.join(' '),
+      }
+      for (const [name, value] of Object.entries(parameters))
+        if (value !== undefined) url.searchParams.set(name, value)
+      return url
+    },
+
+    async complete(response, { state, nonce, verifier, maxAgeSeconds, acr }, waitUntil) {
+      const as = await metadata()
+      let tokens: oauth.TokenEndpointResponse
+      try {
+        const parameters = oauth.validateAuthResponse(as, client, response, state)
+        const answer = await oauth.authorizationCodeGrantRequest(
+          as,
+          client,
+          authentication,
+          parameters,
+          redirectUri,
+          verifier,
+          options(),
+        )
+        tokens = await oauth.processAuthorizationCodeResponse(as, client, answer, {
+          expectedNonce: nonce,
+          maxAge: maxAgeSeconds ?? oauth.skipAuthTimeCheck,
+          requireIdToken: true,
+        })
+      } catch (error) {
+        throw failureOf(error, issuer)
+      }
+      const idToken = tokens.id_token ?? ''
+      const { payload, principal } = await verifiedIdToken(idToken, waitUntil)
+      const login: Login = {
+        principal,
+        idToken,
+        providerSubject: textIn(payload, 'sub') ?? '',
+        providerSession: textIn(payload, 'sid'),
+        acr: textIn(payload, 'acr'),
+        authenticatedAtSeconds: timeIn(payload, 'auth_time') ?? principal.issuedAtSeconds,
+      }
+      // Otherwise the browser would be sent to the provider again and again.
+      if (acr !== undefined && (login.acr === undefined || !acr.includes(login.acr)))
+        throw signInRefused('acr')
+      return login
+    },
+  }
+}
+
+/**
+ * Returns the rules for the ID tokens of an issuer: its rules for access tokens with the gateway as
+ * the audience. Rules about the kind of the token do not apply; those about the user do.
+ */
+function idTokenRules(config: IssuerConfig, id: string, settings: SignInSettings): IssuerConfig {
+  const require = Object.entries(config.require ?? {}).filter(
+    ([name]) => !KIND_CLAIMS.includes(name),
+  )
+  return {
+    ...config,
+    audience: id,
+    audienceClaim: undefined,
+    typ: ID_TOKEN_TYPES,
+    tokenUse: 'id',
+    clients: undefined,
+    refuse: ['events'],
+    require: settings.require ?? Object.fromEntries(require),
+    maxTokenAge: ANY_AGE_SECONDS,
+  }
+}
+
+const textIn = (payload: Readonly<Record<string, unknown>>, name: string): string | undefined => {
+  const value = own(payload, name)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+const timeIn = (payload: Readonly<Record<string, unknown>>, name: string): number | undefined => {
+  const value = own(payload, name)
+  return typeof value === 'number' && value > 0 ? Math.floor(value) : undefined
+}
+
+/** Reads the whole response, of a bounded size. Does not follow redirects. */
+async function boundedFetch(
+  url: string,
+  init: oauth.CustomFetchOptions<string, BodyInit | null | undefined>,
+): Promise<Response> {
+  const { signal } = init
+  try {
+    const { method, headers, body } = init
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body != null && { body }),
+      redirect: 'manual',
+      cache: 'no-store',
+      signal: signal ?? null,
+    })
+    if (response.status >= 500) {
+      await response.body?.cancel()
+      throw new Unavailable('identity_provider', 'refused')
+    }
+    const text = await boundedText(response.body, Math.max(MAX_RESPONSE_BYTES, MAX_METADATA_BYTES))
+    const { status, headers: fields } = response
+    return new Response(text === '' ? null : text, { status, headers: fields })
+  } catch (cause) {
+    throw unavailable(cause, signal)
+  }
+}
+
+function unavailable(cause: unknown, signal?: AbortSignal): Unavailable {
+  if (cause instanceof Unavailable) return cause
+  const fault =
+    cause instanceof BodyRefused || cause instanceof oauth.OperationProcessingError
+      ? 'malformed'
+      : signal?.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
+        ? 'timeout'
+        : 'unreachable'
+  return new Unavailable('identity_provider', fault, { cause })
+}
+
+/** Returns why a login failed: the provider's problem, or a refusal with the check that failed. */
+function failureOf(error: unknown, issuer: string): Denied | Unavailable {
+  if (error instanceof oauth.AuthorizationResponseError) {
+    const code = codeOf(error.error)
+    if (PROVIDER_FAULTS.includes(code))
+      return new Unavailable('identity_provider', 'refused', { cause: error })
+    return signInRefused(`provider_${code}`, { cause: error })
+  }
+  if (error instanceof oauth.ResponseBodyError) {
+    const code = codeOf(error.error)
+    if (code === 'invalid_grant') return signInRefused('code', { cause: error })
+    return clientRefused(issuer, code, error)
+  }
+  if (error instanceof oauth.WWWAuthenticateChallengeError)
+    return clientRefused(issuer, 'invalid_client', error)
+  if (error instanceof oauth.OperationProcessingError)
+    return signInRefused(codeOf(error.code?.toLowerCase().replace(/^oauth_/, '')), { cause: error })
+  return unavailable(error)
+}
+
+const codeOf = (code: string | undefined) =>
+  code !== undefined && ERROR_CODE.test(code) ? code : 'error'
+
+/** The provider does not accept the gateway as its client: only its operator can correct that. */
+function clientRefused(issuer: string, error: string, cause: unknown): Unavailable {
+  console.error(JSON.stringify({ incident: 'sign_in_client_refused', issuer, error }))
+  return new Unavailable('identity_provider', 'refused', { cause })
+}

@@ -1,0 +1,21 @@
+--- Stores a new session with its reference, and adds it to the sessions of its user.
+--
+-- KEYS: the record of the reference, the session, the sessions of the user.
+--
+-- ARGV: the record's text and its life in seconds, the hash of the reference, the id of the session,
+-- its details, the current second, the second in which the session ends, the maximum of sessions.
+--
+-- Returns the ids of the sessions above the maximum, the oldest first. The caller ends them.
+
+local record, life, hash, id, details = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local now, till, max = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+
+redis.call('SET', KEYS[1], record, 'EX', life)
+redis.call('HSET', KEYS[2], 'reference', hash, 'details', details)
+redis.call('EXPIRE', KEYS[2], till - now)
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+redis.call('ZADD', KEYS[3], till, id)
+if redis.call('TTL', KEYS[3]) < till - now then redis.call('EXPIRE', KEYS[3], till - now) end
+local excess = redis.call('ZCARD', KEYS[3]) - max
+if excess < 1 then return {} end
+return redis.call('ZRANGE', KEYS[3], 0, excess - 1)

@@ -1,0 +1,66 @@
+/** The port of the store for browser sessions and for logins in progress. */
+import * as z from 'zod/mini'
+import type { ReferenceRecord } from '../tokens/reference.ts'
+import { integer } from '../validators/schema-parts.ts'
+
+/** What the list of sessions shows to their user. */
+export const sessionDetailsSchema = z.strictObject({
+  createdAtSeconds: integer(),
+  /** The beginning of the `User-Agent` header at the login. */
+  userAgent: z.optional(z.string()),
+})
+
+export type SessionDetails = z.output<typeof sessionDetailsSchema>
+
+/** The user of a session, as the provider names it. */
+export interface SessionOwner {
+  readonly issuer: string
+  readonly providerSubject: string
+}
+
+export interface NewSession extends SessionOwner {
+  readonly id: string
+  readonly referenceHash: string
+  readonly record: ReferenceRecord
+  readonly details: SessionDetails
+  readonly endsAtSeconds: number
+}
+
+export interface SessionRenewal {
+  readonly id: string
+  readonly referenceHash: string
+  readonly successorHash: string
+  readonly nonce: string
+  /** Of the successor. */
+  readonly record: ReferenceRecord
+  /** How long the old reference stays valid. */
+  readonly graceSeconds: number
+}
+
+/** A login in progress. It contains no secret: those are derived from the browser's cookie. */
+export const loginSchema = z.strictObject({
+  issuer: z.string(),
+  returnPath: z.string(),
+  /** The hash of the cookie of the browser that began the login. */
+  browserHash: z.string(),
+  maxAgeSeconds: z.optional(integer()),
+  acr: z.optional(z.array(z.string())),
+})
+
+export type LoginInProgress = z.output<typeof loginSchema>
+
+/** Port. Each method makes one call, and throws `Unavailable` if the store does not respond. */
+export interface SessionStore {
+  beginLogin(stateHash: string, login: LoginInProgress, lifeSeconds: number): Promise<void>
+  /** Returns a login and removes it: its `state` is valid once. */
+  takeLogin(stateHash: string): Promise<LoginInProgress | undefined>
+  /** Stores a session. Returns the ids of other sessions of its user, those above `max`. */
+  open(session: NewSession, max: number): Promise<readonly string[]>
+  /**
+   * Replaces the reference of a session. Returns the nonce of its successor: that of a concurrent
+   * renewal if it was earlier. Undefined: the session has ended or has a later reference.
+   */
+  renew(renewal: SessionRenewal): Promise<string | undefined>
+  /** Removes a session and its references, which must have been revoked before. */
+  remove(id: string, owner: SessionOwner): Promise<void>
+}

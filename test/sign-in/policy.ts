@@ -1,0 +1,44 @@
+/** A policy with routes for browsers. */
+import { signIn } from '../../src/features/sign-in.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import type { SignInDefinition } from '../../src/sign-in/definition.ts'
+
+/** Routes whose paths say what they need. */
+export function policyFor(definition: SignInDefinition = {}) {
+  const browser = { limits: ['standard'], session: 'browser' } as const
+  return definePolicy({
+    roles: { reader: ['orders:read', 'orders:write'], auditor: ['audit:read'] },
+    limits: { standard: '1000/min' },
+    features: [signIn({ requestsPerMinute: 10_000, ...definition })],
+    routes: [
+      { method: 'GET', path: '/', permission: 'orders:read', ...browser },
+      { method: 'GET', path: '/orders', permission: 'orders:read', ...browser },
+      { method: 'GET', path: '/orders/:id', permission: 'orders:read', ...browser },
+      { method: 'POST', path: '/orders', permission: 'orders:write', ...browser },
+      { method: 'GET', path: '/audit', permission: 'audit:read', ...browser },
+      {
+        method: 'GET',
+        path: '/cookies',
+        permission: 'orders:read',
+        ...browser,
+        forwardCookies: true,
+      },
+      {
+        method: 'GET',
+        path: '/strong',
+        permission: 'orders:read',
+        limits: ['standard'],
+        session: { acr: ['mfa'] },
+      },
+      {
+        method: 'GET',
+        path: '/recent',
+        permission: 'orders:read',
+        limits: ['standard'],
+        session: { maxAgeSeconds: 60 },
+      },
+      { method: 'GET', path: '/tokens-only', permission: 'orders:read', limits: ['standard'] },
+      { method: 'GET', path: '/open', anonymous: true },
+    ],
+  })
+}

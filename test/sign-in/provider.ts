@@ -1,0 +1,140 @@
+/** An OpenID Provider for browsers: the npm package `oidc-provider`, with a login that tests control. */
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+// @ts-expect-error: the package has no types.
+import { Provider as UntypedProvider } from 'oidc-provider'
+import { startHttpServer } from '../harness/http-server.ts'
+import { createKey } from '../harness/issuer.ts'
+
+interface Provider {
+  callback(): RequestListener
+  interactionFinished(
+    request: IncomingMessage,
+    response: ServerResponse,
+    result: object,
+  ): Promise<void>
+}
+const ProviderOf = UntypedProvider as new (issuer: string, configuration: object) => Provider
+
+/** What the user does at the provider. */
+export interface UserAction {
+  /** Undefined: the provider shows a form with a field for the name. */
+  subject?: string | undefined
+  roles: readonly string[]
+  acr?: string | undefined
+  /** Refuses the login. */
+  refuses?: boolean
+}
+
+const LOGIN_PATH = '/log-in/'
+const LIFE_SECONDS = 600
+
+export type TestProvider = Awaited<ReturnType<typeof startProvider>>
+
+/** Starts a provider with one client, whose callback is at `gatewayUrl`. */
+export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIFE_SECONDS) {
+  const client = { id: 'gateway', secret: randomBytes(32).toString('base64url') }
+  const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
+  const user: UserAction = { subject: 'alice', roles: ['reader'] }
+  const calls: string[] = []
+  const state = { isDown: false }
+  let handle: RequestListener = (_request, response) => response.writeHead(503).end()
+  const server = await startHttpServer((request, response) => {
+    calls.push(`${request.method} ${(request.url ?? '').replace(/\?.*/, '')}`)
+    if (state.isDown) return response.destroy()
+    return handle(request, response)
+  })
+  const provider = new ProviderOf(server.url, {
+    clients: [
+      {
+        client_id: client.id,
+        client_secret: client.secret,
+        grant_types: ['authorization_code', 'refresh_token'],
+        redirect_uris: [`${gatewayUrl}/oauth/callback`],
+        post_logout_redirect_uris: [`${gatewayUrl}/oauth/signed-out`],
+        backchannel_logout_uri: `${gatewayUrl}/oauth/backchannel-logout`,
+        backchannel_logout_session_required: true,
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    jwks: { keys: [key] },
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    acrValues: ['pwd', 'mfa'],
+    scopes: ['openid', 'offline_access', 'profile'],
+    claims: { openid: ['sub', 'roles'], profile: ['name'], acr: null, auth_time: null, sid: null },
+    conformIdTokenClaims: false,
+    interactions: { url: (_context: unknown, { uid }: { uid: string }) => LOGIN_PATH + uid },
+    findAccount: (_context: unknown, accountId: string) => ({
+      accountId,
+      claims: () => ({ sub: accountId, roles: user.roles, name: `User ${accountId}` }),
+    }),
+    async loadExistingGrant({ oidc }: GrantContext) {
+      const { clientId } = oidc.client
+      const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId })
+      grant.addOIDCScope('openid offline_access profile')
+      await grant.save()
+      return grant
+    },
+    rotateRefreshToken: true,
+    issueRefreshToken: async () => true,
+    features: {
+      devInteractions: { enabled: false },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: { enabled: true },
+    },
+    ttl: {
+      AccessToken: accessTokenSeconds,
+      AuthorizationCode: 60,
+      Grant: LIFE_SECONDS,
+      IdToken: LIFE_SECONDS,
+      Interaction: LIFE_SECONDS,
+      RefreshToken: LIFE_SECONDS,
+      Session: LIFE_SECONDS,
+    },
+  })
+  const callback = provider.callback()
+  handle = async (request, response) => {
+    if (!request.url?.startsWith(LOGIN_PATH)) return callback(request, response)
+    const subject = request.method === 'POST' ? await nameIn(request) : user.subject
+    if (user.refuses)
+      return provider.interactionFinished(request, response, { error: 'access_denied' })
+    if (subject !== undefined) {
+      const login = { accountId: subject, acr: user.acr, remember: true }
+      return provider.interactionFinished(request, response, { login, consent: {} })
+    }
+    response.setHeader('Content-Type', 'text/html')
+    response.end('<title>Provider</title><form method=post><input name=name><button>Go</button>')
+  }
+
+  return {
+    issuer: server.url,
+    client,
+    /** What the user does in the next logins. */
+    user,
+    /** Method and path of each request so far. */
+    calls,
+    /** Closes every connection without a response. */
+    down(isDown: boolean) {
+      state.isDown = isDown
+    },
+    close: () => server.close(),
+  }
+}
+
+interface GrantContext {
+  readonly oidc: {
+    readonly client: { readonly clientId: string }
+    readonly session: { readonly accountId: string }
+    readonly provider: {
+      readonly Grant: new (
+        owner: object,
+      ) => { addOIDCScope(scope: string): void; save(): Promise<unknown> }
+    }
+  }
+}
+
+async function nameIn(request: IncomingMessage): Promise<string> {
+  let body = ''
+  for await (const chunk of request) body += chunk
+  return new URLSearchParams(body).get('name') ?? ''
+}

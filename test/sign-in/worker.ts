@@ -1,0 +1,18 @@
+/** The complete gateway as a Worker. */
+import { composeServices, createGateway, type GatewayEnv } from '../../src/index.ts'
+import type { SignInDefinition } from '../../src/sign-in/definition.ts'
+import { policyFor } from './policy.ts'
+
+type Env = GatewayEnv & { readonly SIGN_IN: string }
+
+let app: ReturnType<typeof createGateway> | undefined
+
+export default {
+  fetch(request: Request, env: Env, context: ExecutionContext) {
+    if (app === undefined) {
+      const policy = policyFor(JSON.parse(env.SIGN_IN) as SignInDefinition)
+      app = createGateway({ ...composeServices(env, policy), auditSink: { record() {} } }, policy)
+    }
+    return app.fetch(request, env, context)
+  },
+}
