@@ -13,6 +13,7 @@ import { requireProject } from '../project.ts'
 import { cell, type Style, table } from '../text.ts'
 import { tupleIn } from '../tuples.ts'
 import { loadPolicy, policyFile, projectModule } from './load.ts'
+import { meantBy } from './suggest.ts'
 
 export interface ExplainOptions extends CommonOptions {
   readonly policy?: string
@@ -72,7 +73,7 @@ export async function explainRequest(
   const isLive = options.live !== undefined
   const explanation = isLive
     ? await askGateway(question, options)
-    : await explainHere(question, options)
+    : await explainHere(question, options, output)
   output.result(explanation, textFor(explanation, question, output.style))
   if (question.token !== undefined && !isLive)
     output.remark('The signature, issuer and audience of the token are not verified.')
@@ -181,12 +182,21 @@ async function askGateway(question: Question, options: ExplainOptions): Promise<
   return gateway.post<Explanation>('/explanations', question)
 }
 
-async function explainHere(question: Question, options: ExplainOptions): Promise<Explanation> {
+async function explainHere(
+  question: Question,
+  options: ExplainOptions,
+  output: Output,
+): Promise<Explanation> {
   const folder = process.cwd()
   const root = requireProject(folder)
   const policy = await loadPolicy(policyFile(options.policy, '--policy', folder, root), root).catch(
     misconfigured,
   )
+  for (const role of options.role ?? [])
+    if (!policy.roles.has(role)) {
+      const suggestion = meantBy(role, [...policy.roles.keys()]) ?? ''
+      output.remark(`The policy has no role ${role}. ${suggestion}`.trim())
+    }
   const { policyTester } = await projectModule<TestingModule>('testing', root)
   const facts = new Set((options.relation ?? []).map(tupleText))
   const { issuer, ...request } = testedRequestOf(question)

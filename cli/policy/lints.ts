@@ -3,18 +3,21 @@ import { createAuthorizer } from '../../src/authorization/permissions.ts'
 import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'
 import type { Principal } from '../../src/identity/principal.ts'
+import { withoutIssuer } from '../../src/origin/audiences.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
 import { permissionsIn } from '../../src/validators/inspect.ts'
 import type { Finding, Severity } from './finding.ts'
 import { admits, roleCaller } from './matrix.ts'
+import { meantBy } from './suggest.ts'
 
 interface Rule {
   readonly severity: Exclude<Severity, 'error'>
   /** One sentence for reports: why this is reported. */
   readonly reason: string
-  find(policy: Policy): Iterable<Omit<Finding, 'rule' | 'severity'>>
+  /** `variables` are those of the shell. */
+  find(policy: Policy, variables: NodeJS.ProcessEnv): Iterable<Omit<Finding, 'rule' | 'severity'>>
 }
 
 const isWrite = ({ method }: PolicyRoute) => method !== 'GET'
@@ -71,13 +74,16 @@ export const RULES = {
     *find({ routes, roles }) {
       const authorize = createAuthorizer(roles)
       const everybody = roleCaller([...roles.keys()])
+      const granted = [...roles.values()].flat().filter((pattern) => !pattern.includes('*'))
       for (const [index, route] of routes.entries())
         for (const permission of new Set(permissionsOf(route)))
           if (!authorize(everybody, permission))
             yield {
               path: ['routes', index, permission === route.permission ? 'permission' : 'inspect'],
               message: `${nameOfRoute(route)}: no role grants ${permission}`,
-              suggestion: `add '${permission}' to a role, unless scopes grant it`,
+              suggestion:
+                meantBy(permission, granted) ??
+                `add '${permission}' to a role, unless scopes grant it`,
             }
     },
   },
@@ -96,7 +102,9 @@ export const RULES = {
           yield {
             path: ['roles', role],
             message: `roles.${role}: no route requires a permission of this role`,
-            suggestion: 'correct its permissions, or remove the role',
+            suggestion:
+              patterns.map((pattern) => meantBy(pattern, [...required])).find(Boolean) ??
+              'correct its permissions, or remove the role',
           }
       }
     },
@@ -204,6 +212,33 @@ export const RULES = {
       }
     },
   },
+  'audience-of-anonymous-route': {
+    severity: 'warning',
+    reason: 'An anonymous caller has no token, so the route requires no audience.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries())
+        if (route.audience !== undefined && route.permission === undefined)
+          yield {
+            path: ['routes', index, 'audience'],
+            message: `${nameOfRoute(route)}: is open to anonymous callers, who have no audience`,
+            suggestion: 'require a permission, or remove audience',
+          }
+    },
+  },
+  'audience-without-issuer': {
+    severity: 'warning',
+    reason: 'No entry of ISSUERS has the audience, so probably no token can open the route.',
+    *find({ routes }, variables) {
+      const suspect = new Set(withoutIssuer(routes, variables))
+      for (const [index, route] of routes.entries())
+        if (suspect.has(route))
+          yield {
+            path: ['routes', index, 'audience'],
+            message: `${nameOfRoute(route)}: no entry of ISSUERS has the audience ${route.audience}`,
+            suggestion: 'correct the audience, or add it to an entry of ISSUERS',
+          }
+    },
+  },
   'observe-mode': {
     severity: 'info',
     reason: 'A rule in observe mode is recorded, and refuses nothing.',
@@ -228,10 +263,13 @@ export const RULES = {
 export type RuleName = keyof typeof RULES
 
 /** Returns the findings of all rules, in the order of the route table. */
-export function lint(policy: Policy): readonly Finding[] {
+export function lint(
+  policy: Policy,
+  variables: NodeJS.ProcessEnv = process.env,
+): readonly Finding[] {
   return (Object.entries(RULES) as [RuleName, Rule][])
     .flatMap(([rule, { severity, find }]) =>
-      [...find(policy)].map((finding) => ({ rule, severity, ...finding })),
+      [...find(policy, variables)].map((finding) => ({ rule, severity, ...finding })),
     )
     .sort((one, another) => rowOf(one) - rowOf(another))
 }

@@ -29,6 +29,8 @@ interface Member {
 interface Element {
   readonly site: Spot
   readonly value: Spot | undefined
+  /** The row that `override()` changes: it has the fields that `value` does not have. */
+  readonly changed?: Element
 }
 
 export interface Place {
@@ -160,8 +162,14 @@ function sourceOf(
 
   function elementsOf(spot: Spot, depth = 0): readonly Element[] | undefined {
     const { module, node } = resolved(spot)
-    const rows = depth > MAX_DEPTH ? undefined : rowsOfGroup({ module, node })
+    const rows = depth > MAX_DEPTH ? undefined : argumentOf('group', 1, { module, node })
     if (rows !== undefined) return elementsOf(rows, depth + 1)
+    const generated = depth > MAX_DEPTH ? undefined : argumentOf('override', 0, { module, node })
+    if (generated !== undefined)
+      return overridden(
+        elementsOf(generated, depth + 1),
+        argumentOf('override', 1, { module, node }),
+      )
     if (node.name !== 'ArrayExpression' || depth > MAX_DEPTH) return undefined
     const elements: Element[] = []
     for (let child = node.firstChild; child !== null; child = child.nextSibling) {
@@ -178,6 +186,29 @@ function sourceOf(
       elements.push(...(spread ?? [{ site, value: undefined }]))
     }
     return elements
+  }
+
+  /** Applies the changes of `override()`, which removes rows and keeps the order of the others. */
+  function overridden(
+    rows: readonly Element[] | undefined,
+    changes: Spot | undefined,
+  ): readonly Element[] | undefined {
+    if (changes === undefined || resolved(changes).node.name !== 'ObjectExpression')
+      return undefined
+    return rows?.flatMap((row) => {
+      const method = row.value && textIn(row.value, 'method')
+      const path = row.value && textIn(row.value, 'path')
+      const change = memberOf(changes, `${method} ${path}`)
+      if (change === undefined) return [row]
+      const { node } = resolved(change.value)
+      return node.name === 'null' ? [] : [{ ...change, changed: row }]
+    })
+  }
+
+  /** Returns the text of a member that is a literal. */
+  function textIn(spot: Spot, name: string): string | undefined {
+    const value = memberOf(spot, name)?.value
+    return value && literal(resolved(value))
   }
 
   /** Returns the element, or the spread that it probably comes from. */
@@ -200,14 +231,7 @@ function sourceOf(
         enter({ node }) {
           if (node.name !== 'ObjectExpression') return
           const spot = { module, node }
-          const isRow = [
-            ['method', method],
-            ['path', path],
-          ].every(([name = '', text]) => {
-            const value = memberOf(spot, name)?.value
-            return value !== undefined && literal(resolved(value)) === text
-          })
-          if (isRow) found.push(spot)
+          if (textIn(spot, 'method') === method && textIn(spot, 'path') === path) found.push(spot)
         },
       })
     }
@@ -250,12 +274,15 @@ function sourceOf(
       let site = definition()
       let value = site
       let isExact = true
+      let changed: Element | undefined
       for (const [depth, part] of path.entries()) {
         const isRow = depth === 1 && path[0] === 'routes' && typeof part === 'number'
-        const next =
+        const below = changed?.value
+        const next: Element | Member | undefined =
           typeof part === 'number'
             ? elementAt(value, part, isRow ? routeCount : undefined)
-            : memberOf(value, part)
+            : (memberOf(value, part) ?? (below && memberOf(below, part)))
+        changed = next !== undefined && 'changed' in next ? next.changed : undefined
         const row = isRow && next?.value === undefined && route ? rowOf(route) : undefined
         const found = row === undefined ? next : { site: row, value: row }
         if (found !== undefined) site = found.site
@@ -273,15 +300,15 @@ function sourceOf(
 /** Ends cycles of constants. */
 const MAX_DEPTH = 20
 
-/** Returns the rows of a call of `group()`, which keeps their number and order. */
-function rowsOfGroup({ module, node }: Spot): Spot | undefined {
+/** Returns an argument of a call of `group()` or `override()`, which keep the order of their rows. */
+function argumentOf(name: string, index: number, { module, node }: Spot): Spot | undefined {
   const callee = node.name === 'CallExpression' ? node.firstChild : null
-  if (callee === null || textOf({ module, node: callee }) !== 'group') return undefined
+  if (callee === null || textOf({ module, node: callee }) !== name) return undefined
   const values = children(node.getChild('ArgList') ?? node).filter(
     ({ name }) => !/^[(),]$|Comment$/.test(name),
   )
-  const rows = values[1]
-  return rows === undefined ? undefined : { module, node: rows }
+  const value = values[index]
+  return value === undefined ? undefined : { module, node: value }
 }
 
 const textOf = ({ module, node }: Spot) => module.text.slice(node.from, node.to)

@@ -1,5 +1,6 @@
 /** Suggests the word that was probably meant. */
 import type { $ZodType } from 'zod/v4/core'
+import { parametersOf } from '../../src/http/path-pattern.ts'
 import { nearestTo } from '../../src/validators/nearest.ts'
 import { policySchema } from '../../src/validators/policy.ts'
 
@@ -14,9 +15,36 @@ export function suggestionFor(
     const meant = nearestTo(limit, limits)
     return meant === undefined ? `define it: limits.${limit}` : `did you mean "${meant}"?`
   }
+  const listed = nameAndNames(message)
+  if (listed !== undefined) return meantBy(...listed)
   const [, field] = /Unrecognized key: "([^"]+)"/.exec(message) ?? []
-  const meant = field === undefined ? undefined : nearestTo(field, fieldsAt(path))
+  return field === undefined ? undefined : meantBy(field, fieldsAt(path))
+}
+
+/** Suggests the name that is most like the given one. Undefined: none is. */
+export function meantBy(given: string, names: readonly string[]): string | undefined {
+  const meant = nearestTo(given, names)
   return meant === undefined ? undefined : `did you mean "${meant}"?`
+}
+
+/** Messages about an unknown name. Either they list the known names, or they begin with the route. */
+const LISTED = [
+  /the model has no type (?<given>\S+); it has (?<names>.+)$/,
+  /the model has no relation [^#]+#(?<given>\S+); it has (?<names>.+)$/,
+  /unknown plan (?<given>\S+); the plans are (?<names>.+)$/,
+]
+const PARAMETER =
+  /^[A-Z]+ (?<path>\S+): .*(?:names \{params\.(?<given>\w+)\}|has no parameter :(?<parameter>\w+))/
+
+/** Returns the unknown name in a message, and the known ones. */
+function nameAndNames(message: string): readonly [string, readonly string[]] | undefined {
+  for (const pattern of LISTED) {
+    const { given, names } = pattern.exec(message)?.groups ?? {}
+    if (given !== undefined && names !== undefined) return [given, names.split(', ')]
+  }
+  const { path, given, parameter } = PARAMETER.exec(message)?.groups ?? {}
+  const unknown = given ?? parameter
+  return path === undefined || unknown === undefined ? undefined : [unknown, parametersOf(path)]
 }
 
 /** Returns the fields of an object in the policy. */

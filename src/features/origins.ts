@@ -4,6 +4,7 @@ import { Misconfigured } from '../errors.ts'
 import { routesByHost } from '../gateway/by-host.ts'
 import type { GatewayOrigins, OriginParts } from '../gateway/features.ts'
 import { requireAudience } from '../middleware/require-audience.ts'
+import { withoutIssuer } from '../origin/audiences.ts'
 import { isInCanary } from '../origin/canary.ts'
 import type { OriginDefinition } from '../origin/definition.ts'
 import type { Fetches, OriginOptions } from '../origin/origin.ts'
@@ -127,6 +128,10 @@ function originServices(
   }
 
   refuseSharedAudiences(byName, environment)
+  for (const route of withoutIssuer(routes, environment))
+    console.warn(
+      `${nameOfRoute(route)}: no entry of ISSUERS has the audience ${route.audience}, which the route requires`,
+    )
   const plain = new Map([...byName].map(([name, each]) => [name, destinationOf(name, each)]))
   const destinations = new Map<string | undefined, Destination>()
   if (routes.some(({ origin }) => origin === undefined)) destinations.set(undefined, unnamed())

@@ -41,7 +41,10 @@ export function limitsOfPlans(
     ],
   )
   if (!Object.hasOwn(plans, defaultPlan))
-    throw mistakeIn(name, `default: must be one of the plans ${Object.keys(plans).join(', ')}`)
+    throw mistakeIn(
+      name,
+      `default: unknown plan ${defaultPlan}; the plans are ${Object.keys(plans).join(', ')}`,
+    )
   return limitsOf(name, definition, new Map(allowances), { defaultPlan, planBy }, scripts)
 }
 

@@ -1,4 +1,5 @@
 /** Finds contradictions between the parts of a policy. */
+import { coversHost } from '../http/host.ts'
 import { parametersOf, shadows } from '../http/path-pattern.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import { permissionsIn } from '../validators/inspect.ts'
@@ -15,7 +16,7 @@ import { limitsNamed } from './limits.ts'
 import type { PolicyOrigins } from './origins.ts'
 import type { PathIndex } from './path-index.ts'
 import type { PolicyRelations } from './relations.ts'
-import { nameOfRoute, OPERATORS_LIMIT } from './route.ts'
+import { nameOfRoute, OPERATORS_LIMIT, pathOfRoute } from './route.ts'
 
 export function* mistakesInLeases(
   limits: ReadonlyMap<string, LimitDefinition>,
@@ -72,9 +73,9 @@ export function* mistakesInRow(
   // The first row that matches a request applies.
   const above = rowsAbove
     .similarTo(route)
-    .find(([, { host, path }]) => (host ?? route.host) === route.host && shadows(path, route.path))
+    .find(([, { host, path }]) => coversHost(host, route.host) && shadows(path, route.path))
   if (above !== undefined)
-    yield `${name}: is unreachable, because ${above[1].path} above it matches the same requests`
+    yield `${name}: is unreachable, because ${pathOfRoute(above[1])} above it matches the same requests`
   for (const mistake of mistakesInOrigin(route, origins)) yield `${name}: ${mistake}`
   if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are reserved for the gateway`
   if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))

@@ -1,5 +1,6 @@
 /** Replaces fields of routes that were generated, by the name of the route. */
 import { Misconfigured } from '../errors.ts'
+import { nearestTo } from '../validators/nearest.ts'
 import type { InputSchemas, RouteDefinition } from './definition.ts'
 
 type NameOf<Route> = Route extends {
@@ -54,9 +55,11 @@ export function override<
   if (unknown.length > 0)
     throw new Misconfigured(
       'The policy',
-      unknown.map(
-        (name) => `override: there is no route ${name}; remove the change, or correct its name`,
-      ),
+      unknown.map((name) => {
+        const nearest = nearestTo(name, [...names])
+        const remedy = nearest === undefined ? 'remove the change' : `did you mean "${nearest}"?`
+        return `override: there is no route ${name}; ${remedy}`
+      }),
     )
   return routes.flatMap((route) => {
     const change = byName.get(`${route.method} ${route.path}`)

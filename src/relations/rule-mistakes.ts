@@ -39,7 +39,7 @@ export function* mistakesInSubject(text: string, model: RelationModel): Generato
     yield subject
     return
   }
-  if (!model.types.has(subject.type)) yield `the model has no type ${subject.type}`
+  if (!model.types.has(subject.type)) yield noType(model, subject.type)
   if (subject.kind !== subject.type) yield 'must be one subject, not a userset or a wildcard'
   else if (subject.placeholders.length === 0)
     yield 'must contain a placeholder: it is the same for every caller'
@@ -88,6 +88,10 @@ function* mistakesInTuple(
 
 function whyUndefined(model: RelationModel, type: string, relation: string): string | undefined {
   const relations = model.types.get(type)
-  if (relations === undefined) return `the model has no type ${type}`
-  return relations.has(relation) ? undefined : `the model has no relation ${type}#${relation}`
+  if (relations === undefined) return noType(model, type)
+  if (relations.has(relation)) return undefined
+  return `the model has no relation ${type}#${relation}; it has ${[...relations.keys()].join(', ')}`
 }
+
+const noType = ({ types }: RelationModel, type: string): string =>
+  `the model has no type ${type}; it has ${[...types.keys()].join(', ')}`

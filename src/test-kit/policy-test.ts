@@ -2,6 +2,7 @@
 import type { Explanation } from '../explanation/explanation.ts'
 import type { Policy } from '../policy/policy.ts'
 import { nameOfRoute } from '../policy/route.ts'
+import { nearestTo } from '../validators/nearest.ts'
 import type { Decision } from './decision.ts'
 import {
   type PolicyTestRow,
@@ -112,7 +113,7 @@ export async function policyTest(
       row,
       decision,
       explanation,
-      text: textOf(index, row, decision, explanation),
+      text: textOf(index, row, decision, explanation) + unknownRolesOf(row, policy),
     })
   }
   const report = reportOf(rows.length, routes, roles)
@@ -186,6 +187,18 @@ function textOf(
   const stage = explanation && decisiveStage(explanation)
   const why = stage === undefined ? '' : `\n  ${stage.stage}: ${stage.why}`
   return `row ${index + 1}${label}, ${request}${by}: expected ${expected}, got ${got}${why}`
+}
+
+/** Returns a line for each role of the caller that the policy does not have. */
+function unknownRolesOf(row: PolicyTestRow, { roles }: Policy): string {
+  return rolesOf(row)
+    .filter((role) => !roles.has(role))
+    .map((role) => {
+      const nearest = nearestTo(role, [...roles.keys()])
+      const remedy = nearest === undefined ? '' : `; did you mean "${nearest}"?`
+      return `\n  the policy has no role ${role}${remedy}`
+    })
+    .join('')
 }
 
 /** Returns the stage that refused the request, or the one that would have had to. */

@@ -119,7 +119,7 @@ describe('mistakes', () => {
     ],
     [
       () => defined({ p: plans({ plans: { a: '1/min' }, default: 'b' as 'a' }) }),
-      'limits.p.default: must be one of the plans a',
+      'limits.p.default: unknown plan b; the plans are a',
     ],
     [
       () => defined({ p: plans({ plans: { a: { rate: ['1/min', '2/60s'] } }, default: 'a' }) }),

@@ -1,6 +1,6 @@
 /** Several origins behind one gateway: where each request goes, and what each origin receives. */
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { origins } from '../../src/features/origins.ts'
 import { definePolicy, group } from '../../src/index.ts'
 import { type RecordingOrigin, startOrigin, startWorld, type World } from './world.ts'
@@ -260,6 +260,31 @@ describe('the environment', () => {
     expect(bound).toEqual(['https://origin/a'])
     await world.gateway(withBinding, { ORDERS, ORIGIN_URL_ORDERS: orders.url })('x.test/a')
     expect(reached()).toEqual([['GET /a'], [], []])
+  })
+
+  test('a required audience that no issuer has is logged when the gateway starts', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const withAudience = (audience: string) =>
+      world.gateway(
+        definePolicy({
+          roles: { reader: ['a:read'] },
+          limits: {},
+          origins: origins({ a: { url: orders.url } }),
+          routes: group({ permission: 'a:read', origin: 'a', audience }, [
+            { method: 'GET', path: '/a' },
+          ]),
+        }),
+      )
+    withAudience('https://orders.example.com')
+    withAudience('https://gateway.test')
+    expect(warn).not.toHaveBeenCalled()
+    withAudience('https://order.example.com')
+    expect(warn.mock.calls).toEqual([
+      [
+        'GET /a: no entry of ISSUERS has the audience https://order.example.com, which the route requires',
+      ],
+    ])
+    warn.mockRestore()
   })
 
   test('two origins with the same default audience are a mistake', () => {

@@ -117,6 +117,11 @@ describe('a route', () => {
     expect(mistakesOf([on('a.test'), on('b.test')])).toEqual([])
     expect(mistakesOf([on('a.test'), on('a.test')])).toHaveLength(1)
     expect(mistakesOf([route, on('a.test')])).toHaveLength(1)
+    expect(mistakesOf([on('a.test'), on('*.test')])).toEqual([])
+    expect(mistakesOf([on('*.test'), on('a.b.test')])).toEqual([])
+    expect(mistakesOf([on('*.test'), on('a.test')])).toEqual([
+      'GET a.test/a/:id: is unreachable, because *.test/a/:id above it matches the same requests',
+    ])
   })
 })
 

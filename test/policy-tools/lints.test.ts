@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { lint, RULES, type RuleName } from '../../cli/policy/lints.ts'
 import { operators } from '../../src/features/operators.ts'
+import { origins } from '../../src/features/origins.ts'
 import { relations } from '../../src/features/relations.ts'
 import type { PolicyDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
@@ -36,6 +37,12 @@ const policyWith = (changes: Partial<Definition>) =>
     routes: [READ, WRITE],
     ...changes,
   })
+
+const AUDIENCE = 'https://orders.example.com'
+const withOrigins = { origins: origins({ orders: { url: 'https://orders.internal' } }) }
+const VARIABLES = {
+  ISSUERS: JSON.stringify([{ issuer: 'https://idp.example.com', audience: ['x', AUDIENCE] }]),
+}
 
 const CASES: Readonly<
   Record<
@@ -127,6 +134,19 @@ const CASES: Readonly<
     },
     path: ['routes', 0, 'relation'],
   },
+  'audience-of-anonymous-route': {
+    bad: {
+      ...withOrigins,
+      routes: [{ ...READ, permission: undefined, anonymous: true, audience: AUDIENCE } as never],
+    },
+    good: { ...withOrigins, routes: [{ ...READ, audience: AUDIENCE }] },
+    path: ['routes', 0, 'audience'],
+  },
+  'audience-without-issuer': {
+    bad: { ...withOrigins, routes: [WRITE, { ...READ, audience: 'https://orders.exampel.com' }] },
+    good: { ...withOrigins, routes: [WRITE, { ...READ, audience: AUDIENCE }] },
+    path: ['routes', 1, 'audience'],
+  },
   'observe-mode': {
     bad: { routes: [{ ...READ, permission: { name: 'orders:read', mode: 'observe' } }, WRITE] },
     good: { routes: [{ ...READ, permission: { name: 'orders:read', mode: 'enforce' } }, WRITE] },
@@ -138,14 +158,22 @@ test('a policy without faults has no finding', () => {
   expect(lint(policyWith({}))).toEqual([])
 })
 
+test.each([undefined, '', 'no JSON', '{}', '[null]'])('the audiences of ISSUERS=%j', (ISSUERS) => {
+  const found = lint(policyWith(CASES['audience-without-issuer'].bad), { ISSUERS })
+  expect(found.map(({ rule }) => rule)).toEqual(
+    ISSUERS === '[null]' ? ['audience-without-issuer'] : [],
+  )
+})
+
 describe.each(Object.entries(CASES))('%s', (rule, { bad, good, path }) => {
   test('is found at its place, once', () => {
-    const found = lint(policyWith(bad)).filter((finding) => finding.rule === rule)
+    const found = lint(policyWith(bad), VARIABLES).filter((finding) => finding.rule === rule)
     expect(found).toMatchObject([{ rule, path, suggestion: expect.any(String) }])
   })
 
   test('is not found in a policy that is different in this', () => {
-    expect(lint(policyWith(good)).filter((finding) => finding.rule === rule)).toEqual([])
+    const found = lint(policyWith(good), VARIABLES).filter((finding) => finding.rule === rule)
+    expect(found).toEqual([])
   })
 
   test('is documented with its severity', () => {

@@ -81,6 +81,41 @@ describe('a place is found', () => {
   })
 })
 
+describe('a row of override()', () => {
+  const generated = `export const routes = [
+  { method: 'GET', path: '/a', permission: 'a:read' },
+  { method: 'GET', path: '/b', permission: 'b:read' },
+  { method: 'GET', path: '/c', permission: 'c:read' },
+] as const satisfies readonly RouteDefinition[]
+`
+  const changed = `import { routes } from './routes.generated.ts'
+export default definePolicy({
+  routes: [
+    { method: 'GET', path: '/own' },
+    ...group({ prefix: '/v1' }, override(routes, {
+      'GET /a': null,
+      'GET /b': { limits: ['x'] },
+    })),
+  ],
+})
+`
+  write('routes.generated.ts', generated)
+  const policy = write('overridden.ts', changed)
+
+  test.each<[path: readonly (string | number)[], name: string, text: string]>([
+    [['routes', 1], 'overridden.ts', "'GET /b': { limits: ['x'] },"],
+    [['routes', 1, 'limits', 0], 'overridden.ts', "'x'] },"],
+    [['routes', 1, 'permission'], 'routes.generated.ts', "permission: 'b:read' },"],
+    [['routes', 2], 'routes.generated.ts', "{ method: 'GET', path: '/c', permission: 'c:read' },"],
+    [['routes', 2, 'permission'], 'routes.generated.ts', "permission: 'c:read' },"],
+  ])('%j is its change, or the generated row', (path, name, text) => {
+    const place = readSource(policy, 3).placeOf({ path })
+    const lines = (name === 'overridden.ts' ? changed : generated).split('\n')
+    expect([basename(place.file), place.isExact]).toEqual([name, true])
+    expect(lines[place.line - 1]?.slice(place.column - 1)).toBe(text)
+  })
+})
+
 describe('the nearest place is returned, and called so,', () => {
   test('for a row that code creates', () => {
     const expected = ['policy.ts', "...crud('items'),", false]

@@ -65,6 +65,13 @@ row 4, GET /notes: expected 403, got missing_token (401, missing_token)
   expect(report).toMatchObject({ rows: 4, untested: { roles: ['writer', 'admin'] } })
 })
 
+test('names a role of the caller that the policy does not have', async () => {
+  const row = { request: 'GET /notes', as: { roles: ['raeder'] }, expect: 'allowed' } as const
+  await expect(policyTest(policy, [row])).rejects.toThrow(
+    'the policy has no role raeder; did you mean "reader"?',
+  )
+})
+
 test('a table is tested with its options', async () => {
   const report = await policyTest({
     policy,

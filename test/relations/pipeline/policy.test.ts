@@ -135,7 +135,7 @@ describe('a policy with relations', () => {
     const wrong = { object: 'order:{params.a}', relation: 'reader' }
     expect(mistakesOf({}, { ...route, relation: wrong }, { ...route, path: '/x' })).toEqual([
       'GET /orders/:id: relation: object names {params.a}, which is not in the path',
-      'GET /orders/:id: relation: the model has no relation order#reader',
+      'GET /orders/:id: relation: the model has no relation order#reader; it has parent, owner, blocked, viewer, payer',
       'GET /x: relation: object names {params.id}, which is not in the path',
     ])
   })
