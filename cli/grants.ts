@@ -5,12 +5,13 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const GRANTS: Readonly<Record<string, string>> = {
   client_credentials: 'client_credentials',
   refresh_token: 'refresh_token',
+  authorization_code: 'authorization_code',
   token_exchange: TOKEN_EXCHANGE,
   [TOKEN_EXCHANGE]: TOKEN_EXCHANGE,
 }
 
 /** For the help of an option. */
-export const GRANT_NAMES = 'client_credentials, refresh_token or token_exchange'
+export const GRANT_NAMES = 'client_credentials, refresh_token, authorization_code or token_exchange'
 
 /** Collects grant types. Also accepts the full URN of token exchange (RFC 8693). */
 export function grant(text: string, earlier: readonly string[] = []): readonly string[] {

@@ -18,6 +18,8 @@ interface CreateOptions extends CommonOptions {
   readonly tokenAlgorithm?: string
   readonly accessTokenLife?: number
   readonly dpopBound?: boolean
+  readonly redirectUri?: readonly string[]
+  readonly public?: boolean
 }
 
 interface CreatedClient {
@@ -32,6 +34,7 @@ export function addCreateClient(clients: Command): void {
       'portcullis clients create --name billing --grant client_credentials --role reader',
       'portcullis clients create --name web --grant token_exchange --grant refresh_token',
       'portcullis clients create --name bank --grant client_credentials --jwks public-keys.json',
+      'portcullis clients create --name agent --public --grant authorization_code --grant refresh_token --redirect-uri http://127.0.0.1/callback',
     ],
   })
     .requiredOption('--name <name>', 'name of the client in the list')
@@ -59,6 +62,12 @@ export function addCreateClient(clients: Command): void {
       seconds,
     )
     .option('--dpop-bound', 'its tokens must be bound to a key (DPoP)')
+    .option(
+      '--redirect-uri <uri>',
+      'where users return to after /oauth/authorize; repeatable',
+      repeated,
+    )
+    .option('--public', 'it has no secret: a program on the computer of its user, or a page')
     .action(async (options: CreateOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<CreatedClient>('/clients', {
@@ -73,6 +82,8 @@ export function addCreateClient(clients: Command): void {
         tokenAlgorithm: options.tokenAlgorithm,
         accessTokenSeconds: options.accessTokenLife,
         dpopBound: options.dpopBound,
+        redirectUris: options.redirectUri,
+        public: options.public,
       })
       output.thing(answer)
       if (answer.clientSecret !== undefined)

@@ -1,11 +1,14 @@
 /** The authorization server: `import { authorizationServer } from 'portcullis/authorization-server'`. */
 import { createScopeOfRoles } from '../authorization/permissions.ts'
-import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
-import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import {
-  type AuthorizationServer,
-  createAuthorizationServer,
-} from '../oauth/authorization-server.ts'
+  type CodeFlow,
+  type FeatureParts,
+  featuresOf,
+  type GatewayFeature,
+} from '../gateway/features.ts'
+import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
+import { createAuthorizationServer } from '../oauth/authorization-server.ts'
+import type { AuthorizationServerOptions } from '../oauth/options.ts'
 import { createClientLogins } from '../oauth/redis/client-logins.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
@@ -25,27 +28,39 @@ export function authorizationServer(): GatewayFeature {
     feature: 'authorizationServer',
     services(parts) {
       const { config, policy, proofs } = parts
-      if (config.signingKeys === undefined) return {}
-      const server = serverOf(parts, config.signingKeys.keys)
+      const { publicUrl, signingKeys } = config
+      if (signingKeys === undefined) return {}
+      const flow = codeFlowOf(parts)
+      const options = { ...optionsOf(parts, signingKeys.keys), publicClients: flow?.publicClients }
+      const server = createAuthorizationServer(options, flow?.grants(options))
+      const { forms = [], apps = [] } = flow?.endpoints(options, server.authenticate) ?? {}
+      const forPages = flow?.forPages
       const sendNonces = policy.tokens.dpopNonceRequired
+      const endpoints = oauthRoutes({ server, proofs, sendNonces, more: forms, forPages })
+      for (const app of apps) endpoints.route('/', app)
       return {
         authorizationServer: {
-          metadata: metadataRoutes(config.publicUrl),
-          endpoints: oauthRoutes({ server, proofs, sendNonces }),
+          metadata: metadataRoutes({ publicUrl, more: flow?.metadata, forPages }),
+          endpoints,
         },
       }
     },
   }
 }
 
-function serverOf(
+function codeFlowOf(parts: FeatureParts): CodeFlow | undefined {
+  const feature = featuresOf(parts.policy).find(({ codeFlow }) => codeFlow !== undefined)
+  return feature?.codeFlow?.(parts)
+}
+
+function optionsOf(
   { config, policy, redis, verifier, authorizer, proofs, now }: FeatureParts,
   keys: SigningJwk[],
-): AuthorizationServer {
+): AuthorizationServerOptions {
   const { publicUrl: issuer, clients: configured } = config
   const references = createReferenceStore(redis)
   const { accessTokenSeconds, sessionSeconds, refreshGraceSeconds, exchangeLimits } = policy.tokens
-  return createAuthorizationServer({
+  return {
     issuer,
     keys,
     logins: createClientLogins({ redis, configured, publicUrl: issuer }),
@@ -73,5 +88,5 @@ function serverOf(
     sessionSeconds,
     exchangeLimits,
     now,
-  })
+  }
 }

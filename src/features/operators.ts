@@ -8,7 +8,7 @@ import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
 import { createOverflowRedaction } from '../audit/redis/overflow.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { createExplainer } from '../gateway/explainer.ts'
-import type { FeatureParts, GatewayFeature } from '../gateway/features.ts'
+import { type FeatureParts, featuresOf, type GatewayFeature } from '../gateway/features.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import { createPlanAssignments } from '../metering/redis/assignments.ts'
 import { createReadmission } from '../middleware/readmit.ts'
@@ -41,7 +41,11 @@ export function operators(): GatewayFeature {
     feature: 'operators',
     services(parts) {
       const context = contextOf(parts)
-      const groups = [...GROUPS, ...(parts.relations === undefined ? [] : [parts.relations.calls])]
+      const groups = [
+        ...GROUPS,
+        ...(parts.relations === undefined ? [] : [parts.relations.calls]),
+        ...featuresOf(parts.policy).flatMap((feature) => feature.operatorCalls?.(parts) ?? []),
+      ]
       return { operatorCalls: groups.flatMap((callsOf) => callsOf(context)) }
     },
   }
@@ -115,7 +119,11 @@ function contextOf(parts: FeatureParts): AdminContext {
           }),
     signingKeys,
     revokedBeforeSeconds:
-      Math.max(longestToken, policy.tokens.sessionSeconds ?? 0) + REVOCATION_MARGIN_SECONDS,
+      Math.max(
+        longestToken,
+        policy.tokens.sessionSeconds ?? 0,
+        ...featuresOf(policy).map(({ sessionSeconds = 0 }) => sessionSeconds),
+      ) + REVOCATION_MARGIN_SECONDS,
     revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
     now,
   }

@@ -75,6 +75,7 @@ function signInServices(
     now,
   })
   const readUser = createSessionReader({ admission, references })
+  const renderPage = createPages(theme)
   const cookies = [SESSION_COOKIE, LOGIN_COOKIE]
   const services: SignInServices = {
     routes: signInRoutes({
@@ -82,7 +83,7 @@ function signInServices(
       logins: createLogins({ providers, store }),
       sessions,
       readUser,
-      renderPage: createPages(theme),
+      renderPage,
       admitAddress: admit({ admission, limits: [limit], now }),
       limit,
       publicUrl,
@@ -92,7 +93,7 @@ function signInServices(
     cookies,
     ownCookies: [ownCookies({ names: cookies })],
   }
-  return { signIn: services, signedInUsers: createSignedInUsers({ readUser, now }) }
+  return { signIn: services, signedInUsers: createSignedInUsers({ readUser, now }), renderPage }
 }
 
 /** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */

@@ -170,6 +170,7 @@ export function composeServices(
     spanTally: metrics.spans,
     references,
     watch,
+    fetchPublic: runtime.fetchPublic ?? ((input, init) => fetch(input, init)),
     services: () => services,
     now,
   }

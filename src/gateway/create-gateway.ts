@@ -51,6 +51,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     description,
     spans,
     origins,
+    resourceGuard,
     signIn,
     now,
   } = services
@@ -135,6 +136,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       ...shared.ofCaller(caller),
       ...(session?.admitted ?? []),
       ...(origins?.guardsOf(route) ?? []),
+      ...(resourceGuard === undefined ? [] : [resourceGuard]),
       ...shared.ofRequest({
         anonymous,
         permission,

@@ -13,6 +13,9 @@ import type { AdmitOptions } from '../middleware/admit.ts'
 import type { SessionStages } from '../middleware/browser-session.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import type { Readmission } from '../middleware/readmit.ts'
+import type { ClientAuthenticator } from '../oauth/client-authenticator.ts'
+import type { AuthorizationServerOptions, PublicClients } from '../oauth/options.ts'
+import type { GrantHandlers } from '../oauth/token-endpoint.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
 import type { Origin, OriginOptions, OriginRequest } from '../origin/origin.ts'
@@ -24,7 +27,9 @@ import type { RedisConnection } from '../redis/connection.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
+import type { OAuthEndpoint } from '../routes/oauth/routes.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
+import type { RenderPage } from '../routes/sign-in/page.ts'
 import type { ProtectedResource } from '../routes/well-known.ts'
 import type { SignedInUsers } from '../sign-in/signed-in-user.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
@@ -40,6 +45,29 @@ export interface GatewayFeature extends ListedFeature {
   services(parts: FeatureParts): FeatureServices
   /** Of `introspection()`: creates the calls to issuers that verify their tokens themselves. */
   issuerCalls?(config: Config, parts: CallParts): IssuerCalls
+  /** Of `authorizationCode()`: creates what completes `authorizationServer()`. */
+  codeFlow?(parts: FeatureParts): CodeFlow
+  /** Creates calls of operators that exist only with the feature. */
+  operatorCalls?(parts: FeatureParts): CallGroup
+  /** The longest life of the sessions that the feature starts. Revocations are stored for as long. */
+  readonly sessionSeconds?: number
+}
+
+/** What `authorizationCode()` adds to the authorization server. */
+export interface CodeFlow {
+  readonly publicClients: PublicClients
+  readonly grants: (options: AuthorizationServerOptions) => GrantHandlers
+  /** Members of the metadata. */
+  readonly metadata: object
+  readonly endpoints: (
+    options: AuthorizationServerOptions,
+    authenticate: ClientAuthenticator,
+  ) => {
+    readonly forms: readonly OAuthEndpoint[]
+    readonly apps: readonly Hono<{ Variables: GatewayVariables }>[]
+  }
+  /** Creates CORS for the endpoints that pages of every origin may call. */
+  readonly forPages: (methods: string) => MiddlewareHandler
 }
 
 export interface CallParts {
@@ -62,6 +90,8 @@ export interface FeatureParts {
   /** The isolate's cache of references, which `admit` uses. */
   readonly references: References
   readonly watch: Breakers['watch']
+  /** Calls only addresses of the public internet. */
+  readonly fetchPublic: typeof fetch
   /** Returns the `Services` of the gateway, for use after its start. */
   readonly services: () => FeatureServices
   /** Milliseconds since the epoch. */
@@ -76,6 +106,10 @@ export interface FeatureServices {
   readonly authorizationServer?: AuthorizationServerRoutes
   /** From `openapi()`: creates the routes below `/-` that describe the gateway's own calls. */
   readonly description?: (described: OpenApiOptions) => Hono
+  /** From `signIn()`: renders pages for people in the style of the policy. */
+  readonly renderPage?: RenderPage
+  /** From `authorizationCode()`: comes after the admission of every route. */
+  readonly resourceGuard?: MiddlewareHandler
   /** From `otlp()`; absent also without a trace collector. */
   readonly spans?: SpanServices
   /** From `signIn()`: the users of browsers, for other pages of the gateway. */

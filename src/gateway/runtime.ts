@@ -32,6 +32,8 @@ export interface Runtime {
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
   /** Default: WebSockets of workerd. */
   readonly upgrades?: Upgrades | undefined
+  /** Calls only addresses of the public internet. Default: `fetch`, which reaches no other on Workers. */
+  readonly fetchPublic?: typeof fetch
 }
 
 /** Cloudflare Workers: Redis over HTTP, the origin by `fetch`. */

@@ -9,6 +9,7 @@ import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
 import { forwardedAddress } from './client-address.ts'
 import { createEventLog } from './event-log.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
+import { createPublicFetch } from './public-fetch.ts'
 import { connectResp, type RespClient } from './redis/resp.ts'
 import type { NodeBindings } from './request-listener.ts'
 import type { UpgradedResponse } from './upgraded-response.ts'
@@ -50,6 +51,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       origins.push(origin)
       return origin
     },
+    fetchPublic: createPublicFetch(),
     bindings: trail.bindings,
     auditSink: (options) => awaitedAuditSink({ ...options, maxWaitMs: trail.maxWaitMs }),
     spooledEvents: trail.spooled,

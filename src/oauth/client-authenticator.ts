@@ -46,8 +46,9 @@ const MAX_CREDENTIAL_CHARS = 8_192
 export function createClientAuthenticator({
   issuer,
   logins,
+  publicClients,
   now,
-}: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'now'>) {
+}: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'now'>) {
   const audiences = [issuer, issuer + TOKEN_PATH]
   const verifyAssertion = createClientAssertionVerifier({ audiences, now })
 
@@ -57,16 +58,20 @@ export function createClientAuthenticator({
     address,
   }: ClientRequest): Promise<AuthenticatedClient> {
     const credential = clientCredentialOf(authorization, form)
+    if (credential.method === 'none' && publicClients === undefined)
+      throw oauthRefused('invalid_client', 'client_credential_missing')
     const login = { clientId: credential.clientId, address }
     const state = await logins.begin(login)
     refuseBanned(state.bannedUntilSeconds, now())
     refuseTooMany(waitSeconds(state))
 
-    const { client, knownForSeconds, revokedBefore } = state
+    const { knownForSeconds, revokedBefore } = state
+    const client = state.client ?? (await unregistered(credential))
     const proof = await check(client, credential)
     let failed = proof.failed
     if (client !== undefined && failed === undefined) {
-      const remember = knownForSeconds < KNOWN_ADDRESS_SECONDS / 2
+      // An address that knows the id of a public client has proved nothing.
+      const remember = !client.public && knownForSeconds < KNOWN_ADDRESS_SECONDS / 2
       if (!remember && proof.use === undefined) return { client, revokedBefore }
       if (await logins.succeeded(login, { remember, use: proof.use }))
         return { client, revokedBefore }
@@ -79,7 +84,14 @@ export function createClientAuthenticator({
     throw oauthRefused('invalid_client', failed ?? credential.method)
   }
 
+  /** Returns a client that is not in the registry. Such clients are public. */
+  async function unregistered({ method, clientId }: ClientCredential) {
+    return method === 'none' ? publicClients?.find(clientId) : undefined
+  }
+
   async function check(client: Client | undefined, credential: ClientCredential): Promise<Checked> {
+    if (credential.method === 'none')
+      return client?.public && !client.disabled ? {} : { failed: 'client_not_public' }
     if (credential.method === 'private_key_jwt') {
       const use = await verifyAssertion(client, credential.assertion)
       return typeof use === 'string' ? { failed: `private_key_jwt_${use}` } : { use }
@@ -98,6 +110,8 @@ type ClientCredential =
       readonly secret: string
     }
   | { readonly method: 'private_key_jwt'; readonly clientId: string; readonly assertion: string }
+  /** Of a public client (RFC 7591 section 2). */
+  | { readonly method: 'none'; readonly clientId: string }
 
 interface Checked {
   /** The reason for the audit trail; undefined if the credential is valid. */
@@ -143,6 +157,7 @@ function clientCredentialOf(authorization: string | undefined, form: OAuthForm):
       throw oauthRefused('invalid_request', 'client_id_differs')
     return { method: 'private_key_jwt', clientId: subject, assertion }
   }
+  if (clientId !== undefined && secret === undefined) return { method: 'none', clientId }
   if (clientId === undefined || secret === undefined || secret.length > MAX_CREDENTIAL_CHARS)
     throw oauthRefused('invalid_client', 'client_credential_missing')
   return { method: 'client_secret_post', clientId, secret }

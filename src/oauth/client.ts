@@ -3,10 +3,12 @@
 import * as z from 'zod/mini'
 import type { Principal } from '../identity/principal.ts'
 import { principalOfGrant } from '../tokens/access-grant.ts'
-import { clientMembers, type GRANT_TYPES, type NewClient } from '../validators/client.ts'
+import { clientMembers, type GRANT_TYPES } from '../validators/client.ts'
+import type { NewClient } from '../validators/new-client.ts'
 import { integer } from '../validators/schema-parts.ts'
 
-export { GRANT_TYPES, type NewClient, newClientSchema } from '../validators/client.ts'
+export { GRANT_TYPES } from '../validators/client.ts'
+export { type NewClient, newClientSchema } from '../validators/new-client.ts'
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
@@ -21,7 +23,7 @@ const secretSchema = z.strictObject({
 
 export type ClientSecretHash = z.output<typeof secretSchema>
 
-/** A confidential client (RFC 6749 section 2.1). Times are whole seconds since the epoch. */
+/** A client (RFC 6749 section 2.1). Times are whole seconds since the epoch. */
 export const clientSchema = z.strictObject({
   /** `client_id`. */
   id: z.string(),
@@ -45,6 +47,10 @@ export const clientSchema = z.strictObject({
   accessTokenSeconds: clientMembers.accessTokenSeconds,
   /** Whether its tokens must be bound to a key (RFC 9449 section 5.2). */
   dpopBound: z.boolean(),
+  /** Undefined: the client may not use the authorization endpoint. */
+  redirectUris: clientMembers.redirectUris,
+  /** Whether it has no secret and no key. Undefined: it is confidential. */
+  public: clientMembers.public,
   disabled: z.boolean(),
   createdAtSeconds: seconds,
   /** True if the client is configured in `CLIENTS`. The API cannot change it. */
@@ -61,13 +67,13 @@ export interface ClientRegistry {
     readonly clients: readonly Client[]
     readonly cursor?: string
   }>
-  /** Creates a client. Its secret is returned only here. Undefined for a client with `jwks`. */
+  /** Creates a client. Its secret is returned only here. Undefined: it is public, or has `jwks`. */
   create(
     client: NewClient,
   ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
   /**
    * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the
-   * client does not exist, is configured, or has `jwks`. Throws `Denied` (`conflict`) if other
+   * client does not exist, is configured, is public, or has `jwks`. Throws `Denied` (`conflict`) if other
    * requests keep changing it; `disable` does so too.
    */
   rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>

@@ -53,6 +53,8 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions) {
   return async function introspect(request: OAuthRequest): Promise<Introspection> {
     const { client } = await options.authenticate(request)
     request.identify(principalOfClient(client, issuer))
+    // Anyone may be a public client: it would report whether a stolen token is valid.
+    if (client.public) throw oauthRefused('unauthorized_client', 'client_public')
     const token = request.form.one('token')
     if (token === undefined) throw oauthRefused('invalid_request', 'missing_token')
     const presented = await options.readPresented(token, request.waitUntil)

@@ -9,11 +9,14 @@ export const INTROSPECTION_PATH = '/oauth/introspect'
 
 const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
+/** Grants that need no other feature. */
+const OWN_GRANTS = GRANT_TYPES.filter((grant) => grant !== 'authorization_code')
+
 /**
- * Returns the metadata document. There is no authorization endpoint: users log in at their identity
+ * Returns the metadata document without an authorization endpoint: users log in at their identity
  * provider, and clients exchange its tokens here. So no response types are supported, and
  * `response_types_supported` is left out: claims with zero elements must be omitted (RFC 8414
- * section 3.2).
+ * section 3.2). `codeFlowMetadata` adds the endpoint.
  */
 export function authorizationServerMetadata(issuer: string) {
   return {
@@ -22,7 +25,7 @@ export function authorizationServerMetadata(issuer: string) {
     revocation_endpoint: issuer + REVOCATION_PATH,
     introspection_endpoint: issuer + INTROSPECTION_PATH,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
-    grant_types_supported: GRANT_TYPES,
+    grant_types_supported: OWN_GRANTS,
     token_endpoint_auth_methods_supported: CLIENT_METHODS,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     revocation_endpoint_auth_methods_supported: CLIENT_METHODS,

@@ -7,10 +7,17 @@ import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
 import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../tokens/signing-keys.ts'
+import type { Client } from './client.ts'
 import type { ClientLogins } from './client-logins.ts'
 import type { GrantStore } from './grant-store.ts'
 import type { ScopeOfRoles } from './scope.ts'
 import type { ExchangeLimits } from './tokens-definition.ts'
+
+/** Port: public clients that are not in the registry. Throws `Unavailable` if the store fails. */
+export interface PublicClients {
+  /** Returns a client from its id, without a call to the client. */
+  find(id: string): Promise<Client | undefined>
+}
 
 export interface AuthorizationServerOptions {
   /** The gateway's public URL. */
@@ -18,6 +25,8 @@ export interface AuthorizationServerOptions {
   /** Private keys that sign tokens. */
   readonly keys: readonly SigningJwk[]
   readonly logins: ClientLogins
+  /** Public clients. Undefined: a client without a credential is refused. */
+  readonly publicClients?: PublicClients | undefined
   readonly store: GrantStore
   readonly tokens: TokenIssuer
   readonly refreshTokens: RefreshTokens

@@ -87,19 +87,19 @@ function intersectionOf([
 }
 
 /** Reports whether one of `names` equals `name`, or is a pattern (`orders:*`) that covers it. */
-function isWithin(name: string, names: readonly string[]): boolean {
+export function isWithin(name: string, names: readonly string[]): boolean {
   return names.some(
     (other) => other === name || (other.endsWith(':*') && name.startsWith(other.slice(0, -1))),
   )
 }
 
-function namesIn(scope: string): readonly string[] {
+export function namesIn(scope: string): readonly string[] {
   const names = scope.split(' ')
   if (names.length > MAX_NAMES || !names.every((name) => SCOPE_NAME.test(name)))
     throw oauthRefused('invalid_scope', 'scope_malformed')
   return [...new Set(names)]
 }
 
-function isPermission(name: string): boolean {
+export function isPermission(name: string): boolean {
   return name.includes(':')
 }

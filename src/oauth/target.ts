@@ -29,7 +29,25 @@ export function grantedAudiences(
   const named = [...new Set([...resources, ...form.all('audience')])]
   if (!named.every((name) => allowed.includes(name)))
     throw oauthRefused('invalid_target', 'target_exceeded')
-  return named.length > 0 ? named : otherwise
+  if (named.length === 0) return otherwise
+  // The gateway itself receives requests for a resource below it. See `narrowedTo`.
+  const isBelow = named.some((name) => isResourceOf(name, issuer)) && allowed.includes(issuer)
+  return isBelow ? [...new Set([issuer, ...named])] : named
+}
+
+/** Reports whether a resource is a path of the gateway: `https://gateway.example.com/mcp`. */
+export const isResourceOf = (name: string, issuer: string): boolean => name.startsWith(`${issuer}/`)
+
+/**
+ * Returns the paths of the gateway that a token is for. Undefined: its audiences name no path, so it
+ * is for all of them.
+ */
+export function narrowedTo(
+  audiences: readonly string[] | undefined,
+  issuer: string,
+): readonly string[] | undefined {
+  const resources = audiences?.filter((name) => isResourceOf(name, issuer)) ?? []
+  return resources.length === 0 ? undefined : resources.map((name) => name.slice(issuer.length))
 }
 
 const ROOT = /^(https?):\/\/([a-z\d._-]+|\[[\da-f:.]+\])(?::(\d+))?\/?$/i
@@ -49,6 +67,6 @@ function rootOf(text: string): string | undefined {
 }
 
 /** RFC 8707 section 2: absolute (RFC 3986 section 4.3), and no fragment. */
-function isResource(text: string): boolean {
+export function isResource(text: string): boolean {
   return URL.canParse(text) && !text.includes('#')
 }

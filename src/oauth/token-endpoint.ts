@@ -11,7 +11,11 @@ import type { GrantHandler, OAuthRequest, TokenResponse } from './token-request.
 
 export interface TokenEndpointOptions extends AuthorizationServerOptions {
   readonly authenticate: ClientAuthenticator
+  /** Grants of other features. */
+  readonly grants?: GrantHandlers | undefined
 }
+
+export type GrantHandlers = Readonly<Partial<Record<GrantType, GrantHandler>>>
 
 /**
  * Creates the endpoint. It authenticates the client, checks its grant type, verifies the proof, and
@@ -19,7 +23,8 @@ export interface TokenEndpointOptions extends AuthorizationServerOptions {
  * its refresh token only if the last step failed; a retry within the grace period then succeeds.
  */
 export function createTokenEndpoint(options: TokenEndpointOptions) {
-  const handlers: Readonly<Record<GrantType, GrantHandler>> = {
+  const handlers: GrantHandlers = {
+    ...options.grants,
     client_credentials: clientCredentialsGrant(options),
     refresh_token: refreshTokenGrant(options),
     'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchangeGrant(options),
@@ -30,10 +35,12 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
     const { client, revokedBefore } = await options.authenticate(request)
     identify(principalOfClient(client, options.issuer))
     const grantType = grantTypeOf(form.one('grant_type'))
+    const handle = handlers[grantType]
+    if (handle === undefined) throw oauthRefused('unsupported_grant_type', 'grant_type')
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
     refuseUnsignable(client)
     const proof = await proofOf(request, client)
-    return handlers[grantType]({ client, revokedBefore, form, proof, identify, waitUntil })
+    return handle({ client, revokedBefore, form, proof, identify, waitUntil })
   }
 
   /** Checked before anything is used. */

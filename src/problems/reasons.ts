@@ -34,6 +34,21 @@ export type OAuthErrorCode =
   | 'invalid_target'
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
+  | AuthorizationErrorCode
+
+/**
+ * Error codes of `/oauth/authorize`, `/oauth/par` and `/oauth/register`: RFC 6749 section 4.1.2.1,
+ * OpenID Connect Core section 3.1.2.6, RFC 7591 section 3.2.2, RFC 9126.
+ */
+export type AuthorizationErrorCode =
+  | 'unsupported_response_type'
+  | 'access_denied'
+  | 'login_required'
+  | 'consent_required'
+  | 'request_not_supported'
+  | 'invalid_request_uri'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
 
 /** The value that a check found in a token, and the expected one: printable ASCII, for audit only. */
 export interface RejectionDetail {

@@ -84,6 +84,18 @@ export function createKeys(prefix: string) {
     reference: `${prefix}reference:`,
     /** A refresh family; its hash follows. */
     refreshFamily: `${prefix}refresh:`,
+    /** An authorization code; its hash follows. */
+    code: `${prefix}code:`,
+    /** A pushed or unconfirmed authorization request; the hash of its handle follows. */
+    authorizationRequest: `${prefix}authorization-request:`,
+    /** What a user has allowed, by client. Issuer and subject follow. */
+    consents: `${prefix}consents:`,
+    /** Sessions of a client that a user has allowed, by their end. Issuer, subject, client follow. */
+    consentSessions: `${prefix}consent-sessions:`,
+    /** A client that has registered itself; its id follows. */
+    registeredClient: `${prefix}registered-client:`,
+    /** Counts requests that anyone may send to the authorization server; what and by whom follow. */
+    oauthRequests: `${prefix}oauth-requests:`,
 
     /** A login in progress; the hash of its `state` follows. */
     signIn: `${prefix}sign-in:`,

@@ -2,6 +2,8 @@
 
 import * as z from 'zod/mini'
 import type { RedisKeys } from '../redis/keys.ts'
+import { REVOCATION_MARGIN_SECONDS, revokedBeforeKey } from '../revocation/revocation.ts'
+import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import { integer } from '../validators/schema-parts.ts'
 import { accessGrantSchema } from './access-grant.ts'
 
@@ -55,6 +57,22 @@ export interface FamilyEnd {
   /** Whole seconds since the epoch. */
   readonly revokedBeforeSeconds: number
   readonly revokedBeforeTtlSeconds: number
+}
+
+/**
+ * Returns a cutoff at the end of the session. It covers all tokens of the session, including those
+ * that a gateway with a fast clock has yet to issue.
+ */
+export async function familyEnd(
+  keys: RedisKeys,
+  issuer: string,
+  { id, expiresAtSeconds }: Session,
+): Promise<FamilyEnd> {
+  return {
+    revokedBeforeKey: await revokedBeforeKey(keys, 'session', issuer, id),
+    revokedBeforeSeconds: Math.ceil(expiresAtSeconds),
+    revokedBeforeTtlSeconds: MAX_ACCESS_TOKEN_SECONDS + REVOCATION_MARGIN_SECONDS,
+  }
 }
 
 /** One use of a token. */

@@ -8,7 +8,7 @@ import { hmacSha256 } from '../crypto/sha256.ts'
 import type { TokenSeed } from './access-grant.ts'
 import { credentialHash } from './reference.ts'
 
-const FAMILY_BYTES = 16
+export const FAMILY_BYTES = 16
 const SECRET_BYTES = 32
 const NONCE_BYTES = 16
 /** Canonical: the unused bits of the last character of each part must be zero. */
@@ -22,9 +22,12 @@ export interface RefreshToken {
   readonly hash: string
 }
 
-/** Creates the first refresh token of a new family. */
-export function firstRefreshToken(random: RandomBytes): Promise<RefreshToken> {
-  return tokenOf(base64url.encode(random(FAMILY_BYTES)), random(SECRET_BYTES))
+/** Creates the first refresh token of a new family. Default: a random family. */
+export function newRefreshToken(
+  random: RandomBytes,
+  family: Uint8Array = random(FAMILY_BYTES),
+): Promise<RefreshToken> {
+  return tokenOf(base64url.encode(family), random(SECRET_BYTES))
 }
 
 /** Parses a refresh token. Returns undefined for another format. Does NOT look it up. */

@@ -1,13 +1,11 @@
 /** Sessions that refresh tokens extend (RFC 6749 section 6, RFC 9700 section 4.14.2). */
 import { randomBytes } from '../crypto/random.ts'
 import type { Denied } from '../errors.ts'
-import { REVOCATION_MARGIN_SECONDS, revokedBeforeKey } from '../revocation/revocation.ts'
-import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import { revokedBeforeKeysOf, type TokenSeed } from './access-grant.ts'
-import { type FamilyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
+import { familyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
 import {
-  firstRefreshToken,
   newNonce,
+  newRefreshToken,
   parseRefreshToken,
   type RefreshToken,
   successorOf,
@@ -58,24 +56,14 @@ export function createRefreshTokens({
 }: RefreshTokensOptions) {
   const graceMs = graceSeconds * 1000
 
-  /**
-   * Returns a cutoff at the end of the session. It covers all tokens of the session, including
-   * those that a gateway with a fast clock has yet to issue.
-   */
-  async function endOf(session: Session): Promise<FamilyEnd> {
-    return {
-      revokedBeforeKey: await revokedBeforeKey(store.keys, 'session', issuer, session.id),
-      revokedBeforeSeconds: Math.ceil(session.expiresAtSeconds),
-      revokedBeforeTtlSeconds: MAX_ACCESS_TOKEN_SECONDS + REVOCATION_MARGIN_SECONDS,
-    }
-  }
+  const endOf = (session: Session) => familyEnd(store.keys, issuer, session)
 
   return {
     /** Creates a refresh family and returns its first refresh token. */
     async open(session: Session): Promise<string> {
       const ttlSeconds = session.expiresAtSeconds - now() / 1000
       if (ttlSeconds <= 0) throw new RangeError('refresh tokens: the session has ended already')
-      const token = await firstRefreshToken(randomBytes)
+      const token = await newRefreshToken(randomBytes)
       const family = { session, current: token.hash, previous: undefined, ended: false }
       await store.open(token.familyHash, family, ttlSeconds)
       return token.text

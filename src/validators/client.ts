@@ -7,11 +7,12 @@ import { name, roleNames, scopeNames } from './names.ts'
 import { converted, unique } from './schema-parts.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
 
-/** Grant types of the token endpoint (RFC 6749 sections 4.4 and 6, RFC 8693). */
+/** Grant types of the token endpoint (RFC 6749 sections 4.1, 4.4 and 6, RFC 8693). */
 export const GRANT_TYPES = [
   'client_credentials',
   'refresh_token',
   'urn:ietf:params:oauth:grant-type:token-exchange',
+  'authorization_code',
 ] as const
 
 /** Signature algorithms of `private_key_jwt` assertions (RFC 7523), asymmetric only. */
@@ -44,11 +45,11 @@ export const clientMembers = {
   tokenAlgorithm: z.optional(z.enum(SIGNING_ALGORITHMS)),
   accessTokenSeconds: z.optional(accessTokenSeconds),
   dpopBound: z.optional(z.boolean()),
+  /** Where users return to after `/oauth/authorize`. */
+  redirectUris: z.optional(z.array(z.string()).check(z.minLength(1), z.maxLength(20))),
+  /** Whether the client has no secret and no key (RFC 6749 section 2.1). */
+  public: z.optional(z.boolean()),
 }
-
-/** The body of `POST /-/admin/clients`. */
-export const newClientSchema = z.strictObject(clientMembers)
-export type NewClient = z.infer<typeof newClientSchema>
 
 const configuredClient = z
   .strictObject({
@@ -62,9 +63,12 @@ const configuredClient = z
     ),
   })
   .check(
-    z.refine((client) => (client.secretSha256 === undefined) !== (client.jwks === undefined), {
-      error: 'requires exactly one of secretSha256 and jwks',
-    }),
+    z.refine(
+      (client) =>
+        client.public === true ||
+        (client.secretSha256 === undefined) !== (client.jwks === undefined),
+      { error: 'requires exactly one of secretSha256 and jwks' },
+    ),
   )
 
 export type ConfiguredClient = z.output<typeof configuredClient>

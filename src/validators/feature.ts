@@ -17,6 +17,7 @@ export const featureSchema = <Name extends string>(name: Name) =>
 const LISTED = {
   operators: 'portcullis/operators',
   authorizationServer: 'portcullis/authorization-server',
+  authorizationCode: 'portcullis/authorization-code',
   signIn: 'portcullis/sign-in',
   openapi: 'portcullis/openapi',
   otlp: 'portcullis/otlp',

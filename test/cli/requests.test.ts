@@ -106,6 +106,21 @@ describe('every option reaches the API under the name of its field:', () => {
       },
     ],
     [
+      'clients create',
+      [
+        ...['--name', 'n', '--public', '--grant', 'authorization_code'],
+        ...['--redirect-uri', 'https://a.example/cb', '--redirect-uri', 'http://127.0.0.1/cb'],
+      ],
+      'POST /clients',
+      newClientSchema,
+      {
+        name: 'n',
+        grants: ['authorization_code'],
+        redirectUris: ['https://a.example/cb', 'http://127.0.0.1/cb'],
+        public: true,
+      },
+    ],
+    [
       'clients rotate-secret',
       [ID, '--grace', '1h'],
       `POST /clients/${ID}/secret`,

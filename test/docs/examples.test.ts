@@ -37,6 +37,7 @@ const SOURCES = [
     ],
   ],
   ['docs/sign-in.md', 1, ['examples/sign-in/policy.ts']],
+  ['docs/authorization-server.md', 4, ['examples/agents/policy.ts']],
   [
     'docs/configuration.md',
     14,
@@ -112,6 +113,7 @@ describe('docs/configuration.md', () => {
     expect(config.clients).toMatchObject([
       { name: 'web', accessTokenSeconds: 600 },
       { name: 'billing', tenant: 'acme' },
+      { name: 'agent', public: true },
     ])
     expect(config.decisionPoints.openfga).toBeDefined()
     expect(config.decisionPoints.authzen).toBeDefined()

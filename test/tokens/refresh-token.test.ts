@@ -3,13 +3,13 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { randomBytes } from '../../src/crypto/random.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import {
-  firstRefreshToken,
   newNonce,
+  newRefreshToken,
   parseRefreshToken,
   successorOf,
 } from '../../src/tokens/refresh-token.ts'
 
-const first = () => firstRefreshToken(randomBytes)
+const first = () => newRefreshToken(randomBytes)
 const parsed = async (text: string) => {
   const token = await parseRefreshToken(text)
   if (token === undefined) throw new Error(`not a refresh token: ${text}`)
@@ -114,7 +114,7 @@ describe('the successor of a refresh token', () => {
   it('any random bytes give a token that can be parsed', async () => {
     const bytes = [(length: number) => new Uint8Array(length).fill(255), nodeRandomBytes]
     for (const random of bytes) {
-      const token = await firstRefreshToken((length) => new Uint8Array(random(length)))
+      const token = await newRefreshToken((length) => new Uint8Array(random(length)))
       expect(await parseRefreshToken(token.text)).toEqual(token)
     }
   })

@@ -2,7 +2,8 @@
 import { base64url } from 'jose'
 import * as z from 'zod/mini'
 import { recordIn } from '../../redis/reply.ts'
-import type { ConfiguredClient, NewClient } from '../../validators/client.ts'
+import type { ConfiguredClient } from '../../validators/client.ts'
+import type { NewClient } from '../../validators/new-client.ts'
 import { type Client, clientSchema } from '../client.ts'
 
 /** A client of the configuration is never stored. */
@@ -30,6 +31,8 @@ export function describedClient(described: Described, id: string, publicUrl: str
     tokenAlgorithm: described.tokenAlgorithm,
     accessTokenSeconds: described.accessTokenSeconds,
     dpopBound: described.dpopBound ?? false,
+    redirectUris: described.redirectUris,
+    public: described.public,
     disabled: false,
   } satisfies Partial<Client>
 }

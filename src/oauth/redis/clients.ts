@@ -91,7 +91,8 @@ export function createClientRegistry({
     },
 
     async create(described) {
-      const secret = described.jwks === undefined ? newClientSecret() : undefined
+      const hasSecret = described.jwks === undefined && described.public !== true
+      const secret = hasSecret ? newClientSecret() : undefined
       const client: Client = {
         ...describedClient(described, v7(), publicUrl),
         secrets: secret === undefined ? [] : [await clientSecretHash(secret)],
@@ -110,7 +111,7 @@ export function createClientRegistry({
       const newHash = await clientSecretHash(secret)
       const nowSeconds = Math.floor(now() / 1000)
       const done = await replace(id, (client) => {
-        if (client.jwks !== undefined) return undefined
+        if (client.jwks !== undefined || client.public) return undefined
         const old = client.secrets.flatMap(({ hash, untilSeconds }) => {
           const until = Math.min(untilSeconds ?? Infinity, nowSeconds + graceSeconds)
           return until > nowSeconds ? [{ hash, untilSeconds: until }] : []

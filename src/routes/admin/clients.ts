@@ -37,7 +37,10 @@ const clientView = () =>
     roles: z.array(z.string()),
     audiences: z.array(z.string()),
     tenant: z.nullable(z.string()),
-    authentication: z.enum(['client_secret', 'private_key_jwt']),
+    authentication: z.enum(['client_secret', 'private_key_jwt', 'none']),
+    redirectUris: z
+      .nullable(z.array(z.string()))
+      .check(describe('null: the client cannot use /oauth/authorize')),
     tokenFormat: z.enum(['jwt', 'opaque']),
     tokenAlgorithm: z
       .nullable(z.string())
@@ -61,7 +64,12 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
     roles: [...client.roles],
     audiences: [...client.audiences],
     tenant: client.tenant ?? null,
-    authentication: client.jwks === undefined ? 'client_secret' : 'private_key_jwt',
+    authentication: client.public
+      ? 'none'
+      : client.jwks === undefined
+        ? 'client_secret'
+        : 'private_key_jwt',
+    redirectUris: client.redirectUris === undefined ? null : [...client.redirectUris],
     tokenFormat,
     tokenAlgorithm: client.tokenAlgorithm ?? null,
     accessTokenSeconds: client.accessTokenSeconds ?? null,
@@ -102,7 +110,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       summary: 'Create an OAuth client',
       description:
         'The response contains the secret; the gateway stores only its hash. A client with `jwks` ' +
-        'has no secret. A client with operator permissions that the caller does not have is ' +
+        'has no secret, nor has a public client. A client with operator permissions that the caller does not have is ' +
         'refused (403).',
       body: newClientSchema,
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
@@ -169,6 +177,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
         refuseConfigured(client)
         refuseOtherTenant(scope, client.tenant)
         refuseBeyond(operator, ownGrantOf(client), context)
+        if (client.public) throw inputRefused('params', '/clientId', 'is public and has no secret')
         if (client.jwks !== undefined)
           throw inputRefused('params', '/clientId', 'authenticates with jwks and has no secret')
         const secret = await existing(clients.rotateSecret(clientId, body.graceSeconds ?? 0))

@@ -7,6 +7,7 @@ const CALLS = [
   'bans:create', 'bans:list', 'bans:delete',
   'limits:list', 'limits:override', 'limits:reset',
   'plans:list', 'plans:assign',
+  'consents:list', 'consents:withdraw',
   'relations:write', 'relations:read', 'relations:check',
   'audit:read', 'audit:verify', 'audit:erase',
   'requests:explain', 'keys:list', 'tokens:mint', 'metrics:read', 'timings:read',

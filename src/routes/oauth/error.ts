@@ -6,7 +6,7 @@ import { problemOf } from '../../middleware/problem-handler.ts'
 import { retryAfter } from '../../problems/problem-of.ts'
 import type { Denial, OAuthErrorCode } from '../../problems/reasons.ts'
 
-type OAuthWireCode = OAuthErrorCode | 'access_denied' | 'server_error' | 'temporarily_unavailable'
+type OAuthWireCode = OAuthErrorCode | 'server_error' | 'temporarily_unavailable'
 
 interface OAuthProblem {
   readonly status: number
@@ -26,7 +26,14 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
   invalid_target: 'A requested resource is malformed, or not allowed for this client.',
   invalid_dpop_proof: 'The request requires a valid DPoP proof.',
   use_dpop_nonce: 'The DPoP proof must contain the nonce of this response.',
-  access_denied: 'The address or the subject is banned. Retry later.',
+  access_denied: 'The request was refused.',
+  unsupported_response_type: 'Only the response type code is supported.',
+  login_required: 'The user is not signed in.',
+  consent_required: 'The user has not allowed this yet.',
+  request_not_supported: 'Request objects are not supported.',
+  invalid_request_uri: 'The request_uri is unknown, expired, or of another client.',
+  invalid_redirect_uri: 'A redirect URI is not one that a public client may have.',
+  invalid_client_metadata: 'The metadata is malformed, or not that of a public client.',
   server_error: 'The request failed because of a defect of the server.',
   temporarily_unavailable: 'The request cannot be handled now. Retry later.',
 }
@@ -39,15 +46,21 @@ export const OAUTH_HEADERS = { ...NO_STORE, Pragma: 'no-cache' } as const
 
 /** Responds to a refusal. The precise reason is only in the audit event. */
 export function toOAuthError(error: Error, c: Context): Response {
-  const { status, error: code, headers } = oauthProblemOf(error)
-  const body = { error: code, error_description: DESCRIPTIONS[code] }
+  const { status, error: code, description, headers } = oauthProblemOf(error)
+  const body = { error: code, error_description: description }
   return new Response(c.req.method === 'HEAD' ? null : JSON.stringify(body), {
     status,
     headers: { 'Content-Type': 'application/json', ...OAUTH_HEADERS, ...headers },
   })
 }
 
-function oauthProblemOf(error: Error): OAuthProblem {
+/** Returns the wire form of an error. */
+export function oauthProblemOf(error: Error): OAuthProblem & { readonly description: string } {
+  const problem = problemWithCode(error)
+  return { ...problem, description: DESCRIPTIONS[problem.error] }
+}
+
+function problemWithCode(error: Error): OAuthProblem {
   if (error instanceof Denied) return ofDenial(error.denial)
   if (error instanceof Unavailable) {
     // RFC 7009 section 2.2.1, and RFC 6749 section 4.1.2.1 for the code.

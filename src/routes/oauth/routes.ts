@@ -1,8 +1,6 @@
 /** The authorization server over HTTP: `/oauth/token`, `/oauth/revoke`, `/oauth/introspect`. */
-import type { Context, Hono } from 'hono'
-import { etag } from 'hono/etag'
+import type { Context, Hono, MiddlewareHandler } from 'hono'
 import { Denied } from '../../errors.ts'
-import { CACHEABLE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
 import {
   bodyOf,
@@ -25,6 +23,7 @@ import type { OAuthRequest } from '../../oauth/token-request.ts'
 import { routeOf } from '../../policy/route.ts'
 import type { DpopVerifier } from '../../tokens/dpop.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
+import { publicDocument } from '../well-known.ts'
 import { OAUTH_HEADERS, toOAuthError } from './error.ts'
 
 export interface OAuthOptions {
@@ -33,6 +32,21 @@ export interface OAuthOptions {
   readonly proofs: DpopVerifier
   /** Whether responses to requests with a DPoP proof carry a fresh nonce (RFC 9449 section 8.2). */
   readonly sendNonces: boolean
+  /** Of another feature. */
+  readonly more?: readonly OAuthEndpoint[]
+  /** Lets pages of every origin call all endpoints but the introspection. Default: none may. */
+  readonly forPages?: ForPages | undefined
+}
+
+/** Creates CORS for an endpoint with these methods. */
+type ForPages = (methods: string) => MiddlewareHandler
+
+/** An endpoint that accepts POST with a form. */
+export interface OAuthEndpoint {
+  readonly path: string
+  readonly handle: (request: OAuthRequest) => Promise<object | undefined>
+  /** Default 200. */
+  readonly status?: 201
 }
 
 /** 64 KiB: a subject token and an assertion of 8 KB each, and reserve. */
@@ -54,29 +68,48 @@ type OAuthContext = Context<Environment>
  * Creates the endpoints of RFC 6749, RFC 7009 and RFC 7662. They accept only POST with a form. Must
  * come after `audit` and `clientAddress`.
  */
-export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<Environment> {
+export function oauthRoutes({
+  server,
+  proofs,
+  sendNonces,
+  more = [],
+  forPages,
+}: OAuthOptions): Hono<Environment> {
   const app = createApp<Environment>()
   app.onError(toOAuthError)
 
-  async function respond(c: OAuthContext, body: object | undefined): Promise<Response> {
+  async function respond(
+    c: OAuthContext,
+    body: object | undefined,
+    status: 200 | 201,
+  ): Promise<Response> {
     const headers: Record<string, string> = { ...OAUTH_HEADERS }
     if (sendNonces && c.req.header('DPoP') !== undefined)
       headers['DPoP-Nonce'] = await proofs.nonce()
-    return body === undefined ? c.body(null, 200, headers) : c.json(body, 200, headers)
+    return body === undefined ? c.body(null, 200, headers) : c.json(body, status, headers)
   }
 
-  for (const [path, endpoint] of [
-    [TOKEN_PATH, server.token],
-    [REVOCATION_PATH, server.revoke],
-    [INTROSPECTION_PATH, server.introspect],
-  ] as const) {
+  const endpoints: readonly OAuthEndpoint[] = [
+    { path: TOKEN_PATH, handle: server.token },
+    {
+      path: REVOCATION_PATH,
+      async handle(request) {
+        await server.revoke(request)
+        return undefined
+      },
+    },
+    { path: INTROSPECTION_PATH, handle: server.introspect },
+    ...more,
+  ]
+  for (const { path, handle, status = 200 } of endpoints) {
     const route = routeOf({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
+    if (forPages !== undefined && path !== INTROSPECTION_PATH) app.all(path, forPages('POST'))
     app.all(path, (c, next) => {
       c.set('portcullis.route', route)
       return next()
     })
     app.post(path, stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })), async (c) =>
-      respond(c, (await endpoint(await oauthRequestOf(c))) ?? undefined),
+      respond(c, await handle(await oauthRequestOf(c)), status),
     )
     app.all(path, async function refuseMethod() {
       throw new Denied({ code: 'method_not_allowed', allow: ['POST'] })
@@ -98,7 +131,8 @@ async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
   }
 }
 
-async function formOf(c: OAuthContext): Promise<OAuthForm> {
+/** Reads the form of a request. Throws `Denied` (`invalid_request`). */
+export async function formOf(c: Pick<OAuthContext, 'req' | 'get'>): Promise<OAuthForm> {
   // Queries are written to logs (RFC 6749 section 2.3.1).
   if (c.req.url.includes('?')) throw oauthRefused('invalid_request', 'query')
   const encoding = c.req.header('Content-Encoding') ?? 'identity'
@@ -113,10 +147,19 @@ async function formOf(c: OAuthContext): Promise<OAuthForm> {
   }
 }
 
+export interface MetadataOptions {
+  readonly publicUrl: string
+  /** Members of another feature, which replace others. */
+  readonly more?: object | undefined
+  /** Answers preflight requests for it. Default: none are answered. */
+  readonly forPages?: ForPages | undefined
+}
+
 /** Creates `GET /oauth-authorization-server` (RFC 8414), which is cacheable and has an ETag. */
-export function metadataRoutes(publicUrl: string): Hono {
-  const metadata = authorizationServerMetadata(publicUrl)
-  return createApp().get('/oauth-authorization-server', etag(), (c) =>
-    c.json(metadata, 200, CACHEABLE),
-  )
+export function metadataRoutes({ publicUrl, more, forPages }: MetadataOptions): Hono {
+  const path = '/oauth-authorization-server'
+  const metadata = { ...authorizationServerMetadata(publicUrl), ...more }
+  const app = createApp()
+  if (forPages !== undefined) app.all(path, forPages('GET'))
+  return app.get(path, ...publicDocument(() => metadata))
 }

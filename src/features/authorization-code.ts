@@ -1,0 +1,191 @@
+/** The authorization endpoint: `import { authorizationCode } from 'portcullis/authorization-code'`. */
+
+import * as z from 'zod/mini'
+import { createScopeOfRoles } from '../authorization/permissions.ts'
+import { Misconfigured } from '../errors.ts'
+import type { CodeFlow, FeatureParts, GatewayFeature } from '../gateway/features.ts'
+import { requireResource } from '../middleware/require-resource.ts'
+import { createAuthorizationEndpoint } from '../oauth/code/authorization-endpoint.ts'
+import { authorizationCodeGrant } from '../oauth/code/code-grant.ts'
+import {
+  type AuthorizationCodeDefinition,
+  DEFAULT_REGISTRATION,
+  DEFAULT_SESSION_SECONDS,
+} from '../oauth/code/definition.ts'
+import { codeFlowMetadata } from '../oauth/code/metadata.ts'
+import { createOffer } from '../oauth/code/offer.ts'
+import { createPushedRequestEndpoint } from '../oauth/code/pushed-request.ts'
+import { createWithdrawal, type Withdrawal } from '../oauth/code/withdrawal.ts'
+import { createAuthorizationCodes } from '../oauth/redis/authorization-codes.ts'
+import { createClientRegistry } from '../oauth/redis/clients.ts'
+import { createConsents } from '../oauth/redis/consents.ts'
+import { createRegisteredClients } from '../oauth/redis/registered-clients.ts'
+import { createWaitingRequests } from '../oauth/redis/waiting-requests.ts'
+import { createClientDocuments } from '../oauth/registration/client-documents.ts'
+import { createClientDirectory, publicClientsOf } from '../oauth/registration/directory.ts'
+import { createRegistrationEndpoint } from '../oauth/registration/registration-endpoint.ts'
+import { permissionsOfRoute } from '../policy/route-permissions.ts'
+import { createRevocations } from '../revocation/redis/revocations.ts'
+import { consentCalls } from '../routes/admin/consents.ts'
+import { anyOrigin } from '../routes/oauth/any-origin.ts'
+import { AUTHORIZE_PATH, authorizeRoutes } from '../routes/oauth/authorize.ts'
+import { REGISTRATION_PATH, registrationRoutes } from '../routes/oauth/register.ts'
+import { authorizationCodeSchema } from '../validators/authorization-code.ts'
+import type { ConfiguredClient } from '../validators/client.ts'
+import { configured } from '../validators/configuration.ts'
+import { clientAgreement } from '../validators/new-client.ts'
+
+export type {
+  AuthorizationCodeDefinition,
+  DocumentsDefinition,
+  RegistrationDefinition,
+} from '../oauth/code/definition.ts'
+
+const configuredAgreement = z.array(z.custom<ConfiguredClient>().check(clientAgreement))
+const PUSHED_REQUEST_PATH = '/oauth/par'
+
+/**
+ * Returns the authorization code flow for public clients such as agents that speak MCP, for the
+ * policy's `features`: `/oauth/authorize` with a consent page, `/oauth/par`, and the grant
+ * `authorization_code`. Needs `authorizationServer()`, `signIn()` and `SIGNING_KEYS`.
+ *
+ * @example
+ * ```ts
+ * features: [
+ *   authorizationServer(),
+ *   signIn(),
+ *   authorizationCode({ scopes: { 'books:read': 'Search the books' } }),
+ * ]
+ * ```
+ */
+export function authorizationCode(definition: AuthorizationCodeDefinition = {}): GatewayFeature {
+  configured('The policy', authorizationCodeSchema, definition, ['authorizationCode()'])
+  const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
+  return {
+    feature: 'authorizationCode',
+    sessionSeconds,
+    services(parts) {
+      refuseIncomplete(parts)
+      return { resourceGuard: requireResource({ publicUrl: parts.config.publicUrl }) }
+    },
+    operatorCalls: (parts) => consentCalls(withdrawalOf(parts)),
+    codeFlow: (parts) => codeFlowOf({ ...definition, sessionSeconds }, parts),
+  }
+}
+
+/** Throws `Misconfigured` without what the flow needs. */
+function refuseIncomplete({ policy, config }: FeatureParts): void {
+  const listed = new Set(policy.features.map(({ feature }) => feature))
+  const mistakes = (
+    [
+      ['authorizationServer', 'authorization-server'],
+      ['signIn', 'sign-in'],
+    ] as const
+  )
+    .filter(([name]) => !listed.has(name))
+    .map(
+      ([name, module]) =>
+        `features: authorizationCode() needs ${name}(); import { ${name} } from 'portcullis/${module}'`,
+    )
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+  if (config.signingKeys === undefined)
+    throw new Misconfigured('The environment', [
+      'SIGNING_KEYS: is missing; authorizationCode() issues tokens with it',
+    ])
+  // Here, because only this feature uses these members.
+  configured('The environment', configuredAgreement, config.clients, ['CLIENTS'])
+}
+
+function codeFlowOf(
+  definition: AuthorizationCodeDefinition & { readonly sessionSeconds: number },
+  parts: FeatureParts,
+): CodeFlow {
+  const { config, policy, redis, authorizer, fetchPublic, services, now } = parts
+  const { publicUrl, clients: configured } = config
+  const { sessionSeconds, scopes: words = {}, redirectSchemes: schemes = [] } = definition
+  const { documents: documented = {}, registration = false } = definition
+  const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }
+  const consents = createConsents(redis, now)
+  const codes = createAuthorizationCodes(redis)
+  const waiting = createWaitingRequests(redis)
+  // Without registration, clients that registered themselves before are unknown.
+  const registered = registration === false ? undefined : createRegisteredClients(redis)
+  const documents =
+    documented === false
+      ? undefined
+      : createClientDocuments({ hosts: documented, schemes, publicUrl, fetch: fetchPublic, now })
+  const registry = createClientRegistry({ redis, configured, publicUrl, now })
+  const directory = createClientDirectory({ registry, registered, documents })
+  const offer = createOffer({
+    routes: policy.routes.map((route) => ({
+      path: route.path,
+      permissions: permissionsOfRoute(route),
+    })),
+    issuer: publicUrl,
+    authorizer,
+    scopeOfRoles: createScopeOfRoles(policy.roles),
+  })
+  return {
+    forPages: anyOrigin,
+    publicClients: publicClientsOf({ registered, documents }),
+    grants: (options) => ({ authorization_code: authorizationCodeGrant(options, codes) }),
+    metadata: codeFlowMetadata({
+      issuer: publicUrl,
+      authorizationPath: AUTHORIZE_PATH,
+      pushedPath: PUSHED_REQUEST_PATH,
+      registrationPath: registered && REGISTRATION_PATH,
+      acceptsDocuments: documents !== undefined,
+      scopes: offer.scopes,
+      grants: [],
+    }),
+    endpoints(options, authenticate) {
+      const { store } = options
+      const endpoint = createAuthorizationEndpoint({
+        ...options,
+        directory,
+        registered,
+        codes,
+        consents,
+        waiting,
+        offer,
+        sessionSeconds,
+      })
+      const push = createPushedRequestEndpoint({ ...options, authenticate, endpoint, waiting })
+      const pages = authorizeRoutes({
+        endpoint,
+        withdrawal: withdrawalOf(parts),
+        users: { find: (query) => signedInUsersOf(services()).find(query) },
+        renderPage: (c, page) => renderPageOf(services())(c, page),
+        publicUrl,
+        words,
+        schemes,
+        now,
+      })
+      const register =
+        registered &&
+        createRegistrationEndpoint({ ...terms, store, registered, publicUrl, schemes, now })
+      return {
+        forms: [{ path: PUSHED_REQUEST_PATH, handle: push, status: 201 }],
+        apps: register === undefined ? [pages] : [pages, registrationRoutes(register)],
+      }
+    },
+  }
+}
+
+function withdrawalOf({ config: { publicUrl: issuer }, redis, now }: FeatureParts): Withdrawal {
+  const consents = createConsents(redis, now)
+  return createWithdrawal({ consents, revoker: createRevocations(redis, now), issuer, now })
+}
+
+type Services = ReturnType<FeatureParts['services']>
+
+function signedInUsersOf({ signedInUsers }: Services) {
+  // `refuseIncomplete` has required signIn(), which creates them.
+  if (signedInUsers === undefined) throw new Error('authorizationCode(): signIn() is missing')
+  return signedInUsers
+}
+
+function renderPageOf({ renderPage }: Services) {
+  if (renderPage === undefined) throw new Error('authorizationCode(): signIn() is missing')
+  return renderPage
+}

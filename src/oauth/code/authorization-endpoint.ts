@@ -1,0 +1,259 @@
+/** The authorization endpoint (RFC 6749 section 3.1), independent of HTTP. */
+import { randomBytes } from '../../crypto/random.ts'
+import { Denied } from '../../errors.ts'
+import type { Principal } from '../../identity/principal.ts'
+import { keyPart } from '../../redis/key-part.ts'
+import { type AccessGrant, revokedBeforeKeysOf } from '../../tokens/access-grant.ts'
+import { oauthRefused } from '../../tokens/rejection.ts'
+import { isRegisteredRedirect, withoutLoopbackPort } from '../../validators/redirect-uri.ts'
+import { mayActFor } from '../client.ts'
+import { type OAuthForm, parseForm } from '../form.ts'
+import { issuableAtSeconds } from '../grant-store.ts'
+import type { AuthorizationServerOptions } from '../options.ts'
+import type { ClientDirectory, ClientSearch, FoundClient } from '../registration/directory.ts'
+import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
+import { type AuthorizationCodes, newCode } from './authorization-code.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import { type Consents, isCovered } from './consent.ts'
+import type { Offer } from './offer.ts'
+import {
+  type Authorization,
+  DECISION_SECONDS,
+  handleHash,
+  newHandle,
+  REQUEST_URI_PREFIX,
+  type WaitingRequests,
+} from './waiting-request.ts'
+
+/** Documents of clients that one user may cause to be fetched. */
+const DOCUMENTS = { name: 'client_documents', limit: 30, windowSeconds: 60 }
+/** A client that registered itself is kept for this time after its last session has ended. */
+const KEPT_SECONDS = 2_592_000
+
+export interface AuthorizationEndpointOptions
+  extends Pick<AuthorizationServerOptions, 'issuer' | 'store' | 'tenantIssuers' | 'now'> {
+  readonly directory: ClientDirectory
+  readonly registered: RegisteredClients | undefined
+  readonly codes: AuthorizationCodes
+  readonly consents: Consents
+  readonly waiting: WaitingRequests
+  readonly offer: Offer
+  /** Life of the sessions of clients. */
+  readonly sessionSeconds: number
+}
+
+/** The signed-in user of a request. */
+export interface RequestUser {
+  readonly principal: Principal
+  /** SHA-256 that identifies the browser session. */
+  readonly sessionIdHash: string
+}
+
+/** The parameters of a request, after its `request_uri` has been resolved. */
+export interface ReadRequest {
+  readonly form: OAuthForm
+  readonly clientId: string
+  /** The hash of the pushed request's handle. */
+  readonly pushed: string | undefined
+}
+
+/** Where a response goes. The client has registered this redirect URI. */
+export interface RedirectTarget {
+  readonly redirectUri: string
+  readonly state: string | undefined
+}
+
+/** Creates the steps of the endpoint. Each throws `Denied` and `Unavailable`. */
+export function createAuthorizationEndpoint(options: AuthorizationEndpointOptions) {
+  const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
+  const { offer, sessionSeconds, now } = options
+
+  return {
+    /**
+     * Returns the parameters of a query. The parameters of a pushed request replace all others,
+     * except those that the gateway has added to find a fresh login (RFC 9126 section 4).
+     */
+    async read(query: string): Promise<ReadRequest> {
+      const given = parseForm(query)
+      const clientId = given.one('client_id')
+      if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
+      const uri = given.one('request_uri')
+      if (uri === undefined) return { form: given, clientId, pushed: undefined }
+      const handle = uri.startsWith(REQUEST_URI_PREFIX)
+        ? uri.slice(REQUEST_URI_PREFIX.length)
+        : undefined
+      const pushed = await handleHash(handle)
+      const found = pushed && (await waiting.find(pushed))
+      if (pushed === undefined || !found || found.kind !== 'pushed' || found.client !== clientId)
+        throw oauthRefused('invalid_request_uri', 'request_uri')
+      const kept = parseForm(found.parameters)
+      const loginAfter = given.one('login_after')
+      const isReturn = loginAfter !== undefined
+      const form: OAuthForm = {
+        all: kept.all,
+        one: (name) =>
+          name === 'login_after'
+            ? loginAfter
+            : isReturn && REPLACED_BY_LOGIN.includes(name)
+              ? given.one(name)
+              : kept.one(name),
+      }
+      return { form, clientId, pushed }
+    },
+
+    /** Returns the client from what is stored or cached. Calls no other host. */
+    search: (clientId: string): Promise<ClientSearch> =>
+      directory.find(clientId, { mayFetch: false }),
+
+    /** As `search`, and fetches the client's document for this user. */
+    async searchFor({ principal }: RequestUser, clientId: string): Promise<ClientSearch> {
+      const by = `${principal.issuer} ${principal.subject}`
+      const key = await counterKey(options, 'documents', by)
+      const { exhausted } = await store.consult({ keys: [], counters: [{ ...DOCUMENTS, key }] })
+      if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
+      return directory.find(clientId, { mayFetch: true })
+    },
+
+    /**
+     * Returns where a response may go. Throws `Denied` if the client has not registered the redirect
+     * URI, or may not use this endpoint: that refusal must not be sent to the redirect URI.
+     */
+    targetOf({ client }: FoundClient, form: OAuthForm): RedirectTarget {
+      const { redirectUris = [], grants } = client
+      const redirectUri = form.one('redirect_uri')
+      if (!grants.includes('authorization_code'))
+        throw oauthRefused('unauthorized_client', 'authorize_grant')
+      if (redirectUri === undefined || !isRegisteredRedirect(redirectUri, redirectUris))
+        throw oauthRefused('invalid_request', 'authorize_redirect_uri')
+      return { redirectUri, state: form.one('state') }
+    },
+
+    /** Computes what the client would get, if the user allows it. No I/O. */
+    propose(
+      { client }: FoundClient,
+      user: RequestUser,
+      request: AuthorizationRequest,
+      {
+        redirectUri,
+        pushed,
+      }: { readonly redirectUri: string; readonly pushed: string | undefined },
+    ): Authorization {
+      if (!mayActFor(client, user.principal, tenantIssuers))
+        throw oauthRefused('access_denied', 'authorize_tenant')
+      const audiences = offer.audiencesOf(request.resources, client)
+      return {
+        kind: 'undecided',
+        browserSession: user.sessionIdHash,
+        client: client.id,
+        name: client.name,
+        redirectUri,
+        state: request.state,
+        challenge: request.challenge,
+        scopes: offer.scopesFor(user.principal, client, request.scope, audiences),
+        audiences,
+        refresh: client.grants.includes('refresh_token'),
+        dpopKey: request.dpopKey,
+        pushed,
+      }
+    },
+
+    /** Reports whether the user has allowed all of it before, and need not be asked again. */
+    async isAllowed(user: RequestUser, authorization: Authorization): Promise<boolean> {
+      return isCovered(await consents.find(user.principal, authorization.client), authorization)
+    },
+
+    /** Stores what the consent page shows. Returns the handle for its form. */
+    async hold(authorization: Authorization): Promise<string> {
+      const { text, hash } = await newHandle(randomBytes)
+      await waiting.put(hash, authorization, DECISION_SECONDS)
+      return text
+    },
+
+    /**
+     * Returns what a consent page showed, once. Throws `Denied` unless this browser session was shown
+     * that page, so that no other page can decide for the user.
+     */
+    async taken(handle: string | undefined, user: RequestUser): Promise<Authorization> {
+      const hash = await handleHash(handle)
+      const found = hash && (await waiting.find(hash))
+      if (!hash || !found || found.kind !== 'undecided')
+        throw oauthRefused('invalid_request', 'consent_unknown')
+      if (found.browserSession !== user.sessionIdHash)
+        throw oauthRefused('invalid_request', 'consent_of_another_session')
+      // Of two submissions of one form, one gets a code.
+      if ((await waiting.take(hash)) === undefined)
+        throw oauthRefused('invalid_request', 'consent_unknown')
+      return found
+    },
+
+    /** Records the consent and returns a new code for it. */
+    async issue(user: RequestUser, authorization: Authorization): Promise<string> {
+      const { principal } = user
+      const { client, scopes, audiences, dpopKey } = authorization
+      const id = crypto.randomUUID()
+      const grant: AccessGrant = {
+        subject: principal.subject,
+        subjectIssuer: principal.issuer === issuer ? undefined : principal.issuer,
+        client,
+        tenant: principal.tenant,
+        session: id,
+        roles: principal.roles,
+        scopes,
+        audiences,
+        confirmation: dpopKey,
+      }
+      const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
+      const { values } = await store.consult({ keys })
+      const startedAtSeconds = issuableAtSeconds(values, now())
+      const expiresAtSeconds = startedAtSeconds + sessionSeconds
+      await consents.allow(
+        principal,
+        {
+          client,
+          name: authorization.name,
+          redirectUri: withoutLoopbackPort(authorization.redirectUri),
+          scopes,
+          audiences,
+          allowedAtSeconds: Math.floor(now() / 1000),
+        },
+        { id, expiresAtSeconds },
+      )
+      if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)
+      if (authorization.pushed !== undefined) await waiting.take(authorization.pushed)
+      const code = await newCode(randomBytes)
+      await codes.put(code.hash, {
+        session: { id, grant, startedAtSeconds, expiresAtSeconds },
+        redirectUri: authorization.redirectUri,
+        challenge: authorization.challenge,
+        refresh: authorization.refresh,
+        browserSession: authorization.browserSession,
+      })
+      return code.text
+    },
+
+    /** Returns the URL of a response (RFC 6749 section 4.1.2, RFC 9207). */
+    responseUrl(
+      { redirectUri, state }: RedirectTarget,
+      members: Readonly<Record<string, string>>,
+    ): string {
+      const query = new URLSearchParams(members)
+      if (state !== undefined) query.set('state', state)
+      query.set('iss', issuer)
+      return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`
+    },
+  }
+}
+
+export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>
+
+/** Parameters that the gateway changes when it sends the browser to a new login. */
+const REPLACED_BY_LOGIN: readonly string[] = ['prompt', 'max_age']
+
+/** Returns the key of a counter of requests that anyone may send. */
+async function counterKey(
+  { store }: Pick<AuthorizationServerOptions, 'store'>,
+  what: string,
+  by: string,
+): Promise<string> {
+  return `${store.keys.oauthRequests}${what}:${await keyPart(by)}`
+}

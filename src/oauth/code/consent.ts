@@ -1,0 +1,72 @@
+/** What a user has allowed a client to do, and the port of the store. */
+import * as z from 'zod/mini'
+import { redirectKindOf, withoutLoopbackPort } from '../../validators/redirect-uri.ts'
+import { integer } from '../../validators/schema-parts.ts'
+
+const names = z.readonly(z.array(z.string()))
+
+export const consentSchema = z.strictObject({
+  /** `client_id`. */
+  client: z.string(),
+  /** The name that the user saw. */
+  name: z.string(),
+  /** Without the port of a loopback redirect. */
+  redirectUri: z.string(),
+  scopes: names,
+  audiences: names,
+  /** The last time that the user allowed it, in seconds since the epoch. */
+  allowedAtSeconds: integer(),
+})
+
+export type Consent = Readonly<z.output<typeof consentSchema>>
+
+/** The issuer that vouches for the user, and the subject there. */
+export interface User {
+  readonly issuer: string
+  readonly subject: string
+}
+
+/** A session of the client, which ends with the consent. */
+export interface ConsentedSession {
+  readonly id: string
+  readonly expiresAtSeconds: number
+}
+
+/** Port: the consents of users. Throws `Unavailable` if the store cannot read or write. */
+export interface Consents {
+  find(user: User, client: string): Promise<Consent | undefined>
+  list(user: User): Promise<readonly Consent[]>
+  /** Replaces the consent of the user for this client, and adds a session. */
+  allow(user: User, consent: Consent, session: ConsentedSession): Promise<void>
+  sessions(user: User, client: string): Promise<readonly ConsentedSession[]>
+  remove(user: User, client: string): Promise<boolean>
+}
+
+/** What a client requests, as the consent page shows it. */
+export interface Requested {
+  readonly redirectUri: string
+  readonly scopes: readonly string[]
+  readonly audiences: readonly string[]
+}
+
+/**
+ * Reports whether an earlier consent covers a request, so that no page is necessary. A redirect that
+ * any program of the device could receive never is: nothing proves which client sent the request (RFC
+ * 8252 section 8.6). A client that changes its redirect URI needs a new consent.
+ */
+export function isCovered(consent: Consent | undefined, requested: Requested): boolean {
+  if (consent === undefined || redirectKindOf(requested.redirectUri) !== 'https') return false
+  return (
+    consent.redirectUri === withoutLoopbackPort(requested.redirectUri) &&
+    requested.scopes.every((name) => consent.scopes.includes(name)) &&
+    (isWhole(consent) || (!isWhole(requested) && isPartOf(requested, consent)))
+  )
+}
+
+type Audiences = Pick<Requested, 'audiences'>
+
+/** Only the gateway itself: all of its paths. Other lists name paths as well, and are narrower. */
+const isWhole = ({ audiences }: Audiences): boolean => audiences.length === 1
+
+const isPartOf = (part: Audiences, whole: Audiences): boolean =>
+  part.audiences.every((name) => whole.audiences.includes(name))

@@ -1,0 +1,81 @@
+/** Operators' calls about what users have allowed clients to do. */
+import * as z from 'zod/mini'
+import type { User } from '../../oauth/code/consent.ts'
+import type { Withdrawal } from '../../oauth/code/withdrawal.ts'
+import { describe } from '../../validators/checks.ts'
+import { issuerName, name } from '../../validators/names.ts'
+import { type AdminCall, adminGroup, type CallGroup } from './call.ts'
+import { existing, time, timeOf } from './input.ts'
+import { issuersOf, refuseOtherTenant } from './tenant.ts'
+
+const subject = name(255)
+const issuer = z
+  .optional(issuerName)
+  .check(describe('the issuer that vouches for the subject; default: all trusted issuers'))
+
+const consentView = () =>
+  z.strictObject({
+    client: z.string().check(describe('client_id, which may be a URL')),
+    name: z.string(),
+    redirectUri: z.string().check(describe('without the port of a loopback redirect')),
+    scopes: z.array(z.string()),
+    audiences: z.array(z.string()),
+    issuer: z.string(),
+    allowedAt: time,
+  })
+
+/** Creates the calls. They are for operators without a tenant: a consent has none. */
+export const consentCalls =
+  (withdrawal: Withdrawal): CallGroup =>
+  (context): AdminCall[] => {
+    const call = adminGroup('Consents', context)
+    const usersOf = (named: string | undefined, of: string): readonly User[] =>
+      issuersOf(named, context.issuers).map((one) => ({ issuer: one, subject: of }))
+    return [
+      call({
+        method: 'GET',
+        path: '/consents',
+        permission: 'consents:list',
+        id: 'listConsents',
+        summary: 'List what a user has allowed clients to do',
+        query: z.strictObject({ subject, issuer }),
+        response: 'The consents of the user, the newest of each issuer first.',
+        reply: () => z.strictObject({ consents: z.array(consentView()) }),
+        async handle({ query, scope }) {
+          refuseOtherTenant(scope, undefined)
+          const consents = []
+          for (const user of usersOf(query.issuer, query.subject))
+            for (const { allowedAtSeconds, ...consent } of await withdrawal.list(user))
+              consents.push({
+                ...consent,
+                issuer: user.issuer,
+                allowedAt: timeOf(allowedAtSeconds),
+              })
+          return { consents }
+        },
+      }),
+      call({
+        method: 'POST',
+        path: '/consents/withdrawals',
+        permission: 'consents:withdraw',
+        id: 'withdrawConsent',
+        summary: 'Withdraw what a user has allowed a client to do',
+        description:
+          'Ends the sessions of the client for this user from the next request on. The client needs ' +
+          'a new consent afterwards.',
+        body: z.strictObject({ client: name(2_048), subject, issuer }),
+        example: { client: 'https://app.example.com/client.json', subject: 'alice' },
+        response: 'The consent is withdrawn.',
+        status: 204,
+        problems: [404],
+        async handle({ body, scope, changed }) {
+          refuseOtherTenant(scope, undefined)
+          let isFound = false
+          for (const user of usersOf(body.issuer, body.subject))
+            if (await withdrawal.withdraw(user, body.client)) isFound = true
+          await existing(isFound)
+          changed('consent.withdraw', body.client)
+        },
+      }),
+    ]
+  }

@@ -1,0 +1,51 @@
+/** Dynamic client registration over HTTP: `POST /oauth/register`. */
+import type { Hono } from 'hono'
+import { Denied } from '../../errors.ts'
+import { createApp } from '../../http/router.ts'
+import { bodyOf, clientAddressOf, type GatewayVariables } from '../../middleware/context.ts'
+import { stage } from '../../middleware/in-order.ts'
+import { limitBody } from '../../middleware/limit-body.ts'
+import { wholeOf } from '../../middleware/validate.ts'
+import type { RegistrationEndpoint } from '../../oauth/registration/registration-endpoint.ts'
+import { routeOf } from '../../policy/route.ts'
+import { oauthRefused } from '../../tokens/rejection.ts'
+import { anyOrigin } from './any-origin.ts'
+import { OAUTH_HEADERS, toOAuthError } from './error.ts'
+
+export const REGISTRATION_PATH = '/oauth/register'
+
+const MAX_BODY_BYTES = 16_384
+const TIMEOUT_MS = 3_000
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i
+
+/** Creates the endpoint. Pages of every origin may call it. */
+export function registrationRoutes(
+  register: RegistrationEndpoint,
+): Hono<{ Variables: GatewayVariables }> {
+  const app = createApp<{ Variables: GatewayVariables }>()
+  app.onError(toOAuthError)
+  const route = routeOf({ method: 'POST', path: REGISTRATION_PATH, maxBodyBytes: MAX_BODY_BYTES })
+  app.all(REGISTRATION_PATH, anyOrigin('POST'), (c, next) => {
+    c.set('portcullis.route', route)
+    return next()
+  })
+  const bounded = stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES }))
+  app.post(REGISTRATION_PATH, bounded, async function registerClient(c) {
+    if (!JSON_TYPE.test(c.req.header('Content-Type') ?? ''))
+      throw oauthRefused('invalid_client_metadata', 'content_type')
+    const bytes = await wholeOf(bodyOf(c), TIMEOUT_MS)
+    let metadata: unknown
+    try {
+      metadata = JSON.parse(
+        new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+      )
+    } catch (cause) {
+      throw oauthRefused('invalid_client_metadata', 'json', { cause })
+    }
+    return c.json(await register(metadata, clientAddressOf(c)), 201, OAUTH_HEADERS)
+  })
+  app.all(REGISTRATION_PATH, async function refuseMethod() {
+    throw new Denied({ code: 'method_not_allowed', allow: ['POST'] })
+  })
+  return app
+}

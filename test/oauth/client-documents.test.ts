@@ -1,0 +1,436 @@
+/** Clients that describe themselves: by a document (CIMD), or by registration (RFC 7591). */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createPublicFetch, isPublicAddress } from '../../src/node/public-fetch.ts'
+import { createClientDocuments } from '../../src/oauth/registration/client-documents.ts'
+import { documentUrlOf } from '../../src/oauth/registration/document-url.ts'
+import { redirectKindOf } from '../../src/validators/redirect-uri.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { type CodeGateway, newVerifier, PUBLIC_URL, startCodeGateway } from './code-gateway.ts'
+
+const REDIRECT = 'https://agent.example.org/cb'
+
+describe('URLs of documents', () => {
+  test.each(['https://claude.ai/oauth/client.json', 'https://a-b.example.co.uk/x'])(
+    '%s may be fetched',
+    (id) => expect(documentUrlOf(id, {})?.href).toBe(id),
+  )
+
+  test.each([
+    'http://app.dev.com/client.json',
+    'https://app.dev.com',
+    'https://app.dev.com/',
+    'https://app.dev.com:8443/client.json',
+    'https://user@app.dev.com/client.json',
+    'https://app.dev.com/client.json?x=1',
+    'https://app.dev.com/client.json#x',
+    'https://app.dev.com/a/../client.json',
+    'https://app.dev.com/./client.json',
+    'https://APP.dev.com/client.json',
+    'https://app.dev.com./client.json',
+    'https://127.0.0.1/client.json',
+    'https://2130706433/client.json',
+    'https://0x7f.1/client.json',
+    'https://10.0.0.1/client.json',
+    'https://169.254.169.254/latest/meta-data',
+    'https://[::1]/client.json',
+    'https://[fd00::1]/client.json',
+    'https://localhost/client.json',
+    'https://metadata.google.internal/computeMetadata/v1',
+    'https://printer.local/client.json',
+    'https://intranet/client.json',
+    'https://x.localhost/client.json',
+    'ftp://app.dev.com/client.json',
+    'file:///etc/passwd',
+    'https://app.dev.com/\u0000',
+    'https://app.dev.com/ä',
+    `https://app.dev.com/${'a'.repeat(600)}`,
+  ])('%s is refused', (id) => expect(documentUrlOf(id, {})).toBeUndefined())
+
+  test('allow and deny name hosts, and deny prevails', () => {
+    const hosts = { allow: ['*.example.com', 'claude.ai'], deny: ['bad.example.com'] }
+    const isFetched = (host: string) => documentUrlOf(`https://${host}/c`, hosts) !== undefined
+    expect(['a.example.com', 'claude.ai', 'bad.example.com'].map(isFetched)).toEqual([
+      true,
+      true,
+      false,
+    ])
+    const open = { allow: ['*.dev.com'], deny: ['bad.dev.com'] }
+    expect(documentUrlOf('https://a.dev.com/c', open)).toBeDefined()
+    expect(documentUrlOf('https://bad.dev.com/c', open)).toBeUndefined()
+    expect(documentUrlOf('https://dev.com/c', open)).toBeUndefined()
+    expect(documentUrlOf('https://a.dev.com.evil.org/c', open)).toBeUndefined()
+  })
+
+  test.each([
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.0.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::1',
+    '::',
+    'fe80::1',
+    'fd00::1',
+    'ff02::1',
+    '::ffff:127.0.0.1',
+    '::ffff:a00:1',
+    '64:ff9b::a00:1',
+    'x',
+  ])('on Node, no connection is made to %s', (address) => {
+    expect(isPublicAddress(address)).toBe(false)
+  })
+
+  test('on Node, a name that resolves to this machine is not called', async () => {
+    let calls = 0
+    const server = await startHttpServer((_request, response) => {
+      calls += 1
+      response.end()
+    })
+    const { port } = new URL(server.url)
+    await expect(createPublicFetch()(`http://localhost:${port}/`)).rejects.toThrow()
+    expect(calls).toBe(0)
+    await server.close()
+  })
+})
+
+describe('redirect URIs of clients', () => {
+  test.each([
+    ['https://app.example.com/cb', 'https'],
+    ['http://127.0.0.1:1/cb', 'loopback'],
+    ['http://[::1]/cb', 'loopback'],
+    ['http://localhost:8080/cb', 'loopback'],
+    ['com.example.app:/cb', 'private'],
+    ['cursor://callback', undefined],
+    ['http://app.example.com/cb', undefined],
+    ['https://app.example.com/cb#x', undefined],
+    ['https://user@app.example.com/cb', undefined],
+    ['https:app.example.com/cb', undefined],
+    ['javascript:alert(1)', undefined],
+    ['data:text/html,x', undefined],
+    ['https://app.example.com/;x', undefined],
+    ["https://app.example.com/'x", undefined],
+    ['https://app.example.com/ x', undefined],
+    ['/cb', undefined],
+  ] as const)('%s is %s', (uri, kind) => expect(redirectKindOf(uri)).toBe(kind))
+
+  test('a policy permits schemes by name', () => {
+    expect(redirectKindOf('cursor://callback', ['cursor'])).toBe('private')
+  })
+})
+
+describe('S77: documents', () => {
+  let server: TestServer
+  let gateway: CodeGateway
+  let calls: string[] = []
+  let answer: (request: IncomingMessage, response: ServerResponse) => void
+  beforeAll(async () => {
+    server = await startHttpServer((request, response) => {
+      calls.push(request.url ?? '')
+      answer(request, response)
+    })
+    gateway = await startCodeGateway({ documents: { loopback: true } })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await server.close()
+  })
+  afterEach(() => {
+    calls = []
+  })
+
+  let documents = 0
+  const newId = () => `${server.url}/client-${++documents}.json`
+  const json = (body: object, type = 'application/json') => {
+    answer = (_request, response) => {
+      response.setHeader('content-type', type)
+      response.end(JSON.stringify(body))
+    }
+  }
+  const described = (id: string, more: object = {}) => ({
+    client_id: id,
+    client_name: 'Agent',
+    redirect_uris: [REDIRECT],
+    grant_types: ['authorization_code', 'refresh_token'],
+    ...more,
+  })
+  const requestOf = (id: string, verifier = newVerifier(), more = {}) =>
+    gateway.requestOf(id, verifier, { redirect_uri: REDIRECT, ...more })
+
+  test('a client with a document gets tokens; the page shows the host of the document', async () => {
+    const id = newId()
+    json(described(id))
+    const cookie = gateway.signIn()
+    const verifier = newVerifier()
+    const page = await gateway.authorize(requestOf(id, verifier), cookie)
+    expect(page.text).toContain(`described by <strong>${new URL(id).host}</strong>`)
+    expect(page.text).toContain('agent.example.org')
+    const { answer: decided } = await gateway.decide(page, cookie)
+    const code = decided.get('code') ?? ''
+    const issued = await gateway.redeem(id, code, verifier, { redirect_uri: REDIRECT })
+    expect((await gateway.call(issued.body.access_token)).status).toBe(200)
+    expect((await gateway.refresh(id, issued.body.refresh_token)).status).toBe(200)
+    // The token endpoint does not call the host.
+    expect(calls).toHaveLength(1)
+  })
+
+  test('SSRF: a caller without a session causes no call, at any endpoint', async () => {
+    const id = newId()
+    json(described(id))
+    const verifier = newVerifier()
+    const anonymous = await gateway.authorize(requestOf(id, verifier))
+    expect(anonymous.location).toMatch(/^\/oauth\/sign-in\?/)
+    const quiet = await gateway.authorize(requestOf(id, verifier, { prompt: 'none' }))
+    expect(quiet).toMatchObject({ status: 400, location: null })
+    const form = { method: 'POST', body: new URLSearchParams(requestOf(id, verifier) as never) }
+    expect((await gateway.send('/oauth/par', form)).status).toBe(201)
+    expect((await gateway.redeem(id, 'x', verifier)).status).toBe(400)
+    expect((await gateway.refresh(id, 'x')).status).toBe(400)
+    expect(calls).toEqual([])
+  })
+
+  test.each([
+    ['https://10.0.0.1/client.json'],
+    ['https://metadata.google.internal/client.json'],
+    ['https://localhost:1/client.json?x'],
+    ['http://gateway.test/client.json'],
+  ])('SSRF: %s gets a page, and no call', async (id) => {
+    const reply = await gateway.authorize(requestOf(id), gateway.signIn())
+    expect(reply).toMatchObject({ status: 400, location: null })
+    expect(gateway.events.at(-1)?.reason).toBe('invalid_request:client_document_url')
+    expect(calls).toEqual([])
+  })
+
+  test.each<[string, string, (id: string) => void]>([
+    ['of another client id', 'client_id', (id) => json(described(`${id}x`))],
+    ['without a client id', 'client_id', (id) => json({ ...described(id), client_id: undefined })],
+    ['that is no JSON type', 'content_type', (id) => json(described(id), 'text/html')],
+    ['with a secret', 'form', (id) => json(described(id, { client_secret: 's' }))],
+    [
+      'with a secret method',
+      'authentication',
+      (id) => json(described(id, { token_endpoint_auth_method: 'client_secret_post' })),
+    ],
+    [
+      'with a redirect to a script',
+      'redirect_uris',
+      (id) => json(described(id, { redirect_uris: [REDIRECT, 'javascript:alert(1)'] })),
+    ],
+    ['without redirects', 'redirect_uris', (id) => json(described(id, { redirect_uris: [] }))],
+    [
+      'without the grant',
+      'grant_types',
+      (id) => json(described(id, { grant_types: ['client_credentials'] })),
+    ],
+    ['that is too long', 'length', (id) => json(described(id, { x: 'x'.repeat(20_000) }))],
+    [
+      'behind a redirect',
+      'redirect',
+      () => {
+        answer = (_request, response) => {
+          response.writeHead(302, { location: '/other.json' }).end()
+        }
+      },
+    ],
+    [
+      'that is an error',
+      'status',
+      () => {
+        answer = (_request, response) => void response.writeHead(500).end()
+      },
+    ],
+    [
+      'that breaks off',
+      'unreachable',
+      () => {
+        answer = (_request, response) => void response.destroy()
+      },
+    ],
+    [
+      'that is no JSON',
+      'json',
+      () => {
+        answer = (_request, response) => {
+          response.setHeader('content-type', 'application/json')
+          response.end('{')
+        }
+      },
+    ],
+  ])('a document %s gives no client', async (_, fault, prepare) => {
+    const id = newId()
+    prepare(id)
+    const cookie = gateway.signIn()
+    const reply = await gateway.authorize(requestOf(id), cookie)
+    expect(reply).toMatchObject({ status: 400, location: null })
+    expect(gateway.events.at(-1)?.reason).toBe(`invalid_request:client_document_${fault}`)
+    // The failure is cached, and a redirect is not followed.
+    await gateway.authorize(requestOf(id), cookie)
+    expect(calls).toHaveLength(1)
+  })
+
+  test('document swap: a document that changes its redirect needs a new consent', async () => {
+    let nowMs = Date.now()
+    const id = newId()
+    const described2 = createClientDocuments({
+      hosts: { loopback: true },
+      schemes: [],
+      publicUrl: PUBLIC_URL,
+      fetch,
+      now: () => nowMs,
+    })
+    json(described(id))
+    const first = await described2.read(id)
+    json(described(id, { redirect_uris: ['https://evil.example.org/cb'] }))
+    expect(await described2.read(id)).toBe(first)
+    nowMs += 301_000
+    const second = await described2.read(id)
+    expect('client' in second && second.client.redirectUris).toEqual([
+      'https://evil.example.org/cb',
+    ])
+    // The consent of the first redirect does not cover the second.
+    const both = newId()
+    json(described(both, { redirect_uris: [REDIRECT, 'https://evil.example.org/cb'] }))
+    const cookie = gateway.signIn({ subject: 'swapped' })
+    await gateway.codeFor(requestOf(both), cookie)
+    expect((await gateway.authorize(requestOf(both), cookie)).status).toBe(303)
+    const swapped = { redirect_uri: 'https://evil.example.org/cb' }
+    const reply = await gateway.authorize(requestOf(both, newVerifier(), swapped), cookie)
+    expect({ status: reply.status, location: reply.location }).toEqual({
+      status: 200,
+      location: null,
+    })
+  })
+
+  test('a document is cached for five minutes, or as it says, at most an hour', async () => {
+    let nowMs = Date.now()
+    const cached = createClientDocuments({
+      hosts: { loopback: true },
+      schemes: [],
+      publicUrl: PUBLIC_URL,
+      fetch,
+      now: () => nowMs,
+    })
+    for (const [control, seconds] of [
+      [undefined, 300],
+      ['max-age=60', 60],
+      ['max-age=999999', 3_600],
+      ['no-store, max-age=0', 30],
+    ] as const) {
+      const id = newId()
+      answer = (_request, response) => {
+        response.setHeader('content-type', 'application/json')
+        if (control !== undefined) response.setHeader('cache-control', control)
+        response.end(JSON.stringify(described(id)))
+      }
+      await cached.read(id)
+      nowMs += (seconds - 1) * 1000
+      expect(cached.recall(id)).toBeDefined()
+      nowMs += 1_000
+      expect(cached.recall(id)).toBeUndefined()
+    }
+  })
+
+  test('one user cannot make the gateway call others without a limit', async () => {
+    const cookie = gateway.signIn({ subject: 'caller' })
+    json({})
+    const statuses = []
+    for (let n = 0; n < 31; n++)
+      statuses.push((await gateway.authorize(requestOf(newId()), cookie)).status)
+    expect(statuses.filter((status) => status === 400).length).toBe(30)
+    expect(statuses.at(-1)).toBe(429)
+    expect(calls).toHaveLength(30)
+  })
+})
+
+describe('registration', () => {
+  let gateway: CodeGateway
+  beforeAll(async () => {
+    gateway = await startCodeGateway({ registration: { perAddress: 3, unusedSeconds: 600 } })
+  })
+  afterAll(() => gateway.close())
+
+  const register = (body: unknown, address?: string) =>
+    gateway.send('/oauth/register', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(address !== undefined && { address }),
+    })
+  const stored = async () => (await gateway.redis.direct.keys('pc:registered-client:*')).length
+
+  test('a client registers, is marked as unverified, and gets tokens', async () => {
+    const { status, body, headers } = await register({
+      client_name: 'Inspector',
+      redirect_uris: [REDIRECT],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'client_secret_post',
+    })
+    expect(status).toBe(201)
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+    expect(body).toMatchObject({
+      client_name: 'Inspector',
+      redirect_uris: [REDIRECT],
+      token_endpoint_auth_method: 'none',
+    })
+    expect(body).not.toHaveProperty('client_secret')
+    const id = body.client_id
+    expect(await gateway.redis.direct.ttl(`pc:registered-client:${id}`)).toBeLessThanOrEqual(600)
+    const cookie = gateway.signIn()
+    const verifier = newVerifier()
+    const request = gateway.requestOf(id, verifier, { redirect_uri: REDIRECT })
+    const page = await gateway.authorize(request, cookie)
+    expect(page.text).toContain('Unverified')
+    const { answer } = await gateway.decide(page, cookie)
+    const more = { redirect_uri: REDIRECT }
+    const issued = await gateway.redeem(id, answer.get('code') ?? '', verifier, more)
+    expect((await gateway.call(issued.body.access_token)).status).toBe(200)
+    expect((await gateway.refresh(id, issued.body.refresh_token)).status).toBe(200)
+    expect(await gateway.redis.direct.ttl(`pc:registered-client:${id}`)).toBeGreaterThan(600)
+  })
+
+  test('flooding: an address registers as often as the policy says', async () => {
+    const address = '198.51.100.7'
+    const before = await stored()
+    const statuses = []
+    for (let n = 0; n < 6; n++)
+      statuses.push((await register({ redirect_uris: [REDIRECT] }, address)).status)
+    expect(statuses).toEqual([201, 201, 201, 429, 429, 429])
+    expect((await stored()) - before).toBe(3)
+  })
+
+  test.each([
+    ['a script as redirect', { redirect_uris: ['javascript:alert(1)'] }, 'invalid_redirect_uri'],
+    ['plain http', { redirect_uris: ['http://app.example.org/cb'] }, 'invalid_redirect_uri'],
+    ['no redirect', { redirect_uris: [] }, 'invalid_redirect_uri'],
+    ['no metadata', {}, 'invalid_client_metadata'],
+    ['no object', '[]', 'invalid_client_metadata'],
+    ['no JSON', '{', 'invalid_client_metadata'],
+    [
+      'another grant',
+      { redirect_uris: [REDIRECT], grant_types: ['client_credentials'] },
+      'invalid_client_metadata',
+    ],
+  ])('%s is refused, and nothing is stored', async (_, body, error) => {
+    const before = await stored()
+    expect(await register(body)).toMatchObject({ status: 400, body: { error } })
+    expect(await stored()).toBe(before)
+  })
+
+  test('without the option there is no endpoint, and a registered client is unknown', async () => {
+    const closed = await startCodeGateway()
+    const reply = await closed.send('/oauth/register', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ redirect_uris: [REDIRECT] }),
+    })
+    expect(reply.status).toBe(404)
+    const id = `dyn_${crypto.randomUUID()}`
+    const request = closed.requestOf(id, newVerifier(), { redirect_uri: REDIRECT })
+    expect((await closed.authorize(request, closed.signIn())).status).toBe(400)
+    await closed.close()
+  })
+})

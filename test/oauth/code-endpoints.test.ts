@@ -1,0 +1,259 @@
+/** The authorization endpoint, pushed requests, consents, metadata and CORS. */
+import { auth, discoverAuthorizationServerMetadata } from '@modelcontextprotocol/sdk/client/auth.js'
+import { OAuthMetadataSchema } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type CodeGateway,
+  MCP,
+  newVerifier,
+  PUBLIC_URL,
+  REDIRECT_URI,
+  startCodeGateway,
+} from './code-gateway.ts'
+
+let gateway: CodeGateway
+let id: string
+beforeAll(async () => {
+  gateway = await startCodeGateway({ scopes: { 'mcp:use': 'Use the library' } })
+  id = await gateway.createClient()
+})
+afterAll(() => gateway.close())
+
+const requestOf = (more = {}, clientId = id) => gateway.requestOf(clientId, newVerifier(), more)
+
+describe('S77: consent', () => {
+  test('the page names the client, the host of the redirect and the permissions in words', async () => {
+    const { text, status } = await gateway.authorize(requestOf(), gateway.signIn())
+    expect(status).toBe(200)
+    for (const part of ['Reading app', 'app.example.com', 'Use the library', 'books:read', MCP])
+      expect(text).toContain(part)
+  })
+
+  test('it is remembered for the client and its scopes, until more is requested', async () => {
+    const cookie = gateway.signIn({ subject: 'remembered' })
+    await gateway.codeFor(requestOf({ scope: 'mcp:use' }), cookie)
+    const again = await gateway.authorize(requestOf({ scope: 'mcp:use' }), cookie)
+    expect(again).toMatchObject({ status: 303 })
+    expect(again.answer.get('code')).not.toBeNull()
+    for (const more of [
+      { scope: 'mcp:use books:read' },
+      { scope: 'mcp:use', resource: undefined },
+      { scope: 'mcp:use', prompt: 'consent' },
+    ])
+      expect((await gateway.authorize(requestOf(more), cookie)).status).toBe(200)
+    const other = gateway.signIn({ subject: 'another' })
+    expect((await gateway.authorize(requestOf({ scope: 'mcp:use' }), other)).status).toBe(200)
+  })
+
+  test('it is not remembered for a program on the computer of the user', async () => {
+    const native = await gateway.createClient({ redirectUris: ['http://127.0.0.1/cb'] })
+    const more = { redirect_uri: 'http://127.0.0.1:4711/cb' }
+    const cookie = gateway.signIn({ subject: 'native' })
+    await gateway.codeFor(requestOf(more, native), cookie)
+    const again = await gateway.authorize(requestOf(more, native), cookie)
+    expect(again.status).toBe(200)
+    expect(again.text).toContain('only if you have just started')
+  })
+
+  test('a user withdraws it: the tokens end, and the page appears again', async () => {
+    const cookie = gateway.signIn({ subject: 'leaving' })
+    const verifier = newVerifier()
+    const code = await gateway.codeFor(gateway.requestOf(id, verifier), cookie)
+    const { body } = await gateway.redeem(id, code, verifier)
+    const list = await gateway.send('/oauth/consents', { headers: { cookie } })
+    expect(list.text).toContain('Reading app')
+    const withdraw = (headers: Record<string, string>) =>
+      gateway.send('/oauth/consents', {
+        method: 'POST',
+        headers: { cookie, 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+        body: new URLSearchParams({ client: id }),
+      })
+    expect((await withdraw({ 'Sec-Fetch-Site': 'cross-site' })).status).toBe(400)
+    expect((await gateway.call(body.access_token)).status).toBe(200)
+    expect((await withdraw({ 'Sec-Fetch-Site': 'same-origin' })).status).toBe(303)
+    const before = gateway.originCalls()
+    expect((await gateway.call(body.access_token)).status).toBe(401)
+    expect(gateway.originCalls()).toBe(before)
+    expect((await gateway.refresh(id, body.refresh_token)).body.error).toBe('invalid_grant')
+    expect((await gateway.authorize(gateway.requestOf(id, verifier), cookie)).status).toBe(200)
+  })
+})
+
+describe('login', () => {
+  const returnPathOf = (location: string | null) =>
+    new URL(location ?? '', PUBLIC_URL).searchParams.get('return_to') ?? ''
+
+  test('a user without a session goes to the sign-in, and comes back to the same request', async () => {
+    const request = requestOf()
+    const reply = await gateway.authorize(request)
+    expect(reply.status).toBe(303)
+    expect(reply.location).toMatch(/^\/oauth\/sign-in\?/)
+    const back = new URL(returnPathOf(reply.location), PUBLIC_URL)
+    expect(back.pathname).toBe('/oauth/authorize')
+    expect(Object.fromEntries(back.searchParams)).toEqual(request)
+  })
+
+  test.each([
+    { prompt: 'login' },
+    { prompt: 'login consent' },
+    { prompt: 'select_account' },
+    { max_age: '60' },
+  ])('%j demands a new login once', async (more) => {
+    const issuedAtSeconds = Math.floor(Date.now() / 1000) - 3_600
+    const old = gateway.signIn({ issuedAtSeconds })
+    const reply = await gateway.authorize(requestOf(more), old)
+    expect(reply.location).toMatch(/^\/oauth\/sign-in\?/)
+    const path = returnPathOf(reply.location)
+    expect((await gateway.send(path, { headers: { cookie: gateway.signIn() } })).status).toBe(200)
+    // The provider has not let the user log in again.
+    const same = await gateway.send(path, { headers: { cookie: old } })
+    expect(same.answer.get('error')).toBe('login_required')
+  })
+
+  test('prompt=none shows no page', async () => {
+    const none = { prompt: 'none' }
+    const reply = await gateway.authorize(requestOf(none))
+    expect(reply.answer.get('error')).toBe('login_required')
+    const cookie = gateway.signIn({ subject: 'quiet' })
+    const unknown = await gateway.authorize(requestOf(none), cookie)
+    expect(unknown.answer.get('error')).toBe('consent_required')
+    await gateway.codeFor(requestOf(), cookie)
+    expect((await gateway.authorize(requestOf(none), cookie)).answer.get('code')).not.toBeNull()
+  })
+})
+
+describe('pushed requests', () => {
+  const push = (params: Record<string, string>, address?: string) =>
+    gateway.send('/oauth/par', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(params),
+      ...(address !== undefined && { address }),
+    })
+
+  test('a pushed request replaces the parameters of the query, and is used once', async () => {
+    const verifier = newVerifier()
+    const request = gateway.requestOf(id, verifier) as Record<string, string>
+    const { status, body } = await push(request)
+    expect(status).toBe(201)
+    expect(body).toMatchObject({ expires_in: 300 })
+    const query = {
+      client_id: id,
+      request_uri: body.request_uri,
+      redirect_uri: 'https://evil.test/',
+      scope: 'orders:write',
+    }
+    const cookie = gateway.signIn({ subject: 'pushed' })
+    const code = await gateway.codeFor(query, cookie)
+    expect((await gateway.redeem(id, code, verifier)).body.scope).toBe('mcp:use books:read')
+    const again = await gateway.authorize(query, cookie)
+    expect(again).toMatchObject({ status: 400, location: null })
+  })
+
+  test('a mistake is reported at once, and the request of another client is refused', async () => {
+    const request = requestOf() as Record<string, string>
+    const wrong = await push({ ...request, redirect_uri: 'https://evil.test/' })
+    expect(wrong).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+    const plain = await push({ ...request, code_challenge_method: 'plain' })
+    expect(plain.body.error).toBe('invalid_request')
+    const { body } = await push(request)
+    const other = { client_id: await gateway.createClient(), request_uri: body.request_uri }
+    expect(await gateway.authorize(other, gateway.signIn())).toMatchObject({
+      status: 400,
+      location: null,
+    })
+  })
+
+  test('one address cannot fill the store', async () => {
+    const request = requestOf() as Record<string, string>
+    const replies = []
+    for (let n = 0; n < 61; n++) replies.push(await push(request, '198.51.100.99'))
+    expect(replies.filter(({ status }) => status === 201).length).toBe(60)
+    expect(replies.at(-1)).toMatchObject({ status: 429 })
+    expect(replies.at(-1)?.headers.get('retry-after')).not.toBeNull()
+  })
+})
+
+describe('metadata', () => {
+  const fetchFn = async (url: string | URL, init?: RequestInit) => {
+    const { pathname, search } = new URL(url)
+    const { status, text, headers } = await gateway.send(pathname + search, init)
+    return new Response(text === '' ? null : text, { status, headers })
+  }
+
+  test('the official SDK accepts it', async () => {
+    const metadata = await discoverAuthorizationServerMetadata(PUBLIC_URL, { fetchFn })
+    expect(OAuthMetadataSchema.parse(metadata)).toMatchObject({
+      issuer: PUBLIC_URL,
+      authorization_endpoint: `${PUBLIC_URL}/oauth/authorize`,
+      pushed_authorization_request_endpoint: `${PUBLIC_URL}/oauth/par`,
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: true,
+    })
+    expect(metadata).not.toHaveProperty('registration_endpoint')
+    expect(metadata?.grant_types_supported).toContain('authorization_code')
+    expect(metadata?.token_endpoint_auth_methods_supported).toContain('none')
+    expect(metadata?.scopes_supported).toContain('mcp:use')
+  })
+
+  test('the official SDK gets tokens with it', async () => {
+    let codeVerifier = ''
+    let url = new URL(PUBLIC_URL)
+    // biome-ignore lint/suspicious/noExplicitAny: the SDK's own type is longer than this test
+    let saved: any
+    const provider = {
+      redirectUrl: REDIRECT_URI,
+      clientMetadata: { redirect_uris: [REDIRECT_URI] },
+      clientInformation: () => ({ client_id: id }),
+      tokens: () => saved,
+      saveTokens: (tokens: object) => {
+        saved = tokens
+      },
+      redirectToAuthorization: (to: URL) => {
+        url = to
+      },
+      saveCodeVerifier: (text: string) => {
+        codeVerifier = text
+      },
+      codeVerifier: () => codeVerifier,
+    }
+    const options = { serverUrl: PUBLIC_URL, fetchFn }
+    expect(await auth(provider, options)).toBe('REDIRECT')
+    const cookie = gateway.signIn({ subject: 'sdk' })
+    const page = await gateway.send(url.pathname + url.search, { headers: { cookie } })
+    const { answer } = await gateway.decide(page, cookie)
+    const authorizationCode = answer.get('code') ?? ''
+    expect(await auth(provider, { ...options, authorizationCode })).toBe('AUTHORIZED')
+    expect((await gateway.call(saved.access_token, '/orders')).status).toBe(200)
+  })
+})
+
+describe('CORS', () => {
+  const preflight = (path: string) =>
+    gateway.send(path, {
+      method: 'OPTIONS',
+      headers: { Origin: 'https://page.test', 'Access-Control-Request-Method': 'POST' },
+    })
+
+  test.each(['/oauth/token', '/oauth/revoke', '/oauth/par'])(
+    'pages of every origin may call %s, without credentials',
+    async (path) => {
+      const { status, headers } = await preflight(path)
+      expect(status).toBe(204)
+      expect(headers.get('access-control-allow-origin')).toBe('*')
+      expect(headers.get('access-control-allow-credentials')).toBeNull()
+      const { headers: more } = await gateway.send(path, { method: 'POST' })
+      expect(more.get('access-control-allow-origin')).toBe('*')
+    },
+  )
+
+  test.each(['/oauth/authorize', '/oauth/consent', '/oauth/consents', '/oauth/introspect'])(
+    'no page of another origin may call %s',
+    async (path) => {
+      const { headers } = await preflight(path)
+      expect(headers.get('access-control-allow-origin')).toBeNull()
+    },
+  )
+})

@@ -1,0 +1,136 @@
+/** The whole flow with a certified identity provider, on each runtime. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serve } from '../../src/node/index.ts'
+import { freePort } from '../harness/process.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
+import { startHttpOrigin } from '../proxy/origin-server.ts'
+import { startWorkerd } from '../proxy/workerd.ts'
+import { startProvider } from '../sign-in/provider.ts'
+import { createUserAgent, type UserAgent } from '../sign-in/user-agent.ts'
+import { challengeOf, newVerifier } from './code-gateway.ts'
+import { policy } from './code-policy.ts'
+import { privateJwk } from './gateway.ts'
+
+const REDIRECT_URI = 'https://agent.example.org/cb'
+
+async function start(runtime: 'Node' | 'workerd') {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const provider = await startProvider(url)
+  const origin = await startHttpOrigin((_request, response) => response.end('[]'))
+  const vars = {
+    ...redisVars(redis),
+    PUBLIC_URL: url,
+    ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
+    SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
+    ISSUERS: JSON.stringify([{ issuer: provider.issuer, audience: url }]),
+    ISSUER_CLIENTS: JSON.stringify([
+      {
+        issuer: provider.issuer,
+        id: provider.client.id,
+        secret: provider.client.secret,
+        signIn: { name: 'Example', scope: 'openid profile' },
+      },
+    ]),
+  }
+  const stop =
+    runtime === 'workerd'
+      ? (await startWorkerd({ entry: 'test/oauth/code-worker.ts', vars, port })).stop
+      : (
+          await serve({
+            policy: policy(),
+            env: { ...vars, AUDIT_DATABASE: undefined },
+            port,
+            graceMs: 1_000,
+          })
+        ).close
+  return {
+    url,
+    provider,
+    reached: origin.requests,
+    async close() {
+      await stop()
+      await Promise.all([origin.close(), provider.close()])
+      await redis.close()
+    },
+  }
+}
+
+describe.each(['Node', 'workerd'] as const)('the authorization code flow on %s', (runtime) => {
+  let gateway: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    gateway = await start(runtime)
+  })
+  afterAll(() => gateway?.close())
+
+  const post = (browser: UserAgent, path: string, form: Record<string, string>) =>
+    browser.visit(gateway.url + path, /^https:\/\/agent\.example\.org/, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-site': 'same-origin',
+      },
+      body: new URLSearchParams(form).toString(),
+    })
+
+  test('S77: a client registers, the user signs in at the provider and allows it, and the tokens work', async () => {
+    const browser = createUserAgent()
+    const registered = await browser.send(`${gateway.url}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        client_name: 'Agent',
+        redirect_uris: [REDIRECT_URI],
+        grant_types: ['authorization_code', 'refresh_token'],
+      }),
+    })
+    const { client_id: id = '' } = (await registered.json()) as Record<string, string>
+    const verifier = newVerifier()
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: id,
+      redirect_uri: REDIRECT_URI,
+      code_challenge: challengeOf(verifier),
+      code_challenge_method: 'S256',
+      resource: `${gateway.url}/mcp`,
+      state: 'st',
+    })
+    const page = await browser.visit(`${gateway.url}/oauth/authorize?${query}`)
+    expect(page.path.slice(0, 3)).toEqual(['/oauth/authorize', '/oauth/sign-in', '/auth'])
+    expect(page.path.slice(-2)).toEqual(['/oauth/callback', '/oauth/authorize'])
+    for (const part of ['alice', 'Unverified', 'agent.example.org', 'Use the library'])
+      expect(page.text).toContain(part)
+    const [, request = ''] = /name="request" value="([^"]+)"/.exec(page.text) ?? []
+    const decided = await post(browser, '/oauth/consent', { request, decision: 'allow' })
+    const answer = new URL(decided.url).searchParams
+    expect(answer.get('iss')).toBe(gateway.url)
+    const token = async (form: Record<string, string>) => {
+      const visit = await post(createUserAgent(), '/oauth/token', { client_id: id, ...form })
+      return { status: visit.status, body: JSON.parse(visit.text) }
+    }
+    const grant = {
+      grant_type: 'authorization_code',
+      code: answer.get('code') ?? '',
+      redirect_uri: REDIRECT_URI,
+      code_verifier: verifier,
+    }
+    const issued = await token(grant)
+    expect(issued).toMatchObject({ status: 200, body: { scope: 'mcp:use' } })
+    const call = async (accessToken: string, path: string) => {
+      const headers = { authorization: `Bearer ${accessToken}` }
+      return (await createUserAgent().send(gateway.url + path, { headers })).status
+    }
+    expect(await call(issued.body.access_token, '/mcp')).toBe(200)
+    expect(await call(issued.body.access_token, '/orders')).toBe(401)
+    const refresh = { grant_type: 'refresh_token', refresh_token: issued.body.refresh_token }
+    const refreshed = await token(refresh)
+    expect(await call(refreshed.body.access_token, '/mcp')).toBe(200)
+    expect(gateway.reached).toHaveLength(2)
+    // A replay of the code ends everything.
+    expect((await token(grant)).body.error).toBe('invalid_grant')
+    expect(await call(refreshed.body.access_token, '/mcp')).toBe(401)
+    expect(gateway.reached).toHaveLength(2)
+  })
+})
