@@ -2,32 +2,15 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
-import { ROOT, run } from '../harness/process.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { exchange } from '../proxy/wire.ts'
-import { startWorkerd } from '../proxy/workerd.ts'
+import { type Running, startGateway } from './gateways.ts'
 import { PUBLIC_URL, type RecordingOrigin, startOrigin } from './world.ts'
-
-type Variables = Readonly<Record<string, string>>
-interface Running {
-  readonly port: number
-  readonly stop: () => Promise<unknown>
-}
-
-const onWorkerd = (vars: Variables): Promise<Running> =>
-  startWorkerd({ entry: 'test/origins/worker.ts', vars })
-
-async function onNode(vars: Variables): Promise<Running> {
-  const node = `${ROOT}/node_modules/node/bin/node`
-  const running = await run([node, 'test/origins/node-process.ts'], vars, /ready on \S+\n/)
-  const port = Number(/ready on \S+:(\d+)/.exec(running.output())?.[1])
-  return { port, stop: running.stop }
-}
 
 let redis: TestRedis
 let red: RecordingOrigin
 let blue: RecordingOrigin
-let vars: Variables
+let vars: Readonly<Record<string, string>>
 let token: string
 
 beforeAll(async () => {
@@ -57,13 +40,10 @@ afterAll(async () => {
   await redis.close()
 })
 
-describe.each([
-  ['workerd', onWorkerd],
-  ['Node', onNode],
-] as const)('S57, S58, S59: on %s', (runtime, start) => {
+describe.each(['workerd', 'Node'] as const)('S57, S58, S59: on %s', (runtime) => {
   let gateway: Running
   beforeAll(async () => {
-    gateway = await start(vars)
+    gateway = await startGateway(runtime, { policy: 'isolated-policy', entry: 'worker' }, vars)
   })
   afterAll(async () => {
     await gateway.stop()

@@ -1,7 +1,8 @@
-/** The gateway of `isolated-policy.ts` on Node. Ends with SIGTERM. */
+/** The gateway of a policy of this folder on Node: `POLICY`, or `isolated-policy.ts`. Ends with SIGTERM. */
 import { serve } from '../../src/node/index.ts'
-import policy from './isolated-policy.ts'
 
+const { POLICY = './isolated-policy.ts' } = process.env
+const { default: policy } = await import(POLICY)
 const server = await serve({ policy, port: 0, graceMs: 100 })
 process.once('SIGTERM', async () => {
   await server.close()
