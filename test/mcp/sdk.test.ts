@@ -32,17 +32,18 @@ afterAll(async () => {
   for (const close of closers) await close()
 })
 
-async function startGateway(inspect: 'yes' | 'no'): Promise<Running> {
+async function startGateway(guard: 'yes' | 'no'): Promise<Running> {
   const gateway = await startWorkerd({
     entry: join(SDK, 'gateway.ts'),
     vars: {
       ...redisVars(redis),
       PUBLIC_URL,
+      SIGNING_KEYS: JSON.stringify({ keys: [key.privateJwk] }),
       ORIGIN_URL: `http://127.0.0.1:${mcpPort}`,
       ISSUERS: JSON.stringify([
         { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
       ]),
-      INSPECT: inspect,
+      GUARD: guard,
     },
   })
   closers.unshift(() => gateway.stop())
@@ -79,9 +80,9 @@ test('the SDK works without a gateway: sampling, elicitation, roots, ping', asyn
 })
 
 test.each(['no', 'yes'] as const)(
-  'S63: a server of the SDK calls a client of the SDK through the gateway (inspection: %s)',
-  async (inspect) => {
-    const gateway = await startGateway(inspect)
+  'S63: a server of the SDK calls a client of the SDK through the gateway (guards: %s)',
+  async (guard) => {
+    const gateway = await startGateway(guard)
     const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['user'] } })
     expect(await converse(`http://127.0.0.1:${gateway.port}/mcp`, token)).toEqual(ANSWERS)
   },
