@@ -138,20 +138,15 @@ function write(response: Response, outgoing: ServerResponse): void {
   else writeStream(response, outgoing).catch(() => breakOff(outgoing))
 }
 
-/** Writes a response no faster than the client reads it. A body of one chunk gets its length. */
+/**
+ * Writes a response no faster than the client reads it. A body of one chunk gets its length. The head of
+ * a body that has not begun, such as an event stream, is sent at once.
+ */
 async function writeStream({ status, headers, body }: Response, outgoing: ServerResponse) {
   const fields = [...headers].flat()
   const reader = body?.getReader()
-  const first = await reader?.read()
-  if (reader === undefined || first?.done !== false) {
+  if (reader === undefined) {
     outgoing.writeHead(status, fields).end()
-    return
-  }
-  const rest = reader.read()
-  const second = await Promise.race([rest, immediate(undefined)])
-  if (second?.done) {
-    if (!headers.has('Content-Length')) fields.push('content-length', String(first.value.length))
-    outgoing.writeHead(status, fields).end(first.value)
     return
   }
   const left = new AbortController()
@@ -159,7 +154,23 @@ async function writeStream({ status, headers, body }: Response, outgoing: Server
     left.abort()
     reader.cancel().catch(() => {})
   })
-  outgoing.writeHead(status, fields)
+  const begun = reader.read()
+  const isLate = (await Promise.race([begun, immediate(undefined)])) === undefined
+  if (isLate) outgoing.writeHead(status, fields).flushHeaders()
+  const first = await begun
+  if (first.done) {
+    if (!isLate) outgoing.writeHead(status, fields)
+    outgoing.end()
+    return
+  }
+  const rest = reader.read()
+  const second = await Promise.race([rest, immediate(undefined)])
+  if (second?.done && !isLate) {
+    if (!headers.has('Content-Length')) fields.push('content-length', String(first.value.length))
+    outgoing.writeHead(status, fields).end(first.value)
+    return
+  }
+  if (!isLate) outgoing.writeHead(status, fields)
   outgoing.write(first.value)
   for (let chunk = await rest; !chunk.done; chunk = await reader.read()) {
     if (!outgoing.write(chunk.value)) await once(outgoing, 'drain', { signal: left.signal })

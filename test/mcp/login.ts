@@ -1,0 +1,230 @@
+/** An MCP server of the SDK behind the gateway on Node, with `oidc-provider` as the login. */
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+// @ts-expect-error: the package has no types.
+import { Provider as UntypedProvider } from 'oidc-provider'
+import * as z from 'zod'
+import { mcp } from '../../src/features/mcp.ts'
+import { serve } from '../../src/node/index.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { createKey } from '../harness/issuer.ts'
+import { freePort } from '../harness/process.ts'
+import { startTestRedis } from '../harness/redis.ts'
+
+interface Provider {
+  callback(): RequestListener
+  interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): unknown
+}
+const ProviderOf = UntypedProvider as new (issuer: string, configuration: object) => Provider
+
+export const REDIRECT_URI = 'http://127.0.0.1:9/callback'
+/** A public client that the provider knows. */
+export const CLIENT_ID = 'test-app'
+const LOGIN_PATH = '/log-in/'
+const SCOPES = 'mcp:use books:delete'
+const LIFE_SECONDS = 600
+const MAX_REDIRECTS = 10
+
+/** Starts a server with two tools. `calls` gets the method of each message that reaches it. */
+async function startMcpServer(calls: string[]) {
+  const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] })
+  const server = await startHttpServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const message = body === '' ? undefined : JSON.parse(body)
+    calls.push(message === undefined ? (request.method ?? '') : message.method)
+    const books = new McpServer({ name: 'books', version: '1.0.0' })
+    books.registerTool('list_shelves', {}, () => text('fiction, history'))
+    books.registerTool('remove_book', { inputSchema: { isbn: z.string() } }, ({ isbn }) =>
+      text(`removed ${isbn}`),
+    )
+    books.registerTool('run_shell', {}, () => text('never'))
+    const transport = new StreamableHTTPServerTransport({})
+    response.on('close', () => books.close())
+    await books.connect(transport as never)
+    await transport.handleRequest(request, response, message)
+  })
+  return server
+}
+
+interface LoginContext {
+  readonly oidc: {
+    readonly client: { readonly clientId: string }
+    readonly session: { readonly accountId: string }
+    readonly provider: {
+      readonly Grant: new (
+        owner: object,
+      ) => {
+        addOIDCScope(scope: string): void
+        addResourceScope(resource: string, scope: string): void
+        save(): Promise<unknown>
+      }
+    }
+  }
+}
+
+/** Starts a provider with dynamic registration. The user `alice` logs in and consents at once. */
+async function startProvider(resource: string) {
+  const { privateJwk } = await createKey('provider')
+  let handle: RequestListener = (_, response) => response.writeHead(503).end()
+  const server = await startHttpServer((request, response) => handle(request, response))
+  const configuration = {
+    jwks: { keys: [privateJwk] },
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    // Registered clients may request only the scopes of their registration.
+    clients: [
+      {
+        client_id: CLIENT_ID,
+        redirect_uris: [REDIRECT_URI],
+        grant_types: ['authorization_code', 'refresh_token'],
+        token_endpoint_auth_method: 'none',
+        application_type: 'native',
+      },
+    ],
+    scopes: ['openid', 'offline_access', ...SCOPES.split(' ')],
+    pkce: { required: () => true },
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    interactions: { url: (_: unknown, { uid }: { uid: string }) => LOGIN_PATH + uid },
+    findAccount: (_: unknown, accountId: string) => ({
+      accountId,
+      claims: () => ({ sub: accountId }),
+    }),
+    // Otherwise only clients that ask for `offline_access` can refresh.
+    issueRefreshToken: () => true,
+    async loadExistingGrant({ oidc }: LoginContext) {
+      const { clientId } = oidc.client
+      const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId })
+      grant.addOIDCScope(`openid offline_access ${SCOPES}`)
+      grant.addResourceScope(resource, SCOPES)
+      await grant.save()
+      return grant
+    },
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: () => true },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({
+          scope: SCOPES,
+          audience: resource,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'ES256' } },
+        }),
+      },
+    },
+    ttl: Object.fromEntries(
+      ['AccessToken', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session'].map((kind) => [
+        kind,
+        LIFE_SECONDS,
+      ]),
+    ),
+  }
+  const provider = new ProviderOf(server.url, configuration)
+  const callback = provider.callback()
+  handle = (request, response) =>
+    request.url?.startsWith(LOGIN_PATH)
+      ? provider.interactionFinished(request, response, {
+          login: { accountId: 'alice' },
+          consent: {},
+        })
+      : callback(request, response)
+  return server
+}
+
+/** Follows an authorization URL as a browser does, and returns where it ends. */
+export async function follow(start: string | URL): Promise<URL> {
+  const cookies = new Map<string, string>()
+  let url = String(start)
+  for (let n = 0; n < MAX_REDIRECTS; n++) {
+    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
+    const response = await fetch(url, { headers: { cookie }, redirect: 'manual' })
+    const text = await response.text()
+    for (const header of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? []
+      cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    if (location === null) throw new Error(`${url}: ${response.status} ${text}`)
+    url = new URL(location, url).href
+    if (url.startsWith(REDIRECT_URI)) {
+      if (url.includes('error=')) throw new Error(`refused: ${url}, after ${start}`)
+      return new URL(url)
+    }
+  }
+  throw new Error(`no code after ${MAX_REDIRECTS} redirects`)
+}
+
+export async function startLogin() {
+  /** The method of each message that reached the MCP server. */
+  const calls: string[] = []
+  const server = await startMcpServer(calls)
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  const port = await freePort()
+  const publicUrl = `http://127.0.0.1:${port}`
+  const resource = `${publicUrl}/mcp`
+  const provider = await startProvider(resource)
+  const signing = await createKey('gateway')
+  const policy = definePolicy({
+    roles: { librarian: ['mcp:use', 'books:*'] },
+    limits: {},
+    abuse: { bans: false },
+    routes: [
+      ...mcp({
+        path: '/mcp',
+        permission: 'mcp:use',
+        tools: {
+          list_shelves: true,
+          remove_book: {
+            permission: 'books:delete',
+            arguments: z.strictObject({ isbn: z.string() }),
+          },
+        },
+      }),
+    ],
+  })
+  const gateway = await serve({
+    policy,
+    port,
+    graceMs: 100,
+    env: {
+      REDIS_URL: redis.redisUrl,
+      // Otherwise events are written to the output.
+      AUDIT_STREAM: 'redis',
+      PUBLIC_URL: publicUrl,
+      ORIGIN_URL: server.url,
+      SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
+      ISSUERS: JSON.stringify([{ issuer: provider.url, audience: resource }]),
+    },
+  })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  return {
+    url: resource,
+    issuer: provider.url,
+    calls,
+    /** Revokes all tokens of the user that were issued before now. */
+    revocations: createRevocations(rest, Date.now),
+    /** Ends a token at the provider (RFC 7009). */
+    async end(token: string, client: { client_id: string; client_secret?: string | undefined }) {
+      const form = new URLSearchParams({ token, client_id: client.client_id })
+      if (client.client_secret !== undefined) form.set('client_secret', client.client_secret)
+      const response = await fetch(`${provider.url}/token/revocation`, {
+        method: 'POST',
+        body: form,
+      })
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
+    },
+    async close() {
+      await gateway.close()
+      await Promise.all([server.close(), provider.close()])
+      await redis.close()
+    },
+  }
+}

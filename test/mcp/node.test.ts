@@ -1,0 +1,77 @@
+/** A stream through the gateway on Node. */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mcp } from '../../src/features/mcp.ts'
+import { type Server, serve } from '../../src/node/index.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+let redis: TestRedis
+let origin: TestServer
+let gateway: Server
+let token: string
+let open: ServerResponse
+
+beforeAll(async () => {
+  const key = await createKey('idp')
+  token = await mint(key, { claims: { roles: ['user'] } })
+  redis = await startTestRedis()
+  origin = await startHttpServer((_, response) => {
+    open = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    open.flushHeaders()
+  })
+  gateway = await serve({
+    policy: definePolicy({
+      roles: { user: ['mcp:use'] },
+      limits: {},
+      routes: [...mcp({ path: '/mcp', permission: 'mcp:use', tools: {} })],
+    }),
+    port: 0,
+    graceMs: 100,
+    env: {
+      REDIS_URL: redis.redisUrl,
+      // Otherwise events are written to the output.
+      AUDIT_STREAM: 'redis',
+      PUBLIC_URL: 'https://gateway.test',
+      ORIGIN_URL: origin.url,
+      SIGNING_KEYS: JSON.stringify({ keys: [key.privateJwk] }),
+      ISSUERS: JSON.stringify([
+        { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
+      ]),
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await origin?.close()
+  await redis?.close()
+})
+
+test('a stream begins before its first event, and ends with its client', async () => {
+  const client = new AbortController()
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream' }
+  const response = await fetch(`${gateway.url}/mcp`, { headers, signal: client.signal })
+  expect([response.status, response.headers.get('Content-Type')]).toEqual([
+    200,
+    'text/event-stream',
+  ])
+  const closed = once(open, 'close')
+  client.abort()
+  await closed
+})
+
+test('events pass one by one', async () => {
+  const client = new AbortController()
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream' }
+  const response = await fetch(`${gateway.url}/mcp`, { headers, signal: client.signal })
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  for (const n of [1, 2]) {
+    open.write(`data: {"jsonrpc":"2.0","method":"n${n}"}\n\n`)
+    const { value } = await reader.read()
+    expect(new TextDecoder().decode(value)).toBe(`data: {"jsonrpc":"2.0","method":"n${n}"}\n\n`)
+  }
+  client.abort()
+})
