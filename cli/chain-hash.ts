@@ -19,6 +19,7 @@ const GROUPS: readonly {
       client: null,
       tenant: null,
       token_id_hash: null,
+      api_key: null,
       request_id: '',
       trace_id: '',
       address: 'erased',
@@ -32,7 +33,7 @@ const GROUPS: readonly {
  * null.
  */
 const LATER = new Set([
-  ...['observed', 'rejected', 'host', 'origin', 'call', 'v', 'erasure'],
+  ...['observed', 'rejected', 'host', 'origin', 'call', 'api_key', 'v', 'erasure'],
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
 const HASHES = new Set(['hash', 'previous_hash'])
@@ -95,9 +96,10 @@ export function stateOf(row: StoredRow): RowState {
  */
 export const isOfFirstFormat = ({ v }: StoredRow): boolean => v === null || v === undefined
 
+/** A row of an older export does not have the columns that were added later. */
 const isErased = (row: StoredRow, { salt, erased }: (typeof GROUPS)[number]): boolean =>
   (row[salt] ?? null) === null &&
-  Object.entries(erased).every(([name, value]) => row[name] === value)
+  Object.entries(erased).every(([name, value]) => (row[name] ?? null) === value)
 
 function isCommitted(row: StoredRow, { salt, commitment, erased }: (typeof GROUPS)[number]) {
   const values = only(row, (name, value) => value !== null && Object.hasOwn(erased, name))

@@ -22,6 +22,7 @@ import { addQuestionCommands, addRelationCommands } from './commands/relations.t
 import { addRevocationCommands } from './commands/revocations.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTokenCommands } from './commands/token.ts'
+import { addUsageCommand } from './commands/usage.ts'
 import { DEFAULT_URL } from './connection.ts'
 import { hasColors } from './terminal.ts'
 
@@ -80,6 +81,7 @@ export function createProgram(): Command {
   addRevocationCommands(program)
   addClientCommands(program)
   addApiKeyCommands(program)
+  addUsageCommand(program)
   addLimitCommands(program)
   addPlanCommands(program)
   addBanCommands(program)

@@ -31,6 +31,8 @@ export const auditEventSchema = z.strictObject({
     client: z.nullable(z.string()),
     tenant: z.nullable(z.string()),
     tokenIdHash: z.nullable(z.string()),
+    /** The id of the caller's API key. Absent for all other credentials. */
+    key: z.optional(z.string()),
   }),
   method: z.string(),
   /** The route's pattern (`/orders/:id`), or null if no route matched. Never the raw path. */

@@ -28,6 +28,7 @@ export const CALLER: PersonalGroup = {
     client: null,
     tenant: null,
     token_id_hash: null,
+    api_key: null,
     request_id: '',
     trace_id: '',
     address: ERASED_ADDRESS,

@@ -74,6 +74,7 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
       client: shortOrNull(actor.client),
       tenant: shortOrNull(actor.tenant),
       tokenIdHash: shortOrNull(actor.tokenIdHash),
+      ...(actor.key !== undefined && { key: short(actor.key) }),
     },
     method: short(event.method),
     route: shortOrNull(event.route),

@@ -5,6 +5,7 @@ import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
 import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
+import { createAuditUsage } from '../audit/d1/usage.ts'
 import { createOverflowRedaction } from '../audit/redis/overflow.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { createExplainer } from '../gateway/explainer.ts'
@@ -104,6 +105,7 @@ function contextOf(parts: FeatureParts): AdminContext {
     planAssignments: createPlanAssignments(redis, now),
     windows: createLimitControls(redis, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
+    auditUsage: auditDb === undefined ? undefined : createAuditUsage(auditDb),
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
     overflowRedaction: createOverflowRedaction(redis),

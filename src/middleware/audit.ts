@@ -85,6 +85,7 @@ export const audit = ({
         client: principal?.client ?? null,
         tenant: principal?.tenant ?? null,
         tokenIdHash: principal?.tokenIdHash ?? null,
+        ...(principal?.key !== undefined && { key: principal.key }),
       },
       method: c.req.method,
       route: route?.path ?? null,

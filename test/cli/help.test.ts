@@ -50,6 +50,7 @@ describe('the help of every command', () => {
       ...['create', 'list', 'show', 'update', 'rotate', 'revoke'].map(
         (name) => `portcullis api-keys ${name}`,
       ),
+      'portcullis usage',
       ...['list', 'override', 'lift', 'reset'].map((name) => `portcullis limits ${name}`),
       ...['list', 'assign', 'remove'].map((name) => `portcullis plans ${name}`),
       ...['create', 'list', 'delete'].map((name) => `portcullis bans ${name}`),

@@ -19,7 +19,7 @@ const IDP = 'https://idp.example'
 
 /** Runs a command. Returns its request to the API: method and path, query, and body. */
 async function requestOf(args: readonly string[], input = '') {
-  const apiKeys = ['api-keys', `api-keys/${ID}`, `api-keys/${ID}/secret`]
+  const apiKeys = ['', `/${ID}`, `/${ID}/secret`, `/${ID}/usage`].map((end) => `api-keys${end}`)
   const paths = ['clients', `clients/${ID}/secret`, ...apiKeys, 'audit']
   const others = [
     'revocations',
@@ -31,7 +31,15 @@ async function requestOf(args: readonly string[], input = '') {
     'plans',
     'plans/assignments',
   ]
-  const lists = { clients: [], apiKeys: [], events: [], revocations: [], bans: [], limits: [] }
+  const lists = {
+    clients: [],
+    apiKeys: [],
+    events: [],
+    revocations: [],
+    bans: [],
+    limits: [],
+    days: [],
+  }
   const body = { id: ID, token: 't', overrides: [], plans: [], assignments: [], ...lists }
   const answers = [...paths, ...others].map((path) => [`/-/admin/${path}`, { body }])
   const { url, requests } = await startStubGateway(Object.fromEntries(answers))
@@ -210,6 +218,12 @@ describe('every option reaches the API under the name of its field:', () => {
     ['clients list', ['--cursor', 'c'], 'GET /clients', { cursor: 'c' }],
     ['api-keys list', ['--limit', '1'], 'GET /api-keys', { limit: '1' }],
     ['api-keys show', [ID], `GET /api-keys/${ID}`, {}],
+    [
+      'usage',
+      ['--key', ID, '--since', '2026-11-20T17:00:00+01:00', '--until', '2026-11-21T00:00:00Z'],
+      `GET /api-keys/${ID}/usage`,
+      { since: '2026-11-20T16:00:00.000Z', until: '2026-11-21T00:00:00.000Z' },
+    ],
     ['limits list', ['--limit', '1'], 'GET /limits', { limit: '1' }],
     ['plans list', ['--limit', '1'], 'GET /plans', { limit: '1' }],
     ['bans list', ['--cursor', 'c'], 'GET /bans', { cursor: 'c' }],

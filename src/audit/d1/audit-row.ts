@@ -29,6 +29,7 @@ const columnsOf = (event: AuditEvent) => ({
   host: event.host,
   origin: event.origin,
   call: event.call && JSON.stringify(event.call),
+  api_key: event.actor.key,
 })
 
 /** Columns of later migrations are undefined in a database that does not have them yet. */
@@ -75,6 +76,7 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
     client: row.client,
     tenant: row.tenant,
     tokenIdHash: row.token_id_hash,
+    ...(typeof row.api_key === 'string' && { key: row.api_key }),
   },
   method: row.method,
   route: row.route,

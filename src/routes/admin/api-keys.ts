@@ -1,6 +1,7 @@
 /** Operators' calls that create, list, change, rotate and disable API keys. */
 
 import * as z from 'zod/mini'
+import { usageDaySchema } from '../../audit/usage.ts'
 import { planName } from '../../metering/assignment.ts'
 import {
   apiKeyChangeMembers,
@@ -13,7 +14,17 @@ import { wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond, refuseRevoked } from './grant.ts'
-import { createdBy, existing, idParams, listing, time, timeOf, timeOrNull } from './input.ts'
+import {
+  configured,
+  createdBy,
+  existing,
+  idParams,
+  inputRefused,
+  listing,
+  time,
+  timeOf,
+  timeOrNull,
+} from './input.ts'
 import { createKeyPlans } from './plans.ts'
 import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
 
@@ -47,6 +58,8 @@ const apiKey = z
   .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), describe('returned only in this response'))
 
 const MAX_GRACE_SECONDS = 86_400
+/** 30 days. */
+const DEFAULT_USAGE_MS = 30 * 86_400_000
 const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
   z.refine(
     (seconds) => seconds === 0 || seconds >= MIN_GRACE_SECONDS,
@@ -159,6 +172,42 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         changed('api-key.update', id)
         if (plan !== undefined) await plans.set(id, plan, operator.subject)
         return { ...viewOf(updated), plan: await plans.planOf(id) }
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/api-keys/:id/usage',
+      permission: 'api-keys:usage',
+      id: 'readApiKeyUsage',
+      summary: 'Read the usage of an API key',
+      description:
+        'Counts the events of the audit trail, also those of a key that has ended. Events arrive one or ' +
+        'two seconds after the decision, and are deleted at the end of their retention.',
+      params: idParams,
+      query: z.strictObject({
+        since: z
+          .optional(z.iso.datetime({ offset: true }))
+          .check(describe('inclusive; default: 30 days before `until`')),
+        until: z
+          .optional(z.iso.datetime({ offset: true }))
+          .check(describe('exclusive; default: now')),
+      }),
+      response: 'The days with requests (UTC), the earliest first.',
+      reply: () => z.strictObject({ since: time, until: time, days: z.array(usageDaySchema) }),
+      async handle({ params: { id }, query, operator, scope }) {
+        // The audit trail does not say to which tenant a key belonged.
+        if (operator.tenant !== undefined)
+          refuseOtherTenant(scope, (await existing(apiKeys.find(id))).tenant)
+        const untilMs = query.until === undefined ? context.now() : Date.parse(query.until)
+        const sinceMs =
+          query.since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(query.since)
+        if (sinceMs >= untilMs)
+          throw inputRefused('query', '/since', 'must be earlier than the end of the period')
+        const days = await configured(context.auditUsage).usageOf(id, { sinceMs, untilMs })
+        if (days === undefined)
+          throw inputRefused('query', '/since', 'must be later: the period has too many results')
+        const [since, until] = [sinceMs, untilMs].map((ms) => new Date(ms).toISOString())
+        return { since, until, days }
       },
     }),
     call({

@@ -4,6 +4,7 @@ import type { LimitControls, OverrideList } from '../../admission/limit-override
 import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog, ChainLog } from '../../audit/log.ts'
 import type { OverflowRedaction } from '../../audit/overflow.ts'
+import type { AuditUsage } from '../../audit/usage.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { Explainer } from '../../explanation/explanation.ts'
 import type { ScopeUse } from '../../identity/principal.ts'
@@ -28,9 +29,10 @@ export interface AdminContext {
   readonly overrides: OverrideList
   readonly planAssignments: PlanAssignments
   readonly windows: Pick<LimitControls, 'reset'>
-  /** Undefined, as the next two, if the gateway has no audit database. */
+  /** Undefined, as the next three, if the gateway has no audit database. */
   readonly auditLog: AuditLog | undefined
   readonly chainLog: ChainLog | undefined
+  readonly auditUsage: AuditUsage | undefined
   readonly auditErasures: AuditErasures | undefined
   readonly overflowRedaction: OverflowRedaction
   /** Undefined without signing keys. */

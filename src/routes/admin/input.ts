@@ -1,7 +1,7 @@
 /** Schemas that many calls share, and refusals of input that no schema can detect. */
 
 import * as z from 'zod/mini'
-import { Denied } from '../../errors.ts'
+import { Denied, Unavailable } from '../../errors.ts'
 import { describe } from '../../validators/checks.ts'
 import type { Owner } from '../../validators/owner.ts'
 import { type Page, type PageQuery, pageQuerySchema } from '../../validators/page.ts'
@@ -33,6 +33,12 @@ export async function existing<Value>(
   const value = await stored
   if (value === undefined || value === false) throw new Denied({ code: 'not_found' })
   return value as Exclude<Value, undefined | false>
+}
+
+/** Throws `Unavailable` if the gateway has no audit database. */
+export function configured<Log>(log: Log | undefined): Log {
+  if (log === undefined) throw new Unavailable('audit_log', 'unreachable')
+  return log
 }
 
 /** Returns the schema of a record that sets a value for windows. */

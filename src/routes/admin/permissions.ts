@@ -2,7 +2,7 @@
 // biome-ignore format: a table
 const CALLS = [
   'clients:create', 'clients:list', 'clients:rotate', 'clients:disable',
-  'api-keys:create', 'api-keys:list', 'api-keys:update', 'api-keys:rotate', 'api-keys:disable',
+  'api-keys:create', 'api-keys:list', 'api-keys:update', 'api-keys:rotate', 'api-keys:disable', 'api-keys:usage',
   'revocations:create', 'revocations:list', 'revocations:delete',
   'bans:create', 'bans:list', 'bans:delete',
   'limits:list', 'limits:override', 'limits:reset',

@@ -4,14 +4,13 @@ import * as z from 'zod/mini'
 import type { Erasure } from '../../audit/erasure.ts'
 import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema, chainPageSchema, chainQuerySchema } from '../../audit/log.ts'
-import { Unavailable } from '../../errors.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { describe } from '../../validators/checks.ts'
 import { issuerName, name } from '../../validators/names.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { cursor, existing, idParams, inputRefused, time, timeOf } from './input.ts'
+import { configured, cursor, existing, idParams, inputRefused, time, timeOf } from './input.ts'
 
 const keyView = () =>
   z.strictObject({
@@ -138,10 +137,4 @@ export function recordCalls(context: AdminContext): AdminCall[] {
         erasureViewOf(await existing(configured(auditErasures).find(id))),
     }),
   ]
-}
-
-/** Throws `Unavailable` if the gateway has no audit database. */
-function configured<Log>(log: Log | undefined): Log {
-  if (log === undefined) throw new Unavailable('audit_log', 'unreachable')
-  return log
 }

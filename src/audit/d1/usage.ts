@@ -1,0 +1,24 @@
+/** Computes the usage of API keys in the audit database. */
+import { type AuditUsage, daysOf, type UsageCount } from '../usage.ts'
+import type { AuditDatabase } from './database.ts'
+import { withinQuery } from './schema.ts'
+
+/** Days times reasons: less than 2 MB in an isolate. A year of a key has a few thousand. */
+const MAX_COUNTS = 10_000
+
+/** An index contains all of its columns, so the rows are not read. */
+const COUNTS =
+  'SELECT time_ms / 86400000 AS day, decision, reason, count(*) AS requests FROM audit_events ' +
+  'WHERE api_key = ? AND time_ms >= ? AND time_ms < ? ' +
+  'GROUP BY time_ms / 86400000, decision, reason ORDER BY day, decision, reason LIMIT ?'
+
+/** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */
+export const createAuditUsage = (db: AuditDatabase): AuditUsage => ({
+  async usageOf(key, { sinceMs, untilMs }) {
+    const counts = await withinQuery(async () => {
+      const statement = db.prepare(COUNTS).bind(key, sinceMs, untilMs, MAX_COUNTS + 1)
+      return (await statement.all<UsageCount>()).results
+    }, [])
+    return counts.length > MAX_COUNTS ? undefined : daysOf(counts)
+  },
+})

@@ -1,0 +1,67 @@
+/** The usage of an API key, as the audit trail has it. */
+
+import * as z from 'zod/mini'
+import { describe } from '../validators/checks.ts'
+import { integer } from '../validators/schema-parts.ts'
+
+const count = () => integer().check(z.minimum(0))
+
+/** The requests of one day (UTC) with a key. */
+export const usageDaySchema = z.strictObject({
+  day: z.iso.date(),
+  requests: count(),
+  allowed: count(),
+  refused: count(),
+  errors: count().check(describe('the gateway or the origin could not answer')),
+  reasons: z
+    .record(z.string(), count())
+    .check(describe('requests that were not allowed, by the reason in audit events')),
+})
+
+export type UsageDay = z.infer<typeof usageDaySchema>
+
+export interface UsagePeriod {
+  /** Milliseconds since the epoch, inclusive. */
+  readonly sinceMs: number
+  /** Exclusive. */
+  readonly untilMs: number
+}
+
+/** Port: computes usage. Rejects with `Unavailable` if the store does not respond. */
+export interface AuditUsage {
+  /**
+   * Returns the days with requests, the earliest first. Returns undefined if the period has too many
+   * different days and reasons.
+   */
+  usageOf(key: string, period: UsagePeriod): Promise<readonly UsageDay[] | undefined>
+}
+
+/** Requests of a day with the same decision and reason. */
+export interface UsageCount {
+  /** Days since the epoch. */
+  readonly day: number
+  readonly decision: string
+  readonly reason: string
+  readonly requests: number
+}
+
+const DAY_MS = 86_400_000
+
+/** Groups counts, which are ordered by day, by their days. */
+export function daysOf(counts: readonly UsageCount[]): UsageDay[] {
+  const days = new Map<number, UsageDay>()
+  for (const { day, decision, reason, requests } of counts) {
+    let of = days.get(day)
+    if (of === undefined) {
+      const date = new Date(day * DAY_MS).toISOString().slice(0, 10)
+      of = { day: date, requests: 0, allowed: 0, refused: 0, errors: 0, reasons: {} }
+      days.set(day, of)
+    }
+    of.requests += requests
+    if (decision === 'allow') of.allowed += requests
+    else if (decision === 'deny') of.refused += requests
+    else of.errors += requests
+    if (decision !== 'allow') of.reasons[reason] = (of.reasons[reason] ?? 0) + requests
+  }
+  return [...days.values()]
+}
