@@ -71,6 +71,12 @@ export function id(text: string): string {
   return text
 }
 
+/** As {@link id}, for an API key. Rejects the key itself, which must not be in a path or a log. */
+export function keyId(text: string): string {
+  if (text.startsWith('pk_')) throw new InvalidArgumentError('It must be the id of the key.')
+  return id(text)
+}
+
 /**
  * Returns the argument, or the text of standard input for `-`, trimmed of white space. Throws a
  * usage failure if the input is empty or too long.

@@ -59,6 +59,8 @@ interface Removal extends Description {
   /** The path of the call, before the id. */
   readonly path: string
   readonly argument: string
+  /** Default: the parser of ids. */
+  readonly parse?: (text: string) => string
   /** Returns the sentence that reports the end of a record. */
   done(id: string): string
 }
@@ -66,10 +68,10 @@ interface Removal extends Description {
 /** Adds a command that ends one record by its id. */
 export function addRemoval(
   parent: Command,
-  { path, argument, done, ...description }: Removal,
+  { path, argument, parse = id, done, ...description }: Removal,
 ): void {
   onlineCommand(parent, description)
-    .argument('<id>', argument, id)
+    .argument('<id>', argument, parse)
     .action(async (record: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       await gateway.delete(`${path}/${record}`)

@@ -1,6 +1,6 @@
 /** `portcullis api-keys`: manages API keys, for programs that cannot request tokens. */
 import type { Command } from 'commander'
-import { entry, id, repeated, seconds, secondsOrNever } from '../arguments.ts'
+import { entry, keyId, repeated, seconds, secondsOrNever } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { usage } from '../failure.ts'
 import { addListing, addRemoval } from '../records.ts'
@@ -52,7 +52,7 @@ export function addApiKeyCommands(program: Command): void {
     does: 'show a key with its metadata and its last use, without the key itself',
     examples: [`portcullis api-keys show ${EXAMPLE_ID}`],
   })
-    .argument('<id>', ID, id)
+    .argument('<id>', ID, keyId)
     .action(async (key: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       output.thing(await gateway.get<object>(`/api-keys/${key}`))
@@ -66,7 +66,7 @@ export function addApiKeyCommands(program: Command): void {
       `portcullis api-keys rotate ${EXAMPLE_ID}`,
     ],
   })
-    .argument('<id>', ID, id)
+    .argument('<id>', ID, keyId)
     .option(
       '--grace <time>',
       'time for which old keys stay valid, 5m to 1d (default: 0, they end at once)',
@@ -84,6 +84,7 @@ export function addApiKeyCommands(program: Command): void {
     examples: [`portcullis api-keys revoke ${EXAMPLE_ID}`],
     path: '/api-keys',
     argument: ID,
+    parse: keyId,
     done: (key) => `API key ${key} is revoked.`,
   })
 }
@@ -131,7 +132,7 @@ function addUpdate(keys: Command): void {
       `portcullis api-keys update ${EXAMPLE_ID} --plan pro --expires-in 30d`,
     ],
   })
-    .argument('<id>', ID, id)
+    .argument('<id>', ID, keyId)
     .option('--name <name>', 'another name')
     .option('--metadata <name=value>', 'replaces all notes; repeatable, at most 16', entry)
     .option('--no-metadata', 'removes all notes')

@@ -1,6 +1,6 @@
 /** `portcullis usage`: the requests of an API key by day, from the audit trail. */
 import type { Command } from 'commander'
-import { id, instant } from '../arguments.ts'
+import { instant, keyId } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { table } from '../text.ts'
 
@@ -30,7 +30,7 @@ export function addUsageCommand(program: Command): void {
       'portcullis usage --key 7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c --since 2026-11-01T00:00:00Z --json',
     ],
   })
-    .requiredOption('--key <id>', 'id of the key, from `api-keys list`; it may have ended', id)
+    .requiredOption('--key <id>', 'id of the key, from `api-keys list`; it may have ended', keyId)
     .option('--since <time>', 'begin: a time, or its age such as 30d (default: 30d)', instant)
     .option('--until <time>', 'end, in the same form (default: now)', instant)
     .action(async (options: UsageOptions) => {

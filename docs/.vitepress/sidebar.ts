@@ -34,7 +34,7 @@ const PAGES = [
       'self-hosting',
     ],
   ],
-  ['Control access', ['tokens', 'authorization-server', 'relations', 'abuse']],
+  ['Control access', ['tokens', 'authorization-server', 'api-keys', 'relations', 'abuse']],
   ['Operate', ['operate', 'audit', 'errors']],
   ['Reference', ['package', 'configuration', 'storage-schema', 'architecture', 'glossary']],
   ['Assurance', ['threat-model', 'checklist', 'benchmarks']],

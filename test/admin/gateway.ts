@@ -3,6 +3,7 @@
  */
 
 import { expect } from 'vitest'
+import type { AuditDatabase } from '../../src/audit/d1/database.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { openapi } from '../../src/features/openapi.ts'
@@ -74,7 +75,7 @@ export const policy = policyOf({ relations: relations({ model: MODEL, issuers: [
 
 export interface GatewayOptions {
   readonly prefer?: 'auto' | 'embedded'
-  readonly auditDb?: D1Database
+  readonly auditDb?: AuditDatabase
   /** False: the gateway has no signing keys. */
   readonly signs?: boolean
   readonly clients?: readonly object[]

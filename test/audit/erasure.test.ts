@@ -222,7 +222,7 @@ describeStores((start) => {
     test('that is forged is found, with an unknown id and with the id of another erasure', async () => {
       await append([by(ALICE), by('bob'), by('carol')])
       const anonymous =
-        'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, ' +
+        'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, api_key = NULL, ' +
         "request_id = '', trace_id = '', address = 'erased', salt = NULL"
       await sql(`UPDATE audit_events SET ${anonymous}, erasure = 'made-up' WHERE seq = 2`).run()
       expect((await verify()).findings).toMatchObject([

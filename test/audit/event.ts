@@ -13,6 +13,7 @@ export const anEvent = (different: Partial<AuditEvent> = {}): AuditEvent => ({
     client: 'web',
     tenant: 'acme',
     tokenIdHash: 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg',
+    key: '01a1f920-fe19-7a05-8d2a-1dea6edacba3',
   },
   method: 'GET',
   route: '/orders/:id',

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { runCli } from './command-line.ts'
 
 const SECRET = `pcs_${'A1b2C3d4'.repeat(6)}`
+const API_KEY = `pk_${'A1b2C3d4'.repeat(6)}E`
 const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 const CREDENTIALS = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
 
@@ -76,12 +77,15 @@ describe('a credential in the wrong argument is not printed:', () => {
     [['keys', 'list', `--client-secret=${SECRET}`]],
     [['keys', 'list', '--client-secret', SECRET]],
     [['api-keys', 'rotate', token]],
+    [['api-keys', 'revoke', API_KEY]],
+    [['usage', '--key', API_KEY]],
     [['clients', 'hash-secret', SECRET]],
   ])('%#', async (args) => {
     const { code, stdout, stderr } = await runCli(args, { env: CREDENTIALS })
     expect(code).toBe(2)
     expect(stdout + stderr).not.toContain(SECRET)
     expect(stdout + stderr).not.toContain(token)
+    expect(stdout + stderr).not.toContain(API_KEY)
   })
 
   test('and control characters of an option are escaped', async () => {

@@ -21,6 +21,7 @@ export const FIRST_GUIDES = [
 /** Documents about single features, with commands that a user runs. */
 export const FEATURE_GUIDES = [
   'docs/tokens.md',
+  'docs/api-keys.md',
   'docs/relations.md',
   'docs/origins.md',
   'docs/audit.md',

@@ -26,6 +26,7 @@ const SOURCES = [
     2,
     ['examples/openapi/routes.generated.ts', 'examples/openapi/policy.ts'],
   ],
+  ['docs/api-keys.md', 2, ['examples/plans/policy.ts']],
   ['docs/origins.md', 2, ['examples/shop/policy.ts']],
   [
     'docs/testing.md',

@@ -45,6 +45,7 @@ const ON_RECORD: readonly (readonly [guide: Guide, command: string, reason: stri
   ['docs/your-api.md', 'audit query --decision', 'token_rejected:aud'],
   ['docs/audit.md', 'audit query --decision', 'token_revoked:subject'],
   ['docs/audit.md', 'audit query --request-id', 'missing_token'],
+  ['docs/api-keys.md', 'usage --key', 'total'],
 ]
 const AUDIT_TRIES = 15
 
