@@ -19,9 +19,10 @@ import { requestsOf } from './limits.ts'
 
 const CLOCKED_SCRIPT = ADMIT_METERED_SCRIPT.replace(
   "call('TIME')",
-  '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
+  '{ table.remove(ARGV), table.remove(ARGV) }',
 )
-const clockOf = (micros: number): [number, number] => [Math.floor(micros / 1e6), micros % 1e6]
+/** Returns the microseconds and then the seconds, because the script removes the last one first. */
+const clockOf = (micros: number): [number, number] => [micros % 1e6, Math.floor(micros / 1e6)]
 
 const group = plans({
   plans: {

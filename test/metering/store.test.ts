@@ -219,4 +219,37 @@ describe.each(ALL_REDIS_PROTOCOLS)('metered limits ($name)', ({ prefer, connect 
       expect(shown({ limits })[0]).toEqual(['plan', 50, 50, true])
     },
   )
+
+  test.skipIf(prefer === 'embedded')(
+    'the script uses only declared keys, with and without a proof and a stored plan',
+    async () => {
+      const caller = principal({ key: owner(), client: owner(), tenant: owner(), plan: 'free' })
+      const monitor = await redis.direct.monitor()
+      const touched: string[] = []
+      const declared = new Set<string>()
+      monitor.on('monitor', (_, [name = '', ...args]: readonly string[], source: string) => {
+        if (/^evalsha$/i.test(name))
+          for (const key of args.slice(2, 2 + Number(args[1]))) declared.add(key)
+        else if (source === 'lua' && !/^time$/i.test(name))
+          touched.push(...(/^exists$/i.test(name) ? args : args.slice(0, 1)))
+      })
+      try {
+        const proof = { replayId: owner(), replayTtlSeconds: 60 }
+        for (const used of [undefined, proof]) {
+          const facts = await consult(await requestsOf(PLANS, owner(), caller), { proof: used })
+          expect(shown(facts)[0]).toEqual(['plan', 5, 4, true])
+          expect(facts.proofUsed).toBe(false)
+        }
+        await setPlan('tenant', caller.issuer, caller.tenant ?? '', 'pro')
+        const again = await consult(await requestsOf(PLANS, owner(), caller), { proof })
+        expect(again.proofUsed).toBe(true)
+        const facts = await consult(await requestsOf(PLANS, owner(), caller))
+        expect(shown(facts)[0]).toEqual(['plan', 50, 49, true])
+        await expect.poll(() => touched.some((key) => key.includes(':tenant:'))).toBe(true)
+        expect(touched.filter((key) => !declared.has(key))).toEqual([])
+      } finally {
+        monitor.disconnect()
+      }
+    },
+  )
 })

@@ -1,5 +1,5 @@
---- Decides as `admit.lua`, with the same keys and arguments. Limits may also be metered. It reads
--- records of plans whose keys are in the arguments, so it does not work on a Redis cluster.
+--- Decides as `admit.lua`, with the same keys and arguments. Limits may also be metered. The records of
+-- plans are further keys, and their number is a further argument. So it uses only declared keys as well.
 
 --@include ../../admission/redis/lease.lua
 --@include declared-plans.lua

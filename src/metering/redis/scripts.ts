@@ -26,16 +26,22 @@ const FIRST_KEY = 3
 const resolutions = new Map<string, Script>()
 
 export const METER_SCRIPTS: MeterScripts = {
-  script: createScript(ADMIT_METERED_SCRIPT, { keys: 'derived' }),
+  script: createScript(ADMIT_METERED_SCRIPT),
 
   commandOf(name, keys, query) {
     const command = [...admitCommand(name, keys, query)]
     const limits = query.limits.filter(({ rule }) => isExact(rule))
-    const first = FIRST_KEY + Number(command[KEY_COUNT]) + HEAD_ARGUMENTS
+    const keyCount = Number(command[KEY_COUNT])
+    const first = FIRST_KEY + keyCount + HEAD_ARGUMENTS
+    const records: string[] = []
     for (const [index, request] of limits.entries()) {
       const at = first + index * LIMIT_ARGUMENTS
-      command.splice(at, 3, ...valuesOf(request, plansOf(request, keys), command.slice(at, at + 3)))
+      const sources = sourcesOf(request, keys, records)
+      command.splice(at, 3, ...valuesOf(request, sources, command.slice(at, at + 3)))
     }
+    command.splice(FIRST_KEY + keyCount, 0, ...records)
+    command[KEY_COUNT] = keyCount + records.length
+    command.push(records.length)
     return command
   },
 
@@ -98,9 +104,22 @@ function tableOf(units: ReadonlyMap<string, number | undefined>): string {
   return table
 }
 
-/** Returns the keys of the records of plans, and literal plans, which begin with `=`. */
-const plansOf = ({ planSources = [] }: LimitRequest, keys: RedisKeys): string[] =>
-  planSources.map((source) => (source[0] === '=' ? source : keys.plan + source))
+/**
+ * Returns the sources of the caller's plan as `declared-plans.lua` reads them: places in `records`, to which
+ * missing keys are added, and literal plans, which begin with `=`.
+ */
+function sourcesOf(
+  { planSources = [] }: LimitRequest,
+  keys: RedisKeys,
+  records: string[],
+): string[] {
+  return planSources.map((source) => {
+    if (source[0] === '=') return source
+    const key = keys.plan + source
+    if (!records.includes(key)) records.push(key)
+    return String(records.indexOf(key) + 1)
+  })
+}
 
 /** Adds the slot to the state of a limit, if the request has taken one. */
 function withSlot<State extends RateLimit | Unavailable | undefined>(
