@@ -491,6 +491,8 @@ describeStores((start) => {
         'rejected',
         'host',
         'origin',
+        'call',
+        'api_key',
         'v',
         'salt',
         'commitment',
