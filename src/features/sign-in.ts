@@ -1,6 +1,7 @@
 /** Sign-in with a browser: `import { signIn } from 'portcullis/sign-in'`. */
-import { Misconfigured } from '../errors.ts'
+import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import type { FeatureParts, GatewayFeature, SignInServices } from '../gateway/features.ts'
+import type { Principal } from '../identity/principal.ts'
 import { admit } from '../middleware/admit.ts'
 import { browserSession } from '../middleware/browser-session.ts'
 import { ownCookies } from '../middleware/own-cookies.ts'
@@ -13,12 +14,14 @@ import { signInRoutes } from '../routes/sign-in/routes.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
   DEFAULT_TERMS,
+  PROVIDER_REQUESTS_PER_MINUTE,
   type SignInDefinition,
 } from '../sign-in/definition.ts'
 import { createLogins, LOGIN_COOKIE } from '../sign-in/login.ts'
 import { createProvider, type Provider } from '../sign-in/provider.ts'
+import { createProviderSessions } from '../sign-in/provider-sessions.ts'
 import { createSessionStore } from '../sign-in/redis/session-store.ts'
-import { CALLBACK_PATH, RESERVED_PATHS } from '../sign-in/return-path.ts'
+import { CALLBACK_PATH, RESERVED_PATHS, SIGNED_OUT_PATH } from '../sign-in/return-path.ts'
 import { SESSION_COOKIE } from '../sign-in/session.ts'
 import { createSessionReader } from '../sign-in/session-reader.ts'
 import { createSessions } from '../sign-in/sessions.ts'
@@ -57,23 +60,43 @@ function signInServices(
 ): ReturnType<GatewayFeature['services']> {
   const { config, redis, admission, references, now } = parts
   const { publicUrl } = config
-  const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...terms } = definition
-  const limit: PolicyLimit = {
-    name: 'sign_in',
-    limit: requestsPerMinute,
+  const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...chosen } = definition
+  const limitOf = (name: string, limit: number): PolicyLimit => ({
+    name,
+    limit,
     windowSeconds: 60,
     by: 'address',
     onUnavailable: 'deny',
-  }
+  })
+  const ofBrowsers = limitOf('sign_in', requestsPerMinute)
+  const ofProviders = limitOf('provider_logout', PROVIDER_REQUESTS_PER_MINUTE)
   const providers = providersOf(parts)
   const store = createSessionStore(redis, now)
+  const revocations = createRevocations(redis, now)
+  const terms = { ...DEFAULT_TERMS, ...chosen }
   const sessions = createSessions({
     store,
-    revocations: createRevocations(redis, now),
-    terms: { ...DEFAULT_TERMS, ...terms },
+    revocations,
+    terms,
     audience: publicUrl,
     now,
   })
+  const providerSessions = createProviderSessions({
+    store,
+    sessions,
+    revocations,
+    terms,
+    now,
+  })
+  /** A session outlives an outage of its provider. */
+  async function refresh(principal: Principal): Promise<void> {
+    const provider = providers.find(({ issuer }) => issuer === principal.tokenIssuer)
+    try {
+      if (provider !== undefined) await providerSessions.refresh(principal, provider)
+    } catch (error) {
+      if (!(error instanceof Unavailable) && !(error instanceof Denied)) throw error
+    }
+  }
   const readUser = createSessionReader({ admission, references })
   const renderPage = createPages(theme)
   const cookies = [SESSION_COOKIE, LOGIN_COOKIE]
@@ -82,14 +105,16 @@ function signInServices(
       providers,
       logins: createLogins({ providers, store }),
       sessions,
+      providerSessions,
       readUser,
       renderPage,
-      admitAddress: admit({ admission, limits: [limit], now }),
-      limit,
+      admitBrowser: admit({ admission, limits: [ofBrowsers], now }),
+      admitProvider: admit({ admission, limits: [ofProviders], now }),
+      limits: [ofBrowsers, ofProviders],
       publicUrl,
     }),
     stagesOf: ({ session: demand }) =>
-      demand && browserSession({ references, sessions, publicUrl, demand, now }),
+      demand && browserSession({ references, sessions, refresh, publicUrl, demand, now }),
     cookies,
     ownCookies: [ownCookies({ names: cookies })],
   }
@@ -98,13 +123,15 @@ function signInServices(
 
 /** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */
 function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] {
-  const redirectUri = config.publicUrl + CALLBACK_PATH
+  const { publicUrl } = config
+  const redirectUri = publicUrl + CALLBACK_PATH
+  const signedOutUri = publicUrl + SIGNED_OUT_PATH
   const providers = config.issuerClients.flatMap((client, index) => {
     const issuer = config.issuers.find((one) => one.issuer === client.issuer)
     if (client.signIn === undefined || issuer === undefined) return []
     const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']
     const settings = configured('The environment', signInClientSchema, client.signIn, place)
-    return [createProvider({ client, settings, issuer, redirectUri, watch, now })]
+    return [createProvider({ client, settings, issuer, redirectUri, signedOutUri, watch, now })]
   })
   if (providers.length > 0) return providers
   throw new Misconfigured('The environment', [

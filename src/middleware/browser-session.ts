@@ -5,6 +5,7 @@ import { Denied, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
 import { NO_STORE, writeHeaders } from '../http/response-headers.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
+import type { Principal } from '../identity/principal.ts'
 import type { BrowserSessionDemand } from '../policy/definition.ts'
 import { signInPath } from '../sign-in/return-path.ts'
 import { isRecent, readSession, SESSION_COOKIE, setCookie } from '../sign-in/session.ts'
@@ -12,13 +13,15 @@ import type { Sessions } from '../sign-in/sessions.ts'
 import { credentialHash } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import { type Received, refuseCrossOrigin } from '../tokens/token-cookie.ts'
-import { callerOf, type GatewayVariables } from './context.ts'
+import { callerOf, type GatewayVariables, waitUntilOf } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 export interface BrowserSessionOptions {
   /** The cache that `admit` uses. */
   readonly references: References
   readonly sessions: Pick<Sessions, 'renew'>
+  /** Refreshes the provider's tokens of a session. Must not reject. */
+  readonly refresh: (principal: Principal) => Promise<void>
   /** The gateway's URL: pages of its origin may send requests with unsafe methods. */
   readonly publicUrl: string
   /** What the login of the user must be. Default: any login. */
@@ -64,6 +67,7 @@ const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
 export function browserSession({
   references,
   sessions,
+  refresh,
   publicUrl,
   demand = {},
   now,
@@ -118,7 +122,10 @@ export function browserSession({
     const received = receivedHeaders(c)
     const text = readSession(received)
     if (principal === null || signIn === undefined || text === undefined) return next()
-    if (now() / 1000 < signIn.renewAtSeconds || received.has('upgrade')) return next()
+    const nowSeconds = now() / 1000
+    if (nowSeconds >= (signIn.refreshAtSeconds ?? Number.POSITIVE_INFINITY))
+      waitUntilOf(c)(refresh(principal))
+    if (nowSeconds < signIn.renewAtSeconds || received.has('upgrade')) return next()
     const renewal = sessions.renew(text, principal).catch(unlessUnavailable)
     await next()
     const reference = await renewal

@@ -103,6 +103,10 @@ export function createKeys(prefix: string) {
     session: `${prefix}session:`,
     /** The sessions of a user: a sorted set of their ids. Issuer and subject follow. */
     userSessions: `${prefix}user-sessions:`,
+    /** Exists if the tokens of a session need no refresh; the id of the session follows. */
+    sessionRefresh: `${prefix}session-refresh:`,
+    /** Exists if a logout token has been used; a hash follows. */
+    logoutToken: `${prefix}logout-token:`,
 
     /** Relation tuples; the tenant follows. See `RelationKeys`. */
     tuples: `${prefix}tuples:`,

@@ -25,3 +25,5 @@ export const DEFAULT_TERMS: SessionTerms = {
 }
 
 export const DEFAULT_REQUESTS_PER_MINUTE = 120
+/** Logouts that one address of a provider may send. Each costs a signature. */
+export const PROVIDER_REQUESTS_PER_MINUTE = 6_000

@@ -9,19 +9,39 @@ import { principalFrom } from '../tokens/claims.ts'
 import { isAcceptable, MAX_METADATA_BYTES } from '../tokens/discovery.ts'
 import { issuerRules, KIND_CLAIMS } from '../tokens/issuer-rules.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
+import { rejected } from '../tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../tokens/remote-key-set.ts'
 import { keySetOf } from '../tokens/verifier.ts'
 import type { IssuerClient } from '../validators/introspection.ts'
-import { type IssuerConfig, NO_TYPE } from '../validators/issuer.ts'
+import { type IssuerConfig, mediaType, NO_TYPE } from '../validators/issuer.ts'
 import type { SignInSettings } from '../validators/sign-in.ts'
+import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { signInRefused } from './refused.ts'
 import type { SignInDemand } from './return-path.ts'
+import { createSeal, type Seal } from './seal.ts'
+
+/** The tokens that a session keeps, encrypted. */
+export interface ProviderTokens {
+  /** Identifies the user at a sign-out at the provider. */
+  readonly idToken: string
+  readonly refreshToken?: string | undefined
+}
+
+/** What the provider answers to a refresh. */
+export interface Refreshed {
+  readonly tokens: ProviderTokens
+  readonly refreshAtSeconds: number
+  /** From a new ID token. Undefined: the provider sent none. */
+  readonly principal: Principal | undefined
+}
 
 /** A verified login. */
 export interface Login {
   /** From the ID token. `tokenId` and the times are those of the ID token. */
   readonly principal: Principal
-  readonly idToken: string
+  readonly tokens: ProviderTokens
+  /** When the tokens should be refreshed, in seconds since the epoch. Undefined: they cannot be. */
+  readonly refreshAtSeconds: number | undefined
   /** `sub`. */
   readonly providerSubject: string
   /** `sid`. */
@@ -56,6 +76,17 @@ export interface Provider {
     expected: ExpectedLogin,
     waitUntil?: WaitUntil,
   ): Promise<Login>
+  /**
+   * Refreshes the tokens of a session. Undefined: the provider has ended the session. Throws
+   * `Unavailable` if that is not known.
+   */
+  refresh(tokens: ProviderTokens): Promise<Refreshed | undefined>
+  /** Returns where a browser signs out at the provider. Undefined: nowhere, or not at the moment. */
+  signOutUrl(idToken: string | undefined): Promise<URL | undefined>
+  /** Verifies a logout token. Throws `Denied` (`sign_in_refused`) and `Unavailable`. */
+  logoutToken(text: string, waitUntil?: WaitUntil): Promise<LogoutToken>
+  /** Encrypts the tokens of sessions. */
+  readonly seal: Seal
 }
 
 export interface ProviderOptions {
@@ -64,6 +95,8 @@ export interface ProviderOptions {
   readonly issuer: IssuerConfig
   /** The gateway's callback. */
   readonly redirectUri: string
+  /** Where the browser returns after it has signed out at the provider. */
+  readonly signedOutUri: string
   readonly watch?: RemoteKeySetOptions['watch']
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -80,6 +113,12 @@ const MAX_RESPONSE_BYTES = 262_144
 const ID_TOKEN_TYPES = ['JWT', NO_TYPE]
 /** An ID token is used once, so its life does not matter. */
 const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER
+/** Refreshed when this part of the access token's life has passed. */
+const REFRESHED_AT = 0.9
+/** For a provider that does not state how long an access token lives. */
+const DEFAULT_REFRESH_SECONDS = 600
+/** Section 2.4 of Back-Channel Logout recommends the first; many providers use the second or none. */
+const LOGOUT_TOKEN_TYPES = ['logout+jwt', 'jwt']
 const ERROR_CODE = /^[a-z_]{1,64}$/
 /** Errors that say that the provider, not the user, has a problem (RFC 6749 section 4.1.2.1). */
 const PROVIDER_FAULTS: readonly string[] = ['server_error', 'temporarily_unavailable']
@@ -89,6 +128,7 @@ export function createProvider({
   settings,
   issuer: config,
   redirectUri,
+  signedOutUri,
   watch,
   now,
 }: ProviderOptions): Provider {
@@ -132,7 +172,7 @@ export function createProvider({
     leaseMs: LEASE_MS,
   })
 
-  async function verifiedIdToken(text: string, waitUntil: WaitUntil | undefined) {
+  async function verifiedIdToken(text: string, waitUntil?: WaitUntil) {
     try {
       const header = readHeader(text)
       rules.checkHeader(header)
@@ -149,9 +189,16 @@ export function createProvider({
     }
   }
 
+  /** Returns the second in which tokens should be refreshed, before the access token expires. */
+  function refreshTimeOf({ expires_in: seconds }: oauth.TokenEndpointResponse): number {
+    const life = seconds === undefined ? DEFAULT_REFRESH_SECONDS : seconds * REFRESHED_AT
+    return Math.floor(now() / 1000 + Math.max(1, life))
+  }
+
   return {
     issuer,
     name: settings.name,
+    seal: createSeal('key' in credentials ? JSON.stringify(credentials.key) : credentials.secret),
 
     async authorizationUrl({ state, nonce, verifier, prompt, maxAgeSeconds, acr }) {
       const { authorization_endpoint: endpoint = '' } = await metadata()
@@ -200,7 +247,8 @@ export function createProvider({
       const { payload, principal } = await verifiedIdToken(idToken, waitUntil)
       const login: Login = {
         principal,
-        idToken,
+        tokens: { idToken, refreshToken: tokens.refresh_token },
+        refreshAtSeconds: tokens.refresh_token === undefined ? undefined : refreshTimeOf(tokens),
         providerSubject: textIn(payload, 'sub') ?? '',
         providerSession: textIn(payload, 'sid'),
         acr: textIn(payload, 'acr'),
@@ -211,7 +259,66 @@ export function createProvider({
         throw signInRefused('acr')
       return login
     },
+
+    async refresh({ idToken, refreshToken = '' }) {
+      const as = await metadata()
+      let tokens: oauth.TokenEndpointResponse
+      try {
+        const answer = await oauth.refreshTokenGrantRequest(
+          as,
+          client,
+          authentication,
+          refreshToken,
+          options(),
+        )
+        tokens = await oauth.processRefreshTokenResponse(as, client, answer)
+      } catch (error) {
+        if (error instanceof oauth.ResponseBodyError && error.error === 'invalid_grant')
+          return undefined
+        const failure = failureOf(error, issuer)
+        throw failure instanceof Unavailable ? failure : unavailable(error)
+      }
+      const fresh = tokens.id_token
+      return {
+        tokens: {
+          idToken: fresh ?? idToken,
+          refreshToken: tokens.refresh_token ?? refreshToken,
+        },
+        refreshAtSeconds: refreshTimeOf(tokens),
+        principal: fresh === undefined ? undefined : (await verifiedIdToken(fresh)).principal,
+      }
+    },
+
+    async signOutUrl(idToken) {
+      const as = await metadata().catch(withoutProvider)
+      const endpoint = as?.end_session_endpoint
+      if (endpoint === undefined || !isAcceptable(endpoint, issuer)) return undefined
+      const url = new URL(endpoint)
+      url.searchParams.set('client_id', credentials.id)
+      url.searchParams.set('post_logout_redirect_uri', signedOutUri)
+      if (idToken !== undefined) url.searchParams.set('id_token_hint', idToken)
+      return url
+    },
+
+    async logoutToken(text, waitUntil) {
+      try {
+        const header = readHeader(text)
+        if (!config.algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
+        if (header.typ !== undefined && !LOGOUT_TOKEN_TYPES.includes(mediaType(header.typ)))
+          throw rejected('typ')
+        await verifySignature(text, await keySet.find(header, waitUntil))
+        return logoutIn(readPayload(text), { ...config, audience: credentials.id }, now() / 1000)
+      } catch (error) {
+        if (error instanceof Denied && error.denial.code === 'token_rejected')
+          throw signInRefused(`logout_token_${error.denial.check}`, { cause: error })
+        throw error
+      }
+    },
   }
+}
+
+function withoutProvider(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error
 }
 
 /**

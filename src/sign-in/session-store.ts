@@ -8,6 +8,8 @@ export const sessionDetailsSchema = z.strictObject({
   createdAtSeconds: integer(),
   /** The beginning of the `User-Agent` header at the login. */
   userAgent: z.optional(z.string()),
+  /** `sid` of the provider. */
+  providerSession: z.optional(z.string()),
 })
 
 export type SessionDetails = z.output<typeof sessionDetailsSchema>
@@ -23,7 +25,13 @@ export interface NewSession extends SessionOwner {
   readonly referenceHash: string
   readonly record: ReferenceRecord
   readonly details: SessionDetails
+  /** The tokens of the provider, encrypted. */
+  readonly tokens: string | undefined
   readonly endsAtSeconds: number
+}
+
+export interface ListedSession extends SessionDetails {
+  readonly id: string
 }
 
 export interface SessionRenewal {
@@ -61,6 +69,23 @@ export interface SessionStore {
    * renewal if it was earlier. Undefined: the session has ended or has a later reference.
    */
   renew(renewal: SessionRenewal): Promise<string | undefined>
+  /** Returns the sessions of a user that have not ended. */
+  list(owner: SessionOwner): Promise<readonly ListedSession[]>
+  /** Returns the encrypted tokens of a session. */
+  findTokens(id: string): Promise<string | undefined>
+  /**
+   * Reserves the refresh of a session's tokens for `seconds`. Undefined: another request has reserved
+   * it. Otherwise, returns the encrypted tokens; an empty text if there are none.
+   */
+  reserveRefresh(id: string, seconds: number): Promise<string | undefined>
+  /** Stores refreshed tokens, which need no refresh for `seconds`. A session that has ended stays so. */
+  keepTokens(id: string, tokens: string, seconds: number): Promise<void>
+  /** Replaces the rights in the record of a session's reference. */
+  changeRecord(id: string, change: (record: ReferenceRecord) => ReferenceRecord): Promise<void>
+  /** Records the use of a logout token. Returns false if it was used before. */
+  useLogoutToken(hash: string, seconds: number): Promise<boolean>
+  /** Forgets the use, so that the provider can send the token again. */
+  forgetLogoutToken(hash: string): Promise<void>
   /** Removes a session and its references, which must have been revoked before. */
   remove(id: string, owner: SessionOwner): Promise<void>
 }

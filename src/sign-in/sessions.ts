@@ -7,9 +7,9 @@ import { tokenIdHash } from '../identity/token-id.ts'
 import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../revocation/revocation.ts'
 import { credentialHash, type ReferenceRecord } from '../tokens/reference.ts'
 import { MAX_CACHED_SECONDS } from '../tokens/verifier.ts'
-import type { Login } from './provider.ts'
+import type { Login, Provider } from './provider.ts'
 import { newSessionReference, sessionReference } from './session.ts'
-import type { SessionOwner, SessionStore } from './session-store.ts'
+import type { ListedSession, SessionOwner, SessionStore } from './session-store.ts'
 
 /** The lives of sessions, and how many a user may have. */
 export interface SessionTerms {
@@ -25,14 +25,16 @@ export interface SessionTerms {
 
 export interface Sessions {
   /** Opens a session for a login. Returns its reference, for the cookie. */
-  open(login: Login, userAgent: string | undefined): Promise<string>
+  open(login: Login, provider: Provider, userAgent: string | undefined): Promise<string>
   /**
    * Replaces the reference of a session, and moves the end of its idle time. Concurrent calls return
    * the same new reference. Undefined: the session has ended, or another request has renewed it.
    */
   renew(reference: string, principal: Principal): Promise<string | undefined>
-  /** Ends a session in every isolate with the next request. */
-  end(principal: Principal): Promise<void>
+  /** Returns the sessions of the user of a session. */
+  list(principal: Principal): Promise<readonly ListedSession[]>
+  /** Ends a session of an owner, in every isolate with the next request. */
+  end(id: string, owner: SessionOwner): Promise<void>
 }
 
 export interface SessionsOptions {
@@ -102,7 +104,7 @@ export function createSessions({
   }
 
   return {
-    async open(login, userAgent) {
+    async open(login, provider, userAgent) {
       const id = crypto.randomUUID()
       const reference = newSessionReference(random)
       const atSeconds = nowSeconds()
@@ -122,6 +124,7 @@ export function createSessions({
             authenticatedAtSeconds,
             renewAtSeconds: 0,
             endsAtSeconds,
+            refreshAtSeconds: login.refreshAtSeconds,
           },
         },
         atSeconds,
@@ -133,7 +136,12 @@ export function createSessions({
           id,
           referenceHash: await credentialHash(reference),
           record,
-          details: { createdAtSeconds: atSeconds, userAgent },
+          details: {
+            createdAtSeconds: atSeconds,
+            userAgent,
+            providerSession: login.providerSession,
+          },
+          tokens: await provider.seal.close(JSON.stringify(login.tokens), id),
           endsAtSeconds,
         },
         maxSessions,
@@ -161,9 +169,16 @@ export function createSessions({
       return successorFor(agreed)
     },
 
-    async end({ tokenId, tokenIssuer, signIn }) {
-      if (tokenId === undefined || signIn === undefined) return
-      await end(tokenId, { issuer: tokenIssuer, providerSubject: signIn.providerSubject })
+    async list(principal) {
+      const owner = ownerOf(principal)
+      return owner === undefined ? [] : store.list(owner)
     },
+
+    end,
   }
+}
+
+/** Undefined if the principal has no browser session. */
+export function ownerOf({ tokenIssuer, signIn }: Principal): SessionOwner | undefined {
+  return signIn && { issuer: tokenIssuer, providerSubject: signIn.providerSubject }
 }

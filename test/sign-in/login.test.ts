@@ -1,8 +1,11 @@
 /** Login, session and logout with a certified provider, on each runtime. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { LOGIN_COOKIE } from '../../src/sign-in/login.ts'
 import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
+
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
 describe.each(RUNTIMES)('sign-in on %s', (runtime) => {
   let gateway: SignInGateway
@@ -14,10 +17,24 @@ describe.each(RUNTIMES)('sign-in on %s', (runtime) => {
   beforeEach(() => {
     browser = createUserAgent()
     gateway.reached.length = 0
-    Object.assign(gateway.provider.user, { subject: 'alice', roles: ['reader'], acr: undefined })
+    Object.assign(gateway.provider.user, {
+      subject: 'alice',
+      roles: ['reader'],
+      acr: undefined,
+      refuses: false,
+    })
   })
   const at = (path: string) => gateway.url + path
-  const session = () => browser.jarOf(gateway.url).get(SESSION_COOKIE)
+  const session = (of = browser) => of.jarOf(gateway.url).get(SESSION_COOKIE)
+  /** The code of the problem document, or the status of a success. */
+  async function outcome(path: string, init: RequestInit = {}, of = browser) {
+    const response = await of.send(at(path), init)
+    const text = await response.text()
+    return response.ok ? response.status : (JSON.parse(text) as { code: string }).code
+  }
+  const withCookie = (reference: string | undefined) => ({
+    headers: { cookie: `${SESSION_COOKIE}=${reference}` },
+  })
 
   test('a deep link leads to the provider and back to the page', async () => {
     const visit = await browser.visit(at('/orders/7?limit=3'))
@@ -28,30 +45,276 @@ describe.each(RUNTIMES)('sign-in on %s', (runtime) => {
     expect(visit.path.slice(-2)).toEqual(['/oauth/callback', '/orders/7'])
     expect(session()).toMatch(/^pcs_/)
     expect(browser.jarOf(gateway.url).get('theme')).toBe('dark')
+    expect(visit.headers.get('cache-control')).toBe('private')
     expect(gateway.reached).toHaveLength(1)
   })
 
+  test('the session cookie is never sent to the origin, other cookies of the route are', async () => {
+    await browser.visit(at('/cookies'))
+    browser.jarOf(gateway.url).set('theme', 'light')
+    await browser.send(at('/cookies'))
+    const { cookie } = gateway.reached.at(-1)?.headers ?? {}
+    expect(cookie).toContain('theme=light')
+    expect(cookie).not.toContain('portcullis')
+  })
+
+  test('only the SHA-256 of the session is stored', async () => {
+    await browser.visit(at('/orders'))
+    const { direct } = gateway.redis
+    for (const key of await direct.keys('*')) {
+      const kind = await direct.type(key)
+      const value =
+        kind === 'string' ? await direct.get(key) : kind === 'hash' ? await direct.hgetall(key) : ''
+      expect(key + JSON.stringify(value)).not.toContain(session())
+    }
+  })
+
+  test('a request with a session makes one call to Redis, from the second one on', async () => {
+    await browser.visit(at('/orders'))
+    expect(await outcome('/orders')).toBe(200)
+    const before = gateway.redis.calls()
+    expect(await outcome('/orders')).toBe(200)
+    expect(gateway.redis.calls() - before).toBe(1)
+  })
+
   test('a fetch without a session gets a problem document, and does not reach the origin', async () => {
-    const response = await browser.send(at('/orders'), { headers: { 'sec-fetch-mode': 'cors' } })
-    expect(response.status).toBe(401)
-    expect(await response.json()).toMatchObject({ code: 'sign_in_required' })
+    for (const headers of [
+      { 'sec-fetch-mode': 'cors' },
+      { accept: 'application/json' },
+      { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+    ])
+      expect(await outcome('/orders', { headers })).toBe('sign_in_required')
+    const post = await browser.send(at('/orders'), { method: 'POST', headers: SAME_ORIGIN })
+    expect([post.status, post.headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringContaining('Bearer'),
+    ])
     expect(gateway.reached).toHaveLength(0)
   })
 
-  test('after the sign-out, the session is refused', async () => {
+  test('a route without sessions ignores the cookie', async () => {
+    await browser.visit(at('/orders'))
+    expect(await outcome('/tokens-only')).toBe('missing_token')
+    expect(await outcome('/open')).toBe(200)
+  })
+
+  test('a permission that the roles of the user do not have is missing', async () => {
+    await browser.visit(at('/orders'))
+    gateway.reached.length = 0
+    expect(await outcome('/audit')).toBe('insufficient_permission')
+    expect(gateway.reached).toHaveLength(0)
+  })
+
+  test('a session and a token together are refused', async () => {
+    await browser.visit(at('/orders'))
+    const headers = { authorization: 'Bearer x' }
+    expect(await outcome('/orders', { headers })).toBe('ambiguous_credentials')
+  })
+
+  describe('a request that changes something', () => {
+    const post = (headers: Record<string, string>) =>
+      outcome('/orders', { method: 'POST', headers })
+
+    test('is accepted from a page of the gateway only', async () => {
+      await browser.visit(at('/orders'))
+      gateway.reached.length = 0
+      for (const headers of [
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+        { 'sec-fetch-site': 'none' },
+        { 'sec-fetch-site': 'cross-site', origin: gateway.url },
+        { origin: 'https://evil.example' },
+        { origin: 'null' },
+        {},
+      ] as Record<string, string>[])
+        expect(await post(headers)).toBe('cross_origin_request')
+      expect(gateway.reached).toHaveLength(0)
+      expect(await post(SAME_ORIGIN)).toBe(200)
+      expect(await post({ origin: gateway.url })).toBe(200)
+    })
+  })
+
+  test('a route that demands a kind of login leads to such a login', async () => {
+    await browser.visit(at('/orders'))
+    const response = await browser.send(at('/strong'))
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toContain(
+      'error="insufficient_user_authentication", acr_values="mfa"',
+    )
+    gateway.provider.user.acr = 'mfa'
+    const visit = await browser.visit(`${at('/oauth/sign-in')}?return_to=%2Fstrong&prompt=login`)
+    expect([visit.status, visit.url]).toEqual([200, at('/strong')])
+  })
+
+  test('a login that is not of the demanded kind ends with a page, not with a loop', async () => {
+    gateway.provider.user.acr = 'pwd'
+    const visit = await browser.visit(`${at('/oauth/sign-in')}?return_to=%2F&acr_values=mfa`)
+    expect([visit.status, visit.text]).toEqual([403, expect.stringContaining('stronger')])
+    expect(session()).toBeUndefined()
+  })
+
+  test('a login that the user refuses ends with a page', async () => {
+    gateway.provider.user.refuses = true
+    const visit = await browser.visit(at('/orders'))
+    expect([visit.status, visit.text]).toEqual([403, expect.stringContaining('not signed in')])
+    expect(gateway.reached).toHaveLength(0)
+  })
+
+  describe('login CSRF', () => {
+    test('the callback of another browser is refused, and leaves the login to its own', async () => {
+      const callback = /\/oauth\/callback/
+      const attacker = await browser.visit(at('/orders'), callback)
+      const victim = createUserAgent()
+      expect((await victim.visit(attacker.url)).status).toBe(400)
+      expect(session(victim)).toBeUndefined()
+      // A victim with a login of its own.
+      await victim.visit(at('/orders'), callback)
+      expect((await victim.visit(attacker.url)).status).toBe(400)
+      expect(session(victim)).toBeUndefined()
+    })
+
+    test('a callback works once, and not with another state, code or issuer', async () => {
+      const { url } = await browser.visit(at('/orders'), /\/oauth\/callback/)
+      for (const [name, value] of [
+        ['state', 'x'],
+        ['state', 'A'.repeat(43)],
+        ['iss', 'https://evil.example'],
+      ] as const) {
+        const changed = new URL(url)
+        changed.searchParams.set(name, value)
+        const fresh =
+          name === 'iss' ? await browser.visit(at('/orders'), /\/oauth\/callback/) : null
+        const target = fresh === null ? changed : new URL(fresh.url)
+        if (fresh !== null) target.searchParams.set(name, value)
+        expect([name, (await browser.visit(target.href)).status]).toEqual([name, 400])
+      }
+      expect((await browser.visit(url)).status).toBe(200)
+      expect((await browser.visit(url)).status).toBe(400)
+    })
+
+    test('a code of another login is refused', async () => {
+      const one = await browser.visit(at('/orders'), /\/oauth\/callback/)
+      const other = createUserAgent()
+      const two = await other.visit(at('/orders'), /\/oauth\/callback/)
+      const injected = new URL(one.url)
+      injected.searchParams.set('code', new URL(two.url).searchParams.get('code') ?? '')
+      expect((await browser.visit(injected.href)).status).toBe(400)
+      expect(session()).toBeUndefined()
+    })
+  })
+
+  test('a session that the browser had before the login is not used after it', async () => {
+    await browser.visit(at('/orders'))
+    const chosen = session()
+    const again = await browser.visit(at('/oauth/sign-in?return_to=%2Forders&prompt=login'))
+    expect([again.status, again.url]).toEqual([200, at('/orders')])
+    expect(session()).not.toBe(chosen)
+    expect(await outcome('/orders', withCookie(chosen))).toBe('sign_in_required')
+  })
+
+  test('several logins of one browser work side by side', async () => {
+    const callback = /\/oauth\/callback/
+    const first = await browser.visit(at('/orders/1'), callback)
+    const second = await browser.visit(at('/orders/2'), callback)
+    expect((await browser.visit(first.url)).url).toBe(at('/orders/1'))
+    expect((await browser.visit(second.url)).url).toBe(at('/orders/2'))
+    expect([...browser.jarOf(gateway.url).keys()].sort()).toEqual([
+      LOGIN_COOKIE,
+      SESSION_COOKIE,
+      'theme',
+    ])
+  })
+
+  test('an open redirect is not possible', async () => {
+    for (const target of ['https://evil.example/', '//evil.example', '/\\evil.example']) {
+      const path = `/oauth/sign-in?return_to=${encodeURIComponent(target)}`
+      expect((await browser.visit(at(path))).url).toBe(at('/'))
+    }
+  })
+
+  test('a session of unknown, malformed or doubled references is refused', async () => {
+    await browser.visit(at('/orders'))
+    gateway.reached.length = 0
+    const unknown = `pcs_${'A'.repeat(43)}`
+    for (const reference of [unknown, 'x', '', `${session()}x`, `${session()} `])
+      expect([reference, await outcome('/orders', withCookie(reference))]).toEqual([
+        reference,
+        reference.endsWith(' ') ? 200 : 'sign_in_required',
+      ])
+    const twice = `${SESSION_COOKIE}=${unknown}; ${SESSION_COOKIE}=${session()}`
+    expect(await outcome('/orders', { headers: { cookie: twice } })).toBe('ambiguous_credentials')
+  })
+
+  test('after the sign-out, the session is refused and the provider is left too', async () => {
     await browser.visit(at('/orders'))
     const reference = session()
-    const signedOut = await browser.visit(at('/oauth/sign-out'), /^$/, {
+    const page = await browser.visit(at('/oauth/sign-out'))
+    expect(page.headers.get('content-security-policy')).toMatch(
+      new RegExp(`default-src 'none'.*form-action 'self' ${gateway.provider.issuer};`),
+    )
+    const denied = await browser.visit(at('/oauth/sign-out'), undefined, { method: 'POST' })
+    expect(denied.status).toBe(403)
+    const left = await browser.visit(at('/oauth/sign-out'), undefined, {
       method: 'POST',
-      headers: { 'sec-fetch-site': 'same-origin' },
+      headers: SAME_ORIGIN,
     })
-    expect(signedOut.text).toContain('You are signed out')
+    expect(left.path).toEqual(['/oauth/sign-out', '/session/end'])
+    expect(left.url).toContain('id_token_hint=')
     expect(session()).toBeUndefined()
     gateway.reached.length = 0
-    const response = await browser.send(at('/orders'), {
-      headers: { cookie: `${SESSION_COOKIE}=${reference}` },
-    })
-    expect(response.status).toBe(401)
+    expect(await outcome('/orders', withCookie(reference))).toBe('sign_in_required')
+    expect(gateway.reached).toHaveLength(0)
+    expect((await browser.visit(at('/oauth/signed-out'))).status).toBe(200)
+  })
+
+  test('a user lists sessions and ends one of them, but not one of another user', async () => {
+    const other = createUserAgent()
+    await other.visit(at('/orders'))
+    await browser.visit(at('/orders'))
+    const { text } = await browser.visit(at('/oauth/sessions'))
+    const ids = [...text.matchAll(/name="session" value="([\w-]+)"/g)].map(([, id = '']) => id)
+    expect(ids.length).toBeGreaterThanOrEqual(2)
+    gateway.provider.user.subject = 'mallory'
+    const mallory = createUserAgent()
+    await mallory.visit(at('/orders'))
+    const end = (of: UserAgent, id: string) =>
+      of.visit(at('/oauth/sessions'), undefined, {
+        method: 'POST',
+        headers: { ...SAME_ORIGIN, 'content-type': 'application/x-www-form-urlencoded' },
+        body: `session=${id}`,
+      })
+    for (const id of ids) expect((await end(mallory, id)).status).toBe(400)
+    expect(await outcome('/orders', {}, other)).toBe(200)
+    // Its own session last.
+    const own = /value="([\w-]+)">\s*<p>[^<]*<br><small>[^<]*this browser/.exec(text)?.[1]
+    for (const id of ids.filter((one) => one !== own)) await end(browser, id)
+    expect(await outcome('/orders', {}, other)).toBe('sign_in_required')
+    expect(await outcome('/orders')).toBe(200)
+  })
+
+  test('while the provider is down, users go on and new logins get a page', async () => {
+    await browser.visit(at('/orders'))
+    gateway.provider.down(true)
+    try {
+      // The gateway has seen the provider within the last ten seconds, unless it starts again.
+      await gateway.restart()
+      expect(await outcome('/orders')).toBe(200)
+      const fresh = await createUserAgent().visit(at('/orders'))
+      expect([fresh.status, fresh.text]).toEqual([503, expect.stringContaining('not available')])
+      expect(fresh.headers.get('retry-after')).toMatch(/^\d+$/)
+    } finally {
+      gateway.provider.down(false)
+    }
+    await gateway.restart()
+  })
+
+  test('while Redis is down, a session is an outage, not a missing login', async () => {
+    await browser.visit(at('/orders'))
+    gateway.reached.length = 0
+    await gateway.redis.close()
+    expect(await outcome('/orders')).toBe('dependency_unavailable')
+    const page = await browser.visit(at('/oauth/sign-in'))
+    expect(page.status).toBe(503)
     expect(gateway.reached).toHaveLength(0)
   })
 })

@@ -70,6 +70,9 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
     }),
     async loadExistingGrant({ oidc }: GrantContext) {
       const { clientId } = oidc.client
+      // With another grant, the provider would revoke the codes of the previous one.
+      const known = oidc.session.grantIdFor(clientId)
+      if (known !== undefined) return oidc.provider.Grant.find(known)
       const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId })
       grant.addOIDCScope('openid offline_access profile')
       await grant.save()
@@ -121,14 +124,20 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
   }
 }
 
+interface Grant {
+  addOIDCScope(scope: string): void
+  save(): Promise<unknown>
+}
+
 interface GrantContext {
   readonly oidc: {
     readonly client: { readonly clientId: string }
-    readonly session: { readonly accountId: string }
+    readonly session: {
+      readonly accountId: string
+      grantIdFor(clientId: string): string | undefined
+    }
     readonly provider: {
-      readonly Grant: new (
-        owner: object,
-      ) => { addOIDCScope(scope: string): void; save(): Promise<unknown> }
+      readonly Grant: { new (owner: object): Grant; find(id: string): Promise<Grant | undefined> }
     }
   }
 }

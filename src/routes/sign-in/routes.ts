@@ -4,22 +4,29 @@ import { html } from 'hono/html'
 import { Denied, Unavailable } from '../../errors.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
+import type { Principal } from '../../identity/principal.ts'
 import {
+  bodyOf,
   clientAddressOf,
   type GatewayVariables,
-  type PrincipalVariables,
+  waitUntilOf,
 } from '../../middleware/context.ts'
 import { stage } from '../../middleware/in-order.ts'
+import { limitBody } from '../../middleware/limit-body.ts'
 import { problemOf } from '../../middleware/problem-handler.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
+import { wholeOf } from '../../middleware/validate.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { routeOf } from '../../policy/route.ts'
 import { LOGIN_COOKIE, LOGIN_SECONDS, type Logins } from '../../sign-in/login.ts'
 import type { Provider } from '../../sign-in/provider.ts'
+import type { ProviderSessions } from '../../sign-in/provider-sessions.ts'
 import { signInRefused } from '../../sign-in/refused.ts'
 import {
+  BACK_CHANNEL_LOGOUT_PATH,
   CALLBACK_PATH,
   HOME_PATH,
+  SESSIONS_PATH,
   SIGN_IN_PATH,
   SIGN_OUT_PATH,
   SIGNED_OUT_PATH,
@@ -27,7 +34,9 @@ import {
 } from '../../sign-in/return-path.ts'
 import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../../sign-in/session.ts'
 import type { SessionReader } from '../../sign-in/session-reader.ts'
-import type { Sessions } from '../../sign-in/sessions.ts'
+import type { ListedSession } from '../../sign-in/session-store.ts'
+import { ownerOf, type Sessions } from '../../sign-in/sessions.ts'
+import { own, readPayload } from '../../tokens/jws.ts'
 import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
 import type { Page, RenderPage } from './page.ts'
 import { demandIn, firstIn } from './query.ts'
@@ -36,11 +45,14 @@ export interface SignInRoutesOptions {
   readonly providers: readonly Provider[]
   readonly logins: Logins
   readonly sessions: Sessions
+  readonly providerSessions: ProviderSessions
   readonly readUser: SessionReader
   readonly renderPage: RenderPage
-  /** Admits requests without a credential, by their address. */
-  readonly admitAddress: MiddlewareHandler
-  readonly limit: PolicyLimit
+  /** Admits requests of browsers without a credential, by their address. */
+  readonly admitBrowser: MiddlewareHandler
+  /** Admits requests of providers: one address may send many. */
+  readonly admitProvider: MiddlewareHandler
+  readonly limits: readonly PolicyLimit[]
   readonly publicUrl: string
 }
 
@@ -48,16 +60,22 @@ type Environment = { Variables: GatewayVariables }
 type SignInContext = Context<Environment>
 
 const MAX_USER_AGENT_CHARACTERS = 200
+/** A logout token of 8 KB, and reserve. */
+const MAX_BODY_BYTES = 16_384
+const FORM_TIMEOUT_MS = 3_000
+const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i
 
 /** Creates the pages. They must come after `audit` and `clientAddress`. */
 export function signInRoutes({
   providers,
   logins,
   sessions,
+  providerSessions,
   readUser,
   renderPage,
-  admitAddress,
-  limit,
+  admitBrowser,
+  admitProvider,
+  limits,
   publicUrl,
 }: SignInRoutesOptions): Hono<Environment> {
   const app = createApp<Environment>()
@@ -78,19 +96,30 @@ export function signInRoutes({
     return user
   }
 
+  async function endSessionOf(user: Principal): Promise<void> {
+    const owner = ownerOf(user)
+    if (owner !== undefined && user.tokenId !== undefined) await sessions.end(user.tokenId, owner)
+  }
+
   function page(
     path: string,
     handlers: Readonly<Partial<Record<'GET' | 'POST', (c: SignInContext) => Promise<Response>>>>,
   ): void {
     const methods = Object.entries(handlers)
-    const route = routeOf({ method: 'GET', path, limits: [limit] })
+    const route = routeOf({ method: 'GET', path, limits })
     app.all(path, (c, next) => {
       c.set('portcullis.route', route)
-      c.set('portcullis.principal', null satisfies PrincipalVariables['portcullis.principal'])
+      c.set('portcullis.principal', null)
       return next()
     })
     for (const [method, handler] of methods)
-      app.on(method, [path], stage('admit', admitAddress), stage('signIn', handler))
+      app.on(
+        method,
+        [path],
+        stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })),
+        stage('admit', path === BACK_CHANNEL_LOGOUT_PATH ? admitProvider : admitBrowser),
+        stage('signIn', handler),
+      )
     app.all(path, async function refuseMethod() {
       const allow = methods.flatMap(([method]) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
       throw new Denied({ code: 'method_not_allowed', allow })
@@ -119,27 +148,70 @@ export function signInRoutes({
   page(CALLBACK_PATH, {
     async GET(c) {
       const response = new URL(c.req.url).searchParams
-      const { login, returnPath } = await logins.complete(response, receivedHeaders(c))
+      const { login, provider, returnPath } = await logins.complete(response, receivedHeaders(c))
       // The browser gets a new session in any case, so that no one else can have chosen it.
       const previous = await userOf(c)
       const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
-      const reference = await sessions.open(login, userAgent)
+      const reference = await sessions.open(login, provider, userAgent)
       c.set('portcullis.principal', login.principal)
-      if (previous !== undefined) await sessions.end(previous)
+      if (previous !== undefined) await endSessionOf(previous)
       return redirect(returnPath, [setCookie(SESSION_COOKIE, reference)])
     },
   })
 
+  /** Returns where the browser signs out at the provider of its session, if the provider offers it. */
+  async function signOutUrl(user: Principal | undefined): Promise<URL | undefined> {
+    const provider = providers.find(({ issuer }) => issuer === user?.tokenIssuer)
+    if (user === undefined || provider === undefined) return undefined
+    return provider.signOutUrl(await providerSessions.idTokenOf(user, provider))
+  }
+
   page(SIGN_OUT_PATH, {
-    GET: (c) => renderPage(c, signOutPage()),
+    async GET(c) {
+      const url = await signOutUrl(await userOf(c))
+      return renderPage(c, signOutPage(url === undefined ? [] : [url.origin]))
+    },
     async POST(c) {
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
       const user = await userOf(c)
-      if (user !== undefined) await sessions.end(user)
-      const response = redirect(SIGNED_OUT_PATH, [removeCookie(SESSION_COOKIE)])
+      const url = await signOutUrl(user)
+      if (user !== undefined) await endSessionOf(user)
+      const response = redirect(url?.href ?? SIGNED_OUT_PATH, [removeCookie(SESSION_COOKIE)])
       // The browser must not show pages of the user again, such as with its back button.
       response.headers.set('Clear-Site-Data', '"cache"')
       return response
+    },
+  })
+
+  page(BACK_CHANNEL_LOGOUT_PATH, {
+    async POST(c) {
+      const token = (await formOf(c)).get('logout_token') ?? ''
+      const issuer = issuerOf(token)
+      const provider = providers.find((one) => one.issuer === issuer)
+      if (provider === undefined) throw signInRefused('logout_token_iss')
+      const logout = await provider.logoutToken(token, waitUntilOf(c))
+      await providerSessions.endByProvider(provider.issuer, logout)
+      return c.body(null, 200, NO_STORE)
+    },
+  })
+
+  page(SESSIONS_PATH, {
+    async GET(c) {
+      const user = await userOf(c)
+      if (user === undefined) return redirect(signInPath({ returnPath: SESSIONS_PATH }), [])
+      return renderPage(c, sessionsPage(await sessions.list(user), user.tokenId))
+    },
+    async POST(c) {
+      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
+      const user = await userOf(c)
+      const owner = user && ownerOf(user)
+      if (user === undefined || owner === undefined) throw signInRefused('no_session')
+      const id = (await formOf(c)).get('session')
+      const listed = await sessions.list(user)
+      const session = listed.find((one) => one.id === id)
+      if (session === undefined) throw signInRefused('session_unknown')
+      await sessions.end(session.id, owner)
+      return redirect(SESSIONS_PATH, [])
     },
   })
 
@@ -161,7 +233,24 @@ function chooserPage(providers: readonly Provider[], path: string): Page {
   }
 }
 
-const signOutPage = (): Page => ({
+/** Throws `Denied` (`sign_in_refused`) for another type. */
+async function formOf(c: SignInContext): Promise<URLSearchParams> {
+  if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '')) throw signInRefused('content_type')
+  const bytes = await wholeOf(bodyOf(c), FORM_TIMEOUT_MS)
+  return new URLSearchParams(new TextDecoder().decode(bytes))
+}
+
+/** Returns the unverified issuer of a token, which selects the provider that verifies it. */
+function issuerOf(token: string): unknown {
+  try {
+    return own(readPayload(token), 'iss')
+  } catch {
+    throw signInRefused('logout_token_form')
+  }
+}
+
+const signOutPage = (formTargets: readonly string[]): Page => ({
+  formTargets,
   title: 'Sign out',
   content: html`<p>This ends your session in this browser.</p>
 <form method="post" action="${SIGN_OUT_PATH}"><button>Sign out</button></form>
@@ -171,6 +260,21 @@ const signOutPage = (): Page => ({
 const signedOutPage = (): Page => ({
   title: 'You are signed out',
   content: html`<p>Your session in this browser has ended.</p>${signInAgain()}`,
+})
+
+const dateOf = (seconds: number) =>
+  new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')
+
+const sessionsPage = (sessions: readonly ListedSession[], current: string | undefined): Page => ({
+  title: 'Your sessions',
+  content: html`<ul>${sessions.map(
+    ({ id, createdAtSeconds, userAgent = 'Unknown browser' }) => html`<li>
+<form method="post" action="${SESSIONS_PATH}"><input type="hidden" name="session" value="${id}">
+<p>${userAgent}<br><small>Signed in at ${dateOf(createdAtSeconds)} UTC${
+      id === current ? '; this browser' : ''
+    }</small></p>
+<button>End this session</button></form></li>`,
+  )}</ul><p><a href="${SIGN_OUT_PATH}">Sign out</a></p>`,
 })
 
 /** Names no more of a failure than a problem document would. */

@@ -3,7 +3,8 @@
 -- KEYS: the record of the reference, the session, the sessions of the user.
 --
 -- ARGV: the record's text and its life in seconds, the hash of the reference, the id of the session,
--- its details, the current second, the second in which the session ends, the maximum of sessions.
+-- its details, the current second, the second in which the session ends, the maximum of sessions, and
+-- its encrypted tokens (empty: none).
 --
 -- Returns the ids of the sessions above the maximum, the oldest first. The caller ends them.
 
@@ -12,6 +13,7 @@ local now, till, max = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
 redis.call('SET', KEYS[1], record, 'EX', life)
 redis.call('HSET', KEYS[2], 'reference', hash, 'details', details)
+if ARGV[9] ~= '' then redis.call('HSET', KEYS[2], 'tokens', ARGV[9]) end
 redis.call('EXPIRE', KEYS[2], till - now)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
 redis.call('ZADD', KEYS[3], till, id)

@@ -3,16 +3,24 @@
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { withPrefix } from '../../redis/keys.ts'
-import { listOf, malformed, recordIn, sendCommand, textOf } from '../../redis/reply.ts'
+import { listOf, malformed, recordIn, resultOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import {
+  parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
   storedReference,
 } from '../../tokens/reference.ts'
-import { loginSchema, type SessionOwner, type SessionStore } from '../session-store.ts'
 import {
+  loginSchema,
+  type SessionOwner,
+  type SessionStore,
+  sessionDetailsSchema,
+} from '../session-store.ts'
+import {
+  CHANGE_RECORD_SCRIPT,
   END_SESSION_SCRIPT,
+  KEEP_TOKENS_SCRIPT,
   OPEN_SESSION_SCRIPT,
   RENEW_SESSION_SCRIPT,
 } from './scripts.generated.ts'
@@ -56,6 +64,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         Math.floor(now() / 1000),
         endsAtSeconds,
         max,
+        session.tokens ?? '',
       ])
       return listOf(reply)
         .map(textOf)
@@ -77,6 +86,62 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         graceSeconds,
       ])
       return textOf(reply) === '' ? undefined : textOf(reply)
+    },
+
+    async list(owner) {
+      const nowSeconds = Math.floor(now() / 1000)
+      const key = await listKey(owner)
+      const ids = listOf(
+        await sendCommand(redis, ['ZRANGEBYSCORE', key, `(${nowSeconds}`, '+inf']),
+      ).map(textOf)
+      if (ids.length === 0) return []
+      const replies = await redis.send(ids.map((id) => ['HGET', names.session + id, 'details']))
+      return replies.flatMap((reply, index) => {
+        const details = resultOf(reply)
+        if (details === null) return []
+        return [{ id: ids[index] ?? '', ...recordIn(details, sessionDetailsSchema) }]
+      })
+    },
+
+    async findTokens(id) {
+      const tokens = await sendCommand(redis, ['HGET', names.session + id, 'tokens'])
+      return tokens === null ? undefined : textOf(tokens)
+    },
+
+    async reserveRefresh(id, seconds) {
+      // Not repeated: the second call would find the reservation of the first.
+      const replies = await once.send([
+        ['SET', names.sessionRefresh + id, '1', 'NX', 'EX', seconds],
+        ['HGET', names.session + id, 'tokens'],
+      ])
+      const [reserved, tokens] = replies.map(resultOf)
+      if (reserved !== 'OK') return undefined
+      return tokens === null ? '' : textOf(tokens)
+    },
+
+    async keepTokens(id, tokens, seconds) {
+      const keys = [names.session + id, names.sessionRefresh + id]
+      const reply = await runText(redis, KEEP_TOKENS_SCRIPT, keys, [tokens, seconds])
+      if (reply !== 1) throw malformed()
+    },
+
+    async changeRecord(id, change) {
+      const hash = await sendCommand(redis, ['HGET', names.session + id, 'reference'])
+      if (hash === null) return
+      const key = names.reference + textOf(hash)
+      const text = await sendCommand(redis, ['GET', key])
+      if (text === null) return
+      const record = await storedReference(change(parseStoredReference(text)))
+      await runText(redis, CHANGE_RECORD_SCRIPT, [names.session + id, key], [textOf(hash), record])
+    },
+
+    async useLogoutToken(hash, seconds) {
+      const command = ['SET', names.logoutToken + hash, '1', 'NX', 'EX', seconds]
+      return (await sendCommand(once, command)) === 'OK'
+    },
+
+    async forgetLogoutToken(hash) {
+      await sendCommand(redis, ['DEL', names.logoutToken + hash])
     },
 
     async remove(id, owner) {
