@@ -1,12 +1,11 @@
 /** An OpenID Provider: the gateway as its client, through `oauth4webapi`. */
 import * as oauth from 'oauth4webapi'
 import { Denied, Unavailable } from '../errors.ts'
-import { BodyRefused, boundedText } from '../http/bounded-text.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { authenticationOf } from '../introspection/client-authentication.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { principalFrom } from '../tokens/claims.ts'
-import { isAcceptable, MAX_METADATA_BYTES } from '../tokens/discovery.ts'
+import { isAcceptable } from '../tokens/discovery.ts'
 import { issuerRules, KIND_CLAIMS } from '../tokens/issuer-rules.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { rejected } from '../tokens/rejection.ts'
@@ -16,6 +15,7 @@ import type { IssuerClient } from '../validators/introspection.ts'
 import { type IssuerConfig, mediaType, NO_TYPE } from '../validators/issuer.ts'
 import type { SignInSettings } from '../validators/sign-in.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
+import { boundedFetch, failureOf, unavailable } from './provider-call.ts'
 import { signInRefused } from './refused.ts'
 import type { SignInDemand } from './return-path.ts'
 import { createSeal, type Seal } from './seal.ts'
@@ -108,7 +108,6 @@ const CALL_TIMEOUT_MS = 5_000
 const LEASE_MS = CALL_TIMEOUT_MS + 1_000
 /** A login begins only at a provider that responded in this time, and fails fast otherwise. */
 const METADATA_MS = 10_000
-const MAX_RESPONSE_BYTES = 262_144
 /** Types of ID tokens. Most providers set one of these. */
 const ID_TOKEN_TYPES = ['JWT', NO_TYPE]
 /** An ID token is used once, so its life does not matter. */
@@ -119,9 +118,6 @@ const REFRESHED_AT = 0.9
 const DEFAULT_REFRESH_SECONDS = 600
 /** Section 2.4 of Back-Channel Logout recommends the first; many providers use the second or none. */
 const LOGOUT_TOKEN_TYPES = ['logout+jwt', 'jwt']
-const ERROR_CODE = /^[a-z_]{1,64}$/
-/** Errors that say that the provider, not the user, has a problem (RFC 6749 section 4.1.2.1). */
-const PROVIDER_FAULTS: readonly string[] = ['server_error', 'temporarily_unavailable']
 
 export function createProvider({
   client: credentials,
@@ -350,72 +346,4 @@ const textIn = (payload: Readonly<Record<string, unknown>>, name: string): strin
 const timeIn = (payload: Readonly<Record<string, unknown>>, name: string): number | undefined => {
   const value = own(payload, name)
   return typeof value === 'number' && value > 0 ? Math.floor(value) : undefined
-}
-
-/** Reads the whole response, of a bounded size. Does not follow redirects. */
-async function boundedFetch(
-  url: string,
-  init: oauth.CustomFetchOptions<string, BodyInit | null | undefined>,
-): Promise<Response> {
-  const { signal } = init
-  try {
-    const { method, headers, body } = init
-    const response = await fetch(url, {
-      method,
-      headers,
-      ...(body != null && { body }),
-      redirect: 'manual',
-      cache: 'no-store',
-      signal: signal ?? null,
-    })
-    if (response.status >= 500) {
-      await response.body?.cancel()
-      throw new Unavailable('identity_provider', 'refused')
-    }
-    const text = await boundedText(response.body, Math.max(MAX_RESPONSE_BYTES, MAX_METADATA_BYTES))
-    const { status, headers: fields } = response
-    return new Response(text === '' ? null : text, { status, headers: fields })
-  } catch (cause) {
-    throw unavailable(cause, signal)
-  }
-}
-
-function unavailable(cause: unknown, signal?: AbortSignal): Unavailable {
-  if (cause instanceof Unavailable) return cause
-  const fault =
-    cause instanceof BodyRefused || cause instanceof oauth.OperationProcessingError
-      ? 'malformed'
-      : signal?.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
-        ? 'timeout'
-        : 'unreachable'
-  return new Unavailable('identity_provider', fault, { cause })
-}
-
-/** Returns why a login failed: the provider's problem, or a refusal with the check that failed. */
-function failureOf(error: unknown, issuer: string): Denied | Unavailable {
-  if (error instanceof oauth.AuthorizationResponseError) {
-    const code = codeOf(error.error)
-    if (PROVIDER_FAULTS.includes(code))
-      return new Unavailable('identity_provider', 'refused', { cause: error })
-    return signInRefused(`provider_${code}`, { cause: error })
-  }
-  if (error instanceof oauth.ResponseBodyError) {
-    const code = codeOf(error.error)
-    if (code === 'invalid_grant') return signInRefused('code', { cause: error })
-    return clientRefused(issuer, code, error)
-  }
-  if (error instanceof oauth.WWWAuthenticateChallengeError)
-    return clientRefused(issuer, 'invalid_client', error)
-  if (error instanceof oauth.OperationProcessingError)
-    return signInRefused(codeOf(error.code?.toLowerCase().replace(/^oauth_/, '')), { cause: error })
-  return unavailable(error)
-}
-
-const codeOf = (code: string | undefined) =>
-  code !== undefined && ERROR_CODE.test(code) ? code : 'error'
-
-/** The provider does not accept the gateway as its client: only its operator can correct that. */
-function clientRefused(issuer: string, error: string, cause: unknown): Unavailable {
-  console.error(JSON.stringify({ incident: 'sign_in_client_refused', issuer, error }))
-  return new Unavailable('identity_provider', 'refused', { cause })
 }

@@ -1,6 +1,7 @@
 /** An OpenID Provider for browsers: the npm package `oidc-provider`, with a login that tests control. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { importJWK, type JWK, SignJWT } from 'jose'
 // @ts-expect-error: the package has no types.
 import { Provider as UntypedProvider } from 'oidc-provider'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -27,6 +28,7 @@ export interface UserAction {
 }
 
 const LOGIN_PATH = '/log-in/'
+export const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 const LIFE_SECONDS = 600
 
 export type TestProvider = Awaited<ReturnType<typeof startProvider>>
@@ -37,11 +39,15 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
   const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
   const user: UserAction = { subject: 'alice', roles: ['reader'] }
   const calls: string[] = []
-  const state = { isDown: false }
+  const state = { isDown: false, refusesRefresh: false }
   let handle: RequestListener = (_request, response) => response.writeHead(503).end()
   const server = await startHttpServer((request, response) => {
     calls.push(`${request.method} ${(request.url ?? '').replace(/\?.*/, '')}`)
     if (state.isDown) return response.destroy()
+    if (state.refusesRefresh && request.url === '/token') {
+      response.writeHead(400, { 'content-type': 'application/json' })
+      return response.end('{"error":"invalid_grant"}')
+    }
     return handle(request, response)
   })
   const provider = new ProviderOf(server.url, {
@@ -120,8 +126,36 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
     down(isDown: boolean) {
       state.isDown = isDown
     },
+    /** Refuses refresh tokens, as after the end of the user's account. */
+    refuseRefresh(refuses: boolean) {
+      state.refusesRefresh = refuses
+    },
+    /** Signs a logout token. `claims` replace those of a valid one; undefined removes a claim. */
+    logoutToken(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) {
+      const now = Math.floor(Date.now() / 1000)
+      return sign(
+        key,
+        { typ: 'logout+jwt', ...header },
+        {
+          iss: server.url,
+          aud: client.id,
+          iat: now,
+          exp: now + 120,
+          jti: randomBytes(16).toString('hex'),
+          events: { [LOGOUT_EVENT]: {} },
+          ...claims,
+        },
+      )
+    },
     close: () => server.close(),
   }
+}
+
+async function sign(key: JWK, header: Record<string, unknown>, claims: Record<string, unknown>) {
+  const { alg = '', kid = '' } = key
+  return new SignJWT(JSON.parse(JSON.stringify(claims)))
+    .setProtectedHeader({ alg, kid, ...header })
+    .sign(await importJWK(key))
 }
 
 interface Grant {

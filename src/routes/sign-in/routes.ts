@@ -1,7 +1,6 @@
 /** The sign-in over HTTP: the login, its callback, and the sign-out. */
 import type { Context, Hono, MiddlewareHandler } from 'hono'
-import { html } from 'hono/html'
-import { Denied, Unavailable } from '../../errors.ts'
+import { Denied } from '../../errors.ts'
 import { NO_STORE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
 import type { Principal } from '../../identity/principal.ts'
@@ -13,7 +12,6 @@ import {
 } from '../../middleware/context.ts'
 import { stage } from '../../middleware/in-order.ts'
 import { limitBody } from '../../middleware/limit-body.ts'
-import { problemOf } from '../../middleware/problem-handler.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import { wholeOf } from '../../middleware/validate.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
@@ -25,7 +23,6 @@ import { signInRefused } from '../../sign-in/refused.ts'
 import {
   BACK_CHANNEL_LOGOUT_PATH,
   CALLBACK_PATH,
-  HOME_PATH,
   SESSIONS_PATH,
   SIGN_IN_PATH,
   SIGN_OUT_PATH,
@@ -34,11 +31,11 @@ import {
 } from '../../sign-in/return-path.ts'
 import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../../sign-in/session.ts'
 import type { SessionReader } from '../../sign-in/session-reader.ts'
-import type { ListedSession } from '../../sign-in/session-store.ts'
 import { ownerOf, type Sessions } from '../../sign-in/sessions.ts'
 import { own, readPayload } from '../../tokens/jws.ts'
 import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
-import type { Page, RenderPage } from './page.ts'
+import type { RenderPage } from './page.ts'
+import { chooserPage, errorPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
 import { demandIn, firstIn } from './query.ts'
 
 export interface SignInRoutesOptions {
@@ -219,20 +216,6 @@ export function signInRoutes({
   return app
 }
 
-const signInAgain = (returnPath = HOME_PATH) =>
-  html`<p><a href="${signInPath({ returnPath })}">Sign in</a></p>`
-
-function chooserPage(providers: readonly Provider[], path: string): Page {
-  return {
-    title: 'Sign in',
-    content: html`<p>Choose how you sign in.</p>
-<ul>${providers.map(({ name, issuer }) => {
-      const location = `${path}&${new URLSearchParams({ iss: issuer })}`
-      return html`<li><a class="choice" href="${location}">${name}</a></li>`
-    })}</ul>`,
-  }
-}
-
 /** Throws `Denied` (`sign_in_refused`) for another type. */
 async function formOf(c: SignInContext): Promise<URLSearchParams> {
   if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '')) throw signInRefused('content_type')
@@ -246,77 +229,5 @@ function issuerOf(token: string): unknown {
     return own(readPayload(token), 'iss')
   } catch {
     throw signInRefused('logout_token_form')
-  }
-}
-
-const signOutPage = (formTargets: readonly string[]): Page => ({
-  formTargets,
-  title: 'Sign out',
-  content: html`<p>This ends your session in this browser.</p>
-<form method="post" action="${SIGN_OUT_PATH}"><button>Sign out</button></form>
-<p><a href="${HOME_PATH}">Back</a></p>`,
-})
-
-const signedOutPage = (): Page => ({
-  title: 'You are signed out',
-  content: html`<p>Your session in this browser has ended.</p>${signInAgain()}`,
-})
-
-const dateOf = (seconds: number) =>
-  new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')
-
-const sessionsPage = (sessions: readonly ListedSession[], current: string | undefined): Page => ({
-  title: 'Your sessions',
-  content: html`<ul>${sessions.map(
-    ({ id, createdAtSeconds, userAgent = 'Unknown browser' }) => html`<li>
-<form method="post" action="${SESSIONS_PATH}"><input type="hidden" name="session" value="${id}">
-<p>${userAgent}<br><small>Signed in at ${dateOf(createdAtSeconds)} UTC${
-      id === current ? '; this browser' : ''
-    }</small></p>
-<button>End this session</button></form></li>`,
-  )}</ul><p><a href="${SIGN_OUT_PATH}">Sign out</a></p>`,
-})
-
-/** Names no more of a failure than a problem document would. */
-function errorPage(error: Error): Page {
-  const { status, headers = {} } = problemOf(error)
-  const shown = { status: status as NonNullable<Page['status']>, headers }
-  if (error instanceof Unavailable)
-    return {
-      ...shown,
-      title: 'Sign-in is not available',
-      content: html`<p>The sign-in does not work at the moment. Users who are signed in can go on.</p>
-<p>Try again in a few seconds.</p>${signInAgain()}`,
-    }
-  const denial = error instanceof Denied ? error.denial : undefined
-  if (denial?.code === 'rate_limited')
-    return {
-      ...shown,
-      title: 'Too many requests',
-      content: html`<p>Wait a minute, then try again.</p>${signInAgain()}`,
-    }
-  if (denial?.code !== 'sign_in_refused')
-    return { ...shown, title: 'This did not work', content: signInAgain() }
-  const { check } = denial
-  if (check === 'provider_access_denied')
-    return {
-      ...shown,
-      status: 403,
-      title: 'You are not signed in',
-      content: html`<p>The sign-in was canceled, or your account has no access.</p>${signInAgain()}`,
-    }
-  if (check === 'acr')
-    return {
-      ...shown,
-      status: 403,
-      title: 'A stronger sign-in is needed',
-      content: html`<p>This page needs another kind of sign-in than the one that you used.</p>
-${signInAgain()}`,
-    }
-  return {
-    ...shown,
-    title: 'The sign-in has expired',
-    content: html`<p>It took too long, was used before, or was started in another browser. This
-browser must accept cookies.</p>${signInAgain()}`,
   }
 }

@@ -1,0 +1,78 @@
+/** Calls to an OpenID Provider, and why they fail. */
+import * as oauth from 'oauth4webapi'
+import { type Denied, Unavailable } from '../errors.ts'
+import { BodyRefused, boundedText } from '../http/bounded-text.ts'
+import { signInRefused } from './refused.ts'
+
+const MAX_RESPONSE_BYTES = 262_144
+const ERROR_CODE = /^[a-z_]{1,64}$/
+/** Errors that say that the provider, not the user, has a problem (RFC 6749 section 4.1.2.1). */
+const PROVIDER_FAULTS: readonly string[] = ['server_error', 'temporarily_unavailable']
+
+/** Reads the whole response, of a bounded size. Does not follow redirects. */
+export async function boundedFetch(
+  url: string,
+  init: oauth.CustomFetchOptions<string, BodyInit | null | undefined>,
+): Promise<Response> {
+  const { signal } = init
+  try {
+    const { method, headers, body } = init
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body != null && { body }),
+      redirect: 'manual',
+      cache: 'no-store',
+      signal: signal ?? null,
+    })
+    if (response.status >= 500) {
+      await response.body?.cancel()
+      throw new Unavailable('identity_provider', 'refused')
+    }
+    const text = await boundedText(response.body, MAX_RESPONSE_BYTES)
+    const { status, headers: fields } = response
+    return new Response(text === '' ? null : text, { status, headers: fields })
+  } catch (cause) {
+    throw unavailable(cause, signal)
+  }
+}
+
+export function unavailable(cause: unknown, signal?: AbortSignal): Unavailable {
+  if (cause instanceof Unavailable) return cause
+  const fault =
+    cause instanceof BodyRefused || cause instanceof oauth.OperationProcessingError
+      ? 'malformed'
+      : signal?.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
+        ? 'timeout'
+        : 'unreachable'
+  return new Unavailable('identity_provider', fault, { cause })
+}
+
+/** Returns why a login failed: the provider's problem, or a refusal with the check that failed. */
+export function failureOf(error: unknown, issuer: string): Denied | Unavailable {
+  if (error instanceof oauth.AuthorizationResponseError) {
+    const code = codeOf(error.error)
+    if (PROVIDER_FAULTS.includes(code))
+      return new Unavailable('identity_provider', 'refused', { cause: error })
+    return signInRefused(`provider_${code}`, { cause: error })
+  }
+  if (error instanceof oauth.ResponseBodyError) {
+    const code = codeOf(error.error)
+    if (code === 'invalid_grant') return signInRefused('code', { cause: error })
+    return clientRefused(issuer, code, error)
+  }
+  if (error instanceof oauth.WWWAuthenticateChallengeError)
+    return clientRefused(issuer, 'invalid_client', error)
+  if (error instanceof oauth.OperationProcessingError)
+    return signInRefused(codeOf(error.code?.toLowerCase().replace(/^oauth_/, '')), { cause: error })
+  return unavailable(error)
+}
+
+const codeOf = (code: string | undefined) =>
+  code !== undefined && ERROR_CODE.test(code) ? code : 'error'
+
+/** The provider does not accept the gateway as its client: only its operator can correct that. */
+function clientRefused(issuer: string, error: string, cause: unknown): Unavailable {
+  console.error(JSON.stringify({ incident: 'sign_in_client_refused', issuer, error }))
+  return new Unavailable('identity_provider', 'refused', { cause })
+}

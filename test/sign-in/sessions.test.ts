@@ -1,0 +1,155 @@
+/** The life of a session: renewal of its reference, idle time, end, and the number of sessions. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Principal } from '../../src/identity/principal.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import type { Login, Provider } from '../../src/sign-in/provider.ts'
+import { createSessionStore } from '../../src/sign-in/redis/session-store.ts'
+import { createSeal } from '../../src/sign-in/seal.ts'
+import { createSessions, ownerOf } from '../../src/sign-in/sessions.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
+import { credentialHash, principalOfRecord } from '../../src/tokens/reference.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const IDP = 'https://login.example.com'
+const TERMS = { idleSeconds: 800, absoluteSeconds: 2_000, maxSessions: 3, roles: ['member'] }
+const startMs = Date.now()
+
+let redis: TestRedis
+let nowMs = startMs
+beforeAll(async () => {
+  redis = await startTestRedis()
+})
+afterAll(() => redis.close())
+beforeEach(async () => {
+  nowMs = startMs
+  await redis.direct.flushall()
+})
+
+const now = () => nowMs
+const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+const gateway = () =>
+  createSessions({
+    store: createSessionStore(rest(), now),
+    revocations: createRevocations(rest(), now),
+    terms: TERMS,
+    audience: 'https://gateway.example',
+    now,
+  })
+const provider = { seal: createSeal('a secret of the client') } as Provider
+const principal: Principal = {
+  issuer: IDP,
+  tokenIssuer: IDP,
+  subject: 'alice',
+  client: 'gateway',
+  tenant: undefined,
+  session: undefined,
+  roles: ['reader'],
+  scopes: ['openid'],
+  tokenId: undefined,
+  tokenIdHash: undefined,
+  confirmation: undefined,
+  issuedAtSeconds: 0,
+  expiresAtSeconds: 0,
+}
+const login: Login = {
+  principal,
+  tokens: { idToken: 'x.y.z' },
+  refreshAtSeconds: undefined,
+  providerSubject: 'alice',
+  providerSession: 'sid-1',
+  acr: 'pwd',
+  authenticatedAtSeconds: Math.floor(startMs / 1000) - 10,
+}
+const open = () => gateway().open(login, provider, 'Browser')
+async function found(reference: string) {
+  const record = await createReferenceStore(rest()).find(await credentialHash(reference))
+  return record && principalOfRecord(record)
+}
+const user = async (reference: string) => (await found(reference)) ?? principal
+const afterStart = (seconds: number | undefined) => (seconds ?? 0) - Math.floor(startMs / 1000)
+
+test('a session has the roles of the provider and of the policy, and no scopes', async () => {
+  const { roles, scopes, session, signIn, ...rest } = await user(await open())
+  expect({ roles, scopes, session }).toEqual({
+    roles: ['reader', 'member'],
+    scopes: [],
+    session: 'sid-1',
+  })
+  expect(afterStart(rest.expiresAtSeconds)).toBe(800)
+  expect(afterStart(signIn?.renewAtSeconds)).toBe(100)
+  expect(afterStart(signIn?.endsAtSeconds)).toBe(2_000)
+})
+
+test('renewals move the idle end, never beyond the end of the session, and not the issue', async () => {
+  let reference = await open()
+  const ends: number[] = []
+  for (const seconds of [100, 700, 1_400, 1_900]) {
+    nowMs = startMs + seconds * 1000
+    reference = (await gateway().renew(reference, await user(reference))) ?? ''
+    const { expiresAtSeconds, issuedAtSeconds } = await user(reference)
+    ends.push(afterStart(expiresAtSeconds))
+    expect(afterStart(issuedAtSeconds)).toBe(0)
+  }
+  expect(ends).toEqual([900, 1_500, 2_000, 2_000])
+})
+
+test('concurrent renewals of many isolates agree on one reference', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const renewed = await Promise.all(
+    Array.from({ length: 20 }, () => gateway().renew(reference, known)),
+  )
+  expect(new Set(renewed).size).toBe(1)
+  expect(renewed[0]).not.toBe(reference)
+  expect((await user(renewed[0] ?? '')).subject).toBe('alice')
+})
+
+test('the old reference stays valid for five minutes, and is not renewed twice', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const next = (await gateway().renew(reference, known)) ?? ''
+  const ttl = await redis.direct.ttl(`pc:reference:${await credentialHash(reference)}`)
+  expect(ttl).toBeLessThanOrEqual(300)
+  expect(await gateway().renew(next, await user(next))).toMatch(/^pcs_/)
+  expect(await gateway().renew(reference, known)).toBeUndefined()
+})
+
+test('an ended session has no references, is revoked, and cannot be renewed', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const next = (await gateway().renew(reference, known)) ?? ''
+  const owner = ownerOf(known)
+  if (owner === undefined) throw new Error('no owner')
+  await gateway().end(known.tokenId ?? '', owner)
+  expect([await found(reference), await found(next)]).toEqual([undefined, undefined])
+  expect(await redis.direct.exists(`pc:revoked:${known.tokenIdHash}`)).toBe(1)
+  expect(await gateway().renew(next, known)).toBeUndefined()
+  expect(await gateway().list(known)).toEqual([])
+})
+
+test('a login above the maximum ends the oldest session', async () => {
+  const references: string[] = []
+  for (let n = 0; n < 5; n++) {
+    nowMs = startMs + n * 10_000
+    references.push(await open())
+  }
+  const all = await Promise.all(references.map(found))
+  expect(all.map((one) => one !== undefined)).toEqual([false, false, true, true, true])
+  expect(await gateway().list(await user(references[4] ?? ''))).toHaveLength(3)
+})
+
+test('every key has an expiry', async () => {
+  await open()
+  for (const key of await redis.direct.keys('*'))
+    expect(await redis.direct.ttl(key)).toBeGreaterThan(0)
+})
+
+test('tokens are readable only with the secret, and for their session', async () => {
+  const sealed = await provider.seal.close('token', 'session-1')
+  expect(sealed).not.toContain('token')
+  expect(await provider.seal.open(sealed, 'session-1')).toBe('token')
+  expect(await provider.seal.open(sealed, 'session-2')).toBeUndefined()
+  expect(await createSeal('another secret').open(sealed, 'session-1')).toBeUndefined()
+  expect(await provider.seal.open('x', 'session-1')).toBeUndefined()
+})
