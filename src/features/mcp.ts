@@ -212,7 +212,8 @@ function services(parts: McpParts): McpServices {
     const url = publicUrl + route.path
     const document = `/oauth-protected-resource${route.path}`
     const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
-    metadata.get(document, ...publicDocument(() => resourceMetadata(resource, url, supported)))
+    const described = { ...resource, issuers: issuersOf(parts) }
+    metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, supported)))
     const relations = new Map(
       Object.entries(tools).flatMap(([name, tool]) => {
         if (tool === true || tool.relation === undefined) return []
@@ -292,6 +293,16 @@ function services(parts: McpParts): McpServices {
       }
     },
   }
+}
+
+/**
+ * Returns the issuers in the order in which clients should use them: most use the first. The gateway
+ * itself can log users in only with `authorizationCode()`.
+ */
+function issuersOf({ features, resource: { issuers, publicUrl } }: McpParts): readonly string[] {
+  const others = issuers.filter((issuer) => issuer !== publicUrl)
+  if (features.some(({ feature }) => feature === 'authorizationCode')) return [publicUrl, ...others]
+  return others.length > 0 ? others : issuers
 }
 
 /** Returns a check for the origins that may read responses. */

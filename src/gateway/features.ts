@@ -212,6 +212,7 @@ export function corsServices(parts: CorsParts): CorsServices | undefined {
 }
 
 export interface McpParts {
+  readonly features: Policy['features']
   readonly routes: readonly PolicyRoute[]
   readonly limits: ReadonlyMap<string, PolicyLimit>
   /** The relations of the policy. */

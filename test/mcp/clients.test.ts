@@ -7,8 +7,7 @@ import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
-import { CLIENT_ID, follow, REDIRECT_URI, startLogin } from './login.ts'
+import { type Login, REDIRECT_URI, startLogin } from './login.ts'
 
 interface Tokens {
   access_token: string
@@ -86,13 +85,18 @@ class Store {
   }
 }
 
-let login: Awaited<ReturnType<typeof startLogin>>
-beforeAll(async () => {
-  login = await startLogin()
-}, 60_000)
-afterAll(() => login?.close())
+const PLACES = ['the provider', 'the gateway'] as const
+const ROWS = PLACES.flatMap((at) =>
+  Object.entries(SDKS).map(([name, sdk]) => [name, at, sdk] as const),
+)
 
-describe.each(Object.entries(SDKS))('%s', (_, sdk) => {
+describe.each(ROWS)('%s, with the login at %s', (_, at, sdk) => {
+  let login: Login
+  beforeAll(async () => {
+    login = await startLogin(at)
+  })
+  afterAll(() => login?.close())
+
   const store = new Store()
   let client: AnyClient
   let transport: AnyTransport
@@ -103,7 +107,7 @@ describe.each(Object.entries(SDKS))('%s', (_, sdk) => {
   }
   /** Visits the last URL, and gives the SDK what the provider returned. */
   async function visit() {
-    const callback = await follow(store.visits.at(-1) as URL)
+    const callback = await login.follow(store.visits.at(-1) as URL)
     await transport.finishAuth(
       callback.searchParams.get('code'),
       callback.searchParams.get('iss') ?? undefined,
@@ -125,11 +129,11 @@ describe.each(Object.entries(SDKS))('%s', (_, sdk) => {
     expect(login.calls).toEqual([])
   })
 
-  test('an app that the provider knows already logs in without a registration', async () => {
-    store.information = { client_id: CLIENT_ID }
+  test('an app that the issuer knows, or whose id is the URL of its metadata, needs no registration', async () => {
+    store.information = { client_id: login.clientId }
     create()
     await expect(client.connect(transport)).rejects.toThrow(sdk.UnauthorizedError)
-    expect(store.visits.at(-1)?.searchParams.get('client_id')).toBe(CLIENT_ID)
+    expect(store.visits.at(-1)?.searchParams.get('client_id')).toBe(login.clientId)
   })
 
   test('after the login, the client sees and calls only what its scopes permit', async () => {
@@ -162,11 +166,7 @@ describe.each(Object.entries(SDKS))('%s', (_, sdk) => {
 
   test('a revoked token is replaced by a refresh, without a login', async () => {
     const before = store.kept?.access_token ?? ''
-    const { jti = '', exp = 0 } = decodeJwt(before)
-    await login.revocations.revokeToken({
-      tokenIdHash: await tokenIdHash(login.issuer, jti),
-      untilSeconds: exp,
-    } as never)
+    await login.revoke(before)
     const visits = store.visits.length
     const { content } = await client.callTool({ name: 'list_shelves', arguments: {} })
     expect(content[0]?.text).toBe('fiction, history')
@@ -176,12 +176,8 @@ describe.each(Object.entries(SDKS))('%s', (_, sdk) => {
 
   test('when the login is ended too, the next call leads to a new one', async () => {
     const { access_token = '', refresh_token = '' } = store.kept ?? {}
-    const { jti = '', exp = 0 } = decodeJwt(access_token)
-    await login.end(refresh_token, store.information as { client_id: string })
-    await login.revocations.revokeToken({
-      tokenIdHash: await tokenIdHash(login.issuer, jti),
-      untilSeconds: exp,
-    } as never)
+    await login.end(refresh_token)
+    await login.revoke(access_token)
     login.calls.length = 0
     const visits = store.visits.length
     await expect(client.callTool({ name: 'list_shelves', arguments: {} })).rejects.toThrow()

@@ -1,12 +1,17 @@
-/** An MCP server of the SDK behind the gateway on Node, with `oidc-provider` as the login. */
+/** An MCP server of the SDK behind the gateway on Node, and `oidc-provider`, where users log in. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { decodeJwt } from 'jose'
 // @ts-expect-error: the package has no types.
 import { Provider as UntypedProvider } from 'oidc-provider'
 import * as z from 'zod'
+import { authorizationCode } from '../../src/features/authorization-code.ts'
+import { authorizationServer } from '../../src/features/authorization-server.ts'
 import { mcp } from '../../src/features/mcp.ts'
+import { signIn } from '../../src/features/sign-in.ts'
+import { tokenIdHash } from '../../src/identity/token-id.ts'
 import { serve } from '../../src/node/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -15,6 +20,8 @@ import { startHttpServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
 import { freePort } from '../harness/process.ts'
 import { startTestRedis } from '../harness/redis.ts'
+import { startProvider as startUserProvider } from '../sign-in/provider.ts'
+import { createUserAgent } from '../sign-in/user-agent.ts'
 
 interface Provider {
   callback(): RequestListener
@@ -24,11 +31,10 @@ const ProviderOf = UntypedProvider as new (issuer: string, configuration: object
 
 export const REDIRECT_URI = 'http://127.0.0.1:9/callback'
 /** A public client that the provider knows. */
-export const CLIENT_ID = 'test-app'
+const CLIENT_ID = 'test-app'
 const LOGIN_PATH = '/log-in/'
 const SCOPES = 'mcp:use books:delete'
 const LIFE_SECONDS = 600
-const MAX_REDIRECTS = 10
 
 /** Starts a server with two tools. `calls` gets the method of each message that reaches it. */
 async function startMcpServer(calls: string[]) {
@@ -138,30 +144,30 @@ async function startProvider(resource: string) {
   return server
 }
 
-/** Follows an authorization URL as a browser does, and returns where it ends. */
-export async function follow(start: string | URL): Promise<URL> {
-  const cookies = new Map<string, string>()
-  let url = String(start)
-  for (let n = 0; n < MAX_REDIRECTS; n++) {
-    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
-    const response = await fetch(url, { headers: { cookie }, redirect: 'manual' })
-    const text = await response.text()
-    for (const header of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? []
-      cookies.set(name, value)
-    }
-    const location = response.headers.get('location')
-    if (location === null) throw new Error(`${url}: ${response.status} ${text}`)
-    url = new URL(location, url).href
-    if (url.startsWith(REDIRECT_URI)) {
-      if (url.includes('error=')) throw new Error(`refused: ${url}, after ${start}`)
-      return new URL(url)
-    }
-  }
-  throw new Error(`no code after ${MAX_REDIRECTS} redirects`)
+/** Follows an authorization URL as a browser does, and allows the access. Returns where it ends. */
+async function follow(start: string | URL): Promise<URL> {
+  const browser = createUserAgent()
+  const page = await browser.visit(String(start), RETURNED)
+  if (RETURNED.test(page.url)) return new URL(page.url)
+  const [, request = ''] = /name="request" value="([^"]+)"/.exec(page.text) ?? []
+  if (request === '') throw new Error(`${page.status} ${page.path.join(' ')}: ${page.text}`)
+  const decided = await browser.visit(new URL('/oauth/consent', page.url).href, RETURNED, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-site': 'same-origin',
+    },
+    body: new URLSearchParams({ request, decision: 'allow' }).toString(),
+  })
+  return new URL(decided.url)
 }
 
-export async function startLogin() {
+const RETURNED = /^http:\/\/127\.0\.0\.1:9\/callback/
+
+export type Login = Awaited<ReturnType<typeof startLogin>>
+
+/** `at`: where clients log users in. */
+export async function startLogin(at: 'the provider' | 'the gateway') {
   /** The method of each message that reached the MCP server. */
   const calls: string[] = []
   const server = await startMcpServer(calls)
@@ -170,12 +176,33 @@ export async function startLogin() {
   const port = await freePort()
   const publicUrl = `http://127.0.0.1:${port}`
   const resource = `${publicUrl}/mcp`
-  const provider = await startProvider(resource)
+  const own = at === 'the gateway' ? await startUserProvider(publicUrl) : undefined
+  const other = own === undefined ? await startProvider(resource) : undefined
+  const issuer = own?.issuer ?? other?.url ?? ''
+  const documents = await startHttpServer((_, response) =>
+    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(document())),
+  )
+  const clientId = own === undefined ? CLIENT_ID : `${documents.url}/client.json`
+  const document = () => ({
+    client_id: clientId,
+    client_name: 'Test',
+    redirect_uris: [REDIRECT_URI],
+    grant_types: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_method: 'none',
+  })
   const signing = await createKey('gateway')
   const policy = definePolicy({
     roles: { librarian: ['mcp:use', 'books:*'] },
     limits: {},
     abuse: { bans: false },
+    features:
+      own === undefined
+        ? []
+        : [
+            authorizationServer(),
+            signIn({ roles: ['librarian'], requestsPerMinute: 10_000 }),
+            authorizationCode({ registration: true, documents: { loopback: true } }),
+          ],
     routes: [
       ...mcp({
         path: '/mcp',
@@ -201,29 +228,44 @@ export async function startLogin() {
       PUBLIC_URL: publicUrl,
       ORIGIN_URL: server.url,
       SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
-      ISSUERS: JSON.stringify([{ issuer: provider.url, audience: resource }]),
+      ISSUERS: JSON.stringify([{ issuer, audience: own === undefined ? resource : publicUrl }]),
+      ...(own !== undefined && {
+        ISSUER_CLIENTS: JSON.stringify([
+          {
+            issuer,
+            id: own.client.id,
+            secret: own.client.secret,
+            signIn: { name: 'Example', scope: 'openid profile' },
+          },
+        ]),
+      }),
     },
   })
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  const revocations = createRevocations(rest, Date.now)
   return {
     url: resource,
-    issuer: provider.url,
+    /** The issuer that clients use. */
+    issuer: own === undefined ? issuer : publicUrl,
+    /** A client that the issuer knows, or whose id is the URL of its metadata. */
+    clientId,
     calls,
-    /** Revokes all tokens of the user that were issued before now. */
-    revocations: createRevocations(rest, Date.now),
-    /** Ends a token at the provider (RFC 7009). */
-    async end(token: string, client: { client_id: string; client_secret?: string | undefined }) {
-      const form = new URLSearchParams({ token, client_id: client.client_id })
-      if (client.client_secret !== undefined) form.set('client_secret', client.client_secret)
-      const response = await fetch(`${provider.url}/token/revocation`, {
-        method: 'POST',
-        body: form,
-      })
+    follow,
+    /** Revokes one access token at the gateway. */
+    async revoke(token: string) {
+      const { iss = '', jti = '', exp = 0 } = decodeJwt(token)
+      await revocations.revokeToken({ tokenIdHash: await tokenIdHash(iss, jti), untilSeconds: exp })
+    },
+    /** Ends a refresh token at its issuer (RFC 7009). */
+    async end(token: string) {
+      const path = own === undefined ? `${issuer}/token/revocation` : `${publicUrl}/oauth/revoke`
+      const form = new URLSearchParams({ token, client_id: clientId })
+      const response = await fetch(path, { method: 'POST', body: form })
       if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
     },
     async close() {
       await gateway.close()
-      await Promise.all([server.close(), provider.close()])
+      await Promise.all([server, own, other, documents].map((each) => each?.close()))
       await redis.close()
     },
   }

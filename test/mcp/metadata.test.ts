@@ -17,7 +17,8 @@ describe('the metadata of an MCP server (RFC 9728)', () => {
     expect(await response.json()).toEqual(
       expect.objectContaining({
         resource: `${PUBLIC_URL}/mcp`,
-        authorization_servers: [ISSUER, PUBLIC_URL],
+        // The gateway itself cannot log users in: it has no authorizationCode().
+        authorization_servers: [ISSUER],
         scopes_supported: ['mcp:use', 'books:read', 'books:delete'],
         bearer_methods_supported: ['header'],
       }),
