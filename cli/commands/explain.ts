@@ -44,6 +44,7 @@ export function addExplainCommand(program: Command): void {
     .option('--tenant <tenant>', 'tenant of the caller')
     .option('--issuer <issuer>', 'issuer of the caller (default: the first that the policy names)')
     .option('--token-stdin', 'read a token from standard input, in place of these options')
+    .option('--host <host>', 'host of the request, for routes with a host')
     .option('--header <header>', 'a header, such as "Accept: text/html"; repeatable', repeated)
     .option('--body <text>', 'body of the request, JSON without a Content-Type')
     .option('--address <address>', 'client address (default: 192.0.2.1)')

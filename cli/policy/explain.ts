@@ -24,6 +24,7 @@ export interface ExplainOptions extends CommonOptions {
   readonly tenant?: string
   readonly issuer?: string
   readonly tokenStdin?: boolean
+  readonly host?: string
   readonly header?: readonly string[]
   readonly body?: string
   readonly address?: string
@@ -125,6 +126,7 @@ async function questionOf(
   event: AuditEvent | undefined,
 ): Promise<Question> {
   const { as, role, scope, client, tenant, issuer, tokenStdin = false } = options
+  const host = options.host ?? event?.host?.replace('*', 'sample')
   const recordedPath = event?.route == null ? undefined : pathOfPattern(event.route)
   const known = { method: method ?? event?.method, path: path ?? recordedPath }
   if (known.method === undefined || known.path === undefined)
@@ -155,7 +157,10 @@ async function questionOf(
             scopes: scope ?? [],
           }
         : undefined,
-    headers: Object.fromEntries((options.header ?? []).map(headerIn)),
+    headers: {
+      ...(host !== undefined && { host }),
+      ...Object.fromEntries((options.header ?? []).map(headerIn)),
+    },
     body: options.body,
     address: options.address ?? addressOf(event),
   }
@@ -170,7 +175,7 @@ function addressOf(event: AuditEvent | undefined): string | undefined {
 function headerIn(text: string): readonly [string, string] {
   const at = text.indexOf(':')
   if (at < 1) throw usage('--header must be "Name: value"')
-  return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+  return [text.slice(0, at).trim().toLowerCase(), text.slice(at + 1).trim()]
 }
 
 async function askGateway(question: Question, options: ExplainOptions): Promise<Explanation> {
@@ -194,8 +199,8 @@ async function explainHere(
   )
   for (const role of options.role ?? [])
     if (!policy.roles.has(role)) {
-      const suggestion = meantBy(role, [...policy.roles.keys()]) ?? ''
-      output.remark(`The policy has no role ${role}. ${suggestion}`.trim())
+      const suggestion = meantBy(role, [...policy.roles.keys()])
+      output.remark(`The policy has no role ${role}${suggestion ? `; ${suggestion}` : '.'}`)
     }
   const { policyTester } = await projectModule<TestingModule>('testing', root)
   const facts = new Set((options.relation ?? []).map(tupleText))
@@ -227,14 +232,13 @@ function tupleText(text: string): string {
 function testedRequestOf({
   caller,
   token,
-  headers,
+  headers: { host, ...headers },
   body,
   address,
 }: Question): TestedRequest & { readonly issuer: string | undefined } {
-  const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
   const parts = {
-    headers:
-      body === undefined || isTyped ? headers : { ...headers, 'content-type': 'application/json' },
+    headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
+    ...(host !== undefined && { host }),
     ...(body !== undefined && { body }),
     ...(address !== undefined && { address }),
   }

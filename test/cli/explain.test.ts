@@ -8,10 +8,13 @@ import { runCli } from './command-line.ts'
 
 const POLICY = `
 import { definePolicy } from 'portcullis'
+import { origins } from 'portcullis/origins'
 export default definePolicy({
   roles: { reader: ['orders:read'], writer: ['orders:*'] },
   limits: { standard: '100/min' },
+  origins: origins({ books: { url: 'https://books.internal' } }),
   routes: [
+    { method: 'GET', path: '/books', host: '*.shop.example', origin: 'books', anonymous: true },
     { method: 'GET', path: '/orders/:id', permission: 'orders:read', limits: ['standard'] },
     { method: 'POST', path: '/orders', permission: 'orders:write' },
   ],
@@ -46,6 +49,20 @@ describe('explain', () => {
     expect(stdout).toMatch(/^The origin gets GET \/orders\/1$/m)
     expect(stdout).toMatch(/^ {2}x-auth-subject: alice$/m)
     expect(stdout).toMatch(/^ {2}x-forwarded-for: 198\.51\.100\.7$/m)
+  })
+
+  test('finds the route of a host', async () => {
+    const found = await explain(['GET', '/books', '--host', 'api.shop.example'])
+    expect(found.code).toBe(0)
+    expect(found.stdout).toMatch(/^allowed: GET \/books is 200, ok, by the route \/books$/m)
+    const byHeader = await explain(['GET', '/books', '--header', 'Host: b.shop.example', '--json'])
+    expect(JSON.parse(byHeader.stdout)).toMatchObject({ status: 200 })
+    expect((await explain(['GET', '/books'])).stdout).toMatch(/^refused: .+ is 404, not_found/m)
+  })
+
+  test('remarks on a role that the policy does not have', async () => {
+    const { stderr } = await explain(['GET', '/orders/1', '--role', 'raeder'])
+    expect(stderr).toBe('The policy has no role raeder; did you mean "reader"?\n')
   })
 
   test('ends with 1 for a refused request, and says which role has the permission', async () => {
