@@ -30,3 +30,8 @@ export const ofSomeHosts = authorizationCode({
 export const withRegistration = authorizationCode({
   registration: { perAddress: 20, unusedSeconds: 86_400 },
 })
+
+/** Lets the company's provider decide, without a consent page. */
+export const withAssertions = authorizationCode({
+  identityAssertions: ['https://login.example.com'],
+})

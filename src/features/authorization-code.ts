@@ -12,6 +12,11 @@ import {
   DEFAULT_REGISTRATION,
   DEFAULT_SESSION_SECONDS,
 } from '../oauth/code/definition.ts'
+import {
+  assertionIssuerOf,
+  identityAssertionGrant,
+  JWT_BEARER_GRANT,
+} from '../oauth/code/identity-assertion-grant.ts'
 import { codeFlowMetadata } from '../oauth/code/metadata.ts'
 import { createOffer } from '../oauth/code/offer.ts'
 import { createPushedRequestEndpoint } from '../oauth/code/pushed-request.ts'
@@ -30,6 +35,7 @@ import { consentCalls } from '../routes/admin/consents.ts'
 import { anyOrigin } from '../routes/oauth/any-origin.ts'
 import { AUTHORIZE_PATH, authorizeRoutes } from '../routes/oauth/authorize.ts'
 import { REGISTRATION_PATH, registrationRoutes } from '../routes/oauth/register.ts'
+import { createTokenVerifier } from '../tokens/verifier.ts'
 import { authorizationCodeSchema } from '../validators/authorization-code.ts'
 import type { ConfiguredClient } from '../validators/client.ts'
 import { configured } from '../validators/configuration.ts'
@@ -125,10 +131,16 @@ function codeFlowOf(
     authorizer,
     scopeOfRoles: createScopeOfRoles(policy.roles),
   })
+  const assertions = assertionVerifierOf(definition.identityAssertions, parts)
   return {
     forPages: anyOrigin,
     publicClients: publicClientsOf({ registered, documents }),
-    grants: (options) => ({ authorization_code: authorizationCodeGrant(options, codes) }),
+    grants: (options) => ({
+      authorization_code: authorizationCodeGrant(options, codes),
+      ...(assertions && {
+        [JWT_BEARER_GRANT]: identityAssertionGrant(options, { assertions, offer }),
+      }),
+    }),
     metadata: codeFlowMetadata({
       issuer: publicUrl,
       authorizationPath: AUTHORIZE_PATH,
@@ -136,7 +148,7 @@ function codeFlowOf(
       registrationPath: registered && REGISTRATION_PATH,
       acceptsDocuments: documents !== undefined,
       scopes: offer.scopes,
-      grants: [],
+      acceptsAssertions: assertions !== undefined,
     }),
     endpoints(options, authenticate) {
       const { store } = options
@@ -170,6 +182,24 @@ function codeFlowOf(
       }
     },
   }
+}
+
+/** Throws `Misconfigured` for an issuer that the environment does not have. */
+function assertionVerifierOf(
+  names: readonly string[] | undefined,
+  { config, watch, now }: FeatureParts,
+) {
+  if (names === undefined) return undefined
+  const found = names.map((name) => config.issuers.find(({ issuer }) => issuer === name))
+  const mistakes = names
+    .filter((_, index) => found[index] === undefined)
+    .map((name) => `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS`)
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+  const issuers = found.flatMap((issuer) =>
+    issuer === undefined ? [] : [assertionIssuerOf(issuer, config.publicUrl)],
+  )
+  // Each is used once, so that none is cached.
+  return createTokenVerifier({ issuers, maxCachedBytes: 0, keySets: { watch }, now })
 }
 
 function withdrawalOf({ config: { publicUrl: issuer }, redis, now }: FeatureParts): Withdrawal {

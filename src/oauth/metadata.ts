@@ -10,7 +10,7 @@ export const INTROSPECTION_PATH = '/oauth/introspect'
 const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
 /** Grants that need no other feature. */
-const OWN_GRANTS = GRANT_TYPES.filter((grant) => grant !== 'authorization_code')
+const OWN_GRANTS = GRANT_TYPES.slice(0, 3)
 
 /**
  * Returns the metadata document without an authorization endpoint: users log in at their identity

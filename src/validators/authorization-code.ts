@@ -1,7 +1,7 @@
 /** Schema of the authorization code flow in a policy. */
 import * as z from 'zod/mini'
 import { namePattern } from './name-pattern.ts'
-import { PERMISSION } from './names.ts'
+import { issuerName, PERMISSION } from './names.ts'
 import { privateScheme } from './redirect-uri.ts'
 import { text, wholeNumber } from './schema-parts.ts'
 
@@ -28,6 +28,7 @@ export const authorizationCodeSchema = z.strictObject({
       }),
     ]),
   ),
+  identityAssertions: z.optional(z.array(issuerName).check(z.minLength(1))),
   registration: z.optional(
     z.union([
       z.boolean(),

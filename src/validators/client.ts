@@ -7,12 +7,13 @@ import { name, roleNames, scopeNames } from './names.ts'
 import { converted, unique } from './schema-parts.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
 
-/** Grant types of the token endpoint (RFC 6749 sections 4.1, 4.4 and 6, RFC 8693). */
+/** Grant types of the token endpoint (RFC 6749 sections 4.1, 4.4 and 6, RFC 7523, RFC 8693). */
 export const GRANT_TYPES = [
   'client_credentials',
   'refresh_token',
   'urn:ietf:params:oauth:grant-type:token-exchange',
   'authorization_code',
+  'urn:ietf:params:oauth:grant-type:jwt-bearer',
 ] as const
 
 /** Signature algorithms of `private_key_jwt` assertions (RFC 7523), asymmetric only. */

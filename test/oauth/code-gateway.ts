@@ -20,11 +20,11 @@ import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createPages } from '../../src/routes/sign-in/page.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer } from '../harness/http-server.ts'
+import { createKey, ISSUER } from '../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
 import { privateJwk } from './gateway.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
-export const PROVIDER = 'https://idp.test'
 export const REDIRECT_URI = 'https://app.example.com/callback'
 export const MCP = `${PUBLIC_URL}/mcp`
 
@@ -53,6 +53,7 @@ export async function startCodeGateway(
     originCalls += 1
     response.end('[]')
   })
+  const idp = await createKey('idp')
   const sessions = new Map<string, Principal>()
   const signIn: GatewayFeature = {
     feature: 'signIn',
@@ -100,6 +101,9 @@ export async function startCodeGateway(
     ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },
+    ]),
     SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
   }
   const events: AuditEvent[] = []
@@ -161,6 +165,7 @@ export async function startCodeGateway(
   }
 
   return {
+    idp,
     redis,
     registry,
     events,
@@ -174,7 +179,7 @@ export async function startCodeGateway(
     signIn(user: Partial<Principal> = {}): string {
       const cookie = `session=${randomBytes(8).toString('hex')}`
       sessions.set(cookie, {
-        issuer: PROVIDER,
+        issuer: ISSUER,
         tokenIssuer: PUBLIC_URL,
         subject: 'alice',
         client: undefined,

@@ -1,6 +1,7 @@
 /** Attacks on the authorization code flow (RFC 9700). Each shows that nothing was issued. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ISSUER } from '../harness/issuer.ts'
 import {
   type CodeGateway,
   challengeOf,
@@ -391,7 +392,7 @@ describe('revocation between the consent and the code', () => {
     const code = await gateway.codeFor(gateway.requestOf(clientId, verifier), cookie)
     await gateway.revocations.revokeBefore({
       kind,
-      issuer: kind === 'client' ? PUBLIC_URL : 'https://idp.test',
+      issuer: kind === 'client' ? PUBLIC_URL : ISSUER,
       value: kind === 'client' ? clientId : `user-of-${kind}`,
       atSeconds: Math.floor(Date.now() / 1000) + 5,
       ttlSeconds: 100,

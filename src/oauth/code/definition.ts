@@ -15,6 +15,11 @@ export interface AuthorizationCodeDefinition {
   readonly redirectSchemes?: readonly string[]
   /** Clients whose id is the URL of a document. Default: of every public host. `false`: none. */
   readonly documents?: false | DocumentsDefinition
+  /**
+   * Issuers of `ISSUERS` whose identity assertions (ID-JAG) give confidential clients a token for a
+   * user, without a consent page: the company's provider has decided. Default none.
+   */
+  readonly identityAssertions?: readonly string[]
   /** Clients that register themselves. Default `false`. `true`: with the defaults. */
   readonly registration?: boolean | RegistrationDefinition
 }

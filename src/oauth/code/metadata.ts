@@ -1,5 +1,7 @@
 /** What the authorization code flow adds to the metadata (RFC 8414, RFC 9126, RFC 9207). */
+
 import { authorizationServerMetadata } from '../metadata.ts'
+import { ID_JAG_PROFILE, JWT_BEARER_GRANT } from './identity-assertion-grant.ts'
 
 export interface CodeFlowMetadata {
   readonly issuer: string
@@ -9,8 +11,8 @@ export interface CodeFlowMetadata {
   readonly registrationPath: string | undefined
   readonly acceptsDocuments: boolean
   readonly scopes: readonly string[]
-  /** Other grants of the feature. */
-  readonly grants: readonly string[]
+  /** Whether identity assertions are accepted. */
+  readonly acceptsAssertions: boolean
 }
 
 /** Returns the members that replace those of `authorizationServerMetadata` or are added to them. */
@@ -27,7 +29,12 @@ export function codeFlowMetadata(flow: CodeFlowMetadata) {
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: flow.acceptsDocuments,
     ...(scopes.length > 0 && { scopes_supported: scopes }),
-    grant_types_supported: [...own.grant_types_supported, 'authorization_code', ...flow.grants],
+    grant_types_supported: [
+      ...own.grant_types_supported,
+      'authorization_code',
+      ...(flow.acceptsAssertions ? [JWT_BEARER_GRANT] : []),
+    ],
+    ...(flow.acceptsAssertions && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
     token_endpoint_auth_methods_supported: [...own.token_endpoint_auth_methods_supported, 'none'],
     revocation_endpoint_auth_methods_supported: [
       ...own.revocation_endpoint_auth_methods_supported,

@@ -1,0 +1,146 @@
+/**
+ * `jwt-bearer` with an identity assertion (draft-ietf-oauth-identity-assertion-authz-grant): the
+ * identity provider of a company decides which client may act for a user, without a consent page.
+ */
+import { Denied } from '../../errors.ts'
+import type { Principal, TokenVerifier } from '../../identity/principal.ts'
+import {
+  type AccessGrant,
+  principalOfGrant,
+  revokedBeforeKeysOf,
+} from '../../tokens/access-grant.ts'
+import { own, readPayload } from '../../tokens/jws.ts'
+import { oauthRefused } from '../../tokens/rejection.ts'
+import type { IssuerConfig } from '../../validators/issuer.ts'
+import { type Client, mayActFor } from '../client.ts'
+import { issuableAtSeconds, refuseReplay, revocationLookup } from '../grant-store.ts'
+import type { AuthorizationServerOptions } from '../options.ts'
+import { isPermission, isWithin, namesIn } from '../scope.ts'
+import { type GrantHandler, issueOptionsOf, tokenResponse } from '../token-request.ts'
+import type { Offer } from './offer.ts'
+
+/** The `typ` of assertions. No other token of a provider has it. */
+const ASSERTION_TYPE = 'oauth-id-jag+jwt'
+/** Providers issue them for one exchange. */
+const MAX_ASSERTION_SECONDS = 600
+
+export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
+
+/**
+ * Returns the entry that verifies the assertions of a trusted issuer: its keys and its claims of
+ * users, with the type and the audience of assertions. Rules about access tokens do not apply.
+ */
+export function assertionIssuerOf(issuer: IssuerConfig, publicUrl: string): IssuerConfig {
+  const { clients, require, tokenUse, introspection, userinfo, tokenSources, ...entry } = issuer
+  const { audienceClaim, clientClaim, sessionClaim, tokenIdClaim, ...rest } = entry
+  return {
+    ...rest,
+    typ: ASSERTION_TYPE,
+    // No other token has this type.
+    refuse: [],
+    audience: publicUrl,
+    maxTokenAge: MAX_ASSERTION_SECONDS,
+  }
+}
+
+export interface IdentityAssertionOptions {
+  /** Verifies assertions of the issuers that the policy lists, and no other token. */
+  readonly assertions: Pick<TokenVerifier, 'verify'>
+  readonly offer: Offer
+}
+
+/**
+ * Creates the handler. The assertion must be for this server and for the client that presents it, and
+ * is accepted once. The token has the permissions that the assertion, the request, the policy and the
+ * user's roles all allow. There is no refresh token: the client gets a new assertion instead.
+ */
+export function identityAssertionGrant(
+  options: AuthorizationServerOptions,
+  { assertions, offer }: IdentityAssertionOptions,
+): GrantHandler {
+  const { issuer, tokens, store, tenantIssuers, now } = options
+
+  async function verified(text: string | undefined, client: Client): Promise<Principal> {
+    if (text === undefined) throw oauthRefused('invalid_request', 'assertion_missing')
+    let user: Principal
+    try {
+      user = await assertions.verify(text)
+    } catch (error) {
+      if (!(error instanceof Denied)) throw error
+      const { denial } = error
+      const check = denial.code === 'token_rejected' ? denial.check : denial.code
+      throw oauthRefused('invalid_grant', `assertion_${check}`, { cause: error })
+    }
+    // The provider has decided about one client.
+    if (user.client !== client.id) throw oauthRefused('invalid_grant', 'assertion_client')
+    if (user.tokenIdHash === undefined) throw oauthRefused('invalid_grant', 'assertion_jti')
+    return user
+  }
+
+  return async function grantByAssertion({ client, form, proof, identify }) {
+    // Anyone may present the id of a public client.
+    if (client.public) throw oauthRefused('unauthorized_client', 'client_public')
+    const text = form.one('assertion')
+    const user = await verified(text, client)
+    identify(user)
+    if (!mayActFor(client, user, tenantIssuers))
+      throw oauthRefused('invalid_grant', 'assertion_tenant')
+    const resources = resourcesOf(text ?? '', form.all('resource'))
+    const audiences = offer.audiencesOf(resources, client)
+    const requested = form.one('scope')
+    const scopes = offer
+      .scopesFor(user, client, requested === undefined ? undefined : namesIn(requested), audiences)
+      .filter(
+        (name) => user.scopes.length === 0 || isWithin(name, user.scopes.filter(isPermission)),
+      )
+    if (scopes.length === 0) throw oauthRefused('invalid_scope', 'assertion_scope')
+    const grant: AccessGrant = {
+      subject: user.subject,
+      subjectIssuer: user.issuer,
+      client: client.id,
+      tenant: user.tenant,
+      roles: user.roles,
+      scopes,
+      audiences,
+      confirmation: proof?.thumbprint,
+    }
+    const issuedAtSeconds = await consult(user, grant, proof)
+    const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })
+    identify(principalOfGrant(grant, issuer, issued))
+    return tokenResponse(issued, grant, now())
+  }
+
+  /** Uses the assertion. Returns the earliest `iat` of the token, in seconds. */
+  async function consult(
+    user: Principal,
+    grant: AccessGrant,
+    proof: Parameters<typeof store.consult>[0]['proof'],
+  ): Promise<number> {
+    const revocation = await revocationLookup(store.keys, user)
+    const own = revocation.keys.length
+    const keys = [...revocation.keys, ...(await revokedBeforeKeysOf(store.keys, grant, issuer))]
+    const windowSeconds = Math.max(1, Math.ceil(user.expiresAtSeconds - now() / 1000)) + 60
+    const key = `${store.keys.oauthRequests}assertion:${user.tokenIdHash}`
+    const counters = [{ name: 'assertion', key, limit: 1, windowSeconds }]
+    const facts = await store.consult({ keys, proof, counters })
+    const by = revocation.revokedBy(facts.values.slice(0, own))
+    if (by !== undefined) throw oauthRefused('invalid_grant', `assertion_revoked_${by}`)
+    if (facts.exhausted !== undefined) throw oauthRefused('invalid_grant', 'assertion_replay')
+    refuseReplay(facts)
+    return issuableAtSeconds(facts.values.slice(own), now())
+  }
+}
+
+/**
+ * Returns the resources of the token: those of the request, which the assertion must name if it
+ * names any.
+ */
+function resourcesOf(assertion: string, requested: readonly string[]): readonly string[] {
+  // Its signature has been verified.
+  const claim = own(readPayload(assertion), 'resource')
+  const named = [claim ?? []].flat().map(String)
+  if (named.length > 0 && !requested.every((resource) => named.includes(resource)))
+    throw oauthRefused('invalid_target', 'assertion_resource')
+  return requested.length > 0 ? requested : named
+}
