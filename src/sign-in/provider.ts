@@ -149,6 +149,8 @@ export function createProvider({
     signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
   })
 
+  let known: oauth.AuthorizationServer | undefined
+
   async function discover(): Promise<oauth.AuthorizationServer> {
     try {
       const response = await oauth.discoveryRequest(issuerUrl, options())
@@ -156,6 +158,7 @@ export function createProvider({
       for (const url of [found.authorization_endpoint, found.token_endpoint])
         if (url === undefined || !isAcceptable(url, issuer))
           throw new Unavailable('identity_provider', 'malformed')
+      known = found
       return found
     } catch (error) {
       throw unavailable(error)
@@ -167,6 +170,9 @@ export function createProvider({
     memoryMs: METADATA_MS,
     leaseMs: LEASE_MS,
   })
+
+  /** Returns the last metadata. A failure to read it again does not end a login or a refresh. */
+  const knownMetadata = async () => known ?? (await metadata())
 
   async function verifiedIdToken(text: string, waitUntil?: WaitUntil) {
     try {
@@ -218,7 +224,7 @@ export function createProvider({
     },
 
     async complete(response, { state, nonce, verifier, maxAgeSeconds, acr }, waitUntil) {
-      const as = await metadata()
+      const as = await knownMetadata()
       let tokens: oauth.TokenEndpointResponse
       try {
         const parameters = oauth.validateAuthResponse(as, client, response, state)
@@ -257,7 +263,7 @@ export function createProvider({
     },
 
     async refresh({ idToken, refreshToken = '' }) {
-      const as = await metadata()
+      const as = await knownMetadata()
       let tokens: oauth.TokenEndpointResponse
       try {
         const answer = await oauth.refreshTokenGrantRequest(
