@@ -308,7 +308,7 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
     await next()
     const owner = c.get('portcullis.mcpOwner')
     const { res: response } = c
-    const { headers, status, body } = response
+    const { headers, status } = response
     if (owner === undefined || status < 200 || status > 299) return
     const session = headers.get(SESSION)
     if (session !== null) {
@@ -322,7 +322,10 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
     const isList = call !== undefined && LIST.test(call.method)
     const type = headers.get('Content-Type') ?? ''
     const isStream = EVENT_STREAM.test(type)
-    if (body === null || (!isList && !isStream)) return
+    if (!isList && !isStream) return
+    // Not before: on Node, a body that nothing reads passes without a web stream.
+    const { body } = c.res
+    if (body === null) return
     try {
       if ((headers.get('Content-Encoding') ?? 'identity') !== 'identity') throw new TypeError(type)
       const terms = messageTerms(c, c.get('portcullis.mcpOwner') ?? owner)

@@ -15,14 +15,17 @@ let gateway: Server
 let token: string
 let open: ServerResponse
 
+const stream = (response: ServerResponse): unknown => {
+  open = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+  return open.flushHeaders()
+}
+let respond = stream
+
 beforeAll(async () => {
   const key = await createKey('idp')
   token = await mint(key, { claims: { roles: ['user'] } })
   redis = await startTestRedis()
-  origin = await startHttpServer((_, response) => {
-    open = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
-    open.flushHeaders()
-  })
+  origin = await startHttpServer((_, response) => void respond(response))
   gateway = await serve({
     policy: definePolicy({
       roles: { user: ['mcp:use'] },
@@ -61,6 +64,18 @@ test('a stream begins before its first event, and ends with its client', async (
   const closed = once(open, 'close')
   client.abort()
   await closed
+})
+
+test('the JSON result of a call passes', async () => {
+  respond = (response) =>
+    response
+      .setHeader('Content-Type', 'application/json')
+      .end('{"jsonrpc":"2.0","id":1,"result":{}}')
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+  const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  const response = await fetch(`${gateway.url}/mcp`, { method: 'POST', headers, body })
+  expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+  respond = stream
 })
 
 test('events pass one by one', async () => {
