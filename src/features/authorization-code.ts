@@ -4,6 +4,7 @@ import * as z from 'zod/mini'
 import { createScopeOfRoles } from '../authorization/permissions.ts'
 import { Misconfigured } from '../errors.ts'
 import type { CodeFlow, FeatureParts, GatewayFeature } from '../gateway/features.ts'
+import { admit } from '../middleware/admit.ts'
 import { requireResource } from '../middleware/require-resource.ts'
 import { createAuthorizationEndpoint } from '../oauth/code/authorization-endpoint.ts'
 import { authorizationCodeGrant } from '../oauth/code/code-grant.ts'
@@ -29,6 +30,7 @@ import { createWaitingRequests } from '../oauth/redis/waiting-requests.ts'
 import { createClientDocuments } from '../oauth/registration/client-documents.ts'
 import { createClientDirectory, publicClientsOf } from '../oauth/registration/directory.ts'
 import { createRegistrationEndpoint } from '../oauth/registration/registration-endpoint.ts'
+import type { PolicyLimit } from '../policy/route.ts'
 import { permissionsOfRoute } from '../policy/route-permissions.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { consentCalls } from '../routes/admin/consents.ts'
@@ -49,6 +51,15 @@ export type {
 
 const configuredAgreement = z.array(z.custom<ConfiguredClient>().check(clientAgreement))
 const PUSHED_REQUEST_PATH = '/oauth/par'
+
+/** Requests of an address to the pages. Each may call Redis several times. */
+const PAGES_LIMIT: PolicyLimit = {
+  name: 'authorize',
+  limit: 300,
+  windowSeconds: 60,
+  by: 'address',
+  onUnavailable: 'deny',
+}
 
 /**
  * Returns the authorization code flow for public clients such as agents that speak MCP, for the
@@ -168,6 +179,8 @@ function codeFlowOf(
         withdrawal: withdrawalOf(parts),
         users: { find: (query) => signedInUsersOf(services()).find(query) },
         renderPage: (c, page) => renderPageOf(services())(c, page),
+        admitAddress: admit({ admission: parts.admission, limits: [PAGES_LIMIT], now }),
+        limit: PAGES_LIMIT,
         publicUrl,
         words,
         schemes,

@@ -2,6 +2,7 @@
 import { auth, discoverAuthorizationServerMetadata } from '@modelcontextprotocol/sdk/client/auth.js'
 import { OAuthMetadataSchema } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ISSUER } from '../harness/issuer.ts'
 import {
   type CodeGateway,
   MCP,
@@ -77,6 +78,87 @@ describe('S77: consent', () => {
     expect((await gateway.refresh(id, body.refresh_token)).body.error).toBe('invalid_grant')
     expect((await gateway.authorize(gateway.requestOf(id, verifier), cookie)).status).toBe(200)
   })
+})
+
+test('one address cannot load the pages without end, and a banned one not at all', async () => {
+  const send = (address: string) => gateway.send('/oauth/authorize?client_id=x', { address })
+  const statuses = []
+  for (let n = 0; n < 301; n++) statuses.push((await send('198.51.100.98')).status)
+  expect(statuses.filter((status) => status === 400).length).toBe(300)
+  expect(statuses.at(-1)).toBe(429)
+  const until = Math.floor(Date.now() / 1000) + 60
+  await gateway.redis.direct.set('pc:ban:address:198.51.100.97', String(until), 'EX', 60)
+  expect((await send('198.51.100.97')).status).toBe(403)
+})
+
+describe('operators', () => {
+  const asOperator = async (path: string, init: { method?: string; body?: object } = {}) => {
+    const { client, secret = '' } = await gateway.registry.create({
+      name: 'operator',
+      grants: ['client_credentials'],
+      roles: ['operator'],
+    })
+    const grant = { grant_type: 'client_credentials', client_id: client.id, client_secret: secret }
+    const { body } = await gateway.token(grant)
+    return gateway.send(`/-/admin${path}`, {
+      method: init.method ?? 'GET',
+      headers: {
+        Authorization: `Bearer ${body.access_token}`,
+        ...(init.body && { 'Content-Type': 'application/json' }),
+      },
+      ...(init.body && { body: JSON.stringify(init.body) }),
+    })
+  }
+
+  test('they list the consents of a user, and withdraw one with its tokens', async () => {
+    const cookie = gateway.signIn({ subject: 'watched' })
+    const verifier = newVerifier()
+    const code = await gateway.codeFor(gateway.requestOf(id, verifier), cookie)
+    const { body } = await gateway.redeem(id, code, verifier)
+    const listed = await asOperator('/consents?subject=watched')
+    expect(listed.body.consents).toMatchObject([
+      { client: id, name: 'Reading app', redirectUri: REDIRECT_URI, issuer: ISSUER },
+    ])
+    const withdrawal = { method: 'POST', body: { subject: 'watched', client: id } }
+    expect((await asOperator('/consents/withdrawals', withdrawal)).status).toBe(204)
+    expect(gateway.events.at(-1)?.change).toEqual({ action: 'consent.withdraw', target: id })
+    const before = gateway.originCalls()
+    expect((await gateway.call(body.access_token)).status).toBe(401)
+    expect(gateway.originCalls()).toBe(before)
+    expect((await asOperator('/consents/withdrawals', withdrawal)).status).toBe(404)
+    expect((await asOperator('/consents?subject=watched')).body.consents).toEqual([])
+  })
+
+  test('they register public clients, whose redirect URIs are checked', async () => {
+    const client = { name: 'n', public: true, grants: ['authorization_code'] }
+    const create = (more: object) =>
+      asOperator('/clients', { method: 'POST', body: { ...client, ...more } })
+    const created = await create({ redirectUris: ['cursor://callback'] })
+    expect(created).toMatchObject({ status: 201, body: { authentication: 'none' } })
+    expect(created.body).not.toHaveProperty('clientSecret')
+    for (const more of [
+      {},
+      { redirectUris: ['javascript:alert(1)'] },
+      { redirectUris: ['http://app.example.com/cb'] },
+      { redirectUris: [REDIRECT_URI], grants: ['authorization_code', 'client_credentials'] },
+      { redirectUris: [REDIRECT_URI], grants: ['refresh_token'] },
+    ])
+      expect((await create(more)).status).toBe(422)
+  })
+})
+
+test('a client with a secret uses the same endpoint, and authenticates for the code', async () => {
+  const { client, secret } = await gateway.registry.create({
+    name: 'web',
+    grants: ['authorization_code', 'refresh_token'],
+    redirectUris: [REDIRECT_URI],
+  })
+  const verifier = newVerifier()
+  const cookie = gateway.signIn({ subject: 'web' })
+  const code = await gateway.codeFor(gateway.requestOf(client.id, verifier), cookie)
+  expect((await gateway.redeem(client.id, code, verifier)).body.error).toBe('invalid_client')
+  const issued = await gateway.redeem(client.id, code, verifier, { client_secret: secret })
+  expect((await gateway.call(issued.body.access_token)).status).toBe(200)
 })
 
 describe('login', () => {

@@ -1,5 +1,5 @@
 /** The authorization endpoint over HTTP: `/oauth/authorize`, and what the user decides there. */
-import type { Context, Hono } from 'hono'
+import type { Context, Hono, MiddlewareHandler } from 'hono'
 import { Denied } from '../../errors.ts'
 import { createApp } from '../../http/router.ts'
 import { clientAddressOf, type GatewayVariables } from '../../middleware/context.ts'
@@ -18,7 +18,7 @@ import {
 } from '../../oauth/code/authorization-request.ts'
 import type { Withdrawal } from '../../oauth/code/withdrawal.ts'
 import type { FoundClient } from '../../oauth/registration/directory.ts'
-import { routeOf } from '../../policy/route.ts'
+import { type PolicyLimit, routeOf } from '../../policy/route.ts'
 import type { SignedInUsers } from '../../sign-in/signed-in-user.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
@@ -41,6 +41,9 @@ export interface AuthorizeOptions {
   readonly withdrawal: Withdrawal
   readonly users: SignedInUsers
   readonly renderPage: RenderPage
+  /** Refuses an address that is banned or has used up `limit`. */
+  readonly admitAddress: MiddlewareHandler
+  readonly limit: PolicyLimit
   /** The gateway's public URL. */
   readonly publicUrl: string
   readonly words: ScopeWords
@@ -70,6 +73,11 @@ const CLOCK_TOLERANCE_SECONDS = 60
  */
 export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   const { endpoint, withdrawal, users, renderPage, publicUrl, words, schemes, now } = options
+  const { admitAddress, limit } = options
+  const bounded = [
+    stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })),
+    stage('admit', admitAddress),
+  ] as const
   const app = createApp<Environment>()
 
   app.onError(function answerRefusal(error, c) {
@@ -144,8 +152,18 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     return user
   }
 
-  app.all(AUTHORIZE_PATH, matched('GET', AUTHORIZE_PATH))
-  app.get(AUTHORIZE_PATH, async function authorize(c) {
+  /** Names the path in the audit event. */
+  function matched(method: 'GET' | 'POST', path: string): void {
+    const route = routeOf({ method, path, limits: [limit] })
+    app.all(path, (c, next) => {
+      c.set('portcullis.route', route)
+      c.set('portcullis.principal', null)
+      return next()
+    })
+  }
+
+  matched('GET', AUTHORIZE_PATH)
+  app.get(AUTHORIZE_PATH, ...bounded, async function authorize(c) {
     const query = new URL(c.req.url).search.slice(1)
     if (query.length > MAX_QUERY_CHARS) throw oauthRefused('invalid_request', 'authorize_length')
     const read = await endpoint.read(query)
@@ -176,8 +194,8 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     return { code: await endpoint.issue(user, proposed) }
   }
 
-  app.all(CONSENT_PATH, matched('POST', CONSENT_PATH))
-  app.post(CONSENT_PATH, bounded(), async function decide(c) {
+  matched('POST', CONSENT_PATH)
+  app.post(CONSENT_PATH, ...bounded, async function decide(c) {
     const form = await submitted(c)
     // The user has just seen the page. After a session of minutes, the app must start again.
     const user = await userOf(c, { returnPath: CONSENTS_PATH })
@@ -195,13 +213,13 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     return redirect(endpoint.responseUrl(target, members))
   })
 
-  app.all(CONSENTS_PATH, matched('GET', CONSENTS_PATH))
-  app.get(CONSENTS_PATH, async function list(c) {
+  matched('GET', CONSENTS_PATH)
+  app.get(CONSENTS_PATH, ...bounded, async function list(c) {
     const user = await userOf(c, { returnPath: CONSENTS_PATH })
     if ('signInPath' in user) return redirect(user.signInPath)
     return renderPage(c, consentsPage(await withdrawal.list(user.principal), words))
   })
-  app.post(CONSENTS_PATH, bounded(), async function withdraw(c) {
+  app.post(CONSENTS_PATH, ...bounded, async function withdraw(c) {
     const form = await submitted(c)
     const user = await userOf(c, { returnPath: CONSENTS_PATH })
     if ('signInPath' in user) return redirect(user.signInPath)
@@ -214,7 +232,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
 
   /** Returns the form that a page of the gateway itself has sent. */
   async function submitted(c: AuthorizeContext) {
-    const pages = { ownOrigin: publicUrl, others: [], acceptsOtherClients: false }
+    const pages = { ownOrigin: new URL(publicUrl).origin, others: [], acceptsOtherClients: false }
     refuseCrossOrigin(receivedHeaders(c), c.req, pages)
     return formOf(c)
   }
@@ -228,17 +246,6 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
       throw new Denied({ code: 'method_not_allowed', allow })
     })
   return app
-}
-
-const bounded = () => stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES }))
-
-/** Names the path in the audit event. */
-function matched(method: 'GET' | 'POST', path: string) {
-  const route = routeOf({ method, path, maxBodyBytes: MAX_BODY_BYTES })
-  return (c: AuthorizeContext, next: () => Promise<void>) => {
-    c.set('portcullis.route', route)
-    return next()
-  }
 }
 
 /** 303, so that no browser sends the form again (RFC 9700 section 4.12). */
