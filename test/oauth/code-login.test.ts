@@ -1,6 +1,8 @@
 /** The whole flow with a certified identity provider, on each runtime. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serve } from '../../src/node/index.ts'
+import { type Browser, CHROMIUM, startChromium } from '../harness/chromium.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
 import { startHttpOrigin } from '../proxy/origin-server.ts'
@@ -132,5 +134,75 @@ describe.each(['Node', 'workerd'] as const)('the authorization code flow on %s',
     expect((await token(grant)).body.error).toBe('invalid_grant')
     expect(await call(refreshed.body.access_token, '/mcp')).toBe(401)
     expect(gateway.reached).toHaveLength(2)
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
+  let gateway: Awaited<ReturnType<typeof start>>
+  let app: TestServer
+  let browser: Browser
+  /** Paths and queries of the requests that reached the app, and a page that it serves. */
+  const received: string[] = []
+  let evil = ''
+  beforeAll(async () => {
+    gateway = await start('Node')
+    app = await startHttpServer((request, response) => {
+      if (request.url !== '/favicon.ico') received.push(request.url ?? '')
+      response.setHeader('content-type', 'text/html')
+      response.end(request.url?.startsWith('/evil') ? evil : '<title>Done</title>')
+    })
+    browser = startChromium()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await app?.close()
+    await gateway?.close()
+  })
+
+  async function requestUrl(): Promise<string> {
+    const registered = await createUserAgent().send(`${gateway.url}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ client_name: 'Agent', redirect_uris: ['http://127.0.0.1/cb'] }),
+    })
+    const { client_id = '' } = (await registered.json()) as Record<string, string>
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id,
+      redirect_uri: `${app.url}/cb`,
+      code_challenge: challengeOf(newVerifier()),
+      code_challenge_method: 'S256',
+      state: 'st',
+    })
+    return `${gateway.url}/oauth/authorize?${query}`
+  }
+
+  test('S77: the user signs in and allows it by a click; the browser returns to the app with the code', async () => {
+    const page = await browser.open(await requestUrl(), 800, 900)
+    expect(await page.evaluate('document.querySelector("h1").textContent')).toBe('Allow access?')
+    await page.evaluate('document.querySelector("button[value=allow]").click()')
+    await expect.poll(() => received.find((path) => path.startsWith('/cb?code='))).toBeDefined()
+    expect(received.at(-1)).toContain(`iss=${encodeURIComponent(gateway.url)}`)
+  })
+
+  test('S77: a page of another origin can neither frame the consent page nor send its form', async () => {
+    const url = await requestUrl()
+    const page = await browser.open(url, 800, 900)
+    const handle = await page.evaluate<string>('document.querySelector("[name=request]").value')
+    received.length = 0
+    // The session of the browser is sent: ports are one site.
+    evil = `<iframe src="${url}"></iframe>
+<form method="post" action="${gateway.url}/oauth/consent">
+<input name="request" value="${handle}"><input name="decision" value="allow"></form>`
+    const attack = await browser.open(`${app.url}/evil`, 800, 900)
+    expect(await attack.evaluate('document.querySelector("iframe").contentDocument')).toBeNull()
+    await attack.evaluate('document.querySelector("form").submit()')
+    await expect
+      .poll(() => attack.evaluate('document.querySelector("h1")?.textContent ?? ""'))
+      .toBe('This request is not valid')
+    expect(received).toEqual(['/evil'])
+    // The page of the user still decides.
+    await page.evaluate('document.querySelector("button[value=deny]").click()')
+    await expect.poll(() => received.find((path) => path.startsWith('/cb?error='))).toBeDefined()
   })
 })
