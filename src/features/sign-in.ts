@@ -17,7 +17,7 @@ import {
   PROVIDER_REQUESTS_PER_MINUTE,
   type SignInDefinition,
 } from '../sign-in/definition.ts'
-import { createLogins, LOGIN_COOKIE } from '../sign-in/login.ts'
+import { createLogins, LOGIN_COOKIE_PREFIX } from '../sign-in/login.ts'
 import { createProvider, type Provider } from '../sign-in/provider.ts'
 import { createProviderSessions } from '../sign-in/provider-sessions.ts'
 import { createSessionStore } from '../sign-in/redis/session-store.ts'
@@ -99,7 +99,7 @@ function signInServices(
   }
   const readUser = createSessionReader({ admission, references })
   const renderPage = createPages(theme)
-  const cookies = [SESSION_COOKIE, LOGIN_COOKIE]
+  const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
   const services: SignInServices = {
     routes: signInRoutes({
       providers,

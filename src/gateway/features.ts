@@ -123,7 +123,7 @@ export interface SignInServices {
   readonly routes: Hono<{ Variables: GatewayVariables }>
   /** Returns the stages of a route. Undefined: it accepts no sessions. */
   stagesOf(route: PolicyRoute): SessionStages | undefined
-  /** Names of its cookies, which are never forwarded to an origin. */
+  /** Names of its cookies, which are never forwarded to an origin; `login-*` is every name that begins so. */
   readonly cookies: readonly string[]
   /** Keeps an origin from setting these cookies. Comes directly before the origin. */
   readonly ownCookies: readonly MiddlewareHandler[]

@@ -1,9 +1,10 @@
 /** Keeps an origin from setting the gateway's own cookies. */
 import type { MiddlewareHandler } from 'hono'
 import { writeHeaders } from '../http/response-headers.ts'
+import { isListed } from '../tokens/token-cookie.ts'
 
 export interface OwnCookiesOptions {
-  /** Names of cookies. */
+  /** Names of cookies; `login-*` is every name that begins so. */
   readonly names: readonly string[]
 }
 
@@ -17,7 +18,7 @@ export interface OwnCookiesOptions {
  * ```
  */
 export const ownCookies = ({ names }: OwnCookiesOptions): MiddlewareHandler => {
-  const isOwn = (cookie: string) => names.includes(cookie.split('=', 1).join().trim())
+  const isOwn = (cookie: string) => isListed(cookie.split('=', 1).join().trim(), names)
   return async function ownCookies(c, next) {
     await next()
     const cookies = c.res.headers.getSetCookie()

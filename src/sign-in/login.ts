@@ -2,28 +2,51 @@
 import { base64url } from 'jose'
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import { hmacSha256, sha256 } from '../crypto/sha256.ts'
-import { createCookieReader, type Received } from '../tokens/token-cookie.ts'
+import type { Received } from '../tokens/token-cookie.ts'
 import type { Login, Provider } from './provider.ts'
 import { signInRefused } from './refused.ts'
 import { returnPathIn, type SignInDemand } from './return-path.ts'
 import type { SessionStore } from './session-store.ts'
 
-/** Binds a login to the browser that began it. All logins of a browser share it. */
-export const LOGIN_COOKIE = '__Host-portcullis-login'
+/**
+ * The beginning of the names of cookies that bind a login to the browser which began it. Logins of a
+ * browser share a cookie. Those that begin at the same time, in several tabs, have one each: with one
+ * name, the last would replace the others.
+ */
+export const LOGIN_COOKIE_PREFIX = '__Host-portcullis-login-'
 /** A user may have to enter a password and a second factor. */
 export const LOGIN_SECONDS = 900
 
 const SECRET_BYTES = 32
+const NAME_BYTES = 6
 /** base64url of 32 bytes, canonical. */
 const SECRET = /^[\w-]{42}[AEIMQUYcgkosw048]$/
+const COOKIE = /^__Host-portcullis-login-[\w-]{8}$/
+/** More than a browser starts at once, even with many restored tabs. */
+const MAX_COOKIES = 50
 
-const read = createCookieReader(LOGIN_COOKIE)
+/** The cookie of a browser: its secret proves that a login was begun there. */
+export interface BrowserCookie {
+  readonly name: string
+  readonly secret: string
+}
 
 export interface StartedLogin {
   /** Where the browser goes. */
   readonly url: URL
-  /** The value of {@link LOGIN_COOKIE}. */
-  readonly browser: string
+  readonly cookie: BrowserCookie
+}
+
+/** Returns the cookies of a request that bind logins. Ignores those of another form. */
+function browserCookiesIn(received: Received): readonly BrowserCookie[] {
+  return (received.get('cookie') ?? '')
+    .split(';')
+    .map((pair) => {
+      const at = pair.indexOf('=')
+      return { name: pair.slice(0, at).trim(), secret: pair.slice(at + 1).trim() }
+    })
+    .filter(({ name, secret }) => COOKIE.test(name) && SECRET.test(secret))
+    .slice(0, MAX_COOKIES)
 }
 
 export interface CompletedLogin {
@@ -62,43 +85,48 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
     }
   }
 
+  const newCookie = (): BrowserCookie => ({
+    name: LOGIN_COOKIE_PREFIX + base64url.encode(random(NAME_BYTES)),
+    secret: base64url.encode(random(SECRET_BYTES)),
+  })
+
   return {
     async start(provider, { returnPath, prompt, maxAgeSeconds, acr }, received) {
-      const known = read(received)
-      const browser =
-        known !== undefined && SECRET.test(known) ? known : base64url.encode(random(SECRET_BYTES))
+      const [cookie = newCookie()] = browserCookiesIn(received)
       const state = base64url.encode(random(SECRET_BYTES))
       const demand = { prompt, maxAgeSeconds, acr }
       const url = await provider.authorizationUrl({
         ...demand,
-        ...(await secretsOf(browser, state)),
+        ...(await secretsOf(cookie.secret, state)),
         state,
       })
       const login = {
         issuer: provider.issuer,
         returnPath: returnPathIn(returnPath),
-        browserHash: await sha256(browser),
+        browserHash: await sha256(cookie.secret),
         maxAgeSeconds,
         acr: acr === undefined ? undefined : [...acr],
       }
       await store.beginLogin(await sha256(state), login, LOGIN_SECONDS)
-      return { url, browser }
+      return { url, cookie }
     },
 
     async complete(response, received) {
-      const browser = read(received)
+      const cookies = browserCookiesIn(received)
       const [state, ...others] = response.getAll('state')
       if (state === undefined || others.length > 0 || !SECRET.test(state))
         throw signInRefused('state')
       // Before the login is taken: another browser must not be able to end it.
-      if (browser === undefined || !SECRET.test(browser)) throw signInRefused('browser')
+      if (cookies.length === 0) throw signInRefused('browser')
       const login = await store.takeLogin(await sha256(state))
       if (login === undefined) throw signInRefused('state_unknown')
-      if (login.browserHash !== (await sha256(browser))) throw signInRefused('browser')
+      const hashes = await Promise.all(cookies.map(({ secret }) => sha256(secret)))
+      const cookie = cookies[hashes.indexOf(login.browserHash)]
+      if (cookie === undefined) throw signInRefused('browser')
       const provider = providers.find(({ issuer }) => issuer === login.issuer)
       if (provider === undefined) throw signInRefused('provider_unknown')
       const { maxAgeSeconds, acr, returnPath } = login
-      const expected = { ...(await secretsOf(browser, state)), state, maxAgeSeconds, acr }
+      const expected = { ...(await secretsOf(cookie.secret, state)), state, maxAgeSeconds, acr }
       return { login: await provider.complete(response, expected), provider, returnPath }
     },
   }

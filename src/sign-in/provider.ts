@@ -107,7 +107,7 @@ const CALL_TIMEOUT_MS = 5_000
 /** A longer reading counts as dead. */
 const LEASE_MS = CALL_TIMEOUT_MS + 1_000
 /** A login begins only at a provider that responded in this time, and fails fast otherwise. */
-const METADATA_MS = 10_000
+const METADATA_MS = 5_000
 /** Types of ID tokens. Most providers set one of these. */
 const ID_TOKEN_TYPES = ['JWT', NO_TYPE]
 /** An ID token is used once, so its life does not matter. */

@@ -35,11 +35,15 @@ export function createCookieReader(name: string): (received: Received) => string
  */
 export function withoutCookies(header: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return header
-  const isNamed = (pair: string) => pair.split(',').some((part) => names.includes(nameOf(part)))
+  const isNamed = (pair: string) => pair.split(',').some((part) => isListed(nameOf(part), names))
   const kept = header.split(';').filter((pair) => !isNamed(pair))
   const text = kept.join(';').trimStart()
   return text === '' ? undefined : text
 }
+
+/** Reports whether a cookie is in a list of names. `login-*` is every name that begins so. */
+export const isListed = (name: string, names: readonly string[]): boolean =>
+  names.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one))
 
 const nameOf = (pair: string): string => pair.split('=', 1).join().trim()
 

@@ -16,7 +16,7 @@ import { receivedHeaders } from '../../middleware/request-headers.ts'
 import { wholeOf } from '../../middleware/validate.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { routeOf } from '../../policy/route.ts'
-import { LOGIN_COOKIE, LOGIN_SECONDS, type Logins } from '../../sign-in/login.ts'
+import { LOGIN_SECONDS, type Logins } from '../../sign-in/login.ts'
 import type { Provider } from '../../sign-in/provider.ts'
 import type { ProviderSessions } from '../../sign-in/provider-sessions.ts'
 import { signInRefused } from '../../sign-in/refused.ts'
@@ -137,8 +137,10 @@ export function signInRoutes({
         if (issuer !== undefined) throw signInRefused('provider_unknown')
         return renderPage(c, chooserPage(providers, signInPath(demand)))
       }
-      const { url, browser } = await logins.start(provider, demand, receivedHeaders(c))
-      return redirect(url.href, [`${setCookie(LOGIN_COOKIE, browser)}; Max-Age=${LOGIN_SECONDS}`])
+      const { url, cookie } = await logins.start(provider, demand, receivedHeaders(c))
+      return redirect(url.href, [
+        `${setCookie(cookie.name, cookie.secret)}; Max-Age=${LOGIN_SECONDS}`,
+      ])
     },
   })
 
