@@ -32,7 +32,7 @@ const SLOW = [
   'test/dev/{fault-proxy,model,upstash-rest*}.test.ts',
   'test/docs/commands*.test.ts',
   'test/faults/{bursts,readiness,redis-breaker,workerd}.test.ts',
-  'test/mcp/{example,sdk}.test.ts',
+  'test/mcp/{example,python,sdk}.test.ts',
   'test/metrics/totals.test.ts',
   'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
   'test/relations/{check,decision-points/coalescing,pipeline/{faults,hostile},tuples/ids}**',
