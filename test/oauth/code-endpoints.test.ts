@@ -246,6 +246,25 @@ describe('pushed requests', () => {
     })
   })
 
+  test('a time of a login in the query does not replace a demand of the pushed request', async () => {
+    const cookie = gateway.signIn({
+      subject: 'pushed-login',
+      issuedAtSeconds: Math.floor(Date.now() / 1000) - 3_600,
+    })
+    await gateway.codeFor(requestOf(), cookie)
+    const ask = async (prompt: string, loginAfter: string) => {
+      const { body } = await push({ ...requestOf(), prompt } as Record<string, string>)
+      const query = { client_id: id, request_uri: body.request_uri, login_after: loginAfter }
+      return gateway.authorize(query, cookie)
+    }
+    const now = String(Math.floor(Date.now() / 1000))
+    // Not remembered, although the query has no `prompt`.
+    expect((await ask('consent', now)).answer.get('error')).toBe('login_required')
+    expect((await ask('login', '0')).location).toMatch(/^\/oauth\/sign-in\?/)
+    expect((await ask('login', now)).answer.get('error')).toBe('login_required')
+    expect((await ask('consent', '0')).status).toBe(200)
+  })
+
   test('one address cannot fill the store', async () => {
     const request = requestOf() as Record<string, string>
     const replies = []

@@ -220,6 +220,7 @@ describe('S77: redirect confusion', () => {
       'http://localhost:51004/cb',
       'http://127.0.0.1:51004/other',
       'http://127.0.0.1:99999999/cb',
+      'http://127.0.0.1:70000/cb',
       'https://127.0.0.1:51004/cb',
       'http://127.0.0.1.evil.test/cb',
     ])

@@ -70,8 +70,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
   return {
     /**
-     * Returns the parameters of a query. The parameters of a pushed request replace all others,
-     * except those that the gateway has added to find a fresh login (RFC 9126 section 4).
+     * Returns the parameters of a query. The parameters of a pushed request replace all others (RFC
+     * 9126 section 4), except the time of the login that the gateway has added.
      */
     async read(query: string): Promise<ReadRequest> {
       const given = parseForm(query)
@@ -88,15 +88,16 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         throw oauthRefused('invalid_request_uri', 'request_uri')
       const kept = parseForm(found.parameters)
       const loginAfter = given.one('login_after')
-      const isReturn = loginAfter !== undefined
+      const isReturn = loginAfter !== undefined && isFresh(Number(loginAfter), now())
       const form: OAuthForm = {
         all: kept.all,
-        one: (name) =>
-          name === 'login_after'
-            ? loginAfter
-            : isReturn && REPLACED_BY_LOGIN.includes(name)
-              ? given.one(name)
-              : kept.one(name),
+        one(name) {
+          if (name === 'login_after') return isReturn ? loginAfter : undefined
+          const value = kept.one(name)
+          if (!isReturn || (name !== 'prompt' && name !== 'max_age')) return value
+          // The browser comes back from the login that these parameters have caused.
+          return value?.split(' ').find((prompt) => prompt === 'consent')
+        },
       }
       return { form, clientId, pushed }
     },
@@ -123,7 +124,9 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const redirectUri = form.one('redirect_uri')
       if (!grants.includes('authorization_code'))
         throw oauthRefused('unauthorized_client', 'authorize_grant')
-      if (redirectUri === undefined || !isRegisteredRedirect(redirectUri, redirectUris))
+      // A port that is too large is no URL.
+      const isUrl = redirectUri !== undefined && URL.canParse(redirectUri)
+      if (!isUrl || !isRegisteredRedirect(redirectUri, redirectUris))
         throw oauthRefused('invalid_request', 'authorize_redirect_uri')
       return { redirectUri, state: form.one('state') }
     },
@@ -246,8 +249,12 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
 export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>
 
-/** Parameters that the gateway changes when it sends the browser to a new login. */
-const REPLACED_BY_LOGIN: readonly string[] = ['prompt', 'max_age']
+/** How long a login may take. */
+const LOGIN_SECONDS = 600
+
+/** Reports whether a login that was demanded at this second may have led to the request. */
+export const isFresh = (loginAfterSeconds: number, nowMs: number): boolean =>
+  nowMs / 1000 - loginAfterSeconds <= LOGIN_SECONDS
 
 /** Returns the key of a counter of requests that anyone may send. */
 async function counterKey(

@@ -6,11 +6,12 @@ import { clientAddressOf, type GatewayVariables } from '../../middleware/context
 import { stage } from '../../middleware/in-order.ts'
 import { limitBody } from '../../middleware/limit-body.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
-import type {
-  AuthorizationEndpoint,
-  ReadRequest,
-  RedirectTarget,
-  RequestUser,
+import {
+  type AuthorizationEndpoint,
+  isFresh,
+  type ReadRequest,
+  type RedirectTarget,
+  type RequestUser,
 } from '../../oauth/code/authorization-endpoint.ts'
 import {
   type AuthorizationRequest,
@@ -63,8 +64,7 @@ const CHANGE = 'portcullis.change' as never
 const MAX_BODY_BYTES = 8_192
 /** The request must fit into the address of the page to which the login returns. */
 const MAX_QUERY_CHARS = 3_600
-/** How long a login may take, and by how much the clocks of providers differ. */
-const LOGIN_SECONDS = 600
+/** By how much the clocks of providers differ. */
 const CLOCK_TOLERANCE_SECONDS = 60
 
 /**
@@ -122,9 +122,8 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   async function signedIn(c: AuthorizeContext, request: AuthorizationRequest) {
     const { prompts, maxAgeSeconds, loginAfterSeconds } = request
     const nowSeconds = Math.floor(now() / 1000)
-    const isFresh =
-      loginAfterSeconds !== undefined && nowSeconds - loginAfterSeconds <= LOGIN_SECONDS
-    const forced = isFresh
+    const hasLoggedIn = loginAfterSeconds !== undefined && isFresh(loginAfterSeconds, now())
+    const forced = hasLoggedIn
       ? undefined
       : prompts.has('login')
         ? 'login'
@@ -136,18 +135,18 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     const returnPath =
       forced === undefined && maxAgeSeconds === undefined
         ? pathAndQuery(c)
-        : afterLogin(c, request, isFresh ? loginAfterSeconds : nowSeconds)
+        : afterLogin(c, request, hasLoggedIn ? loginAfterSeconds : nowSeconds)
     const user = await userOf(c, {
       returnPath,
       ...(forced !== undefined && { prompt: forced }),
-      ...(maxAgeSeconds !== undefined && !isFresh && { maxAgeSeconds }),
+      ...(maxAgeSeconds !== undefined && !hasLoggedIn && { maxAgeSeconds }),
     })
     if ('signInPath' in user) {
       if (prompts.has('none')) throw oauthRefused('login_required', 'authorize_login')
       return redirect(user.signInPath)
     }
     // The provider did not let the user log in again. Another redirect would repeat for ever.
-    if (isFresh && user.authenticatedAtSeconds < loginAfterSeconds - CLOCK_TOLERANCE_SECONDS)
+    if (hasLoggedIn && user.authenticatedAtSeconds < loginAfterSeconds - CLOCK_TOLERANCE_SECONDS)
       throw oauthRefused('login_required', 'authorize_login_age')
     return user
   }
