@@ -1,4 +1,4 @@
-/** Sign-in in a real browser, with a certified provider, before the gateway on each runtime. */
+/** Sign-in in a real browser, with a certified provider, before the gateway on each runtime. S76. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../harness/chromium.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'

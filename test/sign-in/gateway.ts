@@ -6,7 +6,7 @@ import { redisVars, startTestRedis } from '../harness/redis.ts'
 import { startHttpOrigin } from '../proxy/origin-server.ts'
 import { startWorkerd } from '../proxy/workerd.ts'
 import { policyFor } from './policy.ts'
-import { startProvider } from './provider.ts'
+import { startProvider, type TestProvider } from './provider.ts'
 
 export const RUNTIMES = ['workerd', 'Node'] as const
 
@@ -17,6 +17,8 @@ export interface GatewayOptions {
   readonly definition?: SignInDefinition
   readonly accessTokenSeconds?: number
   readonly scope?: string
+  /** Starts further providers. */
+  readonly more?: (url: string) => Promise<{ provider: TestProvider; name: string }[]>
 }
 
 /** Starts everything. On Node, the gateway runs in this process. */
@@ -25,12 +27,14 @@ export async function startGateway({
   definition = {},
   accessTokenSeconds,
   scope = 'openid profile',
+  more = async () => [],
 }: GatewayOptions = {}) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const provider = await startProvider(url, accessTokenSeconds)
+  const all = [{ provider, name: 'Example' }, ...(await more(url))]
   const origin = await startHttpOrigin((request, response) => {
     response.setHeader('Content-Type', 'text/html')
     response.setHeader('Set-Cookie', ['theme=dark', '__Host-portcullis-session=of-the-origin'])
@@ -42,15 +46,14 @@ export async function startGateway({
     ...redisVars(redis),
     PUBLIC_URL: url,
     ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
-    ISSUERS: JSON.stringify([{ issuer: provider.issuer, audience: url }]),
-    ISSUER_CLIENTS: JSON.stringify([
-      {
-        issuer: provider.issuer,
-        id: provider.client.id,
-        secret: provider.client.secret,
-        signIn: { name: 'Example', scope },
-      },
-    ]),
+    ISSUERS: JSON.stringify(all.map(({ provider: { issuer } }) => ({ issuer, audience: url }))),
+    ISSUER_CLIENTS: JSON.stringify(
+      all.map(({ provider: { issuer, client }, name }) => ({
+        issuer,
+        ...client,
+        signIn: { name, scope },
+      })),
+    ),
   }
   const start = () => startOn(runtime, { definition, vars, port })
   let running = await start()

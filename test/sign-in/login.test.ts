@@ -1,4 +1,4 @@
-/** Login, session and logout with a certified provider, on each runtime. */
+/** Login, session and logout with a certified provider, on each runtime. S76. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LOGIN_COOKIE_PREFIX } from '../../src/sign-in/login.ts'
 import { SESSION_COOKIE } from '../../src/sign-in/session.ts'

@@ -1,4 +1,4 @@
-/** Sessions in step with the provider: back-channel logout, and refreshed tokens. */
+/** Sessions in step with the provider: back-channel logout, and refreshed tokens. S76. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
 import { freePort } from '../harness/process.ts'

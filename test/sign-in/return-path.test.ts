@@ -1,4 +1,4 @@
-/** Return paths: only pages of this host, as every browser reads them. */
+/** Return paths: only pages of this host, as every browser reads them. S76. */
 import { describe, expect, test } from 'vitest'
 import { isReturnPath, returnPathIn, signInPath } from '../../src/sign-in/return-path.ts'
 
