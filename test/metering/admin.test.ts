@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operators } from '../../src/features/operators.ts'
 import { plans } from '../../src/features/plans.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { REMOTE_ISSUER, startGateway, type TestGateway } from '../admin/gateway.ts'
+import { PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from '../admin/gateway.ts'
 
 const policy = definePolicy({
   roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
@@ -115,4 +115,29 @@ test('only an operator that may give plans creates or changes a key with a plan'
   await gateway.expectRefused('POST', '/api-keys', { ...described, plan: 'pro' }, ofTenant)
   const { status, text } = await gateway.admin('PATCH', path, { plan: 'gold' })
   expect([status, text]).toEqual([422, expect.stringContaining('of the policy: free, pro')])
+})
+
+test('a key cannot get a plan from a policy without plans', async () => {
+  const other = gateway.isolate(
+    definePolicy({
+      roles: { operator: ['portcullis:*'] },
+      features: [operators()],
+      limits: {},
+      routes: [{ method: 'GET', path: '/public', anonymous: true }],
+    }),
+  )
+  const response = await other.fetch(
+    new Request(`${PUBLIC_URL}/-/admin/api-keys`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${gateway.operator}`,
+        'Content-Type': 'application/json',
+      },
+      body: JSON.stringify({ name: 'nightly', subject: 'reports', plan: 'pro' }),
+    }),
+  )
+  expect([response.status, await response.json()]).toMatchObject([
+    422,
+    { errors: [{ path: '/plan', message: 'must be absent, because the policy has no plans' }] },
+  ])
 })
