@@ -309,7 +309,7 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
     const owner = c.get('portcullis.mcpOwner')
     const { res: response } = c
     const { headers, status } = response
-    if (owner === undefined || status < 200 || status > 299) return
+    if (owner === undefined) return
     const session = headers.get(SESSION)
     if (session !== null) {
       const bound = await binding.bind('session', owner.slice(0, -1), session)
@@ -317,6 +317,7 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
       // Requests of the server in this stream belong to the new session.
       if (owner.at(-1) === '') c.set('portcullis.mcpOwner', [...owner.slice(0, -1), session])
     }
+    if (status < 200 || status > 299) return
     const received = c.get('portcullis.mcpMessage')
     const call = received instanceof Denied ? undefined : received?.call
     const isList = call !== undefined && LIST.test(call.method)

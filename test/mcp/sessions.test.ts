@@ -58,6 +58,15 @@ describe('sessions', () => {
     expect((await gateway.send(call('list_shelves'), headers, 'POST', other)).status).toBe(200)
   })
 
+  test('an error of the server names the session of the client too', async () => {
+    const session = await beginSession()
+    gateway.respondWith((_, response) =>
+      response.writeHead(400, { 'Mcp-Session-Id': SESSION }).end(),
+    )
+    const response = await gateway.send(call('list_shelves'), { 'Mcp-Session-Id': session })
+    expect([response.status, response.headers.get('Mcp-Session-Id')]).toEqual([400, session])
+  })
+
   test('a session costs no round trip', async () => {
     const headers = { 'Mcp-Session-Id': await beginSession() }
     const before = gateway.redis.calls()
@@ -65,7 +74,7 @@ describe('sessions', () => {
     expect(gateway.redis.calls() - before).toBe(1)
   })
 
-  test('another subject, client, tenant or issuer cannot use it, whatever the method', async () => {
+  test('S79: another subject, client, tenant or issuer cannot use it, whatever the method', async () => {
     const session = await beginSession()
     const others = [
       await bearer('bob'),
