@@ -74,7 +74,7 @@ describe.each(['json', 'events'] as const)('lists in %s', (form) => {
     }
   })
 
-  test('a tool that is hidden cannot be called by its name', async () => {
+  test('S79: a tool that is hidden cannot be called by its name', async () => {
     gateway.answerWith(({ id }) => resultOf(RESULTS['tools/list'], id), form)
     await gateway.send(request('tools/list'))
     gateway.reset()
