@@ -1,4 +1,4 @@
-/** Sign-in in a real browser, with a certified provider, before the gateway on each runtime. S76. */
+/** Sign-in in a real browser, with a certified provider, before the gateway on each runtime. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../harness/chromium.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
@@ -8,7 +8,7 @@ if (CHROMIUM === undefined)
 
 const PATIENCE_MS = 10_000
 
-describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s', (runtime) => {
+describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('S76: in a browser, on %s', (runtime) => {
   let gateway: SignInGateway
   let browser: Browser
   let page: Page

@@ -1,4 +1,4 @@
-/** Login, session and logout with a certified provider, on each runtime. S76. */
+/** Login, session and logout with a certified provider, on each runtime. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LOGIN_COOKIE_PREFIX } from '../../src/sign-in/login.ts'
 import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
@@ -7,7 +7,7 @@ import { createUserAgent, type UserAgent } from './user-agent.ts'
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
-describe.each(RUNTIMES)('sign-in on %s', (runtime) => {
+describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
   let gateway: SignInGateway
   let browser: UserAgent
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Sessions in step with the provider: back-channel logout, and refreshed tokens. S76. */
+/** Sessions in step with the provider: back-channel logout, and refreshed tokens. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
 import { freePort } from '../harness/process.ts'
@@ -46,7 +46,7 @@ async function sid(): Promise<string> {
   return (JSON.parse(details) as { providerSession: string }).providerSession
 }
 
-describe('back-channel logout', () => {
+describe('S76: back-channel logout', () => {
   test('ends the session at every gateway with the next request', async () => {
     await browser.visit(`${gateway.url}/orders`)
     expect([await status(), await status(second.url)]).toEqual([200, 200])

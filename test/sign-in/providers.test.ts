@@ -1,4 +1,4 @@
-/** Several providers, clocks that differ, and mistakes of the configuration. S76. */
+/** Several providers, clocks that differ, and mistakes of the configuration. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
 import { signIn } from '../../src/features/sign-in.ts'
@@ -14,7 +14,7 @@ import { policyFor } from './policy.ts'
 import { startProvider, type TestProvider } from './provider.ts'
 import { createUserAgent } from './user-agent.ts'
 
-describe('two providers', () => {
+describe('S76: two providers', () => {
   let gateway: SignInGateway
   let other: TestProvider
   beforeAll(async () => {

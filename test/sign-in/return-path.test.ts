@@ -1,4 +1,4 @@
-/** Return paths: only pages of this host, as every browser reads them. S76. */
+/** Return paths: only pages of this host, as every browser reads them. */
 import { describe, expect, test } from 'vitest'
 import { isReturnPath, returnPathIn, signInPath } from '../../src/sign-in/return-path.ts'
 
@@ -18,7 +18,7 @@ describe('a page of this host is accepted', () => {
   })
 })
 
-describe('everything else leads to the start page', () => {
+describe('S76: everything else leads to the start page', () => {
   test.each([
     '',
     'orders',
