@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
@@ -103,4 +105,53 @@ test('S63: a response from a client without the permission of the route does not
     expect.objectContaining({ code: 'insufficient_permission' }),
   ])
   expect(await countOf()).toBe(before)
+})
+
+/** Begins a session, and returns the stream of the server. */
+async function openStream(claims: object): Promise<Response> {
+  const gateway = await startGateway('yes')
+  const url = `http://127.0.0.1:${gateway.port}/mcp`
+  const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['user'], ...claims } })
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    Accept: 'application/json, text/event-stream',
+    'Content-Type': 'application/json',
+  }
+  const begun = await fetch(url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      },
+    }),
+  })
+  expect(await begun.text()).toContain('"protocolVersion":"2025-11-25"')
+  const session = begun.headers.get('Mcp-Session-Id') ?? ''
+  const stream = await fetch(url, { headers: { ...headers, 'Mcp-Session-Id': session } })
+  expect([stream.status, stream.headers.get('Content-Type')]).toEqual([200, 'text/event-stream'])
+  return stream
+}
+
+test('S79: on workerd, a stream ends when the token expires', async () => {
+  const stream = await openStream({ exp: Math.floor(Date.now() / 1000) + 4 })
+  expect(await stream.text()).toBe('')
+})
+
+test('S79: on workerd, a stream ends when the caller is revoked', async () => {
+  const stream = await openStream({ sub: 'mallory' })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  await createRevocations(rest, Date.now).revokeBefore({
+    kind: 'subject',
+    issuer: ISSUER,
+    value: 'mallory',
+    atSeconds: Math.floor(Date.now() / 1000) + 1,
+    ttlSeconds: 600,
+  })
+  expect(await stream.text()).toBe('')
 })

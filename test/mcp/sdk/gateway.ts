@@ -16,6 +16,7 @@ const policyOf = (isGuarded: boolean) =>
           ...mcp({
             path: '/mcp',
             permission: 'mcp:use',
+            recheckSeconds: 1,
             tools: { ask_client: true, ask_refusing_client: true },
           }),
         ]
