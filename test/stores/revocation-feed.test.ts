@@ -388,6 +388,7 @@ describe('every writer reports to the feed', () => {
     expect(writing).toEqual([
       'abuse/redis/bans.ts',
       'abuse/redis/violations.ts',
+      'oauth/redis/authorization-codes.ts',
       'revocation/redis/revocation-log.ts',
       'revocation/redis/revocations.ts',
       'tokens/redis/api-keys.ts',
