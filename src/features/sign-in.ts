@@ -70,6 +70,7 @@ function signInServices(
   })
   const ofBrowsers = limitOf('sign_in', requestsPerMinute)
   const ofProviders = limitOf('provider_logout', PROVIDER_REQUESTS_PER_MINUTE)
+  refuseOtherHosts(parts)
   const providers = providersOf(parts)
   const store = createSessionStore(redis, now)
   const revocations = createRevocations(redis, now)
@@ -121,6 +122,15 @@ function signInServices(
   return { signIn: services, signedInUsers: createSignedInUsers({ readUser, now }), renderPage }
 }
 
+/** The cookie of a session belongs to one host, which has the callback. */
+function refuseOtherHosts({ policy, config: { publicUrl } }: FeatureParts): void {
+  const { hostname } = new URL(publicUrl)
+  const mistakes = policy.routes
+    .filter(({ session, host = hostname }) => session !== undefined && host !== hostname)
+    .map((route) => `${nameOfRoute(route)}: session requires the host of PUBLIC_URL, ${hostname}`)
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+}
+
 /** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */
 function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] {
   const { publicUrl } = config
@@ -147,7 +157,7 @@ function* mistakesIn(routes: readonly RouteDefinition[]): Generator<string> {
     if (route.session === undefined) continue
     for (const issue of issuesOf(sessionDemandSchema, route.session))
       yield `${name}: ${mistakeOf(issue, ['session'])}`
-    if (route.dpop || route.anonymous)
-      yield `${name}: session cannot be combined with dpop or anonymous`
+    if (route.dpop || route.anonymous || route.mcp)
+      yield `${name}: session cannot be combined with dpop, anonymous or mcp`
   }
 }
