@@ -27,6 +27,7 @@ import { limitsNamed } from '../policy/limits.ts'
 import type { McpFeature, McpReferences } from '../policy/mcp.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import type { RelationDemand } from '../relations/definition.ts'
+import { anyOrigin } from '../routes/oauth/any-origin.ts'
 import { publicDocument, resourceMetadata } from '../routes/well-known.ts'
 import { configured } from '../validators/configuration.ts'
 import { mcpSchema } from '../validators/mcp.ts'
@@ -196,10 +197,7 @@ function services(parts: McpParts): McpServices {
       'SIGNING_KEYS: is missing; mcp() binds the sessions of a server to their callers with it',
     ])
   const binding = createBinding(sharedSecret)
-  // Some clients send the version of their protocol with the request for a document.
-  const metadata = createApp().options('/*', (c) =>
-    c.body(null, 204, { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*' }),
-  )
+  const metadata = createApp()
 
   /** What the three routes of a server share. */
   function shared(route: PolicyRoute, server: Server) {
@@ -213,6 +211,7 @@ function services(parts: McpParts): McpServices {
     const document = `/oauth-protected-resource${route.path}`
     const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
     const described = { ...resource, issuers: issuersOf(parts) }
+    metadata.all(document, anyOrigin('GET'))
     metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, supported)))
     const relations = new Map(
       Object.entries(tools).flatMap(([name, tool]) => {

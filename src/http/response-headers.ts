@@ -2,12 +2,10 @@
 import type { Context } from 'hono'
 
 /**
- * Headers of public documents, which are the same for every caller: pages of any origin may read
- * them. Cacheable for five minutes, which is shorter than the time for which a new signing key is
- * published before it signs.
+ * Headers of public documents: cacheable for five minutes, which is shorter than the time for which
+ * a new signing key is published before it signs.
  */
 export const CACHEABLE = {
-  'Access-Control-Allow-Origin': '*',
   'Cache-Control': 'public, max-age=300',
   'X-Content-Type-Options': 'nosniff',
 } as const
