@@ -51,6 +51,9 @@ export async function principalFrom(
   const { maxTokenAge } = config
   refuseTimes(claims, isDated ? maxTokenAge : Number.POSITIVE_INFINITY, config, nowMs / 1000)
   const { sub, jti, exp, iat } = claims
+  const scopeUse = config.scopes ?? (isOwn ? undefined : DEFAULT_SCOPE_USE)
+  // Scopes must not grant more because a map drops the roles that they would narrow.
+  const isDropped = scopeUse === 'narrow' && claims.roles.length === 0 && rules.hasRoles(payload)
   return {
     issuer: claims.sub_iss ?? config.issuer,
     tokenIssuer: config.issuer,
@@ -62,7 +65,7 @@ export async function principalFrom(
     roles: claims.roles,
     scopes: claims.scope,
     audiences: claims.aud,
-    scopeUse: config.scopes ?? (isOwn ? undefined : DEFAULT_SCOPE_USE),
+    scopeUse: isDropped ? 'ignore' : scopeUse,
     tokenId: jti,
     tokenIdHash: jti === undefined ? undefined : await tokenIdHash(config.issuer, jti),
     confirmation: claims.cnf?.jkt,

@@ -20,6 +20,8 @@ export interface IssuerRules {
   checkHeader(header: JwsHeader): void
   /** Reads the claims where the configuration says they are. Does NOT check their form. */
   read(payload: Payload): Record<Exclude<ClaimName, 'sub_iss'>, unknown>
+  /** Reports whether the token has roles, even if the map drops all of them. */
+  hasRoles(payload: Payload): boolean
   /** Throws `Denied` unless the audience, the client and all other claims are as configured. */
   check(payload: Payload, claims: { aud: readonly string[]; client_id?: string | undefined }): void
 }
@@ -69,13 +71,17 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
 
   function rolesOf(payload: Payload): unknown {
     return toRoles(
-      roles.flatMap((path) => {
-        const values = valuesAt(payload, path)
-        if (scopeKeys.has(keyOf(path))) return values.flatMap(scopesIn)
-        const names = values.flatMap((value) => rolesOfValue(value, path.at(-1)))
-        return rolesSeparator === undefined ? names : names.flatMap(splitAt(rolesSeparator))
-      }),
+      roles.flatMap((path) =>
+        scopeKeys.has(keyOf(path))
+          ? valuesAt(payload, path).flatMap(scopesIn)
+          : rolesAt(payload, path),
+      ),
     )
+  }
+
+  function rolesAt(payload: Payload, path: Path): readonly unknown[] {
+    const names = valuesAt(payload, path).flatMap((value) => rolesOfValue(value, path.at(-1)))
+    return rolesSeparator === undefined ? names : names.flatMap(splitAt(rolesSeparator))
   }
 
   return {
@@ -102,6 +108,8 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       client_id: client(payload),
       cnf: own(payload, 'cnf'),
     }),
+    hasRoles: (payload) =>
+      roles.some((path) => !scopeKeys.has(keyOf(path)) && rolesAt(payload, path).length > 0),
     check(payload, claims) {
       if (!claims.aud.some(isOurs)) throw rejectedFor('aud', claims.aud, audiences)
       // A token with an audience is for that audience, whatever else it says.

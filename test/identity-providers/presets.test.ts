@@ -183,6 +183,18 @@ describe.each(rows)('%s', (preset, row) => {
   })
 })
 
+test('S64: scopes grant nothing to a user whose roles are all dropped by the map', async () => {
+  const row = DOCUMENTED.okta
+  // The other subject and its token are revoked.
+  const bob = { sub: 'bob@example.com', jti: 'AT.bob' }
+  const tokenOf = (groups: string[]) =>
+    signed(row, { claims: { ...bob, groups, scp: ['openid', 'orders:read'] } })
+  expect(await outcomeOf('okta', await tokenOf(['Everyone']))).toBe(
+    '403 permission_missing:orders:read',
+  )
+  expect(await outcomeOf('okta', await tokenOf([]))).toBe('200')
+})
+
 /** One or several refusals, and nothing else. */
 const REFUSED_BY_KIND = /^(401 token_rejected:(typ|refused_claim|required_claim)(, |$))+$/
 
