@@ -1,7 +1,7 @@
-/** The inspection of the MCP example as a Worker that returns what it admitted. */
+/** The inspection of JSON-RPC as a Worker that returns what it admitted. */
 
 import { Hono } from 'hono'
-import policy from '../../examples/mcp/policy.ts'
+import * as z from 'zod'
 import { signatures } from '../../src/features/signatures.ts'
 import type { Principal } from '../../src/index.ts'
 import {
@@ -21,8 +21,18 @@ app.use(async (c, next) => {
   c.set('portcullis.principal', readerOf('reader'))
   await next()
 })
-const authorizer = createAuthorizer(policy.roles)
-app.post('/mcp', inspect({ ...policy.routes[0]?.inspect, authorizer }), (c) =>
+const authorizer = createAuthorizer(new Map([['reader', ['books:read']]]))
+const jsonRpc = {
+  methods: { ping: true, 'tools/call': true },
+  tools: {
+    search_books: {
+      permission: 'books:read',
+      arguments: z.strictObject({ text: z.string().min(1) }),
+    },
+    remove_book: { permission: 'books:delete', arguments: z.strictObject({ isbn: z.string() }) },
+  },
+} as const
+app.post('/mcp', inspect({ jsonRpc, authorizer }), (c) =>
   c.body(bodyOf(c) as Uint8Array<ArrayBuffer>),
 )
 app.all('/enforced', inspect({ signatures: signatures({ mode: 'enforce' }) }), (c) =>
