@@ -85,10 +85,17 @@ function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
     (other.inspect === undefined || other.inspect === route.inspect) &&
     route.maxBodyBytes <= other.maxBodyBytes &&
     (route.dpop || !other.dpop) &&
+    requiresSession(route, other) &&
     route.webSocketOrigins.every((origin) => other.webSocketOrigins.includes(origin)) &&
     (other.forwardAuthorization || !route.forwardAuthorization) &&
     (other.forwardCookies || !route.forwardCookies)
   )
+}
+
+/** A route with sessions also accepts tokens, unless it demands something of the login. */
+function requiresSession({ session }: PolicyRoute, other: PolicyRoute): boolean {
+  if (other.permission === undefined || isEqual(session, other.session)) return true
+  return session === undefined && isEqual({}, other.session)
 }
 
 function requiresPermission(route: PolicyRoute, other: PolicyRoute): boolean {
