@@ -244,6 +244,8 @@ function services(parts: McpParts): McpServices {
           own: `${publicUrl}/.well-known${document}`,
         },
         scopes,
+        supported: new Set(supported),
+        isPermitted: authorizer,
       }),
     }
   }

@@ -64,6 +64,9 @@ export interface McpTransportOptions {
   readonly metadata: { readonly general: string; readonly own: string }
   /** Scopes that a client needs. Empty: scopes do nothing at the issuer. */
   readonly scopes: readonly string[]
+  /** All scopes that do something at the server. */
+  readonly supported: ReadonlySet<string>
+  readonly isPermitted: Authorizer
 }
 
 /**
@@ -72,17 +75,22 @@ export interface McpTransportOptions {
  * the scopes that the client needs (RFC 9728 section 5.1, RFC 6750 section 3).
  */
 export function mcpTransport(options: McpTransportOptions): MiddlewareHandler {
-  const { allowsOrigin, versions, metadata, scopes } = options
+  const { allowsOrigin, versions, metadata, scopes, supported, isPermitted } = options
   const parameterOf = (url: string) => `resource_metadata="${url}"`
 
-  function challenge(text: string, denial: Denied['denial']): string | undefined {
+  /** Returns undefined if another login cannot help. */
+  function challenge(text: string, { denial }: Denied, c: Context): string | undefined {
     const own = text.replace(parameterOf(metadata.general), parameterOf(metadata.own))
     if (denial.code !== 'permission_missing')
       return scopes.length === 0 ? own : `${own}, scope="${scopes.join(' ')}"`
-    if (scopes.length === 0) return undefined
-    // Some clients request only these scopes, so those of the server are among them.
-    const needed = [...new Set([...scopes, denial.permission])].join(' ')
-    return own.replace(/scope="[^"]*"/, `scope="${needed}"`)
+    const { permission } = denial
+    const caller = callerOf(c)
+    const held = caller?.scopes ?? []
+    const helps = caller && isPermitted({ ...caller, scopes: [...held, permission] }, permission)
+    if (scopes.length === 0 || !helps) return undefined
+    // Some clients request only these scopes, and would lose those that they have.
+    const needed = new Set([...scopes, ...held.filter((scope) => supported.has(scope)), permission])
+    return own.replace(/scope="[^"]*"/, `scope="${[...needed].join(' ')}"`)
   }
 
   return createMiddleware(async function mcpTransport(c, next) {
@@ -98,7 +106,7 @@ export function mcpTransport(options: McpTransportOptions): MiddlewareHandler {
     if (!(error instanceof Denied)) return
     const text = c.res.headers.get('WWW-Authenticate')
     if (text === null) return
-    const changed = challenge(text, error.denial)
+    const changed = challenge(text, error, c)
     writeHeaders(c, (headers) => {
       if (changed === undefined) headers.delete('WWW-Authenticate')
       else headers.set('WWW-Authenticate', changed)

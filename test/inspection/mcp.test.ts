@@ -54,8 +54,13 @@ afterAll(async () => {
   await redis?.close()
 })
 
-async function send(role: string, body?: string, method = 'POST'): Promise<Response> {
-  const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: [role] } })
+async function send(
+  role: string,
+  body?: string,
+  method = 'POST',
+  scope?: string,
+): Promise<Response> {
+  const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: [role], scope } })
   return gateway.fetch(
     new Request(`${PUBLIC_URL}/mcp`, {
       method,
@@ -170,8 +175,10 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
   )
 
   test('names the missing permission if one exists', async () => {
-    const missing = await send('reader', REMOVE)
+    const missing = await send('librarian', REMOVE, 'POST', 'mcp:use')
     expect(missing.headers.get('WWW-Authenticate')).toContain('scope="mcp:use books:delete"')
+    const powerless = await send('reader', REMOVE)
+    expect([powerless.status, powerless.headers.get('WWW-Authenticate')]).toEqual([403, null])
     const unknown = await send('librarian', tool('run_shell'))
     expect([unknown.status, unknown.headers.get('WWW-Authenticate')]).toEqual([403, null])
   })
@@ -185,8 +192,8 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
   test('describes no call to a caller who may not use the route', async () => {
     for (const body of ['{', REMOVE]) {
       const response = await send('guest', body)
-      expect(response.status).toBe(403)
-      expect(response.headers.get('WWW-Authenticate')).toContain('scope="mcp:use"')
+      expect([response.status, response.headers.get('WWW-Authenticate')]).toEqual([403, null])
+      expect(await response.text()).not.toContain('books')
     }
     expect(received).toEqual([])
   })

@@ -77,12 +77,23 @@ describe('challenges', () => {
     )
   })
 
-  test('403 names all scopes that the call needs, so that a client can request them', async () => {
-    const response = await gateway.send(call('remove_book', { isbn: '1' }))
+  test('403 names the scopes that the token has and that the call needs, for another login', async () => {
+    const token = await gateway.token('libby', ['librarian'], {
+      scope: 'openid mcp:use books:read',
+    })
+    const response = await gateway.send(call('remove_book', { isbn: '1' }), {
+      Authorization: `Bearer ${token}`,
+    })
     expect(response.status).toBe(403)
     expect(response.headers.get('WWW-Authenticate')).toBe(
-      `Bearer realm="portcullis", error="insufficient_scope", scope="mcp:use books:delete", ${METADATA}`,
+      `Bearer realm="portcullis", error="insufficient_scope", scope="mcp:use books:read books:delete", ${METADATA}`,
     )
+    expect(gateway.received).toEqual([])
+  })
+
+  test('403 names no scope if the roles of the caller do not allow the call either', async () => {
+    const response = await gateway.send(call('remove_book', { isbn: '1' }))
+    expect([response.status, response.headers.get('WWW-Authenticate')]).toEqual([403, null])
     expect(gateway.received).toEqual([])
   })
 
