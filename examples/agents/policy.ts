@@ -10,7 +10,7 @@ export default definePolicy({
   limits: { standard: '100/min' },
   features: [
     authorizationServer(),
-    signIn({ roles: ['reader'] }),
+    signIn(),
     authorizationCode({ scopes: { 'books:read': 'Search the books' } }),
   ],
   routes: mcp({

@@ -5,7 +5,7 @@ import { signIn } from 'portcullis/sign-in'
 export default definePolicy({
   roles: { reader: ['orders:read'], writer: ['orders:read', 'orders:write'] },
   limits: { standard: '100/min' },
-  features: [signIn({ roles: ['reader'] })],
+  features: [signIn()],
   routes: [
     {
       method: 'GET',
