@@ -128,15 +128,27 @@ test('an ended session has no references, is revoked, and cannot be renewed', as
   expect(await gateway().list(known)).toEqual([])
 })
 
-test('a login above the maximum ends the oldest session', async () => {
+test.each([
+  ['ends the oldest session', 10_000],
+  ['ends the oldest session, also of the same second', 1],
+])('a login above the maximum %s', async (_, distanceMs) => {
   const references: string[] = []
+  const firstMs = Math.ceil(startMs / 1_000) * 1_000
   for (let n = 0; n < 5; n++) {
-    nowMs = startMs + n * 10_000
+    nowMs = firstMs + n * distanceMs
     references.push(await open())
   }
   const all = await Promise.all(references.map(found))
   expect(all.map((one) => one !== undefined)).toEqual([false, false, true, true, true])
   expect(await gateway().list(await user(references[4] ?? ''))).toHaveLength(3)
+})
+
+test('a login above the maximum keeps its own session, with a clock behind the others', async () => {
+  for (let n = 0; n < 3; n++) await open()
+  nowMs = startMs - 60_000
+  const own = await open()
+  expect(await found(own)).toBeDefined()
+  expect(await gateway().list(await user(own))).toHaveLength(3)
 })
 
 test('every key has an expiry', async () => {

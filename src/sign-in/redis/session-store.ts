@@ -61,14 +61,12 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         referenceHash,
         id,
         JSON.stringify(details),
-        Math.floor(now() / 1000),
+        now() / 1000,
         endsAtSeconds,
         max,
         session.tokens ?? '',
       ])
-      return listOf(reply)
-        .map(textOf)
-        .filter((other) => other !== id)
+      return listOf(reply).map(textOf)
     },
 
     async renew({ id, referenceHash, successorHash, nonce, record, graceSeconds }) {
