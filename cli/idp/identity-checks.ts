@@ -94,7 +94,9 @@ function roles(
   const [place] = places
   if (place === undefined) {
     const remedy =
-      'Add roles or groups to access tokens at the provider, or use scopes: "scopes": "grant"'
+      config.scopes === 'ignore'
+        ? 'Add roles or groups to access tokens at the provider'
+        : 'Add roles or groups to access tokens at the provider. Without roles, a token has what its scopes name'
     return doubtful('roles', held, `the token has no roles in ${where} or elsewhere`, {
       expected: `in ${where}`,
       remedy,

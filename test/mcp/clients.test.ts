@@ -6,8 +6,9 @@ import * as first from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Login, REDIRECT_URI, startLogin } from './login.ts'
+import { createTranscript, type Transcript, transcripts } from './transcript.ts'
 
 interface Tokens {
   access_token: string
@@ -90,11 +91,17 @@ const ROWS = PLACES.flatMap((at) =>
   Object.entries(SDKS).map(([name, sdk]) => [name, at, sdk] as const),
 )
 
-describe.each(ROWS)('%s, with the login at %s', (_, at, sdk) => {
+const written: Transcript[] = []
+
+describe.each(ROWS)('%s, with the login at %s', (name, at, sdk) => {
   let login: Login
+  let transcript: Transcript
   beforeAll(async () => {
     login = await startLogin(at)
+    transcript = createTranscript(`${name}, login at ${at}`, login)
+    written.push(transcript)
   })
+  beforeEach(({ task }) => transcript.step(task.name))
   afterAll(() => login?.close())
 
   const store = new Store()
@@ -103,11 +110,14 @@ describe.each(ROWS)('%s, with the login at %s', (_, at, sdk) => {
 
   function create() {
     client = new sdk.Client({ name: 'test', version: '1.0.0' })
-    transport = new sdk.Transport(new URL(login.url), { authProvider: store })
+    const { fetch } = transcript
+    transport = new sdk.Transport(new URL(login.url), { authProvider: store, fetch })
   }
   /** Visits the last URL, and gives the SDK what the provider returned. */
   async function visit() {
-    const callback = await login.follow(store.visits.at(-1) as URL)
+    const url = store.visits.at(-1) as URL
+    transcript.browser(url)
+    const callback = await login.follow(url)
     await transport.finishAuth(
       callback.searchParams.get('code'),
       callback.searchParams.get('iss') ?? undefined,
@@ -185,4 +195,8 @@ describe.each(ROWS)('%s, with the login at %s', (_, at, sdk) => {
     expect(login.calls).toEqual([])
     await client.close()
   })
+})
+
+test('the transcripts contain what the clients did', async () => {
+  await expect(transcripts(written)).toMatchFileSnapshot('../../docs/design/mcp-transcripts.md')
 })
