@@ -47,6 +47,7 @@ const SDKS: Readonly<Record<string, Sdk>> = {
 /** What an app stores for the SDK. It opens no browser: it keeps the URL that the user must visit. */
 class Store {
   readonly redirectUrl = REDIRECT_URI
+  clientMetadataUrl: string | undefined
   readonly clientMetadata = {
     client_name: 'test',
     redirect_uris: [REDIRECT_URI],
@@ -139,8 +140,13 @@ describe.each(ROWS)('%s, with the login at %s', (name, at, sdk) => {
     expect(login.calls).toEqual([])
   })
 
-  test('an app that the issuer knows, or whose id is the URL of its metadata, needs no registration', async () => {
-    store.information = { client_id: login.clientId }
+  const known =
+    at === 'the gateway'
+      ? 'an app that has its metadata at a URL uses this URL as its id'
+      : 'an app that the issuer knows needs no registration'
+  test(known, async () => {
+    store.clientMetadataUrl = login.documentUrl
+    store.information = login.documentUrl === undefined ? { client_id: login.clientId } : undefined
     create()
     await expect(client.connect(transport)).rejects.toThrow(sdk.UnauthorizedError)
     expect(store.visits.at(-1)?.searchParams.get('client_id')).toBe(login.clientId)

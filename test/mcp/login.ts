@@ -22,6 +22,7 @@ import { freePort } from '../harness/process.ts'
 import { startTestRedis } from '../harness/redis.ts'
 import { startProvider as startUserProvider } from '../sign-in/provider.ts'
 import { createUserAgent } from '../sign-in/user-agent.ts'
+import { hostDocument } from './document-host.ts'
 
 interface Provider {
   callback(): RequestListener
@@ -179,17 +180,16 @@ export async function startLogin(at: 'the provider' | 'the gateway') {
   const own = at === 'the gateway' ? await startUserProvider(publicUrl) : undefined
   const other = own === undefined ? await startProvider(resource) : undefined
   const issuer = own?.issuer ?? other?.url ?? ''
-  const documents = await startHttpServer((_, response) =>
-    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(document())),
-  )
-  const clientId = own === undefined ? CLIENT_ID : `${documents.url}/client.json`
-  const document = () => ({
-    client_id: clientId,
-    client_name: 'Test',
-    redirect_uris: [REDIRECT_URI],
-    grant_types: ['authorization_code', 'refresh_token'],
-    token_endpoint_auth_method: 'none',
-  })
+  const hosted =
+    own &&
+    (await hostDocument((client_id) => ({
+      client_id,
+      client_name: 'Test',
+      redirect_uris: [REDIRECT_URI],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'none',
+    })))
+  const clientId = hosted?.url ?? CLIENT_ID
   const signing = await createKey('gateway')
   const policy = definePolicy({
     roles: { librarian: ['mcp:use', 'books:*'] },
@@ -249,6 +249,8 @@ export async function startLogin(at: 'the provider' | 'the gateway') {
     issuer: own === undefined ? issuer : publicUrl,
     /** A client that the issuer knows, or whose id is the URL of its metadata. */
     clientId,
+    /** The URL of the client's metadata, where the issuer reads them. */
+    documentUrl: hosted?.url,
     calls,
     follow,
     /** Revokes one access token at the gateway. */
@@ -265,7 +267,7 @@ export async function startLogin(at: 'the provider' | 'the gateway') {
     },
     async close() {
       await gateway.close()
-      await Promise.all([server, own, other, documents].map((each) => each?.close()))
+      await Promise.all([server, own, other, hosted].map((each) => each?.close()))
       await redis.close()
     },
   }
