@@ -27,6 +27,7 @@ export const FEATURE_GUIDES = [
   'docs/audit.md',
   'docs/abuse.md',
   'docs/policy-tools.md',
+  'docs/authorization-server.md',
 ] as const
 
 /** Documents about the operation of a gateway, with commands that a user runs. */

@@ -29,6 +29,7 @@ const BEFORE: Partial<Record<Guide, readonly string[]>> = {
     ].join('\n'),
   ],
   'docs/abuse.md': ['npm start'],
+  'docs/authorization-server.md': ['npm start'],
 }
 
 /** Output that a document promises in words. */
