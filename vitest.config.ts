@@ -28,7 +28,7 @@ const SLOW = [
   'test/{bench,cli,package,create,deploy,interop,look-alikes,node,ops,start}/**',
   'test/admin/{permissions,schemathesis}.test.ts',
   'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
-  'test/audit/{chain,delivery,erasure,export,postgres*,spool/outage}.test.ts',
+  'test/audit/{chain,delivery,erasure,export,lost-count,postgres*,process,spool/outage}.test.ts',
   'test/dev/{fault-proxy,model,upstash-rest*}.test.ts',
   'test/docs/commands*.test.ts',
   'test/faults/{bursts,readiness,redis-breaker,workerd}.test.ts',
@@ -36,7 +36,8 @@ const SLOW = [
   'test/metrics/totals.test.ts',
   'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
   'test/relations/{check,decision-points/coalescing,pipeline/{faults,hostile},tuples/ids}**',
-  'test/stores/{exact-changes,resp-servers,revocation-feed}.test.ts',
+  'test/{mcp/browser,mcp/python,sign-in/browser}.test.ts',
+  'test/stores/{exact-changes,operators,resp-servers,revocation-feed}.test.ts',
 ]
 
 /** Tests that measure the heap, which must not contain garbage of other files. */
