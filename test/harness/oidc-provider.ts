@@ -1,23 +1,11 @@
 /** A real OpenID Provider on a loopback port: the npm package `oidc-provider`. */
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-// @ts-expect-error: the package has no types.
-import { Provider as UntypedProvider } from 'oidc-provider'
+import type { RequestListener } from 'node:http'
 // @ts-expect-error: the package has no types.
 import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { startHttpServer } from './http-server.ts'
 import { createKey } from './issuer.ts'
-
-/** The part of the package that this module uses. */
-interface Provider {
-  callback(): RequestListener
-  interactionFinished(
-    request: IncomingMessage,
-    response: ServerResponse,
-    result: object,
-  ): Promise<void>
-}
-const ProviderOf = UntypedProvider as new (issuer: string, configuration: object) => Provider
+import { ProviderOf, withInstantLogin } from './oidc-package.ts'
 
 /** The form of an access token for each resource (RFC 8707), which is its audience. */
 export const JWT_RESOURCE = 'https://api.example.com'
@@ -70,14 +58,7 @@ export async function startOidcProvider({
   async function rotate(): Promise<void> {
     const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
     const provider = new ProviderOf(issuer, configurationOf({ ...shared, key }))
-    const callback = provider.callback()
-    handle = (request, response) =>
-      request.url?.startsWith(LOGIN_PATH)
-        ? provider.interactionFinished(request, response, {
-            login: { accountId: 'alice' },
-            consent: {},
-          })
-        : callback(request, response)
+    handle = withInstantLogin(provider, LOGIN_PATH)
   }
   await rotate()
 

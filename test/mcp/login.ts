@@ -1,11 +1,9 @@
 /** An MCP server of the SDK behind the gateway on Node, and `oidc-provider`, where users log in. */
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { decodeJwt } from 'jose'
-// @ts-expect-error: the package has no types.
-import { Provider as UntypedProvider } from 'oidc-provider'
 import * as z from 'zod'
 import { authorizationCode } from '../../src/features/authorization-code.ts'
 import { authorizationServer } from '../../src/features/authorization-server.ts'
@@ -18,17 +16,12 @@ import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
+import { ProviderOf, withInstantLogin } from '../harness/oidc-package.ts'
 import { freePort } from '../harness/process.ts'
 import { startTestRedis } from '../harness/redis.ts'
 import { startProvider as startUserProvider } from '../sign-in/provider.ts'
 import { createUserAgent } from '../sign-in/user-agent.ts'
 import { hostDocument } from './document-host.ts'
-
-interface Provider {
-  callback(): RequestListener
-  interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): unknown
-}
-const ProviderOf = UntypedProvider as new (issuer: string, configuration: object) => Provider
 
 export const REDIRECT_URI = 'http://127.0.0.1:9/callback'
 /** A public client that the provider knows. */
@@ -134,14 +127,7 @@ async function startProvider(resource: string) {
     ),
   }
   const provider = new ProviderOf(server.url, configuration)
-  const callback = provider.callback()
-  handle = (request, response) =>
-    request.url?.startsWith(LOGIN_PATH)
-      ? provider.interactionFinished(request, response, {
-          login: { accountId: 'alice' },
-          consent: {},
-        })
-      : callback(request, response)
+  handle = withInstantLogin(provider, LOGIN_PATH)
   return server
 }
 

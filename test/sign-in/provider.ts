@@ -1,21 +1,10 @@
 /** An OpenID Provider for browsers: the npm package `oidc-provider`, with a login that tests control. */
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { importJWK, type JWK, SignJWT } from 'jose'
-// @ts-expect-error: the package has no types.
-import { Provider as UntypedProvider } from 'oidc-provider'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
-
-interface Provider {
-  callback(): RequestListener
-  interactionFinished(
-    request: IncomingMessage,
-    response: ServerResponse,
-    result: object,
-  ): Promise<void>
-}
-const ProviderOf = UntypedProvider as new (issuer: string, configuration: object) => Provider
+import { ProviderOf } from '../harness/oidc-package.ts'
 
 /** What the user does at the provider. */
 export interface UserAction {
