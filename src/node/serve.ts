@@ -43,8 +43,7 @@ export const DEFAULT_PORT = 8_787
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_GRACE_MS = 10_000
 
-/** Slow clients are cut after these times. An upload may take as long as `requestTimeout`. */
-/** Limits for slow clients, and of headers. */
+/** Limits of time and size. Slow clients are cut; an upload may take as long as `requestTimeout`. */
 export const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 300_000,

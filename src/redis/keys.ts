@@ -94,7 +94,7 @@ export function createKeys(prefix: string) {
     consentSessions: `${prefix}consent-sessions:`,
     /** A client that has registered itself; its id follows. */
     registeredClient: `${prefix}registered-client:`,
-    /** Counts requests that anyone may send to the authorization server; what and by whom follow. */
+    /** Counts requests to public endpoints of the authorization server. The name continues with the endpoint and the sender. */
     oauthRequests: `${prefix}oauth-requests:`,
 
     /** A login in progress; the hash of its `state` follows. */

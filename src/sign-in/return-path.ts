@@ -57,7 +57,7 @@ const OWN_PATHS: readonly string[] = [
 /** A policy with the sign-in cannot route these paths. */
 export const RESERVED_PATHS: readonly string[] = [...OWN_PATHS, SESSIONS_PATH]
 
-/** Returns the return path, or {@link HOME_PATH} in place of a text that is none. */
+/** Returns the text if it is a return path, and {@link HOME_PATH} otherwise. */
 export const returnPathIn = (text: string | undefined): string =>
   text !== undefined && isReturnPath(text) ? text : HOME_PATH
 
