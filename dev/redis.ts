@@ -5,9 +5,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { Redis } from 'ioredis'
+import { freePort } from './free-port.ts'
 
 const HOST = '127.0.0.1'
 const START_TIMEOUT_MS = 5_000
@@ -171,13 +171,4 @@ async function ping(url: string): Promise<string | undefined> {
   } finally {
     redis.disconnect()
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST)
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

@@ -5,9 +5,9 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { freePort } from '../../dev/free-port.ts'
 import { startRedis } from '../../dev/redis.ts'
 import { HOST } from '../../dev/start/settings.ts'
-import { freePort } from '../processes/proc.ts'
 
 const START_TIMEOUT_MS = 10_000
 const PROBE_INTERVAL_MS = 20

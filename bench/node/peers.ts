@@ -1,10 +1,10 @@
 /** Gateways on Node, and the Worker with which they are compared. */
 import { join } from 'node:path'
+import { freePort } from '../../dev/free-port.ts'
 import { HANDWRITTEN_CONFIG, handwritten } from '../peers/handwritten/start.ts'
 import { ours } from '../peers/ours.ts'
 import type { Grounds, Peer } from '../peers/peer.ts'
 import { startServer } from '../peers/server.ts'
-import { freePort } from '../processes/proc.ts'
 import { bundleOnce, LAYERS_CONFIG } from '../stack/bundle.ts'
 import { gatewayVariables } from '../stack/gateway.ts'
 import { startWorkerd } from '../stack/workerd.ts'

@@ -1,10 +1,7 @@
 /** CPU times, memory, ports and descendants of processes, from Linux' `/proc` (proc(5)). */
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { basename } from 'node:path'
-import { HOST } from '../../dev/start/settings.ts'
 
 export interface CpuTimes {
   readonly userMicros: number
@@ -76,16 +73,6 @@ export function residentBytesOf(pid: number): number | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Returns a port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST)
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
 
 /** Returns the ids of all descendants; only those of `program` if given. */

@@ -1,11 +1,12 @@
 /** `--profile --runtime node`: shows where the process of the gateway on Node spends its time. */
+import { freePort } from '../../dev/free-port.ts'
 import { HOST } from '../../dev/start/settings.ts'
 import { sendClosed } from '../load/closed.ts'
 import { orders } from '../load/questions.ts'
 import { rounded } from '../measure/statistics.ts'
 import { inspectedOnNode } from '../node/peers.ts'
 import { startAll } from '../peers/start.ts'
-import { cpuBetween, cpuTimesOf, freePort, totalMicros } from '../processes/proc.ts'
+import { cpuBetween, cpuTimesOf, totalMicros } from '../processes/proc.ts'
 import { mintTokens } from '../stack/credentials.ts'
 import { startGround } from '../stack/gateway.ts'
 import { profileWhile, targetsOf } from '../stack/inspector.ts'

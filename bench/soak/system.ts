@@ -1,6 +1,7 @@
 /** Starts and ends all processes of a soak in order. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { freePort } from '../../dev/free-port.ts'
 import { openInstance } from '../../dev/start/instance.ts'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
@@ -12,7 +13,6 @@ import {
   startOrigin,
 } from '../chaos/dependencies.ts'
 import { AUDIENCE, createIssuer, type Issuer } from '../chaos/issuers.ts'
-import { freePort } from '../processes/proc.ts'
 import {
   clientEntry,
   EXCHANGE,

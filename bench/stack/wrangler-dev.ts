@@ -1,10 +1,12 @@
 /** Runs the gateway under `wrangler dev`. */
+
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { line } from '../../dev/dev-vars.ts'
+import { freePort } from '../../dev/free-port.ts'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import { complaint, startWrangler, type Wrangler } from '../../dev/start/wrangler.ts'
-import { descendants, freePort, listensOn } from '../processes/proc.ts'
+import { descendants, listensOn } from '../processes/proc.ts'
 import { type Bundle, bundleOnce, LAYERS_CONFIG } from './bundle.ts'
 import { type Ground, gatewayVariables, type Target } from './gateway.ts'
 

@@ -1,6 +1,6 @@
 /** Envoy with `jwt_authn` and a limit by subject in memory. */
 import { join } from 'node:path'
-import { freePort } from '../../processes/proc.ts'
+import { freePort } from '../../../dev/free-port.ts'
 import { IN_MEMORY, type Peer } from '../peer.ts'
 import { installed, startServer, versionOf, writeConfig } from '../server.ts'
 

@@ -1,7 +1,7 @@
 /** Fastify with its own plugins, on Node. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../processes/proc.ts'
+import { freePort } from '../../../dev/free-port.ts'
 import { IN_MEMORY, type Peer } from '../peer.ts'
 import { installed, startServer } from '../server.ts'
 

@@ -1,7 +1,7 @@
 /** HAProxy, which verifies tokens itself and counts by subject in memory. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../processes/proc.ts'
+import { freePort } from '../../../dev/free-port.ts'
 import { IN_MEMORY, type Peer } from '../peer.ts'
 import { startServer, versionOf, writeConfig } from '../server.ts'
 

@@ -1,5 +1,5 @@
 /** nginx as a bare proxy with kept connections: the minimum cost of forwarding a request. */
-import { freePort } from '../../processes/proc.ts'
+import { freePort } from '../../../dev/free-port.ts'
 import type { Peer } from '../peer.ts'
 import { startServer, versionOf, writeConfig } from '../server.ts'
 
