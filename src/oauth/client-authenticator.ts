@@ -4,7 +4,13 @@ import { readPayload } from '../tokens/jws.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import type { Client } from './client.ts'
 import { type AssertionUse, createClientAssertionVerifier } from './client-assertion.ts'
-import { KNOWN_ADDRESS_SECONDS, type RevokedBeforeTimes, waitSeconds } from './client-logins.ts'
+import {
+  type Failures,
+  KNOWN_ADDRESS_SECONDS,
+  type LoginState,
+  type RevokedBeforeTimes,
+  waitSeconds,
+} from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
 import { TOKEN_PATH } from './metadata.ts'
@@ -31,6 +37,7 @@ export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-beare
 const BASIC = /^basic +([A-Za-z\d+/]+={0,2})$/i
 /** Longer credentials cannot be valid. The bound saves the work of hashing or parsing them. */
 const MAX_CREDENTIAL_CHARS = 8_192
+const NO_FAILURES: Failures = { count: 0, resetSeconds: 0 }
 
 /**
  * Creates the authenticator. Throws `Denied`: `invalid_request`, `invalid_client`, `banned`, or
@@ -63,7 +70,12 @@ export function createClientAuthenticator({
     const login = { clientId: credential.clientId, address }
     const state = await logins.begin(login)
     refuseBanned(state.bannedUntilSeconds, now())
-    refuseTooMany(waitSeconds(state))
+    // Without a secret there is nothing to guess. The limit by client would let anyone lock out a public
+    // client, which no address can prove to be.
+    const hasSecret = credential.method !== 'none'
+    const byClientOf = ({ byClient }: Pick<LoginState, 'byClient'>) =>
+      hasSecret ? byClient : NO_FAILURES
+    refuseTooMany(waitSeconds({ ...state, byClient: byClientOf(state) }))
 
     const { knownForSeconds, revokedBefore } = state
     const client = state.client ?? (await unregistered(credential))
@@ -77,7 +89,9 @@ export function createClientAuthenticator({
         return { client, revokedBefore }
       failed = 'private_key_jwt_replay'
     }
-    const { byAddress, byClient } = await logins.failed(login)
+    const failures = await logins.failed(login)
+    const { byAddress } = failures
+    const byClient = byClientOf(failures)
     const before = { ...byAddress, count: byAddress.count - 1 }
     const beforeClient = { ...byClient, count: byClient.count - 1 }
     refuseTooMany(waitSeconds({ byAddress: before, byClient: beforeClient, knownForSeconds }))

@@ -449,6 +449,19 @@ describe('public clients', () => {
     expect(used.body.error).toBe('unauthorized_client')
   })
 
+  test('S44: failures of others do not lock out a public client', async () => {
+    const { code, verifier } = await allowed()
+    const fail = (address: string) =>
+      gateway.token(
+        { grant_type: 'refresh_token', client_id: id, client_secret: 'wrong', refresh_token: 'x' },
+        { address },
+      )
+    // More failures than an unknown address may see of a client with a secret.
+    for (let address = 1; address <= 6; address++)
+      await Promise.all(Array.from({ length: 18 }, () => fail(`192.0.2.${address}`)))
+    expect((await gateway.redeem(id, code, verifier)).status).toBe(200)
+  })
+
   test('a public client cannot introspect tokens', async () => {
     const { code, verifier } = await allowed()
     const { body } = await gateway.redeem(id, code, verifier)
