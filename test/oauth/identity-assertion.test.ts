@@ -102,6 +102,14 @@ describe('S77: refused, without a token:', () => {
     expect((await present(assertion)).body.error).toBe('invalid_grant')
   })
 
+  test('a second use as long as any issuer may tolerate its clock to be late', async () => {
+    const exp = Math.floor(Date.now() / 1000) + 100
+    expect((await present(await assertionOf({ jti: 'kept', exp }))).status).toBe(200)
+    const keys = await gateway.redis.direct.keys('pc:oauth-requests:assertion:*')
+    const lives = await Promise.all(keys.map((key) => gateway.redis.direct.ttl(key)))
+    expect(Math.min(...lives)).toBeGreaterThanOrEqual(exp - Date.now() / 1000 + 295)
+  })
+
   test('a resource that the assertion does not name', async () => {
     const reply = await present(await assertionOf(), { resource: `${PUBLIC_URL}/orders` })
     expect(reply.body.error).toBe('invalid_target')

@@ -4,6 +4,7 @@
  */
 import { Denied } from '../../errors.ts'
 import type { Principal, TokenVerifier } from '../../identity/principal.ts'
+import { REVOCATION_MARGIN_SECONDS } from '../../revocation/revocation.ts'
 import {
   type AccessGrant,
   principalOfGrant,
@@ -120,7 +121,8 @@ export function identityAssertionGrant(
     const revocation = await revocationLookup(store.keys, user)
     const own = revocation.keys.length
     const keys = [...revocation.keys, ...(await revokedBeforeKeysOf(store.keys, grant, issuer))]
-    const windowSeconds = Math.max(1, Math.ceil(user.expiresAtSeconds - now() / 1000)) + 60
+    const leftSeconds = Math.max(1, Math.ceil(user.expiresAtSeconds - now() / 1000))
+    const windowSeconds = leftSeconds + REVOCATION_MARGIN_SECONDS
     const key = `${store.keys.oauthRequests}assertion:${user.tokenIdHash}`
     const counters = [{ name: 'assertion', key, limit: 1, windowSeconds }]
     const facts = await store.consult({ keys, proof, counters })
