@@ -9,10 +9,13 @@ import type { PublicClientData } from './public-client.ts'
 const MAX_URIS = 50
 const texts = z.array(z.string()).check(z.maxLength(MAX_URIS))
 
+/** Invisible marks that change the order of the text around them. A page would show another name. */
+const REORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
 /** Members that the gateway does not use are ignored (RFC 7591 section 2). */
 const metadataSchema = z.looseObject({
   client_id: z.optional(z.string()),
-  client_name: z.optional(name(128)),
+  client_name: z.optional(name(128).check(z.refine((text) => !REORDERING.test(text)))),
   redirect_uris: texts,
   grant_types: z.optional(texts),
   response_types: z.optional(texts),
