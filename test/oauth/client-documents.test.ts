@@ -178,6 +178,15 @@ describe('S77: documents', () => {
     expect(calls).toHaveLength(1)
   })
 
+  test('a client that demands bound tokens gets no other', async () => {
+    const id = newId()
+    json(described(id, { dpop_bound_access_tokens: true }))
+    const verifier = newVerifier()
+    const code = await gateway.codeFor(requestOf(id, verifier), gateway.signIn())
+    const reply = await gateway.redeem(id, code, verifier, { redirect_uri: REDIRECT })
+    expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_dpop_proof' } })
+  })
+
   test('SSRF: a caller without a session causes no call, at any endpoint', async () => {
     const id = newId()
     json(described(id))
@@ -405,6 +414,11 @@ describe('registration', () => {
   test.each([
     ['a script as redirect', { redirect_uris: ['javascript:alert(1)'] }, 'invalid_redirect_uri'],
     ['plain http', { redirect_uris: ['http://app.example.org/cb'] }, 'invalid_redirect_uri'],
+    [
+      'a name that reorders the text of the page',
+      { redirect_uris: [REDIRECT], client_name: 'Bank\u202egnp.exe' },
+      'invalid_client_metadata',
+    ],
     ['no redirect', { redirect_uris: [] }, 'invalid_redirect_uri'],
     ['no metadata', {}, 'invalid_client_metadata'],
     ['no object', '[]', 'invalid_client_metadata'],

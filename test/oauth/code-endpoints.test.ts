@@ -3,6 +3,7 @@ import { auth, discoverAuthorizationServerMetadata } from '@modelcontextprotocol
 import { OAuthMetadataSchema } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ISSUER } from '../harness/issuer.ts'
+import { createProver } from '../tokens/prover.ts'
 import {
   type CodeGateway,
   MCP,
@@ -205,10 +206,10 @@ describe('login', () => {
 })
 
 describe('pushed requests', () => {
-  const push = (params: Record<string, string>, address?: string) =>
+  const push = (params: Record<string, string>, address?: string, headers = {}) =>
     gateway.send('/oauth/par', {
       method: 'POST',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams(params),
       ...(address !== undefined && { address }),
     })
@@ -263,6 +264,37 @@ describe('pushed requests', () => {
     expect((await ask('login', '0')).location).toMatch(/^\/oauth\/sign-in\?/)
     expect((await ask('login', now)).answer.get('error')).toBe('login_required')
     expect((await ask('consent', '0')).status).toBe(200)
+  })
+
+  test('a proof binds the code to its key, and is used once', async () => {
+    const { proof, thumbprint } = await createProver()
+    const claims = () => ({ jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000) })
+    const proofOf = (path: string) => proof({ htm: 'POST', htu: PUBLIC_URL + path, ...claims() })
+    const verifier = newVerifier()
+    const request = gateway.requestOf(id, verifier) as Record<string, string>
+    const dpop = await proofOf('/oauth/par')
+    const { body } = await push(request, undefined, { DPoP: dpop })
+    const cookie = gateway.signIn({ subject: 'pushed-proof' })
+    const code = await gateway.codeFor({ client_id: id, request_uri: body.request_uri }, cookie)
+    expect((await gateway.redeem(id, code, verifier)).body.error).toBe('invalid_dpop_proof')
+    const form = {
+      ...{ grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier },
+      redirect_uri: REDIRECT_URI,
+    }
+    const headers = { DPoP: await proofOf('/oauth/token') }
+    expect((await gateway.token(form, { headers })).body.token_type).toBe('DPoP')
+
+    const error = 'invalid_dpop_proof'
+    const replay = await push(request, undefined, { DPoP: dpop })
+    expect(replay).toMatchObject({ status: 400, body: { error } })
+    const otherKey = {
+      ...request,
+      dpop_jkt: thumbprint.replace(/^./, (c) => (c === 'A' ? 'B' : 'A')),
+    }
+    const mixed = await push(otherKey, undefined, { DPoP: await proofOf('/oauth/par') })
+    expect(mixed).toMatchObject({ status: 400, body: { error } })
+    const elsewhere = await push(request, undefined, { DPoP: await proofOf('/oauth/token') })
+    expect(elsewhere).toMatchObject({ status: 400, body: { error } })
   })
 
   test('one address cannot fill the store', async () => {

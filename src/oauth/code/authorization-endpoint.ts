@@ -156,6 +156,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         audiences,
         refresh: client.grants.includes('refresh_token'),
         dpopKey: request.dpopKey,
+        dpopBound: client.dpopBound,
         pushed,
       }
     },
@@ -229,6 +230,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         redirectUri: authorization.redirectUri,
         challenge: authorization.challenge,
         refresh: authorization.refresh,
+        dpopBound: authorization.dpopBound,
         browserSession: authorization.browserSession,
       })
       return code.text

@@ -93,13 +93,14 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
   }
 }
 
-/** Returns the parameters that the authorization endpoint reads, form-encoded. */
-export function parametersOf(form: OAuthForm): string {
+/** Returns the parameters that the authorization endpoint reads, form-encoded, with this `dpop_jkt`. */
+export function parametersOf(form: OAuthForm, dpopKey: string | undefined): string {
   const text = new URLSearchParams()
   for (const name of ['client_id', 'redirect_uri', 'scope', ...NAMES]) {
     const value = form.one(name)
     if (value !== undefined) text.set(name, value)
   }
   for (const resource of form.all('resource')) text.append('resource', resource)
+  if (dpopKey !== undefined) text.set('dpop_jkt', dpopKey)
   return text.toString()
 }

@@ -94,12 +94,13 @@ export function authorizationCodeGrant(
 
 /** Throws `Denied` unless the request has the redirect URI, the verifier and the key of the code. */
 async function refuseUnlessBound(
-  { session, redirectUri, challenge }: AuthorizationCode,
+  { session, redirectUri, challenge, dpopBound }: AuthorizationCode,
   { form, proof }: TokenRequest,
 ): Promise<void> {
   if (form.one('redirect_uri') !== redirectUri) throw refused('redirect_uri')
   const verifier = form.one('code_verifier') ?? ''
   if (!VERIFIER.test(verifier) || (await sha256(verifier)) !== challenge) throw refused('verifier')
+  if (dpopBound && proof === undefined) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
   const { confirmation } = session.grant
   refuseUnbound({ confirmation }, proof, 'invalid_grant', 'code_dpop_binding')
 }

@@ -5,6 +5,7 @@ import { keyPart } from '../../redis/key-part.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { principalOfClient } from '../client.ts'
 import type { ClientAuthenticator } from '../client-authenticator.ts'
+import { refuseReplay } from '../grant-store.ts'
 import type { AuthorizationServerOptions } from '../options.ts'
 import type { OAuthRequest } from '../token-request.ts'
 import type { AuthorizationEndpoint } from './authorization-endpoint.ts'
@@ -19,7 +20,8 @@ import {
 /** Requests of one address. Each is stored for five minutes. */
 const PUSHED = { name: 'pushed_requests', limit: 60, windowSeconds: 60 }
 
-export interface PushedRequestOptions extends Pick<AuthorizationServerOptions, 'issuer' | 'store'> {
+export interface PushedRequestOptions
+  extends Pick<AuthorizationServerOptions, 'issuer' | 'store' | 'dpop'> {
   readonly authenticate: ClientAuthenticator
   readonly endpoint: Pick<AuthorizationEndpoint, 'search' | 'targetOf'>
   readonly waiting: WaitingRequests
@@ -36,6 +38,8 @@ export interface PushedResponse {
  * Creates the endpoint. It checks a request as the authorization endpoint does, except what needs the
  * user. The redirect URI of a client with a document is checked only there, unless the document is
  * cached: anyone may push a request, and must not cause calls to other hosts.
+ *
+ * A DPoP proof binds the code to its key, as `dpop_jkt` does (RFC 9449 section 10.1).
  */
 export function createPushedRequestEndpoint(options: PushedRequestOptions) {
   const { issuer, store, endpoint, waiting } = options
@@ -44,18 +48,27 @@ export function createPushedRequestEndpoint(options: PushedRequestOptions) {
     const { client } = await options.authenticate(request)
     identify(principalOfClient(client, issuer))
     const key = `${store.keys.oauthRequests}pushed:${await keyPart(address)}`
-    const { exhausted } = await store.consult({ keys: [], counters: [{ ...PUSHED, key }] })
-    if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
+    const proof = await proofOf(request)
+    const facts = await store.consult({ keys: [], proof, counters: [{ ...PUSHED, key }] })
+    if (facts.exhausted !== undefined)
+      throw new Denied({ code: 'rate_limited', ...facts.exhausted })
+    refuseReplay(facts)
     if (form.one('request_uri') !== undefined)
       throw oauthRefused('invalid_request', 'pushed_request_uri')
     const found = await endpoint.search(client.id)
     if (!('missing' in found)) endpoint.targetOf(found, form)
     else if (found.missing !== 'unread')
       throw oauthRefused('invalid_client', `client_${found.missing}`)
-    parseAuthorizationRequest(form)
+    const { dpopKey = proof?.thumbprint } = parseAuthorizationRequest(form)
+    if (proof !== undefined && dpopKey !== proof.thumbprint)
+      throw oauthRefused('invalid_dpop_proof', 'pushed_dpop_jkt')
     const { text, hash } = await newHandle(randomBytes)
-    const parameters = parametersOf(form)
+    const parameters = parametersOf(form, dpopKey)
     await waiting.put(hash, { kind: 'pushed', client: client.id, parameters }, PUSHED_SECONDS)
     return { request_uri: REQUEST_URI_PREFIX + text, expires_in: PUSHED_SECONDS }
+  }
+
+  async function proofOf({ method, url, dpop }: OAuthRequest) {
+    return dpop === undefined ? undefined : options.dpop.verify({ method, url, header: dpop })
   }
 }

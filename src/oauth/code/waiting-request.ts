@@ -32,6 +32,8 @@ export const authorizationSchema = z.strictObject({
   audiences: names,
   refresh: z.boolean(),
   dpopKey: z.optional(z.string()),
+  /** Whether the client has demanded that its tokens are bound to a key. */
+  dpopBound: z.optional(z.boolean()),
   /** The hash of the pushed request's handle. */
   pushed: z.optional(z.string()),
 })

@@ -28,6 +28,7 @@ export interface Registration {
   readonly grant_types: readonly string[]
   readonly response_types: readonly ['code']
   readonly token_endpoint_auth_method: 'none'
+  readonly dpop_bound_access_tokens: boolean
 }
 
 const WINDOW_SECONDS = 3_600
@@ -75,6 +76,7 @@ export function createRegistrationEndpoint(options: RegistrationOptions) {
       grant_types: data.grants,
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
+      dpop_bound_access_tokens: data.dpopBound ?? false,
     }
   }
 }
