@@ -43,16 +43,20 @@ const COMMITTED = new Set([
   ...GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
 ])
 
-/** Serializes an object of strings, finite numbers and null as canonical JSON (RFC 8785). */
-export function canonical(row: StoredRow): string {
-  const names = Object.keys(row).sort()
-  return `{${names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(row[name])}`).join(',')}}`
+/**
+ * Serializes the members that `isMeant` accepts as canonical JSON (RFC 8785). Default: all. They must
+ * be strings, finite numbers or null.
+ */
+export function canonical(
+  row: StoredRow,
+  isMeant: (name: string, value: unknown) => boolean = () => true,
+): string {
+  // JSON.stringify() writes members in the order of the list.
+  const names = Object.keys(row).filter((name) => isMeant(name, row[name]))
+  return JSON.stringify(row, names.sort())
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
-
-const only = (row: StoredRow, isMeant: (name: string, value: unknown) => boolean): StoredRow =>
-  Object.fromEntries(Object.entries(row).filter(([name, value]) => isMeant(name, value)))
 
 /**
  * Returns the base64url SHA-256 of the previous hash, a line feed, and the columns that the format
@@ -60,9 +64,9 @@ const only = (row: StoredRow, isMeant: (name: string, value: unknown) => boolean
  */
 function hashOf(row: StoredRow): string {
   const covered = isOfFirstFormat(row)
-    ? only(row, (name, value) => !HASHES.has(name) && !(LATER.has(name) && value === null))
-    : only(row, (name, value) => value !== null && !COMMITTED.has(name))
-  return digest(`${row.previous_hash}\n${canonical(covered)}`)
+    ? canonical(row, (name, value) => !HASHES.has(name) && !(LATER.has(name) && value === null))
+    : canonical(row, (name, value) => value !== null && !COMMITTED.has(name))
+  return digest(`${row.previous_hash}\n${covered}`)
 }
 
 /**
@@ -102,8 +106,8 @@ const isErased = (row: StoredRow, { salt, erased }: (typeof GROUPS)[number]): bo
   Object.entries(erased).every(([name, value]) => (row[name] ?? null) === value)
 
 function isCommitted(row: StoredRow, { salt, commitment, erased }: (typeof GROUPS)[number]) {
-  const values = only(row, (name, value) => value !== null && Object.hasOwn(erased, name))
-  return row[salt] !== null && digest(`${row[salt]}\n${canonical(values)}`) === row[commitment]
+  const values = canonical(row, (name, value) => value !== null && Object.hasOwn(erased, name))
+  return row[salt] !== null && digest(`${row[salt]}\n${values}`) === row[commitment]
 }
 
 /** Reports whether the row's hash is correct for position `seq`. */

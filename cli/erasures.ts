@@ -35,6 +35,7 @@ export function createErasures(): Erasures {
   const allowed = new Map<string, number>()
 
   function explain({ change, reason }: StoredRow): void {
+    if (change === null) return
     const { action, target } = changeIn(change)
     if (action === BEGUN && !allowed.has(target)) allowed.set(target, Number.POSITIVE_INFINITY)
     if (action !== DONE) return
