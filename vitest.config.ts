@@ -25,7 +25,7 @@ const resolve = { tsconfigPaths: true }
  * it answers within minutes; `npm run test:all` runs them, and so does continuous integration.
  */
 const SLOW = [
-  'test/{bench,cli,package,create,deploy,interop,look-alikes,node,ops,start}/**',
+  'test/{cli,package,create,deploy,interop,look-alikes,node,ops,start}/**',
   'test/admin/{permissions,schemathesis}.test.ts',
   'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
   'test/audit/{chain,delivery,erasure,export,lost-count,postgres*,process,spool/outage}.test.ts',
@@ -39,6 +39,9 @@ const SLOW = [
   'test/{mcp/browser,mcp/python,sign-in/browser}.test.ts',
   'test/stores/{exact-changes,operators,resp-servers,revocation-feed}.test.ts',
 ]
+
+/** Tests of load and measurements. They wait most of the time, and would disturb each other. */
+const BENCH = ['test/bench/**/*.test.ts']
 
 /** Tests that measure the heap, which must not contain garbage of other files. */
 const HEAP = ['test/tokens/token-cache.test.ts']
@@ -69,11 +72,13 @@ export default defineConfig(({ mode }) => ({
             'test/blackbox/**',
             'node_modules/**',
             ...HEAP,
+            ...BENCH,
             ...(mode === 'quick' ? SLOW : []),
           ],
         },
       },
       { resolve, test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
+      { resolve, test: { ...shared, name: 'bench', include: BENCH, fileParallelism: false } },
       // The same files against each runtime. `global-setup.ts` starts the gateways.
       ...['blackbox', 'blackbox-node'].map((name) => ({
         resolve,

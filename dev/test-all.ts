@@ -1,7 +1,7 @@
 /**
- * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests run one file
- * after the other and wait most of the time; in one process, they would begin when all others have
- * ended. Their output follows the other output. Exits with 1 if a process fails.
+ * `npm run test:all`: every test, in processes of vitest side by side. Black-box tests and then those of
+ * `bench/` run one file after the other and wait most of the time; in one process, they would begin when
+ * all others have ended. Their output follows the other output. Exits with 1 if a process fails.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,6 +10,7 @@ import { ROOT } from './start/settings.ts'
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
 const BLACKBOX = ['blackbox', 'blackbox-node']
+const BENCH = ['bench']
 
 interface Ended {
   readonly failed: boolean
@@ -32,6 +33,12 @@ async function run(projects: readonly string[], shows: boolean): Promise<Ended> 
   return { failed: code !== 0, output }
 }
 
-const [parts, blackbox] = await Promise.all([run(PARTS, true), run(BLACKBOX, false)])
-process.stdout.write(blackbox.output)
-if (parts.failed || blackbox.failed) process.exitCode = 1
+async function runOneByOne(): Promise<Ended> {
+  const blackbox = await run(BLACKBOX, false)
+  const bench = await run(BENCH, false)
+  return { failed: blackbox.failed || bench.failed, output: blackbox.output + bench.output }
+}
+
+const [parts, others] = await Promise.all([run(PARTS, true), runOneByOne()])
+process.stdout.write(others.output)
+if (parts.failed || others.failed) process.exitCode = 1
