@@ -19,7 +19,7 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['POST', '/revocations', 'revocations:create', { kind: 'subject', value: 'x' }],
   ['GET', '/revocations', 'revocations:list'],
   ['DELETE', `/revocations/${ID}`, 'revocations:delete'],
-  ['POST', '/bans', 'bans:create', { kind: 'subject', value: 'x', seconds: 60 }],
+  ['POST', '/bans', 'bans:create', { kind: 'subject', value: 'x', seconds: 3_600 }],
   ['GET', '/bans', 'bans:list'],
   ['DELETE', `/bans/${ID}`, 'bans:delete'],
   ['GET', '/limits', 'limits:list'],
