@@ -1,6 +1,7 @@
 /** Decides recorded requests again, by the pipeline of the gateway under another policy. */
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { ERASED_ADDRESS } from '../../src/audit/personal.ts'
+import { isHostPattern } from '../../src/http/host.ts'
 import { isPathPattern } from '../../src/http/path-pattern.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import type { PolicyTester, PolicyTesterOptions } from '../../src/testing.ts'
@@ -10,7 +11,10 @@ import { methodOf, overlapping, type Place, placesOf, rowsOf } from './replay-pa
 
 /** The part of an audit event that a replay uses. */
 export interface RecordedEvent
-  extends Pick<AuditEvent, 'method' | 'route' | 'decision' | 'reason' | 'address'> {
+  extends Pick<
+    AuditEvent,
+    'method' | 'route' | 'host' | 'origin' | 'decision' | 'reason' | 'address'
+  > {
   readonly actor: Pick<AuditEvent['actor'], 'issuer' | 'subject' | 'client'>
 }
 
@@ -43,6 +47,8 @@ type Caller = (Grants & { readonly isKey?: boolean }) | null
 
 interface Outcome {
   readonly route: string | null
+  /** The host pattern of the route. */
+  readonly host: string | undefined
   /** `pass`: all replayed stages pass. */
   readonly kind: 'pass' | 'deny' | 'unknown'
   readonly reason: string
@@ -101,13 +107,15 @@ export function createPredictor({ proposed, recorded, policyTester }: ReplayOpti
     event: RecordedEvent,
     grants: Grants | undefined,
   ): Promise<Prediction> {
-    const { route, method } = event
+    const { route, method, host } = event
     if (route === null) return unknown('the event has no route')
     if (!isPathPattern(route)) return unknown('the route of the event was shortened')
+    if (host !== undefined && !isHostPattern(host))
+      return unknown('the host of the event is not a host pattern')
     if (event.reason.startsWith('ambiguous_path:')) return unknown('the spelling of the path')
     if (method === 'OPTIONS') return unknown('a preflight request')
     const near = overlapping(route, allRoutes)
-    const places = placesOf(route, near)
+    const places = placesOf({ path: route, host }, near)
     if (places === undefined) return unknown('no sample path for a regular expression')
     const callers = callersOf(event, grants, near)
     const found = new Map<string, Prediction>()
@@ -140,28 +148,32 @@ export function createPredictor({ proposed, recorded, policyTester }: ReplayOpti
     const isRelation = RELATION.test(reason)
     if (!isReplayed && !isRelation && event.decision !== 'allow')
       return unknown(`stage that refused: ${reason.split(':')[0]}`)
-    const relation = relationIn(proposed, event.method, is.route)
+    const relation = relationIn(proposed, event.method, is)
     if (relation === undefined) return { decision: 'allow', reason: 'ok' }
     const isSameRelation =
       was?.kind === 'pass' &&
       recorded !== undefined &&
-      isSame(relationIn(recorded, event.method, was.route), relation)
+      isSame(relationIn(recorded, event.method, was), relation)
     if (!isSameRelation) return unknown('a relation')
     return isRelation ? { decision: 'deny', reason } : { decision: 'allow', reason: 'ok' }
   }
 
   /** Without a proof, an authenticated caller is recorded as one without a token. */
-  function mayNeedProof({ method, route }: RecordedEvent): boolean {
+  function mayNeedProof({ method, route, ...event }: RecordedEvent): boolean {
     if (recorded === undefined || route === null) return true
-    return rowsOf(recorded, method, route).some(({ dpop }) => dpop)
+    const rows = rowsOf(recorded, method, route)
+    return rows.some(({ dpop, host }) => dpop && (!hasHost(event) || host === event.host))
   }
 
   return {
     predict(event, grants) {
-      const { method, route, decision, reason, actor, address } = event
+      const { method, route, host, decision, reason, actor, address } = event
       const isErased = address === ERASED_ADDRESS
       const caller = actor.subject !== null && (grants ?? 'unknown')
-      const key = JSON.stringify([method, route, decision, reason, isErased, caller])
+      const key = JSON.stringify([
+        ...[method, route, host, hasHost(event), decision, reason, isErased],
+        caller,
+      ])
       const before = known.get(key)
       if (before !== undefined) return before
       return predictAnew(event, grants).then((prediction) => {
@@ -175,9 +187,18 @@ export function createPredictor({ proposed, recorded, policyTester }: ReplayOpti
 
 const unknown = (why: string): Prediction => ({ decision: 'unknown', why })
 
+/**
+ * Reports whether the host of an event is the one of its route. Events of earlier versions have neither host nor
+ * origin, so the route of such an event may have any host.
+ */
+const hasHost = ({ host, origin }: Pick<RecordedEvent, 'host' | 'origin'>): boolean =>
+  host !== undefined || origin !== undefined
+
 /** Reports whether a request with this outcome could have caused the event. */
-function isConsistent(was: Outcome, { route, reason, decision }: RecordedEvent): boolean {
+function isConsistent(was: Outcome, event: RecordedEvent): boolean {
+  const { route, reason, decision } = event
   if (was.route !== route) return false
+  if (hasHost(event) && was.host !== event.host) return false
   if (was.kind === 'unknown') return true
   if (REPLAYED.test(reason)) return was.kind === 'deny' && was.reason === reason
   const hasPassed = decision === 'allow' || AFTER_PERMISSION.test(reason)
@@ -192,16 +213,16 @@ function together(found: readonly Prediction[], isUnknownCaller: boolean): Predi
   if (undecided !== undefined && !isUnknownCaller) return undecided
   if (found.every(({ decision }) => decision === 'deny')) return { decision: 'deny', reason: null }
   return unknown(
-    isUnknownCaller ? 'the caller, or its roles' : 'the path, or the kind of the credential',
+    isUnknownCaller
+      ? 'the caller, or its roles'
+      : 'the path, the host, or the kind of the credential',
   )
 }
 
-function relationIn(policy: Policy, method: string, route: string | null) {
+function relationIn(policy: Policy, method: string, { route, host }: Outcome) {
   const rows = route === null ? [] : rowsOf(policy, method, route)
-  const relations = rows.flatMap((row) =>
-    row.relation === undefined ? [] : [{ query: queryOf(row), mode: row.relation.mode }],
-  )
-  return relations.length === 0 ? undefined : [rows.length, relations]
+  const row = rows.find((one) => one.host === host)
+  return row?.relation && { query: queryOf(row), mode: row.relation.mode }
 }
 
 /**
@@ -245,18 +266,18 @@ function createDecider(policy: Policy, policyTester: ReplayOptions['policyTester
         : isKey
           ? { token: await tester.apiKey({ sub, roles, scope }) }
           : { as: { sub, client: sub, roles, ...(scope.length > 0 && { scope }) } }
-    const { host, path } = place
-    const decision = await tester.request(`${method} ${path}`, {
+    const decision = await tester.request(`${method} ${place.path}`, {
       ...credential,
       address,
-      ...(host !== undefined && { host }),
+      ...(place.host !== undefined && { host: place.host }),
     })
-    const { reason, route } = decision
-    if (decision.allowed || AFTER_PERMISSION.test(reason)) return { route, kind: 'pass', reason }
+    const { reason, route, host } = decision
+    if (decision.allowed || AFTER_PERMISSION.test(reason))
+      return { route, host, kind: 'pass', reason }
     if (PROOF.test(reason) && caller !== null)
-      return { route, kind: 'unknown', reason: 'a proof of possession' }
-    if (REPLAYED.test(reason)) return { route, kind: 'deny', reason }
-    return { route, kind: 'unknown', reason: `stage of the proposed policy: ${reason}` }
+      return { route, host, kind: 'unknown', reason: 'a proof of possession' }
+    if (REPLAYED.test(reason)) return { route, host, kind: 'deny', reason }
+    return { route, host, kind: 'unknown', reason: `stage of the proposed policy: ${reason}` }
   }
 
   return async function decide(method: string, place: Place, caller: Caller): Promise<Outcome> {

@@ -31,13 +31,23 @@ const decided = {
 const caller = { issuer: nullable, subject: nullable, client: nullable }
 const eventSchema = z.object({
   ...decided,
+  host: z.optional(z.string()),
+  origin: z.optional(z.string()),
   requestId: z.string(),
   time: z.string(),
   actor: z.object(caller),
 })
 /** A row of the export of the audit Worker. */
 const rowSchema = z.object({
-  event: z.object({ ...decided, ...caller, request_id: z.string(), time_ms: z.number() }),
+  event: z.object({
+    ...decided,
+    ...caller,
+    // Columns of a later version.
+    host: z.nullish(z.string()),
+    origin: z.nullish(z.string()),
+    request_id: z.string(),
+    time_ms: z.number(),
+  }),
 })
 const checkpointSchema = z.object({ checkpoint: z.record(z.string(), z.unknown()) })
 
@@ -53,9 +63,17 @@ export function parseLine(line: string): ReplayLine {
   if (event.success) return event.data
   const row = rowSchema.safeParse(value)
   if (!row.success) return checkpointSchema.safeParse(value).success ? 'skipped' : 'malformed'
-  const { issuer, subject, client, request_id: requestId, time_ms, ...rest } = row.data.event
+  const { issuer, subject, client, request_id: requestId, time_ms, ...columns } = row.data.event
+  const { host, origin, ...rest } = columns
   const time = Number.isFinite(new Date(time_ms).getTime()) ? new Date(time_ms).toISOString() : ''
-  return { ...rest, requestId, time, actor: { issuer, subject, client } }
+  return {
+    ...rest,
+    ...(typeof host === 'string' && { host }),
+    ...(typeof origin === 'string' && { origin }),
+    requestId,
+    time,
+    actor: { issuer, subject, client },
+  }
 }
 
 /** Yields the events of a file, or of standard input for `-`, one line at a time. */

@@ -1,5 +1,5 @@
 /** Sample paths of a route's pattern: audit events have no path. */
-import { hostOf } from '../../src/http/host.ts'
+import { coversHost, hostOf } from '../../src/http/host.ts'
 import { variantsOf } from '../../src/http/path-pattern.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 
@@ -36,24 +36,28 @@ export const overlapping = <Route extends Pick<PolicyRoute, 'path'>>(
   )
 
 /**
- * Returns paths that together lead to every route which a request of the pattern could match. A
- * policy distinguishes paths only by the segments of its patterns. Returns undefined if no known
- * value matches a regular expression, so that some route would be left out.
+ * Returns paths and hosts that together lead to every route which a request of the pattern could match. A
+ * policy distinguishes paths only by the segments of its patterns, and hosts by their names. A pattern without a host
+ * matches every host. Returns undefined if no known value matches a regular expression, so that some route would be
+ * left out.
  */
 export function placesOf(
-  pattern: string,
+  pattern: Pick<PolicyRoute, 'path'> & { readonly host: string | undefined },
   routes: readonly Pick<PolicyRoute, 'path' | 'host'>[],
 ): readonly Place[] | undefined {
   const paths = new Set<string>()
-  for (const own of variantsOf(pattern)) {
+  for (const own of variantsOf(pattern.path)) {
     for (const other of [own, ...routes.flatMap(({ path }) => variantsOf(path))]) {
       const found = commonPaths(own.split('/'), other.split('/'))
       if (found === undefined) return undefined
       for (const path of found) paths.add(path)
     }
   }
-  const named = routes.flatMap(({ host }) => (host === undefined ? [] : [sampleHost(host)]))
-  const hosts = new Set<string | undefined>([undefined, ...named])
+  const named = routes.flatMap(({ host }) =>
+    host !== undefined && coversHost(pattern.host, host) ? [sampleHost(host)] : [],
+  )
+  const own = pattern.host === undefined ? undefined : sampleHost(pattern.host)
+  const hosts = new Set([own, ...named])
   return [...paths].flatMap((path) => [...hosts].map((host) => ({ path, host })))
 }
 

@@ -21,6 +21,8 @@ export const NOT_REPLAYED_STAGES = [
 export interface Change {
   readonly method: string
   readonly route: string | null
+  /** The host pattern of the route, if it has one. */
+  readonly host?: string
   readonly from: { readonly decision: keyof typeof WAS; readonly reason: string }
   /** A null reason: several stages could be the first to refuse. */
   readonly to: { readonly decision: string; readonly reason: string | null }
@@ -74,7 +76,7 @@ const MAX_NAMES = 1_000
 const TOP_SUBJECTS = 5
 const ANONYMOUS = 'anonymous'
 
-interface Group extends Pick<Change, 'method' | 'route' | 'from' | 'to' | 'roles'> {
+interface Group extends Pick<Change, 'method' | 'route' | 'host' | 'from' | 'to' | 'roles'> {
   requests: number
   readonly samples: Sample[]
   readonly subjects: Map<string, number>
@@ -87,13 +89,13 @@ export function createTally(limitSamples: number): Tally {
   let [events, malformed, ofGateway, same, changed, unknown, ungrouped] = [0, 0, 0, 0, 0, 0, 0]
 
   function addChange(
-    { method, route, decision, reason, actor, requestId, time }: ReplayedEvent,
+    { method, route, host, decision, reason, actor, requestId, time }: ReplayedEvent,
     grants: Grants | undefined,
     to: Change['to'],
   ): void {
     changed += 1
     const roles = grants?.roles ?? null
-    const key = JSON.stringify([method, route, decision, reason, to, roles])
+    const key = JSON.stringify([method, route, host, decision, reason, to, roles])
     let group = groups.get(key)
     if (group === undefined) {
       if (groups.size >= MAX_GROUPS) {
@@ -102,7 +104,8 @@ export function createTally(limitSamples: number): Tally {
       }
       const from = { decision, reason }
       const counters = { subjects: new Map(), clients: new Map() }
-      group = { method, route, from, to, roles, requests: 0, samples: [], ...counters }
+      const of = { method, route, ...(host !== undefined && { host }), from, to, roles }
+      group = { ...of, requests: 0, samples: [], ...counters }
       groups.set(key, group)
     }
     group.requests += 1
@@ -192,7 +195,7 @@ export function reportText(report: ReplayReport, { colors }: Style): string {
 }
 
 function changeLines(change: Change, { yellow, cyan, bold }: Style['colors']): readonly string[] {
-  const { requests, clients, from, to, method, route, roles } = change
+  const { requests, clients, from, to, method, host = '', route, roles } = change
   const verb = requests === 1 ? 'was' : 'were'
   const was = `${verb} ${WAS[from.decision]}`
   const is =
@@ -210,7 +213,7 @@ function changeLines(change: Change, { yellow, cyan, bold }: Style['colors']): r
         `${counted(requests, 'request')} of ${least}${counted(clients, 'client')} that ${was}${cause} ${is}`,
       ),
     ),
-    `  ${bold(visible(`${method} ${route}${held}`))}`,
+    `  ${bold(visible(`${method} ${host}${route}${held}`))}`,
     `  ${visible(`subjects: ${who.join(', ')}`)}`,
     ...change.samples.map(
       ({ requestId, time }) => `  ${visible(`request ${requestId} at ${time}`)}`,

@@ -60,12 +60,17 @@ const REQUEST_PATHS = [
   '/elsewhere',
 ]
 const METHODS = ['GET', 'POST', 'DELETE'] as const
-const HOSTS = ['gateway.test', 'gateway.test', 'api.example.com', 'eu.example.com'] as const
+const HOSTS = [
+  ...['gateway.test', 'gateway.test', 'api.example.com', 'eu.example.com', 'us.example.com'],
+  'shop.test',
+] as const
+const HOST_PATTERNS = ['api.example.com', '*.example.com', 'eu.example.com', 'shop.test'] as const
 
 const route = fc.record({
   method: fc.constantFrom('GET', 'GET', ...METHODS),
   path: fc.constantFrom(...PATHS),
-  host: fc.constantFrom(undefined, undefined, undefined, 'api.example.com', '*.example.com'),
+  host: fc.constantFrom(undefined, undefined, undefined, ...HOST_PATTERNS),
+  origin: fc.constantFrom(undefined, 'main', 'main', 'other'),
   permission: fc.option(fc.constantFrom(...PERMISSIONS), { freq: 5 }),
   isObserved: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
   hasRelation: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
@@ -129,15 +134,15 @@ function policyOf(roles: PolicyDefinition<string, string>['roles'], drawn: reado
     return definePolicy({
       roles,
       limits: { few: { limit: 2, windowSeconds: 3_600, by: 'subject', onUnavailable: 'deny' } },
-      origins: origins({ main: { url: 'https://main.test' } }),
+      origins: origins({ main: { url: 'https://main.test' }, other: { url: 'https://b.test' } }),
       relations: relations({ model, issuers: [] }),
-      routes: drawn.map(({ method, path, permission, host, limits, ...row }) => ({
+      routes: drawn.map(({ method, path, permission, host, origin, limits, ...row }) => ({
         method,
         path,
         limits,
-        origin: 'main' as const,
         originSpelling: 'distinct-extensions' as const,
         ...(host !== undefined && { host }),
+        ...(origin !== undefined && { origin }),
         ...(permission === null
           ? { anonymous: true as const }
           : {

@@ -21,6 +21,7 @@ import { styleFor } from '../../cli/terminal.ts'
 import { rowOf } from '../../src/audit/d1/audit-row.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { ERASED_ADDRESS } from '../../src/audit/personal.ts'
+import { origins } from '../../src/features/origins.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { policyTester } from '../../src/testing.ts'
 
@@ -147,6 +148,42 @@ describe('a replay', () => {
     expect(report).toMatchObject({ same: 0, changed: 0, unknown: 1, unknowns: [{ why }] })
   })
 
+  test('decides a request under the routes of its host, and names the host', async () => {
+    const row = { method: 'GET', path: '/orders', origin: 'shop', originSpelling: 'exact' } as const
+    const policyOf = (permission: string) =>
+      definePolicy({
+        roles: { reader: ['orders:read'] },
+        limits: {},
+        origins: origins({ shop: { url: 'https://shop.test' } }),
+        routes: [
+          { ...row, host: '*.example.com', permission },
+          { ...row, permission: 'orders:read' },
+        ],
+      })
+    const [before, after] = [policyOf('orders:read'), policyOf('orders:audit')]
+    const tally = createTally(1)
+    const predictor = createPredictor({ proposed: after, recorded: before, policyTester })
+    const reader = { roles: ['reader'], scopes: [] }
+    const event = eventOf('alice', { route: '/orders' })
+    const events = [
+      { ...event, host: '*.example.com', origin: 'shop' },
+      { ...event, origin: 'shop' },
+      event,
+      { ...event, host: 'no host!' },
+    ]
+    for (const one of events) tally.add(one, reader, await predictor.predict(one, reader))
+    const report = tally.report()
+    expect(report).toMatchObject({
+      same: 1,
+      changes: [{ host: '*.example.com', route: '/orders', requests: 1 }],
+      unknowns: [
+        { why: 'the path, the host, or the kind of the credential', requests: 1 },
+        { why: 'the host of the event is not a host pattern', requests: 1 },
+      ],
+    })
+    expect(reportText(report, styleFor(process.stdout))).toContain('  GET *.example.com/orders')
+  })
+
   test("counts operators' calls and lost events apart, because no route decides them", async () => {
     const call = eventOf('alice', { route: '/-/admin/audit' })
     const lost = eventOf(null, { method: '', route: null, decision: 'error', reason: 'audit_lost' })
@@ -190,12 +227,17 @@ function* manyEvents(count: number): Generator<string> {
 
 describe('a line', () => {
   test('is an event, or a row of an export with the same data', () => {
-    const event = eventOf('alice')
+    const event = eventOf('alice', { host: '*.example.com', origin: 'shop' })
     const { requestId, method, route, decision, reason, address, time } = event
     const actor = { issuer: ISSUER, subject: 'alice', client: 'shop' }
+    const named = { host: '*.example.com', origin: 'shop' }
     const expected = { requestId, method, route, decision, reason, address, time, actor }
-    expect(parseLine(JSON.stringify(event))).toEqual(expected)
-    expect(parseLine(JSON.stringify({ event: rowOf(event) }))).toEqual(expected)
+    expect(parseLine(JSON.stringify(event))).toEqual({ ...expected, ...named })
+    expect(parseLine(JSON.stringify({ event: rowOf(event) }))).toEqual({ ...expected, ...named })
+    // A row of before has no column for them, and a route may have none.
+    const { host: _, origin: __, ...row } = rowOf(event)
+    expect(parseLine(JSON.stringify({ event: row }))).toEqual(expected)
+    expect(parseLine(JSON.stringify({ event: rowOf(eventOf('alice')) }))).toEqual(expected)
     expect(parseLine('{"checkpoint":{"seq":1}}')).toBe('skipped')
   })
 

@@ -53,28 +53,37 @@ const added = (one: Readonly<Record<Sort, number>>, other: Readonly<Record<Sort,
   unknown: one.unknown + other.unknown,
 })
 
+/** Returns the event as earlier versions recorded it. */
+const withoutHost = ({ host: _, origin: __, ...event }: AuditEvent): AuditEvent => event
+
 test.each([
-  ['with the recording policy and the roles of callers', true, true],
-  ['without the roles of callers', true, false],
-  ['without the recording policy', false, true],
+  ['with the recording policy and the roles of callers', true, true, true],
+  ['without the roles of callers', true, false, true],
+  ['without the recording policy', false, true, true],
+  ['without the hosts of routes', true, true, false],
+  ['without hosts and without the recording policy', false, true, false],
 ])(
   'predictions equal the decisions of a gateway, %s',
-  async (_, hasRecorded, hasGrants) => {
+  async (_, hasRecorded, hasGrants, hasHosts) => {
+    const hosts = new Set<string | undefined>()
     let counts = { changed: 0, same: 0, unknown: 0 }
-    const total = hasRecorded && hasGrants ? REQUESTS : PROPERTY_REQUESTS
+    const isAcceptance = hasRecorded && hasGrants && hasHosts
+    const total = isAcceptance ? REQUESTS : PROPERTY_REQUESTS
     for (const { before, after, callers, requests } of randomPairs(total, SEED)) {
       const was = await record(before, requests, callers)
       const is = await record(after, requests, callers)
       expect(is).toHaveLength(was.length)
       const pairs = was.map((event, at) => {
         const grants = hasGrants ? callers.get(event.actor.subject ?? '') : undefined
-        return [event, is[at] ?? event, grants] as const
+        hosts.add(event.host)
+        return [hasHosts ? event : withoutHost(event), is[at] ?? event, grants] as const
       })
       const recorded = hasRecorded ? before : undefined
       counts = added(counts, await compared({ proposed: after, recorded, policyTester }, pairs))
     }
     if (REQUESTS > CI_REQUESTS) console.info(counts)
-    if (hasRecorded && hasGrants) {
+    expect(hosts.size).toBeGreaterThan(2)
+    if (isAcceptance) {
       expect(counts.changed).toBeGreaterThan(0.02 * total)
       expect(counts.same).toBeGreaterThan(0.1 * total)
     }
