@@ -1,6 +1,6 @@
 /** Filter options and table columns of the audit trail commands. */
 import type { Command } from 'commander'
-import { instant } from '../arguments.ts'
+import { instant, keyId } from '../arguments.ts'
 import type { TrailEvent } from '../tail.ts'
 
 /** The filters that `query` and `tail` share. */
@@ -8,6 +8,9 @@ export interface EventFilter {
   readonly subject?: string
   readonly decision?: string
   readonly route?: string
+  readonly host?: string
+  readonly origin?: string
+  readonly key?: string
   readonly reason?: string
   readonly observed?: string
   readonly since?: string
@@ -55,11 +58,15 @@ export function filtered(command: Command): Command {
     .option('--subject <subject>', 'subject of the caller')
     .option('--decision <decision>', 'decision: allow, deny or error')
     .option('--route <pattern>', 'pattern of the route, such as /orders/:id')
+    .option('--host <pattern>', 'host pattern of the route, such as *.example.com')
+    .option('--origin <name>', 'name of the origin in the policy')
+    .option('--key <id>', 'id of the API key, from `api-keys list`', keyId)
     .option('--reason <reason>', 'reason, such as token_rejected:exp, or the part before the colon')
     .option('--observed <reason>', 'reason of a rule in observe mode, which refused nothing')
     .option('--since <time>', 'start: 2026-11-20T16:00:00Z, or 15m (ago)', instant)
 }
 
-export function filterQuery({ subject, decision, route, reason, observed, since }: EventFilter) {
-  return { subject, decision, route, reason, observed, since }
+export function filterQuery(options: EventFilter) {
+  const { subject, decision, route, host, origin, key, reason, observed, since } = options
+  return { subject, decision, route, host, origin, key, reason, observed, since }
 }

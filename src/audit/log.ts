@@ -19,6 +19,12 @@ export const auditQuerySchema = z.strictObject({
   decision: z.optional(z.enum(DECISIONS)),
   /** The route's pattern, such as `/orders/:id`. */
   route: z.optional(z.string().check(z.minLength(1), z.maxLength(2_048))),
+  /** The host pattern of the route, such as `*.example.com`. */
+  host: z.optional(z.string().check(z.minLength(1), z.maxLength(253))),
+  /** The name of an origin of the policy. */
+  origin: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  /** The id of an API key. */
+  key: z.optional(z.uuid().check(z.toLowerCase())),
   /** A complete reason (`token_rejected:exp`), or only its code, which matches all details. */
   reason: z.optional(z.string().check(z.minLength(1), z.maxLength(512))),
   /** The same for the reasons of rules in observe mode. */

@@ -96,6 +96,9 @@ describe('S66: changes by operators are audited', () => {
       'decision=maybe',
       'observed=',
       'route=',
+      'host=',
+      'origin=',
+      'key=x',
       'until=2026-13-01T00:00:00Z',
     ])
       expect((await query(bad)).status).toBe(422)

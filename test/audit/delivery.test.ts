@@ -173,6 +173,7 @@ test.each([
 )
 
 describe('the audit log', () => {
+  const KEY = '01a1f920-fe19-7a05-8d2a-1dea6edacbff'
   const T0 = Date.parse('2020-01-01T00:00:00.000Z')
   const stored: AuditEvent[] = Array.from({ length: 12 }, (_, index) =>
     anEvent({
@@ -181,7 +182,12 @@ describe('the audit log', () => {
       reason: index % 3 === 0 ? 'token_rejected:exp' : index % 3 === 1 ? 'token_rejected_x' : 'ok',
       decision: index % 3 === 2 ? 'allow' : 'deny',
       route: index % 4 === 0 ? null : '/logged',
-      actor: { ...anEvent().actor, subject: index % 2 ? "o'hara; --" : 'alice' },
+      actor: {
+        ...anEvent().actor,
+        subject: index % 2 ? "o'hara; --" : 'alice',
+        ...(index % 6 === 5 && { key: KEY }),
+      },
+      ...(index % 3 === 0 && { host: '*.example.com', origin: index === 0 ? 'canary' : 'main' }),
       ...(index === 11 ? { lost: 3, requestId: '漢 😀 \u0001 \\ " \r\n' } : {}),
     }),
   )
@@ -209,6 +215,11 @@ describe('the audit log', () => {
     )
     expect(await queryLog({ decision: 'allow' })).toEqual(by((event) => event.decision === 'allow'))
     expect(await queryLog({ route: '/logged' })).toEqual(by((event) => event.route === '/logged'))
+    expect(await queryLog({ host: '*.example.com' })).toEqual(by(({ host }) => host !== undefined))
+    expect(await queryLog({ host: 'a.example.com' })).toEqual([])
+    expect(await queryLog({ origin: 'canary' })).toEqual(by(({ origin }) => origin === 'canary'))
+    expect(await queryLog({ key: KEY.toUpperCase() })).toEqual(by(({ actor }) => actor.key === KEY))
+    expect(await queryLog({ key: KEY })).toHaveLength(2)
     expect(await queryLog({ reason: 'token_rejected:exp' })).toHaveLength(4)
     expect(await queryLog({ reason: 'token_rejected' })).toEqual(
       by((event) => event.reason === 'token_rejected:exp'),

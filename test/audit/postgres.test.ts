@@ -232,6 +232,20 @@ describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
     }
   })
 
+  test('finds events by the host, the origin and the API key', async () => {
+    const [key, other] = [crypto.randomUUID(), crypto.randomUUID()]
+    const named = anEvent({ host: '*.example.com', origin: 'main' })
+    const keyed = anEvent({ actor: { ...anEvent().actor, key } })
+    await stores.enqueue('audit', [named, keyed, anEvent()])
+    await expect.poll(waiting, PATIENCE).toBe(0)
+    const found = async (query: Record<string, string>) =>
+      (await createAuditLog(stores.db).query(auditQuerySchema.parse(query))).events
+    expect(await found({ host: '*.example.com' })).toEqual([named])
+    expect(await found({ origin: 'main' })).toEqual([named])
+    expect(await found({ key })).toEqual([keyed])
+    expect(await found({ key: other })).toEqual([])
+  })
+
   test('is not opened with a wrong password or a database that does not exist', async () => {
     const wrong = new URL(url)
     wrong.password = 'guessed-password'

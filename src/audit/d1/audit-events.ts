@@ -16,6 +16,16 @@ const MAX_CLOCK_STEP_MS = 60_000
 /** Leading characters of a UUIDv7 that encode milliseconds since the epoch, with the hyphen. */
 const UUID_TIME_CHARACTERS = 13
 
+/** Filters by the value of a column. `host` and `origin` have no index. */
+const EQUAL = [
+  ['subject', 'subject'],
+  ['decision', 'decision'],
+  ['route', 'route'],
+  ['host', 'host'],
+  ['origin', 'origin'],
+  ['key', 'api_key'],
+] as const satisfies readonly (readonly [keyof AuditQuery, keyof AuditRow])[]
+
 /** Creates an {@link AuditLog} over a D1 database. Fails as {@link withinQuery} does. */
 export function createAuditLog(db: AuditDatabase): AuditLog {
   return {
@@ -37,9 +47,10 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
     conditions.push(condition)
     values.push(...bound)
   }
-  if (query.subject !== undefined) where('subject = ?', query.subject)
-  if (query.decision !== undefined) where('decision = ?', query.decision)
-  if (query.route !== undefined) where('route = ?', query.route)
+  for (const [name, column] of EQUAL) {
+    const value = query[name]
+    if (value !== undefined) where(`${column} = ?`, value)
+  }
   if (query.reason !== undefined) where(...matching(query.reason))
   if (query.observed !== undefined) {
     const bound = listedAs(query.observed)
