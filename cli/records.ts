@@ -24,6 +24,8 @@ interface Listing {
   readonly columns: readonly string[]
   /** Names the records in the plural. */
   readonly what: string
+  /** Options that select records, by the name of the query parameter, with their descriptions. */
+  readonly filters?: Readonly<Record<string, string>>
   /** What the page has besides, which is listed first: its member, columns, and rows for people. */
   readonly first?: {
     readonly member: string
@@ -35,24 +37,28 @@ interface Listing {
 /** Adds `list`, which prints one page of records. */
 export function addListing(
   parent: Command,
-  { does, examples, path, member, columns, what, first }: Listing,
+  { does, examples, path, member, columns, what, filters = {}, first }: Listing,
 ): void {
-  paged(onlineCommand(parent, { name: 'list', does, examples })).action(
-    async (options: CommonOptions & PageOptions) => {
-      const { gateway, output } = workWith(options)
-      const page = await gateway.get<Page>(path, pageQuery(options))
-      const records = page[member] as readonly object[]
-      if (first === undefined) {
-        output.list(page, records, columns, what)
-        return
-      }
-      const rows = (page[first.member] as readonly object[]).map(first.rowOf)
-      const texts = [table(rows, first.columns, output.style)]
-      if (records.length > 0) texts.push(table(records, columns, output.style))
-      output.result(page, texts.join('\n\n'))
-      if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
-    },
-  )
+  const list = paged(onlineCommand(parent, { name: 'list', does, examples }))
+  for (const [name, description] of Object.entries(filters))
+    list.option(`--${name} <${name}>`, description)
+  list.action(async (options: CommonOptions & PageOptions & Readonly<Record<string, unknown>>) => {
+    const { gateway, output } = workWith(options)
+    const query = Object.fromEntries(
+      Object.keys(filters).map((name) => [name, options[name] as string | undefined]),
+    )
+    const page = await gateway.get<Page>(path, { ...query, ...pageQuery(options) })
+    const records = page[member] as readonly object[]
+    if (first === undefined) {
+      output.list(page, records, columns, what)
+      return
+    }
+    const rows = (page[first.member] as readonly object[]).map(first.rowOf)
+    const texts = [table(rows, first.columns, output.style)]
+    if (records.length > 0) texts.push(table(records, columns, output.style))
+    output.result(page, texts.join('\n\n'))
+    if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
+  })
 }
 
 interface Removal extends Description {

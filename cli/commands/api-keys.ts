@@ -41,11 +41,12 @@ export function addApiKeyCommands(program: Command): void {
   addCreate(keys)
   addListing(keys, {
     does: 'list API keys, newest first, without the keys themselves',
-    examples: ['portcullis api-keys list'],
+    examples: ['portcullis api-keys list', 'portcullis api-keys list --tenant acme'],
     path: '/api-keys',
     member: 'apiKeys',
     columns: COLUMNS,
     what: 'API keys',
+    filters: { tenant: 'tenant of the keys', subject: 'subject of the keys' },
   })
   onlineCommand(keys, {
     name: 'show',

@@ -23,6 +23,20 @@ export interface RecordListOptions<Schema extends z.core.$ZodType> {
   readonly now: () => number
 }
 
+/** Records of one read of a filtered page, which has at most {@link MAX_READS} of them. */
+const READ_RECORDS = 200
+const MAX_READS = 5
+
+interface Found<Item> {
+  readonly id: string
+  readonly item: Item
+}
+
+const pageOf = <Item>(found: readonly Found<Item>[], cursor: string | undefined): Page<Item> => ({
+  items: found.map(({ item }) => item),
+  ...(cursor !== undefined && { cursor }),
+})
+
 /** The score that scripts write for a record without expiry. */
 export const NEVER_ENDS = '+inf'
 
@@ -37,23 +51,47 @@ export function createRecordList<Schema extends z.core.$ZodType>({
   type Item = z.output<Schema>
   const ends = endsKey(index)
 
+  /** Returns records, and the last id that was read if there are more. */
+  async function recordsAfter(cursor: string | undefined, limit: number) {
+    const before = cursor === undefined ? '+' : `(${cursor}`
+    const replies = await redis.send([
+      evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
+      ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
+    ])
+    const ids = listOf(replies.map(resultOf)[1]).map(textOf)
+    const shown = ids.slice(0, limit)
+    const last = ids.length > limit ? shown.at(-1) : undefined
+    if (shown.length === 0) return { found: [], last }
+    const reply = await sendCommand(redis, ['MGET', ...shown.map((id) => prefix + id)])
+    const found = listOf(reply, shown.length).flatMap((text, at): Found<Item>[] =>
+      text === null ? [] : [{ id: shown[at] ?? '', item: recordIn(text, schema) }],
+    )
+    return { found, last }
+  }
+
   return {
     /** Returns the keys that a script writes together: the record, the index, and its expiries. */
     keysOf: (id: string): readonly string[] => [prefix + id, index, ends],
 
-    async list({ limit, cursor }: PageQuery): Promise<Page<Item>> {
-      const before = cursor === undefined ? '+' : `(${cursor}`
-      const replies = await redis.send([
-        evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
-        ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
-      ])
-      const ids = listOf(replies.map(resultOf)[1]).map(textOf)
-      const shown = ids.slice(0, limit)
-      if (shown.length === 0) return { items: [] }
-      const reply = await sendCommand(redis, ['MGET', ...shown.map((id) => prefix + id)])
-      const texts = listOf(reply, shown.length)
-      const items = texts.filter((text) => text !== null).map((text) => recordIn(text, schema))
-      return ids.length > limit ? { items, cursor: String(shown.at(-1)) } : { items }
+    /**
+     * Returns a page. With `isListed`, a page has only records for which it returns true, and ends after
+     * 1,000 records that were read: then it may have fewer than `limit`, and a cursor.
+     */
+    async list(
+      { limit, cursor }: PageQuery,
+      isListed?: (item: Item) => boolean,
+    ): Promise<Page<Item>> {
+      const found: Found<Item>[] = []
+      let after = cursor
+      const reads = isListed === undefined ? 1 : MAX_READS
+      for (let read = 0; read < reads; read += 1) {
+        const next = await recordsAfter(after, isListed === undefined ? limit : READ_RECORDS)
+        found.push(...next.found.filter(({ item }) => isListed?.(item) ?? true))
+        if (found.length > limit) return pageOf(found.slice(0, limit), found[limit - 1]?.id)
+        after = next.last
+        if (after === undefined) break
+      }
+      return pageOf(found, after)
     },
 
     /** Returns undefined if the record does not exist. */

@@ -114,12 +114,19 @@ export interface RotateOptions {
   readonly issuedAtSeconds?: number | undefined
 }
 
+/** Keys with these values. An absent member matches every key. */
+export interface ApiKeyFilter {
+  readonly tenant?: string | undefined
+  readonly subject?: string | undefined
+}
+
 /** Port: the API keys. Throws `Unavailable` if the store cannot read or write. */
 export interface ApiKeys {
   /** `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. */
   create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
   find(id: string): Promise<ListedApiKey | undefined>
-  list(page: PageQuery): Promise<Page<ListedApiKey>>
+  /** A filtered page may have fewer keys than its limit, and a cursor. */
+  list(page: PageQuery, filter?: ApiKeyFilter): Promise<Page<ListedApiKey>>
   /**
    * Changes a key in every isolate, within five minutes. Returns undefined if the key does not exist.
    * Throws as `rotate`.

@@ -1,3 +1,4 @@
+import { v7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { isApiKey } from '../../src/tokens/api-key.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
@@ -186,6 +187,41 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
       expect(seconds).toBeGreaterThan(55)
       expect(seconds).toBeLessThanOrEqual(65)
     }
+  })
+
+  test('the list is filtered by tenant and subject, page by page, also far behind others', async () => {
+    const tenant = `tenant-${crypto.randomUUID()}`
+    const first = await create({ tenant })
+    const second = await create({ tenant })
+    const list = async (query: string) =>
+      (await gateway.admin('GET', `/api-keys?${query}`)).body as {
+        apiKeys: { id: string }[]
+        cursor?: string
+      }
+    const idsOf = async (query: string) => (await list(query)).apiKeys.map(({ id }) => id)
+    expect(await idsOf(`tenant=${tenant}`)).toEqual([second.id, first.id])
+    expect(await idsOf(`tenant=${tenant}&subject=${first.subject}`)).toEqual([first.id])
+    expect(await idsOf(`subject=${second.subject}`)).toEqual([second.id])
+    const page = await list(`tenant=${tenant}&limit=1`)
+    expect(page.apiKeys).toMatchObject([{ id: second.id }])
+    expect(await idsOf(`tenant=${tenant}&limit=1&cursor=${page.cursor}`)).toEqual([first.id])
+
+    // 1,200 newer keys of another tenant, as a copy of a record.
+    const record = JSON.parse((await gateway.redis.direct.get(`pc:api-key:${first.id}`)) ?? '')
+    const others = Array.from({ length: 1_200 }, () => v7())
+    const index = 'pc:api-keys'
+    await gateway.redis.direct.zadd(index, ...others.flatMap((id) => ['0', id]))
+    await gateway.redis.direct.mset(
+      others.flatMap((id) => [
+        `pc:api-key:${id}`,
+        JSON.stringify({ ...record, id, tenant: 'other' }),
+      ]),
+    )
+    const none = await list(`tenant=${tenant}`)
+    expect(none).toMatchObject({ apiKeys: [], cursor: expect.any(String) })
+    expect(await idsOf(`tenant=${tenant}&cursor=${none.cursor}`)).toEqual([second.id, first.id])
+    await gateway.redis.direct.zrem(index, ...others)
+    expect((await gateway.admin('GET', '/api-keys?tenant=')).status).toBe(422)
   })
 
   test('a change of a key keeps its secrets, and what the change does not name', async () => {

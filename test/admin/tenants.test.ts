@@ -123,6 +123,27 @@ test('S64: a call that names a tenant requires an operator of that tenant, or of
   }
 })
 
+test('S64: an operator with a tenant sees the API keys of its tenant, and no others', async () => {
+  const subject = crypto.randomUUID()
+  for (const tenant of ['acme', 'globex', undefined]) {
+    const body = { name: 'x', subject, ...(tenant && { tenant }) }
+    expect((await gateway.admin('POST', '/api-keys', body)).status).toBe(201)
+  }
+  const tenantsFor = async (query: string, as?: string) => {
+    const path = `/api-keys?subject=${subject}${query}`
+    const { body } = await gateway.admin('GET', path, undefined, as === undefined ? {} : { as })
+    return body.apiKeys.map(({ tenant }: { tenant: string | null }) => tenant)
+  }
+  const acme = await operatorOf('acme')
+  expect(await tenantsFor('', acme)).toEqual(['acme'])
+  expect(await tenantsFor('&tenant=acme', acme)).toEqual(['acme'])
+  expect(await tenantsFor('')).toEqual([null, 'globex', 'acme'])
+  expect(await tenantsFor('&tenant=globex')).toEqual(['globex'])
+  await gateway.expectRefused('GET', '/api-keys?tenant=globex', undefined, acme)
+  const stranger = await operatorOf('acme', REMOTE_ISSUER)
+  await gateway.expectRefused('GET', '/api-keys', undefined, stranger)
+})
+
 test('a call that names no tenant requires only the permission', async () => {
   const as = await operatorOf('acme')
   const revocation = { kind: 'subject', value: 'globex' }

@@ -217,6 +217,12 @@ describe('every option reaches the API under the name of its field:', () => {
     ],
     ['clients list', ['--cursor', 'c'], 'GET /clients', { cursor: 'c' }],
     ['api-keys list', ['--limit', '1'], 'GET /api-keys', { limit: '1' }],
+    [
+      'api-keys list',
+      ['--tenant', 'acme', '--subject', 'a&b'],
+      'GET /api-keys',
+      { tenant: 'acme', subject: 'a&b' },
+    ],
     ['api-keys show', [ID], `GET /api-keys/${ID}`, {}],
     [
       'usage',
@@ -232,10 +238,14 @@ describe('every option reaches the API under the name of its field:', () => {
       [
         ...['--subject', 'a&b', '--decision', 'deny', '--route', '/orders/:id', '--reason', 'r:x'],
         ...['--since', '2026-11-20T17:00:00+01:00', '--until', '2026-11-21T00:00:00Z'],
+        ...['--host', '*.example.com', '--origin', 'orders', '--key', ID],
         ...['--limit', '9', '--cursor', 'c'],
       ],
       'GET /audit',
       {
+        host: '*.example.com',
+        origin: 'orders',
+        key: ID,
         subject: 'a&b',
         decision: 'deny',
         route: '/orders/:id',

@@ -10,6 +10,8 @@ import {
   newApiKeySchema,
 } from '../../tokens/api-key-record.ts'
 import { describe } from '../../validators/checks.ts'
+import { name } from '../../validators/names.ts'
+import { pageQuerySchema } from '../../validators/page.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
@@ -17,10 +19,10 @@ import { issuableSecond, refuseBeyond, refuseRevoked } from './grant.ts'
 import {
   configured,
   createdBy,
+  cursor,
   existing,
   idParams,
   inputRefused,
-  listing,
   time,
   timeOf,
   timeOrNull,
@@ -127,8 +129,20 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       permission: 'api-keys:list',
       id: 'listApiKeys',
       summary: 'List API keys',
+      description:
+        'With a filter, a page may have fewer keys than its limit, even none; the last page has no ' +
+        '`cursor`. Operators with a tenant see the keys of their tenant.',
+      query: z.extend(pageQuerySchema, {
+        tenant: z.optional(name(256)),
+        subject: z.optional(name(255)),
+      }),
       response: 'Valid keys without their secrets, newest first.',
-      ...listing('apiKeys', apiKeys.list, apiKeyView, viewOf),
+      reply: () => z.strictObject({ apiKeys: z.array(apiKeyView()), cursor }),
+      async handle({ query: { tenant, subject, ...page }, scope }) {
+        const filter = { tenant: tenantOf(scope, tenant), subject }
+        const { items, ...rest } = await apiKeys.list(page, filter)
+        return { apiKeys: items.map(viewOf), ...rest }
+      },
     }),
     call({
       method: 'GET',

@@ -162,8 +162,12 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   }
 
   return {
-    async list(page) {
-      const { items, ...rest } = await list.list(page)
+    async list(page, { tenant, subject } = {}) {
+      const isListed = (key: ApiKey) =>
+        (tenant === undefined || key.tenant === tenant) &&
+        (subject === undefined || key.subject === subject)
+      const isFiltered = tenant !== undefined || subject !== undefined
+      const { items, ...rest } = await list.list(page, isFiltered ? isListed : undefined)
       return { items: await withUses(items), ...rest }
     },
 
