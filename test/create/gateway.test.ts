@@ -98,6 +98,16 @@ describe('a gateway of npm create portcullis', () => {
     await project.run('npm', 'run', '-s', 'typecheck')
   })
 
+  test('passes its policy tests, which reach every route', async () => {
+    const output = await project.run('npm', 'run', '-s', 'policy:test', '--', '--json')
+    const { ok, files, coverage } = JSON.parse(output)
+    expect({ ok, files }).toEqual({
+      ok: true,
+      files: [{ file: 'test/notes.policy-test.ts', rows: 6, failed: 0 }],
+    })
+    expect(coverage.routes).toMatchObject({ tested: 2, total: 2 })
+  })
+
   test('contains no file that git should not see, and depends on one package of ours', async () => {
     const ignored = (await project.file('.gitignore')).split('\n')
     expect(ignored).toEqual(expect.arrayContaining(['node_modules/', '.dev.vars', '.wrangler/']))
