@@ -9,6 +9,7 @@ import {
   isSame,
   list,
 } from './change.ts'
+import { changesInServer } from './diff-calls.ts'
 import { changesInSchema } from './diff-schema.ts'
 import { roleCaller } from './matrix.ts'
 import { limitInWords } from './words.ts'
@@ -25,7 +26,7 @@ const PARTS = ['params', 'query', 'headers', 'body'] as const
 const COMPARED = new Set([
   ...['method', 'host', 'path', 'permission', 'permissionMode', 'relation', 'limits', 'input'],
   ...['maxBodyBytes', 'originTimeoutMs', 'dpop', 'forwardAuthorization', 'forwardCookies'],
-  ...['webSocketOrigins', 'coalesce', 'inspect', 'cors', 'originSpelling'],
+  ...['webSocketOrigins', 'coalesce', 'inspect', 'cors', 'originSpelling', 'mcp'],
 ])
 
 export function* changesInRoute(
@@ -47,9 +48,11 @@ export function* changesInRoute(
   for (const field of fields)
     yield* changeOfSwitch(route, `${field} is on`, before[field], after[field])
   yield* changesInList(route, 'WebSockets from', before.webSocketOrigins, after.webSocketOrigins)
-  const opened = ['inspect', 'cors'] as const
-  for (const field of opened) {
-    const [one, another] = [before[field], after[field]]
+  yield* changesInServer(route, before, after)
+  for (const field of ['inspect', 'cors'] as const) {
+    const [one, another] = [before, after].map((row) =>
+      field === 'cors' ? row.cors : withoutCalls(row.inspect),
+    )
     if (one !== undefined && another !== undefined) yield* changeOfValue(route, field, one, another)
     else if ((one ?? another) !== undefined) {
       const isOpened = (field === 'cors') === (one === undefined)
@@ -74,6 +77,13 @@ export function* changesInRoute(
       after[field as keyof PolicyRoute],
     )
 }
+
+/** The calls of JSON-RPC are compared elsewhere. */
+const withoutCalls = (inspect: PolicyRoute['inspect']) =>
+  inspect && {
+    ...inspect,
+    jsonRpc: inspect.jsonRpc && { maxBatch: inspect.jsonRpc.maxBatch },
+  }
 
 /** Roles are compared elsewhere. Scopes of tokens without roles name permissions too. */
 function* changesInPermission(route: string, before: PolicyRoute, after: PolicyRoute) {

@@ -1,10 +1,11 @@
 /** The changes between two policies, and the callers that they affect. */
-import { createAuthorizer } from '../../src/authorization/permissions.ts'
+import { type Authorizer, createAuthorizer } from '../../src/authorization/permissions.ts'
 import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute } from '../../src/policy/route.ts'
 import { type Change, changeOf, list } from './change.ts'
+import { changesInCalls } from './diff-calls.ts'
 import { changesInLimits, changesInPolicy } from './diff-policy.ts'
 import { changesInRoute } from './diff-route.ts'
 import { admits, callersOf } from './matrix.ts'
@@ -32,29 +33,39 @@ function* changesInRoutes(before: Policy, after: Policy): Generator<Change> {
   for (const pattern of patternsOf(before, after)) {
     const [one, another] = [rowFor(before, pattern), rowFor(after, pattern)]
     const route = nameOfRoute(pattern)
-    const gain: string[] = []
-    const lose: string[] = []
-    for (const [name, caller] of callers) {
-      const was = one !== undefined && admits(one, caller, authorizeBefore)
-      const is = another !== undefined && admits(another, caller, authorizeAfter)
-      if (is && !was) gain.push(name)
-      if (was && !is) lose.push(name)
-    }
+    const admittedTo = (row: PolicyRoute | undefined, authorize: Authorizer) =>
+      row === undefined
+        ? []
+        : [...callers].flatMap(([name, caller]) => (admits(row, caller, authorize) ? [name] : []))
     const how = one === undefined ? ' (new route)' : another === undefined ? ' (route removed)' : ''
-    if (gain.length > 0)
-      yield {
-        ...changeOf('widening', route, `${list(gain)} ${verb(gain, 'gain')} ${route}${how}`),
-        gain,
-      }
-    if (lose.length > 0)
-      yield {
-        ...changeOf('narrowing', route, `${list(lose)} ${verb(lose, 'lose')} ${route}${how}`),
-        lose,
-      }
-    if (how !== '' && gain.length + lose.length === 0)
-      yield changeOf('neutral', route, `${route}${how}: no role may call it`)
+    const admitted = {
+      was: admittedTo(one, authorizeBefore),
+      is: admittedTo(another, authorizeAfter),
+    }
+    yield* changesOfCallers(route, admitted, how)
+    const sides = {
+      before: { route: one, authorize: authorizeBefore },
+      after: { route: another, authorize: authorizeAfter },
+    }
+    yield* changesInCalls(route, sides, callers, changesOfCallers)
     if (one !== undefined && another !== undefined) yield* changesInRoute(route, one, another)
   }
+}
+
+/** Yields the callers that gain or lose a route, or a call of one. `how` is empty if both policies have it. */
+function* changesOfCallers(
+  of: string,
+  { was, is }: { readonly was: readonly string[]; readonly is: readonly string[] },
+  how: string,
+): Generator<Change> {
+  const gain = is.filter((name) => !was.includes(name))
+  const lose = was.filter((name) => !is.includes(name))
+  if (gain.length > 0)
+    yield { ...changeOf('widening', of, `${list(gain)} ${verb(gain, 'gain')} ${of}${how}`), gain }
+  if (lose.length > 0)
+    yield { ...changeOf('narrowing', of, `${list(lose)} ${verb(lose, 'lose')} ${of}${how}`), lose }
+  if (how !== '' && gain.length + lose.length === 0)
+    yield changeOf('neutral', of, `${of}${how}: no role may call it`)
 }
 
 const verb = (names: readonly string[], word: string) => (names.length === 1 ? `${word}s` : word)

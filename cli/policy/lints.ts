@@ -7,7 +7,8 @@ import { withoutIssuer } from '../../src/origin/audiences.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
-import { permissionsIn } from '../../src/validators/inspect.ts'
+import { permissionsOfRoute } from '../../src/policy/route-permissions.ts'
+import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
 import { admits, roleCaller } from './matrix.ts'
 import { meantBy } from './suggest.ts'
@@ -24,13 +25,6 @@ const isWrite = ({ method }: PolicyRoute) => method !== 'GET'
 const mayHaveBody = ({ method, maxBodyBytes }: PolicyRoute) =>
   ['POST', 'PUT', 'PATCH'].includes(method) && maxBodyBytes > 0
 const OF_OPERATORS = 'portcullis:'
-
-/** Permissions of routes, and of the tools behind them. */
-const permissionsOf = ({ permission, inspect, mcp }: PolicyRoute) => [
-  ...(permission === undefined ? [] : [permission]),
-  ...permissionsIn(inspect?.jsonRpc),
-  ...(mcp?.permissions ?? []),
-]
 
 /** The rules by name. A name never changes its meaning. docs/policy-tools.md lists them. */
 export const RULES = {
@@ -76,11 +70,11 @@ export const RULES = {
       const everybody = roleCaller([...roles.keys()])
       const granted = [...roles.values()].flat().filter((pattern) => !pattern.includes('*'))
       for (const [index, route] of routes.entries())
-        for (const permission of new Set(permissionsOf(route)))
+        for (const { permission, of, field } of demandsOf(route))
           if (!authorize(everybody, permission))
             yield {
-              path: ['routes', index, permission === route.permission ? 'permission' : 'inspect'],
-              message: `${nameOfRoute(route)}: no role grants ${permission}`,
+              path: ['routes', index, field],
+              message: `${of}: no role grants ${permission}`,
               suggestion:
                 meantBy(permission, granted) ??
                 `add '${permission}' to a role, unless scopes grant it`,
@@ -92,7 +86,7 @@ export const RULES = {
     reason: 'The role opens no route, so its callers are refused everywhere.',
     *find({ routes, roles }) {
       const authorize = createAuthorizer(roles)
-      const required = new Set(routes.flatMap(permissionsOf))
+      const required = new Set(routes.flatMap(permissionsOfRoute))
       for (const [role, patterns] of roles) {
         // The calls of operators are not in the route table.
         if (patterns.some((pattern) => pattern === '*' || pattern.startsWith(OF_OPERATORS)))
@@ -275,6 +269,23 @@ export function lint(
 }
 
 const rowOf = ({ path: [field, index] }: Finding) => (field === 'routes' ? Number(index) : -1)
+
+/** Yields the permissions that a route requires, and those that each of its calls requires as well. */
+function* demandsOf(route: PolicyRoute) {
+  const { permission, mcp } = route
+  const of = nameOfRoute(route)
+  if (permission !== undefined) yield { permission, of, field: 'permission' }
+  const calls = callsOf(route)
+  for (const name of calls?.names ?? []) {
+    const demanded = calls?.find(name)?.permission
+    if (demanded !== undefined && demanded !== permission)
+      yield {
+        permission: demanded,
+        of: `${of}: ${name}`,
+        field: mcp === undefined ? 'inspect' : 'mcp',
+      }
+  }
+}
 
 /** Reports whether some caller is admitted by `open`, and refused by `route`. */
 function isStricter({ roles }: Policy, route: PolicyRoute, open: PolicyRoute): boolean {

@@ -1,12 +1,15 @@
 /** Which callers a policy admits to which routes, decided by the authorizer of the gateway. */
 import { type Authorizer, createAuthorizer } from '../../src/authorization/permissions.ts'
 import type { Principal } from '../../src/identity/principal.ts'
+import { limitsNamed } from '../../src/policy/limits.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute } from '../../src/policy/route.ts'
+import type { RelationDemand } from '../../src/relations/definition.ts'
+import { type Call, callsOf, nameOfCall } from './calls.ts'
 import { limitInWords } from './words.ts'
 
 export interface MatrixRow {
-  /** `GET /orders/:id`. */
+  /** `GET /orders/:id`, or a call of a route: `tool search_books of POST /mcp`. */
   readonly route: string
   readonly permission: string | null
   /** By caller: `anonymous`, `no role`, or a role. */
@@ -53,6 +56,21 @@ export function admits(
   return caller !== null && (permissionMode === 'observe' || authorize(caller, permission))
 }
 
+/** Reports whether the permissions of a route and of a call admit a caller. */
+export const admitsCall = (
+  route: PolicyRoute,
+  call: Call | undefined,
+  caller: Principal | null,
+  authorize: Authorizer,
+): boolean =>
+  call !== undefined &&
+  admits(route, caller, authorize) &&
+  (call.permission === undefined || (caller !== null && authorize(caller, call.permission)))
+
+/** Returns the type of the object and the relation: `document#viewer`. */
+const relationOf = (demand: RelationDemand | undefined): string | undefined =>
+  demand && `${demand.object.split(':')[0]}#${demand.relation}`
+
 /** Returns the callers of a policy by name. A role has the name of a role. */
 export function callersOf({ roles }: Pick<Policy, 'roles'>): ReadonlyMap<string, Principal | null> {
   return new Map<string, Principal | null>([
@@ -69,18 +87,32 @@ export function callersOf({ roles }: Pick<Policy, 'roles'>): ReadonlyMap<string,
 export function matrixOf(policy: Policy): Matrix {
   const authorize = createAuthorizer(policy.roles)
   const callers = callersOf(policy)
-  const rows = policy.routes.map((route) => ({
-    route: nameOfRoute(route),
-    permission: route.permission ?? null,
-    admits: Object.fromEntries(
-      [...callers].map(([name, caller]) => [name, admits(route, caller, authorize)]),
-    ),
-    relation: route.relation?.name ?? null,
-    observed: [
-      ...(route.permissionMode === 'observe' ? ['permission'] : []),
-      ...(route.relation?.mode === 'observe' ? ['relation'] : []),
-    ],
-    limits: route.limits.map((limit) => `${limit.name} (${limitInWords(limit)})`),
-  }))
+  const rows = policy.routes.flatMap((route) => [
+    rowOf(route),
+    ...(callsOf(route)?.names ?? []).map((name) => rowOf(route, name)),
+  ])
+
+  function rowOf(route: PolicyRoute, name?: string): MatrixRow {
+    const call = name === undefined ? undefined : callsOf(route)?.find(name)
+    const isAdmitted = (caller: Principal | null) =>
+      name === undefined
+        ? admits(route, caller, authorize)
+        : admitsCall(route, call, caller, authorize)
+    const permissions = [route.permission, call?.permission].filter((one) => one !== undefined)
+    const named = (call?.limits ?? []).flatMap((limit) => limitsNamed(policy.limits, limit))
+    return {
+      route: name === undefined ? nameOfRoute(route) : nameOfCall(name, nameOfRoute(route)),
+      permission: permissions.length === 0 ? null : permissions.join(' and '),
+      admits: Object.fromEntries([...callers].map(([name, caller]) => [name, isAdmitted(caller)])),
+      relation: relationOf(call?.relation) ?? route.relation?.name ?? null,
+      observed: [
+        ...(route.permissionMode === 'observe' ? ['permission'] : []),
+        ...((call?.relation ?? route.relation)?.mode === 'observe' ? ['relation'] : []),
+      ],
+      limits: [...new Set([...route.limits, ...named])].map(
+        (limit) => `${limit.name} (${limitInWords(limit)})`,
+      ),
+    }
+  }
   return { callers: [...callers.keys()], rows }
 }

@@ -88,8 +88,9 @@ export function mcp<
     ...{ maxMessageBytes, recheckSeconds },
   } as McpDefinition
   configured('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
-  const feature: GatewayMcp = {
+  const feature: McpServer = {
     feature: 'mcp',
+    definition: { ...definition, inspect },
     limits: Object.values(tools ?? {}).flatMap((tool) =>
       tool === true ? [] : (tool.limits ?? []),
     ),
@@ -97,7 +98,6 @@ export function mcp<
     mistakesIn: (row, references) => mistakesIn(definition, row, references),
     services: (parts) => services(parts),
   }
-  servers.set(feature, { ...definition, inspect })
   const common = { ...route, mcp: feature, ...(cors !== undefined && { cors: forClients(cors) }) }
   return [
     {
@@ -111,11 +111,12 @@ export function mcp<
   ]
 }
 
-/** The definitions behind features. */
-const servers = new WeakMap<McpFeature, Server>()
-
 interface Server extends McpDefinition {
   readonly inspect: McpOptions['inspect']
+}
+
+interface McpServer extends GatewayMcp {
+  readonly definition: Server
 }
 
 /** Adds the headers of the transport. */
@@ -251,10 +252,9 @@ function services(parts: McpParts): McpServices {
   }
   const known = new Map(
     routes.flatMap((route) => {
-      const server = route.mcp && servers.get(route.mcp)
-      return route.mcp && server && route.method === 'POST'
-        ? [[route.mcp, { server, ...shared(route, server) }] as const]
-        : []
+      if (route.mcp === undefined || route.method !== 'POST') return []
+      const { definition: server } = route.mcp as McpServer
+      return [[route.mcp, { server, ...shared(route, server) }] as const]
     }),
   )
 

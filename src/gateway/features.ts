@@ -9,6 +9,7 @@ import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
+import type { McpDefinition } from '../mcp/definition.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
 import type { SessionStages } from '../middleware/browser-session.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
@@ -248,6 +249,7 @@ export interface McpServices {
 }
 
 export interface GatewayMcp extends McpFeature {
+  readonly definition: McpDefinition
   /** Creates the services of all MCP servers of the policy, once for each isolate. */
   services(parts: McpParts): McpServices
 }

@@ -6,6 +6,7 @@ import { markdownOf } from '../../cli/policy/compare.ts'
 import { diffPolicies } from '../../cli/policy/diff.ts'
 import { ANONYMOUS, matrixOf, NO_ROLE } from '../../cli/policy/matrix.ts'
 import { Misconfigured } from '../../src/errors.ts'
+import { type McpOptions, mcp } from '../../src/features/mcp.ts'
 import { origins } from '../../src/features/origins.ts'
 import type { PolicyDefinition, RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../src/policy/policy.ts'
@@ -270,6 +271,179 @@ test('for random policies, the gains and losses are the differences between deci
     }),
     { numRuns: 30 },
   )
+})
+
+describe('the tools of an MCP server', () => {
+  const KEY_HASH = `sha256-${'a'.repeat(43)}`
+  const serverWith = (
+    tools: McpOptions['tools'],
+    changes: Partial<Definition> = {},
+    options: Partial<McpOptions> = {},
+  ) =>
+    definePolicy({
+      roles: { reader: ['mcp:use', 'books:read'], librarian: ['mcp:use', 'books:*'], guest: [] },
+      limits: { standard: limit, costly: { ...limit, limit: 5 } },
+      routes: mcp({
+        path: '/mcp',
+        permission: 'mcp:use',
+        limits: ['standard'],
+        ...(tools && { tools }),
+        ...options,
+      }),
+      ...changes,
+    })
+  const textsOf = (before: Policy, after: Policy) =>
+    diffPolicies(before, after).map(({ effect, text }) => `${effect}: ${text}`)
+  const isbn = z.strictObject({ isbn: z.string() })
+  const LIST = { list_shelves: true } as const
+  const TOOL = { permission: 'books:delete', arguments: isbn } as const
+
+  test.each<[string, Policy, string[], string[]]>([
+    [
+      'a tool',
+      serverWith({ ...LIST, remove_book: TOOL }),
+      ['widening: librarian gains tool remove_book of POST /mcp (new)'],
+      ['narrowing: librarian loses tool remove_book of POST /mcp (removed)'],
+    ],
+    [
+      'a tool that no role may use',
+      serverWith({ ...LIST, remove_book: { permission: 'shelves:delete' } }),
+      ['neutral: tool remove_book of POST /mcp (new): no role may call it'],
+      ['neutral: tool remove_book of POST /mcp (removed): no role may call it'],
+    ],
+    [
+      'the permission of a tool',
+      serverWith({ list_shelves: { permission: 'books:list' } }),
+      [
+        'narrowing: reader loses tool list_shelves of POST /mcp',
+        'widening: callers with the scope books:list may gain tool list_shelves of POST /mcp',
+      ],
+      [
+        'widening: reader gains tool list_shelves of POST /mcp',
+        'narrowing: callers with the scope books:list may lose tool list_shelves of POST /mcp',
+      ],
+    ],
+    [
+      'the arguments, the limits and the definition of a tool',
+      serverWith({
+        list_shelves: { arguments: isbn.partial(), limits: ['costly'], definition: KEY_HASH },
+      }),
+      [
+        'widening: arguments of tool list_shelves of POST /mcp: isbn is accepted now',
+        'narrowing: tool list_shelves of POST /mcp: limited by costly now',
+        'narrowing: tool list_shelves of POST /mcp: an approved definition is required now',
+      ],
+      [
+        'narrowing: arguments of tool list_shelves of POST /mcp: isbn is refused now',
+        'widening: tool list_shelves of POST /mcp: no longer limited by costly',
+        'widening: tool list_shelves of POST /mcp: an approved definition is no longer required',
+      ],
+    ],
+    [
+      'a wildcard over a tool',
+      serverWith({ '*': { permission: 'books:list', arguments: 'any' }, ...LIST }),
+      ['widening: librarian gains tool * of POST /mcp (new)'],
+      ['narrowing: librarian loses tool * of POST /mcp (removed)'],
+    ],
+    [
+      'a prompt and resources',
+      serverWith(LIST, {}, { prompts: { review: true }, resources: { 'file:///a/*': true } }),
+      [
+        'widening: reader and librarian gain prompt review of POST /mcp (new)',
+        'widening: reader and librarian gain resource file:///a/* of POST /mcp (new)',
+      ],
+      [
+        'narrowing: reader and librarian lose prompt review of POST /mcp (removed)',
+        'narrowing: reader and librarian lose resource file:///a/* of POST /mcp (removed)',
+      ],
+    ],
+    [
+      'a setting of the server',
+      serverWith(LIST, {}, { definitions: 'observe' }),
+      ['widening: POST /mcp: definitions from the default to "observe"'],
+      ['widening: POST /mcp: definitions from "observe" to the default'],
+    ],
+  ])('%s is compared, in both directions', (_, changed, there, back) => {
+    const server = serverWith(LIST)
+    expect(textsOf(server, changed)).toEqual(there)
+    expect(textsOf(changed, server)).toEqual(back)
+    expect(textsOf(changed, changed)).toEqual([])
+  })
+
+  test('are compared with what covers them: a wildcard, or the beginning of a resource', () => {
+    const before = serverWith(
+      { '*': { arguments: 'any' } },
+      {},
+      { resources: { 'file:///docs/*': { permission: 'books:read' } } },
+    )
+    const after = serverWith(
+      { list_shelves: { arguments: 'any' }, '*': { arguments: 'any' } },
+      {},
+      {
+        resources: {
+          'file:///docs/a': { permission: 'books:list' },
+          'file:///docs/*': { permission: 'books:read' },
+        },
+      },
+    )
+    expect(textsOf(before, after).filter((text) => !text.includes('scope'))).toEqual([
+      'narrowing: reader loses resource file:///docs/a of POST /mcp',
+    ])
+  })
+
+  test('of JSON-RPC are compared as well', () => {
+    const rpcWith = (tools: Readonly<Record<string, true | { permission: string }>>) =>
+      policyWith({
+        routes: [
+          GET,
+          {
+            method: 'POST',
+            path: '/rpc',
+            permission: 'orders:read',
+            inspect: { jsonRpc: { methods: { 'tools/call': true }, tools } },
+          },
+        ],
+      })
+    const [before, after] = [
+      rpcWith({}),
+      rpcWith({ delete_order: { permission: 'orders:delete' } }),
+    ]
+    expect(textsOf(before, after)).toEqual([
+      'widening: admin gains tool delete_order of POST /rpc (new)',
+    ])
+    const open = policyWith({
+      routes: [GET, { method: 'POST', path: '/rpc', permission: 'orders:read', inspect: {} }],
+    })
+    expect(textsOf(open, after)).toContain(
+      'narrowing: POST /rpc: only the listed calls are allowed now',
+    )
+  })
+
+  test('have rows in the matrix, which the permissions of the server and of the tool decide', async () => {
+    const policy = serverWith({
+      ...LIST,
+      remove_book: { ...TOOL, limits: ['costly'] },
+    })
+    const { rows } = matrixOf(policy)
+    expect(rows.map(({ route }) => route)).toEqual([
+      'POST /mcp',
+      'tool list_shelves of POST /mcp',
+      'tool remove_book of POST /mcp',
+      'GET /mcp',
+      'DELETE /mcp',
+    ])
+    expect(rows[2]).toMatchObject({
+      permission: 'mcp:use and books:delete',
+      admits: {
+        [ANONYMOUS]: false,
+        [NO_ROLE]: false,
+        reader: false,
+        librarian: true,
+        guest: false,
+      },
+      limits: ['standard (100 per 60 s by subject)', 'costly (5 per 60 s by subject)'],
+    })
+  })
 })
 
 test('for random policies, the matrix has the decisions of the gateway', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { lint, RULES, type RuleName } from '../../cli/policy/lints.ts'
+import { mcp } from '../../src/features/mcp.ts'
 import { operators } from '../../src/features/operators.ts'
 import { origins } from '../../src/features/origins.ts'
 import { relations } from '../../src/features/relations.ts'
@@ -163,6 +164,30 @@ test.each([undefined, '', 'no JSON', '{}', '[null]'])('the audiences of ISSUERS=
   expect(found.map(({ rule }) => rule)).toEqual(
     ISSUERS === '[null]' ? ['audience-without-issuer'] : [],
   )
+})
+
+test('a permission that no role grants is found with each tool that requires it, once', () => {
+  const found = lint(
+    policyWith({
+      routes: [
+        READ,
+        WRITE,
+        ...mcp({
+          path: '/mcp',
+          permission: 'orders:read',
+          limits: ['standard'],
+          tools: { list: true, remove: { permission: 'items:delete' } },
+        }),
+      ],
+    }),
+  )
+  expect(found).toMatchObject([
+    {
+      rule: 'ungranted-permission',
+      path: ['routes', 2, 'mcp'],
+      message: 'POST /mcp: tool remove: no role grants items:delete',
+    },
+  ])
 })
 
 describe.each(Object.entries(CASES))('%s', (rule, { bad, good, path }) => {
