@@ -18,7 +18,8 @@ import { type AuditStores, describeStores } from './harness.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
 const EVENTS = 10_000
-const TAMPERINGS = 100
+/** On the first store, and on the others. */
+const TAMPERINGS = [100, 60] as const
 /** Every 25th verification reads the whole chain from the database. */
 const FULL_EVERY = 25
 const SEED = 20_261_120
@@ -27,7 +28,8 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-describeStores((start) => {
+describeStores((start, isFirst) => {
+  const tamperings = TAMPERINGS[isFirst ? 0 : 1]
   let redis: TestRedis
   let harness: AuditStores
   beforeAll(async () => {
@@ -119,13 +121,13 @@ describeStores((start) => {
       expect(await verify()).toMatchObject({ ok: true, unchained: 1 })
     })
 
-    test(`S66: each of ${TAMPERINGS} random tamperings is found, and its row is named`, async () => {
+    test(`S66: each of ${tamperings} random tamperings is found, and its row is named`, async () => {
       const random = seeded(SEED)
       const whole = await wholeChain()
       await batch(['DROP TABLE IF EXISTS kept', 'CREATE TABLE kept AS SELECT * FROM audit_events'])
       const blind: string[] = []
       const kinds = new Set<string>()
-      for (let run = 0; run < TAMPERINGS; run += 1) {
+      for (let run = 0; run < tamperings; run += 1) {
         const { name, seqs, statements } = randomTampering(EVENTS + 1, random)
         kinds.add(name.replace(/\d+/g, 'n'))
         const list = seqs.join(', ')

@@ -19,7 +19,8 @@ import { randomTampering, seeded } from './tampering.ts'
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const EVENTS = 10_000
-const TAMPERINGS = 40
+/** On the first store, and on the others. */
+const TAMPERINGS = [40, 15] as const
 const SEED = 20_261_121
 const T0 = Date.parse('2026-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000
@@ -28,7 +29,8 @@ const ALICE = 'alice@home.example'
 const keySet = JSON.stringify({ keys: [generateSigningJwk('audit-1')] })
 const keys = publicKeysIn(keySet)
 const seal = createCheckpointSealer(JSON.parse(keySet).keys)
-describeStores((start) => {
+describeStores((start, isFirst) => {
+  const tamperings = TAMPERINGS[isFirst ? 0 : 1]
   let redis: TestRedis
   let harness: AuditStores
   beforeAll(async () => {
@@ -172,7 +174,7 @@ describeStores((start) => {
       expect(offline.unexplained).toBe(offline.erased)
     })
 
-    test(`each of ${TAMPERINGS} random tamperings after it is found, and its row is named`, async () => {
+    test(`each of ${tamperings} random tamperings after it is found, and its row is named`, async () => {
       const random = seeded(SEED)
       const all = await rows()
       const first = Number(all[0]?.seq)
@@ -185,7 +187,7 @@ describeStores((start) => {
         sql('CREATE TABLE kept AS SELECT * FROM audit_events'),
       ])
       const blind: string[] = []
-      for (let run = 0; run < TAMPERINGS; ) {
+      for (let run = 0; run < tamperings; ) {
         const { name, seqs, statements } = randomTampering(last, random)
         if (seqs.some((seq) => seq < first)) continue
         // These rows have no salt left that could be deleted.
