@@ -43,7 +43,7 @@ beforeAll(async () => {
     `npm:typescript@${version}`,
   ])
   const nodes = NODES.map((version) => [`node-${version}`, `npm:${BINARY}@${version}`])
-  newest = await createConsumer(tarballs.folder, 'newest', {
+  const newestOf = createConsumer(tarballs.folder, 'newest', {
     ...shared,
     ...NEWEST,
     '@hono/node-server': '*',
@@ -56,12 +56,13 @@ beforeAll(async () => {
     vitest: '*',
     wrangler: '*',
   })
-  oldest = await createConsumer(tarballs.folder, 'oldest', {
+  const oldestOf = createConsumer(tarballs.folder, 'oldest', {
     ...shared,
     ...OLDEST,
     '@hono/node-server': '1',
     'node-24': `npm:${BINARY}@24`,
   })
+  ;[newest, oldest] = await Promise.all([newestOf, oldestOf])
   for (const consumer of [newest, oldest]) {
     await consumer.copy('examples/hono/app.ts', 'src/app.ts')
     await consumer.copy('examples/testing/policy.ts', 'src/policy.ts')
@@ -140,11 +141,28 @@ function runIn(consumer: Consumer, folder: string, node = 'node'): Promise<strin
   return consumer.run([node, 'run.mjs', ...files], redisVars(redis))
 }
 
-/** Checks that the peers are in their range, and that there is one copy of each. */
+const trees = new Map<Consumer, Promise<string>>()
+
+/** Checks that the peers are in their range, and that there is one copy of each. Reads a project once. */
 const installed = (of: () => Consumer) => async () => {
-  const tree = await of().run(['npm', 'ls', '--all', '--parseable', 'portcullis', 'hono', 'zod'])
-  const copies = tree.trim().split('\n')
+  const consumer = of()
+  const tree =
+    trees.get(consumer) ??
+    consumer.run(['npm', 'ls', '--all', '--parseable', 'portcullis', 'hono', 'zod'])
+  trees.set(consumer, tree)
+  const copies = (await tree).trim().split('\n')
   expect(copies.map((path) => basename(path)).sort()).toEqual(['hono', 'portcullis', 'zod'])
+}
+
+const emitted = new Map<string, Promise<string>>()
+
+/** Compiles once for all rows with the same compilation. */
+function compileOnce(compilation: Compilation): Promise<string> {
+  const { consumer = newest, ...rest } = compilation
+  const key = JSON.stringify([consumer.path, { version: '5', resolution: 'nodenext', ...rest }])
+  const folder = emitted.get(key) ?? compile(compilation)
+  emitted.set(key, folder)
+  return folder
 }
 
 /** Checks, emits and runs with one compilation. */
@@ -153,7 +171,7 @@ function steps(of: () => Consumer, compilation: Compilation, node?: string) {
   return {
     install: installed(of),
     async types() {
-      folder = await compile({ ...compilation, consumer: of() })
+      folder = await compileOnce({ ...compilation, consumer: of() })
     },
     async build() {
       if (!existsSync(join(of().path, folder, 'app.js'))) throw new Error('nothing was emitted')
