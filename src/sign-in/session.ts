@@ -12,16 +12,16 @@ import type { SignInDemand } from './return-path.ts'
 export const SESSION_COOKIE = '__Host-portcullis-session'
 
 const REFERENCE_BYTES = 32
-/** Canonical: the unused bits of the last character must be zero. */
-const SESSION_REFERENCE = /^pcs_[\w-]{42}[AEIMQUYcgkosw048]$/
+/** Scanners recognize the prefix. Canonical: the unused bits of the last character must be zero. */
+const SESSION_REFERENCE = /^pcb_[\w-]{42}[AEIMQUYcgkosw048]$/
 
 const read = createCookieReader(SESSION_COOKIE)
 
-/** Creates a reference: `pcs_` and 256 unpredictable bits. */
+/** Creates a reference: `pcb_` and 256 unpredictable bits. */
 export const newSessionReference = (random: RandomBytes = randomBytes): string =>
   sessionReference(random(REFERENCE_BYTES))
 
-export const sessionReference = (secret: Uint8Array): string => `pcs_${base64url.encode(secret)}`
+export const sessionReference = (secret: Uint8Array): string => `pcb_${base64url.encode(secret)}`
 
 /**
  * Returns the reference in the cookie of a request. Undefined without one, and for a text of another

@@ -9,6 +9,7 @@ const CREDENTIALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a JWT', /eyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]+/],
   ['an API key', /\bpk_[A-Za-z0-9]{30,}/],
   ['a client secret', /\bpcs_[\w-]{30,}/],
+  ['a session', /\bpcb_[\w-]{30,}/],
   ['a refresh token', /(?<![\w-])[\w-]{22}\.[\w-]{43}(?![\w-])/],
   ['a private key', /"d"\s*:\s*"[\w-]{20,}"/],
 ]

@@ -43,7 +43,7 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
     expect(visit.text).toContain('"subject":"alice"')
     expect(visit.path.slice(0, 3)).toEqual(['/orders/7', '/oauth/sign-in', '/auth'])
     expect(visit.path.slice(-2)).toEqual(['/oauth/callback', '/orders/7'])
-    expect(session()).toMatch(/^pcs_/)
+    expect(session()).toMatch(/^pcb_/)
     expect(browser.jarOf(gateway.url).get('theme')).toBe('dark')
     expect(visit.headers.get('cache-control')).toBe('private')
     expect(gateway.reached).toHaveLength(1)
@@ -232,7 +232,7 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
   test('a session of unknown, malformed or doubled references is refused', async () => {
     await browser.visit(at('/orders'))
     gateway.reached.length = 0
-    const unknown = `pcs_${'A'.repeat(43)}`
+    const unknown = `pcb_${'A'.repeat(43)}`
     for (const reference of [unknown, 'x', '', `${session()}x`, `${session()} `])
       expect([reference, await outcome('/orders', withCookie(reference))]).toEqual([
         reference,

@@ -111,7 +111,7 @@ test('the old reference stays valid for five minutes, and is not renewed twice',
   const next = (await gateway().renew(reference, known)) ?? ''
   const ttl = await redis.direct.ttl(`pc:reference:${await credentialHash(reference)}`)
   expect(ttl).toBeLessThanOrEqual(300)
-  expect(await gateway().renew(next, await user(next))).toMatch(/^pcs_/)
+  expect(await gateway().renew(next, await user(next))).toMatch(/^pcb_/)
   expect(await gateway().renew(reference, known)).toBeUndefined()
 })
 
