@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { policyIn } from '../../dev/start/serve-node.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 import { type Policy, serve } from '../../src/node/index.ts'
+import { browserPolicy } from '../workers/browser-policy.ts'
 import { leased, roomy } from '../workers/policy.ts'
 import { relatedPolicy } from '../workers/relations-policy.ts'
 import { HOST, LIMIT } from './environment.ts'
@@ -13,6 +14,7 @@ const CHANGES: Readonly<Record<string, (policy: Policy) => Policy>> = {
   strict: (policy) => policy,
   leased,
   related: (policy) => relatedPolicy(policy, ''),
+  browser: (policy) => browserPolicy(policy, ''),
 }
 
 if (cluster.isPrimary && process.env.PROCESSES !== undefined) {

@@ -5,6 +5,7 @@ import { HANDWRITTEN_CONFIG, handwritten } from '../peers/handwritten/start.ts'
 import { ours } from '../peers/ours.ts'
 import type { Grounds, Peer } from '../peers/peer.ts'
 import { startServer } from '../peers/server.ts'
+import { SIGN_IN_VARIABLES } from '../stack/browser-sessions.ts'
 import { bundleOnce, LAYERS_CONFIG } from '../stack/bundle.ts'
 import { gatewayVariables } from '../stack/gateway.ts'
 import { startWorkerd } from '../stack/workerd.ts'
@@ -142,6 +143,12 @@ export const streamedOnNode = variant('strict', 'stream', 'Portcullis on Node, a
   AUDIT_STREAM: 'redis',
 })
 export const relatedOnNode = variant('related', 'related', 'Portcullis on Node, relations')
+export const browserOnNode = variant(
+  'browser',
+  'browser',
+  'Portcullis on Node, sign-in',
+  SIGN_IN_VARIABLES,
+)
 export const twoProcesses = variant('strict', 'two', 'Portcullis on Node, two processes', {
   PROCESSES: '2',
 })

@@ -1,5 +1,6 @@
 /** Every scenario, in the order in which they run. */
 import type { Scenario } from '../scenario.ts'
+import { browserSessions } from './browser-sessions.ts'
 import { connections } from './connections.ts'
 import { layers } from './layers.ts'
 import { leases } from './leases.ts'
@@ -17,6 +18,7 @@ export const SCENARIOS: readonly Scenario[] = [
   connections,
   tokens,
   sessions,
+  browserSessions,
   peers,
   relations,
   leases,

@@ -1,4 +1,4 @@
-/** Worker of the scenarios `leases` and `relations`. The first segment of the path is the variant. */
+/** Worker of the scenarios `leases`, `relations` and `browser-sessions`. The first segment of the path is the variant. */
 import shipped from '#policy'
 import {
   composeServices,
@@ -8,6 +8,7 @@ import {
   type Services,
 } from '../../src/index.ts'
 import type { Admission } from '../../src/parts.ts'
+import { browserPolicy } from './browser-policy.ts'
 import { platformCalls } from './platform-calls.ts'
 import { leased, roomy } from './policy.ts'
 import { cachingPolicy, relatedPolicy } from './relations-policy.ts'
@@ -33,6 +34,7 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler<RequestsEnv
   'related-cached': (env) => gateway('related-cached', env, {}, cachingPolicy),
   'related-leased': (env) =>
     gateway('related-leased', env, {}, (policy, prefix) => leased(cachingPolicy(policy, prefix))),
+  browser: (env) => gateway('browser', env, {}, browserPolicy),
 }
 
 /** Admits every request without a call, so that the rest of the pipeline is measured. */

@@ -5,7 +5,7 @@
  * `platform-redis` a call to Redis too. `gateway` is the whole pipeline. `unasked` is the whole pipeline with an admission without calls. `leased`
  * has a policy with leases. `far` and `leased-far` use a Redis of the scenario. `related` has routes
  * that require a relation; `related-cached` also caches decisions, and `related-leased` also uses
- * leases.
+ * leases. `browser` also has a route with browser sessions.
  */
 export const VARIANTS = [
   'passthrough',
@@ -19,6 +19,7 @@ export const VARIANTS = [
   'related',
   'related-cached',
   'related-leased',
+  'browser',
 ] as const
 export type Variant = (typeof VARIANTS)[number]
 
@@ -29,6 +30,9 @@ export const MAX_STALENESS_MS = 1_000
 /** Path of an order that requires a relation, and of one that requires only the permission. */
 export const RELATED = '/related'
 export const UNRELATED = '/unrelated'
+/** Path of the list of orders, and the prefix of the same route with browser sessions. */
+export const LISTED = '/orders'
+export const IN_SESSION = '/in-session'
 /** Maximum age of the decisions of `related-cached`, the maximum of a policy, and their number. */
 export const DECISION_MAX_STALENESS_MS = 60_000
 export const DECISIONS_KEPT = 100_000

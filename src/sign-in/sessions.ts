@@ -25,7 +25,11 @@ export interface SessionTerms {
 
 export interface Sessions {
   /** Opens a session for a login. Returns its reference, for the cookie. */
-  open(login: Login, provider: Provider, userAgent: string | undefined): Promise<string>
+  open(
+    login: Login,
+    provider: Pick<Provider, 'seal'>,
+    userAgent: string | undefined,
+  ): Promise<string>
   /**
    * Replaces the reference of a session, and moves the end of its idle time. Concurrent calls return
    * the same new reference. Undefined: the session has ended, or another request has renewed it.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Principal } from '../../src/identity/principal.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import type { Login, Provider } from '../../src/sign-in/provider.ts'
+import type { Login } from '../../src/sign-in/provider.ts'
 import { createSessionStore } from '../../src/sign-in/redis/session-store.ts'
 import { createSeal } from '../../src/sign-in/seal.ts'
 import { createSessions, ownerOf } from '../../src/sign-in/sessions.ts'
@@ -36,7 +36,7 @@ const gateway = () =>
     audience: 'https://gateway.example',
     now,
   })
-const provider = { seal: createSeal('a secret of the client') } as Provider
+const provider = { seal: createSeal('a secret of the client') }
 const principal: Principal = {
   issuer: IDP,
   tokenIssuer: IDP,
