@@ -11,6 +11,7 @@ import { nameOfRoute } from '../policy/route.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { createPages } from '../routes/sign-in/page.ts'
 import { signInRoutes } from '../routes/sign-in/routes.ts'
+import { signInOperations } from '../routes/sign-in/sessions-view.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
   DEFAULT_TERMS,
@@ -114,6 +115,7 @@ function signInServices(
       limits: [ofBrowsers, ofProviders],
       publicUrl,
     }),
+    operations: signInOperations,
     stagesOf: ({ session: demand }) =>
       demand && browserSession({ references, sessions, refresh, publicUrl, demand, now }),
     cookies,

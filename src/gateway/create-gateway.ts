@@ -67,7 +67,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   if (authorizationServer !== undefined) wellKnown.route('/', authorizationServer.metadata)
   const calls = [...operatorCalls, metricsCall({ ...services.metrics, now })]
   if (description !== undefined) {
-    const operations = calls.map(({ operation }) => operation)
+    const operations = [...calls.map(({ operation }) => operation), ...(signIn?.operations() ?? [])]
     const issuesTokens = authorizationServer !== undefined
     health.route('/', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
   }

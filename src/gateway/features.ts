@@ -29,6 +29,7 @@ import type { RelationChecker } from '../relations/checker.ts'
 import type { RelationCheck } from '../relations/redis/check.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { OAuthEndpoint } from '../routes/oauth/routes.ts'
+import type { Operation } from '../routes/openapi/operation.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
 import type { RenderPage } from '../routes/sign-in/page.ts'
 import type { ProtectedResource } from '../routes/well-known.ts'
@@ -122,6 +123,8 @@ export interface FeatureServices {
 export interface SignInServices {
   /** The pages and endpoints of the sign-in. They come after `audit` and `clientAddress`. */
   readonly routes: Hono<{ Variables: GatewayVariables }>
+  /** Describes the calls of signed-in users. */
+  operations(): readonly Operation[]
   /** Returns the stages of a route. Undefined: it accepts no sessions. */
   stagesOf(route: PolicyRoute): SessionStages | undefined
   /** Names of its cookies, which are never forwarded to an origin; `login-*` is every name that begins so. */

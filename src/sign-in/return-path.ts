@@ -8,6 +8,7 @@ export const SIGN_OUT_PATH = '/oauth/sign-out'
 export const SIGNED_OUT_PATH = '/oauth/signed-out'
 export const BACK_CHANNEL_LOGOUT_PATH = '/oauth/backchannel-logout'
 export const SESSIONS_PATH = '/oauth/sessions'
+export const SESSION_PATH = `${SESSIONS_PATH}/:id`
 
 /** Where a login begins, if the page that needed it cannot be shown again. */
 export const HOME_PATH = '/'
@@ -55,7 +56,7 @@ const OWN_PATHS: readonly string[] = [
 ]
 
 /** A policy with the sign-in cannot route these paths. */
-export const RESERVED_PATHS: readonly string[] = [...OWN_PATHS, SESSIONS_PATH]
+export const RESERVED_PATHS: readonly string[] = [...OWN_PATHS, SESSIONS_PATH, SESSION_PATH]
 
 /** Returns the text if it is a return path, and {@link HOME_PATH} otherwise. */
 export const returnPathIn = (text: string | undefined): string =>

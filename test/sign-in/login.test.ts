@@ -5,6 +5,11 @@ import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
 
+interface SessionView {
+  readonly id: string
+  readonly current: boolean
+}
+
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
 describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
@@ -287,6 +292,156 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
     for (const id of ids.filter((one) => one !== own)) await end(browser, id)
     expect(await outcome('/orders', {}, other)).toBe('sign_in_required')
     expect(await outcome('/orders')).toBe(200)
+  })
+
+  describe('cookie tossing', () => {
+    const attack = async (cookie: string) => {
+      gateway.reached.length = 0
+      const response = await createUserAgent().send(at('/orders'), { headers: { cookie } })
+      const text = await response.text()
+      const code = response.status === 401 || response.status === 400 ? JSON.parse(text).code : ''
+      return { status: response.status, code, reached: gateway.reached.length }
+    }
+    const signedIn = async (subject: string) => {
+      gateway.provider.user.subject = subject
+      const of = createUserAgent()
+      await of.visit(at('/orders'))
+      return session(of)
+    }
+
+    test('two session cookies are refused in each order, and in each spelling', async () => {
+      const [victim, attacker] = [await signedIn('alice'), await signedIn('mallory')]
+      for (const cookie of [
+        `${SESSION_COOKIE}=${attacker}; ${SESSION_COOKIE}=${victim}`,
+        `${SESSION_COOKIE}=${victim}; ${SESSION_COOKIE}=${attacker}`,
+        `${SESSION_COOKIE}=${victim}; ${SESSION_COOKIE}=${victim}`,
+        `${SESSION_COOKIE}=${victim}, ${SESSION_COOKIE}=${attacker}`,
+        `${SESSION_COOKIE}=${victim}; ${SESSION_COOKIE} =${attacker}`,
+      ])
+        expect({ cookie, ...(await attack(cookie)) }).toEqual({
+          cookie,
+          status: 400,
+          code: 'ambiguous_credentials',
+          reached: 0,
+        })
+    })
+
+    /** A sibling host can set these for the whole domain: only `__Host-` forbids `Domain`. */
+    const OF_A_SIBLING = [
+      'portcullis-session',
+      '__Secure-portcullis-session',
+      '__host-portcullis-session',
+      '__Host-Portcullis-Session',
+      '=__Host-portcullis-session',
+      'x__Host-portcullis-session',
+    ]
+
+    test('a cookie that another host of the domain can set is no session', async () => {
+      const attacker = await signedIn('mallory')
+      for (const name of OF_A_SIBLING)
+        expect({ name, ...(await attack(`${name}=${attacker}`)) }).toEqual({
+          name,
+          status: 401,
+          code: 'sign_in_required',
+          reached: 0,
+        })
+    })
+
+    test('beside the session of the user, such a cookie does not change the user', async () => {
+      const [victim, attacker] = [await signedIn('alice'), await signedIn('mallory')]
+      for (const name of OF_A_SIBLING) {
+        const tossed = `${name}=${attacker}`
+        const own = `${SESSION_COOKIE}=${victim}`
+        for (const cookie of [`${tossed}; ${own}`, `${own}; ${tossed}`]) {
+          const { status } = await attack(cookie)
+          expect([cookie, status]).toEqual([cookie, 200])
+          expect(gateway.reached.at(-1)?.headers['x-auth-subject']).toBe('alice')
+        }
+      }
+    })
+
+    test.each([6_000, 200_000])('a session cookie of %d characters is refused', async (length) => {
+      const { status, reached } = await attack(`${SESSION_COOKIE}=pcb_${'A'.repeat(length)}`)
+      expect([401, 413, 431]).toContain(status)
+      expect(reached).toBe(0)
+    })
+
+    test('with a tossed cookie of a login, the callback of another browser is refused', async () => {
+      const started = await browser.visit(at('/orders'), /\/oauth\/callback/)
+      const secret = [...browser.jarOf(gateway.url)].find(([name]) =>
+        name.startsWith(LOGIN_COOKIE_PREFIX),
+      )?.[1]
+      const bare = LOGIN_COOKIE_PREFIX.replace('__Host-', '')
+      for (const name of [`${bare}AAAAAAAA`, `__Secure-${bare}AAAAAAAA`, LOGIN_COOKIE_PREFIX]) {
+        const victim = createUserAgent()
+        const response = await victim.send(started.url, {
+          headers: { cookie: `${name}=${secret}` },
+        })
+        expect([name, response.status]).toEqual([name, 400])
+        expect(session(victim)).toBeUndefined()
+      }
+    })
+  })
+
+  describe('sessions as JSON', () => {
+    const asJson = { accept: 'application/json' }
+    async function listOf(of: UserAgent) {
+      const response = await of.send(at('/oauth/sessions'), { headers: asJson })
+      return {
+        response,
+        body: (await response.json()) as { sessions: SessionView[]; code?: string },
+      }
+    }
+    const end = async (id: string, headers: Record<string, string>, of = browser) => {
+      const response = await of.send(at(`/oauth/sessions/${id}`), { method: 'DELETE', headers })
+      return response.status === 204
+        ? 204
+        : `${response.status} ${((await response.json()) as { code: string }).code}`
+    }
+
+    test('a user lists them, and ends one of them with the next request', async () => {
+      const other = createUserAgent()
+      await other.visit(at('/orders'), undefined, { headers: { 'user-agent': 'Other' } })
+      await browser.visit(at('/orders'))
+      const { response, body } = await listOf(browser)
+      expect(response.headers.get('content-type')).toContain('application/json')
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      expect(body.sessions.filter(({ current }) => current)).toHaveLength(1)
+      const { id = '' } = (await listOf(other)).body.sessions.find(({ current }) => current) ?? {}
+      expect(body.sessions.find((one) => one.id === id)).toEqual({
+        id,
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        userAgent: null,
+        current: false,
+      })
+      expect(JSON.stringify(body)).not.toContain(session())
+      expect(await end(id, SAME_ORIGIN)).toBe(204)
+      gateway.reached.length = 0
+      expect(await outcome('/orders', {}, other)).toBe('sign_in_required')
+      expect(gateway.reached).toHaveLength(0)
+      expect(await end(id, SAME_ORIGIN)).toBe('404 not_found')
+      expect(await outcome('/orders')).toBe(200)
+    })
+
+    test('another page, another user and a browser without a session end none', async () => {
+      await browser.visit(at('/orders'))
+      const { sessions } = (await listOf(browser)).body
+      const { id = '' } = sessions.find(({ current }) => current) ?? {}
+      for (const headers of [
+        {},
+        { 'sec-fetch-site': 'cross-site' },
+        { origin: 'https://evil.test' },
+      ])
+        expect(await end(id, headers as Record<string, string>)).toBe('403 cross_origin_request')
+      const stranger = createUserAgent()
+      expect((await listOf(stranger)).body.code).toBe('sign_in_required')
+      expect(await end(id, SAME_ORIGIN, stranger)).toBe('401 sign_in_required')
+      gateway.provider.user.subject = 'mallory'
+      const mallory = createUserAgent()
+      await mallory.visit(at('/orders'))
+      expect(await end(id, SAME_ORIGIN, mallory)).toBe('404 not_found')
+      expect(await outcome('/orders')).toBe(200)
+    })
   })
 
   test('while the provider is down, users go on and new logins get a page', async () => {

@@ -1,5 +1,6 @@
 /** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
 import * as z from 'zod/mini'
+import { SESSION_COOKIE } from '../../sign-in/session.ts'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import {
@@ -27,6 +28,13 @@ const client: SecurityScheme = {
   type: 'http',
   scheme: 'basic',
   description: 'An OAuth client (RFC 6749 section 2.3).',
+}
+
+const session: SecurityScheme = {
+  type: 'apiKey',
+  in: 'cookie',
+  name: SESSION_COOKIE,
+  description: 'The browser session of a signed-in user.',
 }
 
 /** RFC 9457, as `problem.ts` writes it. */
@@ -122,9 +130,11 @@ export function openApiDocument(
 ) {
   const operators = operatorSchemes(sources)
   const hasClients = operations.some(({ security }) => security === 'client')
+  const hasSessions = operations.some(({ security }) => security === 'session')
   const securitySchemes: Record<string, SecurityScheme> = {
     ...operators,
     ...(hasClients && { client }),
+    ...(hasSessions && { session }),
   }
   const paths: Record<string, Record<string, DocumentedOperation>> = {}
   for (const operation of operations) {

@@ -34,5 +34,5 @@ export interface Operation {
   /** Statuses of the problems that the call can return. */
   readonly problems: readonly number[]
   /** The credentials that the call needs; absent: none. */
-  readonly security?: 'operator' | 'client'
+  readonly security?: 'operator' | 'client' | 'session'
 }

@@ -23,6 +23,7 @@ import { signInRefused } from '../../sign-in/refused.ts'
 import {
   BACK_CHANNEL_LOGOUT_PATH,
   CALLBACK_PATH,
+  SESSION_PATH,
   SESSIONS_PATH,
   SIGN_IN_PATH,
   SIGN_OUT_PATH,
@@ -31,12 +32,14 @@ import {
 } from '../../sign-in/return-path.ts'
 import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../../sign-in/session.ts'
 import type { SessionReader } from '../../sign-in/session-reader.ts'
+import type { SessionOwner } from '../../sign-in/session-store.ts'
 import { ownerOf, type Sessions } from '../../sign-in/sessions.ts'
 import { own, readPayload } from '../../tokens/jws.ts'
 import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
 import type { RenderPage } from './page.ts'
 import { chooserPage, errorPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
 import { demandIn, firstIn } from './query.ts'
+import { sessionsView } from './sessions-view.ts'
 
 export interface SignInRoutesOptions {
   readonly providers: readonly Provider[]
@@ -60,6 +63,8 @@ const MAX_USER_AGENT_CHARACTERS = 200
 /** A logout token of 8 KB, and reserve. */
 const MAX_BODY_BYTES = 16_384
 const FORM_TIMEOUT_MS = 3_000
+/** Pages are requested with `text/html` in the first place. */
+const JSON_TYPE = /^\s*application\/json\b/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i
 
 /** Creates the pages. They must come after `audit` and `clientAddress`. */
@@ -77,7 +82,11 @@ export function signInRoutes({
 }: SignInRoutesOptions): Hono<Environment> {
   const app = createApp<Environment>()
   const pages = { ownOrigin: new URL(publicUrl).origin, others: [], acceptsOtherClients: false }
-  app.onError((error, c) => renderPage(c, errorPage(error)))
+  app.onError((error, c) => {
+    // The gateway answers with a problem document.
+    if (isForPrograms(c)) throw error
+    return renderPage(c, errorPage(error))
+  })
 
   function redirect(location: string, cookies: readonly string[]): Response {
     const headers = new Headers({ ...NO_STORE, Location: location })
@@ -100,7 +109,9 @@ export function signInRoutes({
 
   function page(
     path: string,
-    handlers: Readonly<Partial<Record<'GET' | 'POST', (c: SignInContext) => Promise<Response>>>>,
+    handlers: Readonly<
+      Partial<Record<'GET' | 'POST' | 'DELETE', (c: SignInContext) => Promise<Response>>>
+    >,
   ): void {
     const methods = Object.entries(handlers)
     const route = routeOf({ method: 'GET', path, limits })
@@ -194,9 +205,20 @@ export function signInRoutes({
     },
   })
 
+  async function endListed(user: Principal, owner: SessionOwner, id: unknown): Promise<boolean> {
+    const session = (await sessions.list(user)).find((one) => one.id === id)
+    if (session !== undefined) await sessions.end(session.id, owner)
+    return session !== undefined
+  }
+
   page(SESSIONS_PATH, {
     async GET(c) {
       const user = await userOf(c)
+      if (isForPrograms(c)) {
+        if (user === undefined) throw signInRequired()
+        const listed = await sessions.list(user)
+        return c.json(sessionsView(listed, user.tokenId), 200, { ...NO_STORE, Vary: 'Accept' })
+      }
       if (user === undefined) return redirect(signInPath({ returnPath: SESSIONS_PATH }), [])
       return renderPage(c, sessionsPage(await sessions.list(user), user.tokenId))
     },
@@ -206,17 +228,32 @@ export function signInRoutes({
       const owner = user && ownerOf(user)
       if (user === undefined || owner === undefined) throw signInRefused('no_session')
       const id = (await formOf(c)).get('session')
-      const listed = await sessions.list(user)
-      const session = listed.find((one) => one.id === id)
-      if (session === undefined) throw signInRefused('session_unknown')
-      await sessions.end(session.id, owner)
+      if (!(await endListed(user, owner, id))) throw signInRefused('session_unknown')
       return redirect(SESSIONS_PATH, [])
+    },
+  })
+
+  page(SESSION_PATH, {
+    async DELETE(c) {
+      refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
+      const user = await userOf(c)
+      const owner = user && ownerOf(user)
+      if (user === undefined || owner === undefined) throw signInRequired()
+      if (!(await endListed(user, owner, c.req.param('id'))))
+        throw new Denied({ code: 'not_found', check: 'session' })
+      return c.body(null, 204, NO_STORE)
     },
   })
 
   page(SIGNED_OUT_PATH, { GET: (c) => renderPage(c, signedOutPage()) })
   return app
 }
+
+/** Reports whether a script or a program sent the request, and not a person through a page. */
+const isForPrograms = (c: Context): boolean =>
+  c.req.method === 'DELETE' || JSON_TYPE.test(c.req.header('Accept') ?? '')
+
+const signInRequired = () => new Denied({ code: 'sign_in_required', check: 'no_session' })
 
 /** Throws `Denied` (`sign_in_refused`) for another type. */
 async function formOf(c: SignInContext): Promise<URLSearchParams> {
