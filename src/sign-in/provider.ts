@@ -2,6 +2,7 @@
 import * as oauth from 'oauth4webapi'
 import { Denied, Unavailable } from '../errors.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
+import { PRESETS } from '../identity-providers/presets.ts'
 import { authenticationOf } from '../introspection/client-authentication.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { principalFrom } from '../tokens/claims.ts'
@@ -158,6 +159,8 @@ export function createProvider({
       for (const url of [found.authorization_endpoint, found.token_endpoint])
         if (url === undefined || !isAcceptable(url, issuer))
           throw new Unavailable('identity_provider', 'malformed')
+      // The library also accepts another spelling of the URL, and tokens would have that one.
+      if (found.issuer !== issuer) throw new Unavailable('identity_provider', 'malformed')
       known = found
       return found
     } catch (error) {
@@ -180,10 +183,9 @@ export function createProvider({
       rules.checkHeader(header)
       await verifySignature(text, await keySet.find(header, waitUntil))
       const payload = readPayload(text)
-      return {
-        payload,
-        principal: await principalFrom(payload, rules, { nowMs: now(), isOwn: false }),
-      }
+      const principal = await principalFrom(payload, rules, { nowMs: now(), isOwn: false })
+      // Many providers name the client only in `aud`. A cutoff of the client must find its sessions.
+      return { payload, principal: { ...principal, client: credentials.id } }
     } catch (error) {
       if (error instanceof Denied && 'check' in error.denial)
         throw signInRefused(`id_token_${error.denial.check}`, { cause: error })
@@ -218,7 +220,8 @@ export function createProvider({
         max_age: maxAgeSeconds === undefined ? undefined : String(maxAgeSeconds),
         acr_values: acr?.join(' '),
       }
-      for (const [name, value] of Object.entries(parameters))
+      // Those of the sign-in come last, so that they replace the others.
+      for (const [name, value] of [settings.parameters ?? {}, parameters].flatMap(Object.entries))
         if (value !== undefined) url.searchParams.set(name, value)
       return url
     },
@@ -252,7 +255,8 @@ export function createProvider({
         tokens: { idToken, refreshToken: tokens.refresh_token },
         refreshAtSeconds: tokens.refresh_token === undefined ? undefined : refreshTimeOf(tokens),
         providerSubject: textIn(payload, 'sub') ?? '',
-        providerSession: textIn(payload, 'sid'),
+        // A logout token names `sid`, whatever claim the issuer is configured with.
+        providerSession: textIn(payload, 'sid') ?? principal.session,
         acr: textIn(payload, 'acr'),
         authenticatedAtSeconds: timeIn(payload, 'auth_time') ?? principal.issuedAtSeconds,
       }
@@ -292,6 +296,13 @@ export function createProvider({
     },
 
     async signOutUrl(idToken) {
+      if (settings.signOut !== undefined) {
+        const { url: endpoint, returnTo } = settings.signOut
+        const url = new URL(endpoint)
+        url.searchParams.set('client_id', credentials.id)
+        url.searchParams.set(returnTo, signedOutUri)
+        return url
+      }
       const as = await metadata().catch(withoutProvider)
       const endpoint = as?.end_session_endpoint
       if (endpoint === undefined || !isAcceptable(endpoint, issuer)) return undefined
@@ -329,7 +340,7 @@ function withoutProvider(error: unknown): undefined {
  */
 function idTokenRules(config: IssuerConfig, id: string, settings: SignInSettings): IssuerConfig {
   const require = Object.entries(config.require ?? {}).filter(
-    ([name]) => !KIND_CLAIMS.includes(name),
+    ([name, value]) => !KIND_CLAIMS.includes(name) && !isOfAccessTokens(name, value),
   )
   return {
     ...config,
@@ -343,6 +354,17 @@ function idTokenRules(config: IssuerConfig, id: string, settings: SignInSettings
     maxTokenAge: ANY_AGE_SECONDS,
   }
 }
+
+/** Presets with a rule on a claim that ID tokens of the provider do not have, or have otherwise. */
+const ACCESS_TOKEN_RULES: readonly Readonly<Record<string, string>>[] = [
+  PRESETS.authentik.require,
+  PRESETS.fusionauth.require,
+  PRESETS.okta.require,
+  PRESETS.zitadel.require,
+]
+
+const isOfAccessTokens = (name: string, value: unknown): boolean =>
+  ACCESS_TOKEN_RULES.some((rules) => Object.hasOwn(rules, name) && rules[name] === value)
 
 const textIn = (payload: Readonly<Record<string, unknown>>, name: string): string | undefined => {
   const value = own(payload, name)

@@ -4,6 +4,7 @@ import { superRefine } from './checks.ts'
 import { requirements } from './claim-requirements.ts'
 import { roleNames } from './names.ts'
 import { text, wholeNumber, withShorthand } from './schema-parts.ts'
+import { privateUrl } from './variables.ts'
 
 /** A value of one CSS property. It cannot end the declaration, or load anything. */
 const cssValue = z.string().check(
@@ -37,6 +38,12 @@ export const sessionDemandSchema = withShorthand(
   }),
 )
 
+/** Parameters of an authorization request that the sign-in sets itself, or that change its response. */
+const OWN_PARAMETERS: readonly string[] = [
+  ...['response_type', 'response_mode', 'client_id', 'redirect_uri', 'scope', 'state', 'nonce'],
+  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
+]
+
 /** The field `signIn` of an entry of `ISSUER_CLIENTS`. */
 export const signInClientSchema = z.strictObject({
   name: text(80),
@@ -47,6 +54,15 @@ export const signInClientSchema = z.strictObject({
     'openid',
   ),
   require: z.optional(requirements),
+  parameters: z.optional(
+    z.record(
+      text(64).check(
+        z.refine((name) => !OWN_PARAMETERS.includes(name), 'is set by the sign-in itself'),
+      ),
+      text(1_024),
+    ),
+  ),
+  signOut: z.optional(z.strictObject({ url: privateUrl, returnTo: text(64) })),
 })
 
 /** How users sign in with a client of the gateway at an issuer. */
@@ -56,6 +72,13 @@ export interface SignInSettings {
   readonly scope: string
   /** Rules for ID tokens. Default: those of the issuer, except for kinds of tokens. */
   readonly require?: z.output<typeof requirements> | undefined
+  /** Further parameters of the authorization request. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  /**
+   * The sign-out of a provider without RP-Initiated Logout. `returnTo` is the parameter for the page
+   * that follows. Default: `end_session_endpoint` of its metadata.
+   */
+  readonly signOut?: { readonly url: string; readonly returnTo: string } | undefined
 }
 
 const MAX_SECONDS = 2_592_000

@@ -7,13 +7,13 @@ import { LOGOUT_EVENT } from './provider.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
 
 let gateway: SignInGateway
-/** A second gateway with the same Redis. */
+/** A second gateway with the same Redis, on the other runtime. */
 let second: { readonly url: string; stop(): Promise<void> }
 let browser: UserAgent
 beforeAll(async () => {
   gateway = await startGateway({ accessTokenSeconds: 1 })
   const port = await freePort()
-  const running = await startOn('Node', { definition: {}, vars: gateway.vars, port })
+  const running = await startOn('workerd', { definition: {}, vars: gateway.vars, port })
   second = { url: `http://127.0.0.1:${port}`, stop: () => running.stop() }
 })
 afterAll(async () => {
@@ -142,8 +142,11 @@ describe('refreshed tokens', () => {
     const before = await stored()
     await afterExpiry()
     const count = refreshes()
+    const release = gateway.provider.holdTokens()
     const answers = Array.from({ length: 20 }, (_, n) => status(n % 2 ? second.url : gateway.url))
     expect(new Set(await Promise.all(answers))).toEqual(new Set([200]))
+    expect(await stored()).toBe(before)
+    release()
     await until(async () => (await stored()) !== before)
     expect(refreshes() - count).toBe(1)
     expect(await status()).toBe(200)

@@ -11,6 +11,7 @@ export interface UserAction {
   /** Undefined: the provider shows a form with a field for the name. */
   subject?: string | undefined
   roles: readonly string[]
+  tenant?: string | undefined
   acr?: string | undefined
   /** Refuses the login. */
   refuses?: boolean
@@ -28,7 +29,7 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
   const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
   const user: UserAction = { subject: 'alice', roles: ['reader'] }
   const calls: string[] = []
-  const state = { isDown: false, refusesRefresh: false }
+  const state = { isDown: false, refusesRefresh: false, held: Promise.resolve() }
   let handle: RequestListener = (_request, response) => response.writeHead(503).end()
   const server = await startHttpServer((request, response) => {
     calls.push(`${request.method} ${(request.url ?? '').replace(/\?.*/, '')}`)
@@ -37,6 +38,7 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
       response.writeHead(400, { 'content-type': 'application/json' })
       return response.end('{"error":"invalid_grant"}')
     }
+    if (request.url === '/token') return state.held.then(() => handle(request, response))
     return handle(request, response)
   })
   const provider = new ProviderOf(server.url, {
@@ -56,12 +58,23 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
     cookies: { keys: [randomBytes(32).toString('base64url')] },
     acrValues: ['pwd', 'mfa'],
     scopes: ['openid', 'offline_access', 'profile'],
-    claims: { openid: ['sub', 'roles'], profile: ['name'], acr: null, auth_time: null, sid: null },
+    claims: {
+      openid: ['sub', 'roles', 'tenant'],
+      profile: ['name'],
+      acr: null,
+      auth_time: null,
+      sid: null,
+    },
     conformIdTokenClaims: false,
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => LOGIN_PATH + uid },
     findAccount: (_context: unknown, accountId: string) => ({
       accountId,
-      claims: () => ({ sub: accountId, roles: user.roles, name: `User ${accountId}` }),
+      claims: () => ({
+        sub: accountId,
+        roles: user.roles,
+        tenant: user.tenant,
+        name: `User ${accountId}`,
+      }),
     }),
     async loadExistingGrant({ oidc }: GrantContext) {
       const { clientId } = oidc.client
@@ -118,6 +131,12 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
     /** Refuses refresh tokens, as after the end of the user's account. */
     refuseRefresh(refuses: boolean) {
       state.refusesRefresh = refuses
+    },
+    /** Delays tokens until the returned function is called. */
+    holdTokens(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      state.held = promise
+      return resolve
     },
     /** Signs a logout token. `claims` replace those of a valid one; undefined removes a claim. */
     logoutToken(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) {
