@@ -19,6 +19,7 @@ import { checkNode, nodeValues } from './node.ts'
 import { checkProject } from './project.ts'
 import { createRedactor } from './redact.ts'
 import { checkRedis } from './redis.ts'
+import { checkSignIn } from './sign-in.ts'
 import { checkKeySets, checkOrigin } from './upstreams.ts'
 
 export interface DoctorOptions {
@@ -88,6 +89,7 @@ async function checkFromHere(
   const others = await Promise.all([
     redisFindings(values, config?.redis.timeoutMs),
     config === undefined ? [unread('key sets', 'the environment')] : checkKeySets(config),
+    config === undefined ? [] : checkSignIn(config),
     originFindings(values, bindings),
   ])
   return [...findings, ...others.flat()]

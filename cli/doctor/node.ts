@@ -11,6 +11,7 @@ import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { checkRedis } from './redis.ts'
 import { TIMEOUT_MS } from './request.ts'
 import type { RespTarget } from './resp.ts'
+import { checkSignIn } from './sign-in.ts'
 import { checkKeySets, checkOrigin } from './upstreams.ts'
 
 const INVALID = 'Correct the variables first.'
@@ -39,6 +40,7 @@ export async function checkNode(values: Values, nowMs: number): Promise<readonly
   const others = await Promise.all([
     values.REDIS_URL === undefined ? checkRedis({ ...store, token }) : overResp(store),
     checkKeySets(config),
+    checkSignIn(config),
     checkOrigin(config.originUrl),
     auditFindings(values),
   ])

@@ -30,9 +30,13 @@ const escaped = (text: string) => visible(text).replace(/[&<>"']/g, (char) => EN
 
 /** Returns the page. Its words, not its colors, say what is allowed. */
 export function htmlOf({ callers, rows }: Matrix): string {
-  const headings = ['Route', ...callers, 'Permission', 'Relation', 'Limits']
+  const hasSessions = rows.some(({ session }) => session !== null)
+  const headings = [
+    ...['Route', ...callers, 'Permission', 'Relation', 'Limits'],
+    ...(hasSessions ? ['Session'] : []),
+  ]
   const head = headings.map((text) => `<th scope="col">${escaped(text)}</th>`).join('')
-  const body = rows.map((row) => `<tr>${rowOf(row, callers)}</tr>`).join('\n')
+  const body = rows.map((row) => `<tr>${rowOf(row, callers, hasSessions)}</tr>`).join('\n')
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -61,8 +65,9 @@ ${body}
 }
 
 function rowOf(
-  { route, permission, admits, relation, observed, limits }: MatrixRow,
+  { route, permission, admits, relation, observed, limits, session }: MatrixRow,
   callers: readonly string[],
+  hasSessions: boolean,
 ) {
   const cells = callers.map((caller) =>
     admits[caller] ? '<td class="yes">allowed</td>' : '<td class="no">refused</td>',
@@ -72,6 +77,7 @@ function rowOf(
     permission === null ? 'none' : permission + isObserved('permission'),
     relation === null ? 'none' : relation + isObserved('relation'),
     limits.length === 0 ? 'none' : limits.join('; '),
+    ...(hasSessions ? [session ?? 'none'] : []),
   ].map((text) => `<td>${escaped(text)}</td>`)
   return [`<th scope="row">${escaped(route)}</th>`, ...cells, ...notes].join('')
 }

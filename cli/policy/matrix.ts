@@ -6,7 +6,7 @@ import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute } from '../../src/policy/route.ts'
 import type { RelationDemand } from '../../src/relations/definition.ts'
 import { type Call, callsOf, nameOfCall } from './calls.ts'
-import { limitInWords } from './words.ts'
+import { limitInWords, sessionInWords } from './words.ts'
 
 export interface MatrixRow {
   /** `GET /orders/:id`, or a call of a route: `tool search_books of POST /mcp`. */
@@ -16,6 +16,8 @@ export interface MatrixRow {
   readonly admits: Readonly<Record<string, boolean>>
   /** The relation that the caller needs as well: `order#viewer`. */
   readonly relation: string | null
+  /** What a route demands of a browser session. Null: it accepts none. */
+  readonly session: string | null
   /** Rules that only observe: `permission`, `relation`. */
   readonly observed: readonly string[]
   readonly limits: readonly string[]
@@ -105,6 +107,7 @@ export function matrixOf(policy: Policy): Matrix {
       permission: permissions.length === 0 ? null : permissions.join(' and '),
       admits: Object.fromEntries([...callers].map(([name, caller]) => [name, isAdmitted(caller)])),
       relation: relationOf(call?.relation) ?? route.relation?.name ?? null,
+      session: sessionInWords(route) ?? null,
       observed: [
         ...(route.permissionMode === 'observe' ? ['permission'] : []),
         ...((call?.relation ?? route.relation)?.mode === 'observe' ? ['relation'] : []),

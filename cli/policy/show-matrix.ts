@@ -30,9 +30,12 @@ export async function showMatrix(
     route: row.route,
     ...cellsOf(row, matrix),
     ...notesOf(row),
+    session: row.session ?? '',
   }))
+  const sessions = matrix.rows.some(({ session }) => session !== null) ? ['session'] : []
   const text = {
-    table: () => table(rows, ['route', ...matrix.callers, 'relation', 'limits'], output.style),
+    table: () =>
+      table(rows, ['route', ...matrix.callers, 'relation', 'limits', ...sessions], output.style),
     markdown: () => markdownMatrix(matrix),
     html: () => htmlOf(matrix),
   }[format]
@@ -48,11 +51,19 @@ const notesOf = ({ relation, observed, limits }: MatrixRow) => ({
 })
 
 export function markdownMatrix(matrix: Matrix): string {
-  const headings = ['Route', ...matrix.callers, 'Relation', 'Limits']
+  const hasSessions = matrix.rows.some(({ session }) => session !== null)
+  const headings = [
+    'Route',
+    ...matrix.callers,
+    'Relation',
+    'Limits',
+    ...(hasSessions ? ['Session'] : []),
+  ]
   const lines = matrix.rows.map((row) => {
     const { relation, limits } = notesOf(row)
     const cells = Object.values(cellsOf(row, matrix))
-    return [row.route, ...cells, relation, limits].map(markdownCell)
+    const session = hasSessions ? [row.session ?? ''] : []
+    return [row.route, ...cells, relation, limits, ...session].map(markdownCell)
   })
   return [headings.map(markdownCell), headings.map(() => '---'), ...lines]
     .map((cells) => `| ${cells.join(' | ')} |`)

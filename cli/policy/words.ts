@@ -1,5 +1,5 @@
 /** Limits in words. */
-import type { PolicyLimit } from '../../src/policy/policy.ts'
+import type { PolicyLimit, PolicyRoute } from '../../src/policy/policy.ts'
 import { duration } from '../text.ts'
 
 /** Returns a limit as text: `100 per 60 s by subject`. */
@@ -9,4 +9,15 @@ export function limitInWords({ limit, windowSeconds, by, mode, cost = 1 }: Polic
     ...(cost === 1 ? [] : [`cost ${cost}`]),
     ...(mode === 'observe' ? ['observed only'] : []),
   ].join(', ')
+}
+
+/** Returns what a route demands of a browser session. Undefined: it accepts none. */
+export function sessionInWords({ session }: Pick<PolicyRoute, 'session'>): string | undefined {
+  if (session === undefined) return undefined
+  const { acr, maxAgeSeconds } = session
+  const demands = [
+    ...(acr === undefined ? [] : [`login of kind ${acr.join(' or ')}`]),
+    ...(maxAgeSeconds === undefined ? [] : [`login in the last ${duration(maxAgeSeconds)}`]),
+  ]
+  return demands.length === 0 ? 'session or token' : `session only, ${demands.join(', ')}`
 }

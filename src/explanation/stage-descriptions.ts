@@ -96,6 +96,8 @@ export function whyRefused(denial: Denial, c: Watched, policy: Policy): string {
         : `${reason}: seen ${denial.detail.seen}, expected ${denial.detail.expected}`
     case 'missing_token':
       return 'the route is not open to anonymous callers, and the request has no credential'
+    case 'sign_in_required':
+      return `${whySignIn(denial.check, reason)}; a page in a window is redirected to the login, other requests get 401`
     case 'permission_missing': {
       const granting = rolesWith(denial.permission, policy)
       const roles = granting.length === 0 ? 'no role grants it' : `it is of ${granting.join(', ')}`
@@ -118,6 +120,12 @@ export function whyRefused(denial: Denial, c: Watched, policy: Policy): string {
     default:
       return reason
   }
+}
+
+function whySignIn(check: string, reason: string): string {
+  if (check === 'no_session') return 'no session and no token'
+  if (check === 'step_up') return 'the route demands a kind or an age of the login'
+  return `the session has ended, or the token is not valid (${reason})`
 }
 
 /** The variable has the matched row of the policy. Operators' calls are not among its rows. */

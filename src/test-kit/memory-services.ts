@@ -19,6 +19,7 @@ import { issuers as issuersSchema } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import type { IssuerEntry } from './issuer.ts'
 import { createMemoryFailureCounter, createMemoryViolationCounter } from './memory-counters.ts'
+import { memorySignIn } from './memory-sign-in.ts'
 import type { MemoryStore } from './memory-store.ts'
 
 /** In place of a signing key. */
@@ -42,13 +43,15 @@ export interface MemoryServicesOptions {
 /**
  * Creates the services that the routes of the policy need, with the defaults of the gateway. Every
  * request consults the store, whatever `revocation.maxStalenessMs` allows. The gateway has no signing
- * keys: the origin gets no assertion. Routes of opt-in features do not exist.
+ * keys: the origin gets no assertion. Routes of opt-in features do not exist. Routes
+ * with browser sessions have their stages, and there is no session.
  */
 export function memoryServices(options: MemoryServicesOptions): Services {
   const { policy, publicUrl, auditSink, origin, now, tokenSources } = options
   const issuers = issuersSchema.parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
   const breakers = createBreakers({ now, alarm: () => {} })
   const references = createReferences({ audience: publicUrl, now })
+  const signIn = memorySignIn({ policy, references, publicUrl, now })
   const connect: OriginParts['connect'] = ({ url }, options) =>
     guardedOrigin({
       origin: createOrigin({ url, binding: origin }),
@@ -79,6 +82,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     // Binds sessions of MCP servers.
     sharedSecret: 'secret of policy tests',
     breakers,
+    ...(signIn && { signIn }),
     metrics: { text: async () => '', metricsAccess: 'operators' },
     checks: [],
     now,

@@ -1,6 +1,7 @@
 /** The explanation of a decision: every stage up to the one that decides, and no credential. */
 import { definePolicy } from 'portcullis'
 import { relations } from 'portcullis/relations'
+import { signIn } from 'portcullis/sign-in'
 import { type Explanation, policyTester } from 'portcullis/testing'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -104,6 +105,38 @@ describe('explain', () => {
       expect(last?.why).toContain(why)
       expect(explained).toMatchObject({ decision: 'deny', origin: null })
     }
+  })
+
+  test('a route with browser sessions says that there is none, and what it demands of a login', async () => {
+    const row = { method: 'GET', permission: 'notes:read' } as const
+    const tester = policyTester(
+      definePolicy({
+        roles: { reader: ['notes:read'] },
+        limits: {},
+        features: [signIn()],
+        routes: [
+          { ...row, path: '/page', session: 'browser' },
+          { ...row, path: '/admin', session: { acr: ['mfa'] } },
+        ],
+      }),
+    )
+    const navigation = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+    const page = await tester.explain('GET /page', { headers: navigation })
+    expect(page).toMatchObject({ decision: 'deny', status: 303, origin: null })
+    expect(page.stages.at(-1)?.why).toBe(
+      'no session and no token; a page in a window is redirected to the login, other requests get 401',
+    )
+    expect(await tester.explain('GET /page', {})).toMatchObject({
+      status: 401,
+      reason: 'sign_in_required:no_session',
+    })
+    expect(await tester.explain('GET /page', { as: reader })).toMatchObject({ decision: 'allow' })
+    // A token says nothing about a login.
+    expect(await tester.explain('GET /admin', { as: reader })).toMatchObject({
+      status: 401,
+      reason: 'sign_in_required:step_up',
+      origin: null,
+    })
   })
 
   test('a request counts, and the explanation names the limit that is used up', async () => {

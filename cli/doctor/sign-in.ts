@@ -1,0 +1,46 @@
+/** Checks the providers at which users sign in with a browser. */
+import { isAcceptable, metadataUrlsOf } from '../../src/tokens/discovery.ts'
+import type { Config } from '../../src/validators/environment.ts'
+import { type Finding, mistake, ok } from './finding.ts'
+import { jsonIn, request } from './request.ts'
+
+const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
+
+/** Checks the metadata of each provider, at the same time. Names the URIs that it must accept. */
+export function checkSignIn({ issuerClients, publicUrl }: Config): Promise<readonly Finding[]> {
+  const providers = issuerClients.filter(({ signIn }) => signIn !== undefined)
+  return Promise.all(providers.map(({ issuer }) => providerFinding(issuer, publicUrl)))
+}
+
+async function providerFinding(issuer: string, publicUrl: string): Promise<Finding> {
+  const check = `sign-in at ${issuer}`
+  const [url] = metadataUrlsOf(issuer)
+  const answer = await request(url)
+  if (typeof answer === 'string') return mistake(check, `${url} ${answer}`, REMEDY)
+  if (answer.status !== 200)
+    return mistake(check, `${url} responds with status ${answer.status}`, REMEDY)
+  const metadata = (jsonIn(answer.text) ?? {}) as Readonly<Record<string, unknown>>
+  if (metadata.issuer !== issuer) {
+    const seen = JSON.stringify(metadata.issuer) ?? 'no issuer'
+    return mistake(check, `${url} has ${seen}, expected ${JSON.stringify(issuer)}`, REMEDY)
+  }
+  for (const name of ['authorization_endpoint', 'token_endpoint']) {
+    const endpoint = metadata[name]
+    if (typeof endpoint !== 'string' || !isAcceptable(endpoint, issuer))
+      return mistake(
+        check,
+        `${url} has no ${name} with an https URL`,
+        'Users can sign in only at an OpenID Provider with the authorization code flow.',
+      )
+  }
+  const methods = metadata.code_challenge_methods_supported
+  if (Array.isArray(methods) && !methods.includes('S256'))
+    return mistake(
+      check,
+      `${url} does not list S256 in code_challenge_methods_supported`,
+      'Enable PKCE with S256 for the client at the provider.',
+    )
+  const after =
+    metadata.end_session_endpoint === undefined ? '' : ` and ${publicUrl}/oauth/signed-out`
+  return ok(check, `the provider must accept the redirect URI ${publicUrl}/oauth/callback${after}`)
+}

@@ -1,0 +1,70 @@
+/** Doctor checks the providers at which users sign in. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkSignIn } from '../../cli/doctor/sign-in.ts'
+import { parseConfig } from '../../src/parts.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  const metadata = (path: string, changes: object = {}) => ({
+    issuer: server.url + path,
+    authorization_endpoint: `${server.url}/authorize`,
+    token_endpoint: `${server.url}/token`,
+    ...changes,
+  })
+  const documents: Readonly<Record<string, () => object>> = {
+    '/good': () => metadata('/good', { end_session_endpoint: `${server.url}/logout` }),
+    '/plain': () => metadata('/plain', { code_challenge_methods_supported: ['S256', 'plain'] }),
+    '/other': () => metadata('/elsewhere'),
+    '/machines': () => metadata('/machines', { authorization_endpoint: undefined }),
+    '/no-pkce': () => metadata('/no-pkce', { code_challenge_methods_supported: ['plain'] }),
+  }
+  server = await startHttpServer((request, response) => {
+    const path = request.url?.replace('/.well-known/openid-configuration', '') ?? ''
+    const document = documents[path]
+    response.writeHead(document === undefined ? 404 : 200)
+    response.end(JSON.stringify(document?.() ?? {}))
+  })
+})
+afterAll(() => server?.close())
+
+async function found(path: string) {
+  const issuer = server.url + path
+  const config = parseConfig({
+    UPSTASH_REDIS_REST_URL: 'https://redis.example',
+    UPSTASH_REDIS_REST_TOKEN: 'x',
+    PUBLIC_URL: 'https://gateway.example',
+    ORIGIN_URL: 'https://origin.example',
+    ISSUERS: JSON.stringify([{ issuer, audience: 'api' }]),
+    ISSUER_CLIENTS: JSON.stringify([
+      { issuer, id: 'gateway', secret: 'never shown', signIn: { name: 'x' } },
+    ]),
+  } as unknown as Parameters<typeof parseConfig>[0])
+  const [finding, ...others] = await checkSignIn(config)
+  expect(others).toEqual([])
+  expect(finding?.check).toBe(`sign-in at ${issuer}`)
+  expect(JSON.stringify(finding)).not.toContain('never shown')
+  return finding
+}
+
+test('names the URIs that the provider must accept', async () => {
+  const redirect = 'https://gateway.example/oauth/callback'
+  expect(await found('/plain')).toMatchObject({
+    level: 'ok',
+    seen: `the provider must accept the redirect URI ${redirect}`,
+  })
+  expect((await found('/good'))?.seen).toMatch(
+    / and https:\/\/gateway\.example\/oauth\/signed-out$/,
+  )
+})
+
+test.each([
+  ['/missing', /responds with status 404$/],
+  ['/other', /has ".*\/elsewhere", expected ".*\/other"$/],
+  ['/machines', /has no authorization_endpoint/],
+  ['/no-pkce', /does not list S256/],
+])('metadata at %s is a mistake with a remedy', async (path, seen) => {
+  const finding = await found(path)
+  expect([finding?.level, finding?.seen]).toEqual(['error', expect.stringMatching(seen)])
+  expect(finding?.remedy).toMatch(/\.$/)
+})
