@@ -230,6 +230,7 @@ async function answerOf(request: IncomingMessage): Promise<Response> {
         authorization_endpoint: `${base}/authorize`,
         token_endpoint: `${base}/token`,
         jwks_uri: `${server.url}/keys`,
+        id_token_signing_alg_values_supported: ['ES256'],
         ...(hasEndSession && { end_session_endpoint: `${base}/logout` }),
         ...(sendsIssuer && { authorization_response_iss_parameter_supported: true }),
       })
