@@ -1,5 +1,4 @@
 /** Checks the providers at which users sign in with a browser. */
-import { isAcceptable, metadataUrlsOf } from '../../src/tokens/discovery.ts'
 import type { Config } from '../../src/validators/environment.ts'
 import { type Finding, mistake, ok } from './finding.ts'
 import { jsonIn, request } from './request.ts'
@@ -14,7 +13,8 @@ export function checkSignIn({ issuerClients, publicUrl }: Config): Promise<reado
 
 async function providerFinding(issuer: string, publicUrl: string): Promise<Finding> {
   const check = `sign-in at ${issuer}`
-  const [url] = metadataUrlsOf(issuer)
+  // OpenID Connect Discovery 1.0 section 4.
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const answer = await request(url)
   if (typeof answer === 'string') return mistake(check, `${url} ${answer}`, REMEDY)
   if (answer.status !== 200)
@@ -26,7 +26,7 @@ async function providerFinding(issuer: string, publicUrl: string): Promise<Findi
   }
   for (const name of ['authorization_endpoint', 'token_endpoint']) {
     const endpoint = metadata[name]
-    if (typeof endpoint !== 'string' || !isAcceptable(endpoint, issuer))
+    if (typeof endpoint !== 'string' || !isAtLeastAsSafe(endpoint, issuer))
       return mistake(
         check,
         `${url} has no ${name} with an https URL`,
@@ -44,3 +44,7 @@ async function providerFinding(issuer: string, publicUrl: string): Promise<Findi
     metadata.end_session_endpoint === undefined ? '' : ` and ${publicUrl}/oauth/signed-out`
   return ok(check, `the provider must accept the redirect URI ${publicUrl}/oauth/callback${after}`)
 }
+
+/** Only a provider on this machine, in development, has URLs without TLS. */
+const isAtLeastAsSafe = (url: string, issuer: string): boolean =>
+  URL.canParse(url) && (url.startsWith('https:') || issuer.startsWith('http:'))

@@ -299,7 +299,8 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
       gateway.reached.length = 0
       const response = await createUserAgent().send(at('/orders'), { headers: { cookie } })
       const text = await response.text()
-      const code = response.status === 401 || response.status === 400 ? JSON.parse(text).code : ''
+      const isProblem = response.headers.get('content-type') === 'application/problem+json'
+      const code = isProblem ? (JSON.parse(text) as { code: string }).code : ''
       return { status: response.status, code, reached: gateway.reached.length }
     }
     const signedIn = async (subject: string) => {
@@ -362,7 +363,8 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
 
     test.each([6_000, 200_000])('a session cookie of %d characters is refused', async (length) => {
       const { status, reached } = await attack(`${SESSION_COOKIE}=pcb_${'A'.repeat(length)}`)
-      expect([401, 413, 431]).toContain(status)
+      // The server refuses long headers before the gateway reads them.
+      expect([400, 401, 413, 431]).toContain(status)
       expect(reached).toBe(0)
     })
 
