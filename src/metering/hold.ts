@@ -40,7 +40,8 @@ export async function holdSlots(
   }
   const response = c.res
   if (response.status === SWITCHING_PROTOCOLS) onSocketEnd(response, release)
-  else if (response.body === null) release()
+  // A stage may replace the response to an error, whose body then has no reader.
+  else if (response.body === null || c.error !== undefined) release()
   else {
     const bytes = Number(response.headers.get('Content-Length') ?? Number.POSITIVE_INFINITY)
     const whole = new Response(endingWith(response.body, bytes, release), response)

@@ -151,6 +151,18 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
     expect([visit.status, visit.url]).toEqual([200, at('/strong')])
   })
 
+  test('a redirect to a stronger login gives the slot of its request back', async () => {
+    await browser.visit(at('/orders'))
+    const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+    const response = await browser.send(at('/strong'), { headers })
+    expect([response.status, response.headers.get('location')]).toEqual([
+      303,
+      expect.stringContaining('acr_values=mfa'),
+    ])
+    const slots = () => gateway.redis.direct.keys('pc:limit:inFlight-concurrency:*')
+    await expect.poll(slots).toEqual([])
+  })
+
   test('a login that is not of the demanded kind ends with a page, not with a loop', async () => {
     gateway.provider.user.acr = 'pwd'
     const visit = await browser.visit(`${at('/oauth/sign-in')}?return_to=%2F&acr_values=mfa`)

@@ -1,4 +1,5 @@
 /** A policy with routes for browsers. */
+import { quotas } from '../../src/features/plans.ts'
 import { signIn } from '../../src/features/sign-in.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import type { SignInDefinition } from '../../src/sign-in/definition.ts'
@@ -8,7 +9,7 @@ export function policyFor(definition: SignInDefinition = {}) {
   const browser = { limits: ['standard'], session: 'browser' } as const
   return definePolicy({
     roles: { reader: ['orders:read', 'orders:write'], auditor: ['audit:read'] },
-    limits: { standard: '1000/min' },
+    limits: { standard: '1000/min', inFlight: quotas({ concurrency: 100, slotSeconds: 3_600 }) },
     features: [signIn({ requestsPerMinute: 10_000, ...definition })],
     routes: [
       { method: 'GET', path: '/', permission: 'orders:read', ...browser },
@@ -27,7 +28,7 @@ export function policyFor(definition: SignInDefinition = {}) {
         method: 'GET',
         path: '/strong',
         permission: 'orders:read',
-        limits: ['standard'],
+        limits: ['standard', 'inFlight'],
         session: { acr: ['mfa'] },
       },
       {
