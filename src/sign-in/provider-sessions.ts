@@ -74,7 +74,6 @@ export function createProviderSessions({
       nextLookMs.set(id, now() + seconds * 1000)
       if (user === undefined) return
       const held = [...new Set([...user.roles, ...roles])]
-      if (`${held}` === `${principal.roles}` && user.tenant === principal.tenant) return
       await store.changeRecord(id, (record) => ({ ...record, roles: held, tenant: user.tenant }))
     },
 

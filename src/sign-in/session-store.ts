@@ -39,8 +39,8 @@ export interface SessionRenewal {
   readonly referenceHash: string
   readonly successorHash: string
   readonly nonce: string
-  /** Of the successor. */
-  readonly record: ReferenceRecord
+  /** Returns the record of the successor. */
+  readonly succeed: (record: ReferenceRecord) => ReferenceRecord
   /** How long the old reference stays valid. */
   readonly graceSeconds: number
 }
@@ -57,7 +57,7 @@ export const loginSchema = z.strictObject({
 
 export type LoginInProgress = z.output<typeof loginSchema>
 
-/** Port. Each method makes one call, and throws `Unavailable` if the store does not respond. */
+/** Port. Throws `Unavailable` if the store does not respond. */
 export interface SessionStore {
   beginLogin(stateHash: string, login: LoginInProgress, lifeSeconds: number): Promise<void>
   /** Returns a login and removes it: its `state` is valid once. */
@@ -66,7 +66,8 @@ export interface SessionStore {
   open(session: NewSession, max: number): Promise<readonly string[]>
   /**
    * Replaces the reference of a session. Returns the nonce of its successor: that of a concurrent
-   * renewal if it was earlier. Undefined: the session has ended or has a later reference.
+   * renewal if it was earlier. Undefined: the session has ended, has a later reference, or its rights
+   * are being changed.
    */
   renew(renewal: SessionRenewal): Promise<string | undefined>
   /** Returns the sessions of a user that have not ended. */
@@ -80,7 +81,7 @@ export interface SessionStore {
   reserveRefresh(id: string, seconds: number): Promise<string | undefined>
   /** Stores refreshed tokens, which need no refresh for `seconds`. A session that has ended stays so. */
   keepTokens(id: string, tokens: string, seconds: number): Promise<void>
-  /** Replaces the rights in the record of a session's reference. */
+  /** Changes the record of a session's present reference. */
   changeRecord(id: string, change: (record: ReferenceRecord) => ReferenceRecord): Promise<void>
   /** Records the use of a logout token. Returns false if it was used before. */
   useLogoutToken(hash: string, seconds: number): Promise<boolean>

@@ -72,28 +72,11 @@ export function createSessions({
   const { idleSeconds, absoluteSeconds, maxSessions, roles } = terms
   const nowSeconds = () => Math.floor(now() / 1000)
 
-  /** Returns the record of a reference that is issued now. */
-  function recordOf(
-    principal: Principal & { readonly signIn: SignInFacts },
-    atSeconds: number,
-  ): ReferenceRecord {
-    const { signIn } = principal
-    const { endsAtSeconds } = signIn
+  /** Returns the times of a reference that is issued now. */
+  function timesOf(signIn: Omit<SignInFacts, 'renewAtSeconds'>, atSeconds: number) {
     const renewAfterSeconds = Math.ceil(idleSeconds / RENEWALS_PER_IDLE_TIME)
     return {
-      kind: 'session',
-      tokenId: principal.tokenId ?? '',
-      tokenIssuer: principal.tokenIssuer,
-      issuer: principal.issuer,
-      subject: principal.subject,
-      client: principal.client,
-      tenant: principal.tenant,
-      session: principal.session,
-      roles: [...principal.roles],
-      scopes: [],
-      audiences: [audience],
-      issuedAtSeconds: principal.issuedAtSeconds,
-      expiresAtSeconds: Math.min(endsAtSeconds, atSeconds + idleSeconds),
+      expiresAtSeconds: Math.min(signIn.endsAtSeconds, atSeconds + idleSeconds),
       signIn: { ...signIn, renewAtSeconds: atSeconds + renewAfterSeconds },
     }
   }
@@ -113,26 +96,30 @@ export function createSessions({
       const reference = newSessionReference(random)
       const atSeconds = nowSeconds()
       const endsAtSeconds = atSeconds + absoluteSeconds
-      const { issuer } = login.principal
-      const { providerSubject, acr, authenticatedAtSeconds } = login
-      const record = recordOf(
-        {
-          ...login.principal,
-          tokenId: id,
-          session: login.providerSession,
-          roles: [...new Set([...login.principal.roles, ...roles])],
-          issuedAtSeconds: atSeconds,
-          signIn: {
-            providerSubject,
-            acr,
-            authenticatedAtSeconds,
-            renewAtSeconds: 0,
-            endsAtSeconds,
-            refreshAtSeconds: login.refreshAtSeconds,
-          },
-        },
-        atSeconds,
-      )
+      const { principal, providerSubject, acr, authenticatedAtSeconds, refreshAtSeconds } = login
+      const { issuer } = principal
+      const facts = {
+        providerSubject,
+        acr,
+        authenticatedAtSeconds,
+        endsAtSeconds,
+        refreshAtSeconds,
+      }
+      const record: ReferenceRecord = {
+        kind: 'session',
+        tokenId: id,
+        tokenIssuer: principal.tokenIssuer,
+        issuer,
+        subject: principal.subject,
+        client: principal.client,
+        tenant: principal.tenant,
+        session: login.providerSession,
+        roles: [...new Set([...principal.roles, ...roles])],
+        scopes: [],
+        audiences: [audience],
+        issuedAtSeconds: atSeconds,
+        ...timesOf(facts, atSeconds),
+      }
       const excess = await store.open(
         {
           issuer,
@@ -166,7 +153,7 @@ export function createSessions({
         referenceHash: await credentialHash(reference),
         successorHash: await credentialHash(successor),
         nonce,
-        record: recordOf({ ...principal, signIn }, nowSeconds()),
+        succeed: (record) => ({ ...record, ...timesOf(record.signIn ?? signIn, nowSeconds()) }),
         graceSeconds: GRACE_SECONDS,
       })
       if (agreed === undefined || agreed === nonce) return agreed && successor

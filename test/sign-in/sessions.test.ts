@@ -66,6 +66,8 @@ async function found(reference: string) {
   const record = await createReferenceStore(rest()).find(await credentialHash(reference))
   return record && principalOfRecord(record)
 }
+const change = ({ tokenId = '' }: Principal, roles: string[]) =>
+  createSessionStore(rest(), now).changeRecord(tokenId, (record) => ({ ...record, roles }))
 const user = async (reference: string) => (await found(reference)) ?? principal
 const afterStart = (seconds: number | undefined) => (seconds ?? 0) - Math.floor(startMs / 1000)
 
@@ -113,6 +115,26 @@ test('the old reference stays valid for five minutes, and is not renewed twice',
   expect(ttl).toBeLessThanOrEqual(300)
   expect(await gateway().renew(next, await user(next))).toMatch(/^pcb_/)
   expect(await gateway().renew(reference, known)).toBeUndefined()
+})
+
+test('a renewal keeps changed rights, although the isolate has cached the old ones', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  await change(known, ['auditor'])
+  const next = (await gateway().renew(reference, known)) ?? ''
+  expect((await user(next)).roles).toEqual(['auditor'])
+})
+
+test('rights that change during renewals are not lost', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const [next = ''] = await Promise.all([
+    gateway().renew(reference, known),
+    change(known, ['auditor']),
+    gateway().renew(reference, known),
+  ])
+  // Either may be first. A renewal that meets a change is left to the next request.
+  expect((await user(next === '' ? reference : next)).roles).toEqual(['auditor'])
 })
 
 test('an ended session has no references, is revoked, and cannot be renewed', async () => {

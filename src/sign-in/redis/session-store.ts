@@ -25,6 +25,9 @@ import {
   RENEW_SESSION_SCRIPT,
 } from './scripts.generated.ts'
 
+/** If requests renew a session while its record is changed. */
+const MAX_ATTEMPTS = 5
+
 /** Creates the adapter. `now` returns milliseconds since the epoch. */
 export function createSessionStore(redis: RedisConnection, now: () => number): SessionStore {
   const { keys: names } = redis
@@ -69,12 +72,16 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
       return listOf(reply).map(textOf)
     },
 
-    async renew({ id, referenceHash, successorHash, nonce, record, graceSeconds }) {
+    async renew({ id, referenceHash, successorHash, nonce, succeed, graceSeconds }) {
       const keys = [
         names.session + id,
         names.reference + referenceHash,
         names.reference + successorHash,
       ]
+      // An isolate may have cached rights that have changed since.
+      const text = await sendCommand(redis, ['GET', names.reference + referenceHash])
+      if (text === null) return undefined
+      const record = succeed(parseStoredReference(text))
       const reply = await runText(redis, RENEW_SESSION_SCRIPT, keys, [
         referenceHash,
         successorHash,
@@ -82,6 +89,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         await storedReference(record),
         lifeOf(record),
         graceSeconds,
+        textOf(text),
       ])
       return textOf(reply) === '' ? undefined : textOf(reply)
     },
@@ -124,13 +132,19 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
     },
 
     async changeRecord(id, change) {
-      const hash = await sendCommand(redis, ['HGET', names.session + id, 'reference'])
-      if (hash === null) return
-      const key = names.reference + textOf(hash)
-      const text = await sendCommand(redis, ['GET', key])
-      if (text === null) return
-      const record = await storedReference(change(parseStoredReference(text)))
-      await runText(redis, CHANGE_RECORD_SCRIPT, [names.session + id, key], [textOf(hash), record])
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const hash = await sendCommand(redis, ['HGET', names.session + id, 'reference'])
+        if (hash === null) return
+        const key = names.reference + textOf(hash)
+        const text = await sendCommand(redis, ['GET', key])
+        if (text === null) return
+        const record = await storedReference(change(parseStoredReference(text)))
+        if (record === text) return
+        const keys = [names.session + id, key]
+        // 0: a request has renewed the session meanwhile.
+        if ((await runText(redis, CHANGE_RECORD_SCRIPT, keys, [textOf(hash), record])) === 1) return
+      }
+      throw malformed()
     },
 
     async useLogoutToken(hash, seconds) {
