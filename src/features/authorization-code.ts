@@ -123,6 +123,7 @@ function codeFlowOf(
   const { documents: documented = {}, registration = false } = definition
   const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }
   const consents = createConsents(redis, now)
+  const withdrawal = withdrawalOf(parts)
   const codes = createAuthorizationCodes(redis)
   const waiting = createWaitingRequests(redis)
   // Without registration, clients that registered themselves before are unknown.
@@ -169,6 +170,7 @@ function codeFlowOf(
         registered,
         codes,
         consents,
+        withdrawal,
         waiting,
         offer,
         sessionSeconds,
@@ -176,7 +178,7 @@ function codeFlowOf(
       const push = createPushedRequestEndpoint({ ...options, authenticate, endpoint, waiting })
       const pages = authorizeRoutes({
         endpoint,
-        withdrawal: withdrawalOf(parts),
+        withdrawal,
         users: { find: (query) => signedInUsersOf(services()).find(query) },
         renderPage: (c, page) => renderPageOf(services())(c, page),
         admitAddress: admit({ admission: parts.admission, limits: [PAGES_LIMIT], now }),

@@ -79,6 +79,53 @@ describe('S77: consent', () => {
     expect((await gateway.refresh(id, body.refresh_token)).body.error).toBe('invalid_grant')
     expect((await gateway.authorize(gateway.requestOf(id, verifier), cookie)).status).toBe(200)
   })
+
+  const withdraw = (cookie: string) =>
+    gateway.send('/oauth/consents', {
+      method: 'POST',
+      headers: {
+        cookie,
+        'Content-Type': 'application/x-www-form-urlencoded',
+        'Sec-Fetch-Site': 'same-origin',
+      },
+      body: new URLSearchParams({ client: id }),
+    })
+
+  test('requests of the client during a withdrawal do not undo it', async () => {
+    for (let round = 0; round < 10; round++) {
+      const cookie = gateway.signIn({ subject: `racing-${round}` })
+      const verifier = newVerifier()
+      const request = gateway.requestOf(id, verifier)
+      await gateway.codeFor(request, cookie)
+      const ask = () => gateway.authorize(request, cookie)
+      const [done, ...answers] = await Promise.all([withdraw(cookie), ask(), ask(), ask(), ask()])
+      expect(done.status).toBe(303)
+      for (const { answer } of answers) {
+        const code = answer.get('code')
+        if (code !== null) expect((await gateway.redeem(id, code, verifier)).status).toBe(400)
+      }
+      // The page asks again.
+      expect((await ask()).status).toBe(200)
+    }
+  })
+
+  test('a client has at most 40 sessions of a user; the oldest ends', async () => {
+    const cookie = gateway.signIn({ subject: 'often' })
+    const verifier = newVerifier()
+    const request = gateway.requestOf(id, verifier)
+    const tokenOf = async () =>
+      (await gateway.redeem(id, await gateway.codeFor(request, cookie), verifier)).body.access_token
+    const first = await tokenOf()
+    for (let n = 0; n < 38; n++) await gateway.codeFor(request, cookie)
+    const last = await tokenOf()
+    expect((await gateway.call(first)).status).toBe(200)
+    await gateway.codeFor(request, cookie)
+    expect([(await gateway.call(first)).status, (await gateway.call(last)).status]).toEqual([
+      401, 200,
+    ])
+    expect((await withdraw(cookie)).status).toBe(303)
+    expect((await gateway.call(last)).status).toBe(401)
+  })
 })
 
 test('one address cannot load the pages without end, and a banned one not at all', async () => {

@@ -14,7 +14,7 @@ import type { ClientDirectory, ClientSearch, FoundClient } from '../registration
 import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { type Consents, isCovered } from './consent.ts'
+import { type ConsentChange, type Consents, isCovered } from './consent.ts'
 import type { Offer } from './offer.ts'
 import {
   type Authorization,
@@ -24,6 +24,7 @@ import {
   REQUEST_URI_PREFIX,
   type WaitingRequests,
 } from './waiting-request.ts'
+import type { Withdrawal } from './withdrawal.ts'
 
 /** Documents of clients that one user may cause to be fetched. */
 const DOCUMENTS = { name: 'client_documents', limit: 30, windowSeconds: 60 }
@@ -36,6 +37,7 @@ export interface AuthorizationEndpointOptions
   readonly registered: RegisteredClients | undefined
   readonly codes: AuthorizationCodes
   readonly consents: Consents
+  readonly withdrawal: Pick<Withdrawal, 'makeRoom'>
   readonly waiting: WaitingRequests
   readonly offer: Offer
   /** Life of the sessions of clients. */
@@ -66,7 +68,7 @@ export interface RedirectTarget {
 /** Creates the steps of the endpoint. Each throws `Denied` and `Unavailable`. */
 export function createAuthorizationEndpoint(options: AuthorizationEndpointOptions) {
   const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
-  const { offer, sessionSeconds, now } = options
+  const { withdrawal, offer, sessionSeconds, now } = options
 
   return {
     /**
@@ -190,8 +192,15 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       return found
     },
 
-    /** Records the consent and returns a new code for it. */
-    async issue(user: RequestUser, authorization: Authorization): Promise<string> {
+    /**
+     * Records the consent and returns a new code for it. `isRepeated`: the user has allowed it before,
+     * and was not asked again. Throws `Denied` if the consent has been withdrawn since.
+     */
+    async issue(
+      user: RequestUser,
+      authorization: Authorization,
+      { isRepeated }: Pick<ConsentChange, 'isRepeated'>,
+    ): Promise<string> {
       const { principal } = user
       const { client, scopes, audiences, dpopKey } = authorization
       const id = crypto.randomUUID()
@@ -210,18 +219,18 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const { values } = await store.consult({ keys })
       const startedAtSeconds = issuableAtSeconds(values, now())
       const expiresAtSeconds = startedAtSeconds + sessionSeconds
-      await consents.allow(
-        principal,
-        {
-          client,
-          name: authorization.name,
-          redirectUri: withoutLoopbackPort(authorization.redirectUri),
-          scopes,
-          audiences,
-          allowedAtSeconds: Math.floor(now() / 1000),
-        },
-        { id, expiresAtSeconds },
-      )
+      const consent = {
+        client,
+        name: authorization.name,
+        redirectUri: withoutLoopbackPort(authorization.redirectUri),
+        scopes,
+        audiences,
+        allowedAtSeconds: Math.floor(now() / 1000),
+      }
+      const ended = await withdrawal.makeRoom(principal, client)
+      const session = { id, expiresAtSeconds }
+      if (!(await consents.allow(principal, consent, { session, ended, isRepeated })))
+        throw oauthRefused('consent_required', 'authorize_consent')
       if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)
       if (authorization.pushed !== undefined) await waiting.take(authorization.pushed)
       const code = await newCode(randomBytes)

@@ -36,10 +36,29 @@ export interface ConsentedSession {
 export interface Consents {
   find(user: User, client: string): Promise<Consent | undefined>
   list(user: User): Promise<readonly Consent[]>
-  /** Replaces the consent of the user for this client, and adds a session. */
-  allow(user: User, consent: Consent, session: ConsentedSession): Promise<void>
+  /**
+   * Replaces the consent of the user for this client, adds a session, and forgets sessions that have
+   * ended. Returns false, without a change, if there must be a consent and is none.
+   */
+  allow(user: User, consent: Consent, change: ConsentChange): Promise<boolean>
+  /** Returns the sessions of a client, the first to end first. */
   sessions(user: User, client: string): Promise<readonly ConsentedSession[]>
-  remove(user: User, client: string): Promise<boolean>
+  /**
+   * Forgets sessions that have ended, and the consent. Returns `other_sessions`, and keeps the consent,
+   * if the client has other sessions.
+   */
+  forget(
+    user: User,
+    client: string,
+    ended: readonly ConsentedSession[],
+  ): Promise<'forgotten' | 'unknown' | 'other_sessions'>
+}
+
+export interface ConsentChange {
+  readonly session: ConsentedSession
+  readonly ended: readonly ConsentedSession[]
+  /** Whether the user must have allowed the client before. */
+  readonly isRepeated: boolean
 }
 
 /** What a client requests, as the consent page shows it. */

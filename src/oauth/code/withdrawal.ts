@@ -1,6 +1,8 @@
 /** Ends what a user has allowed a client: by the user, or by an operator. */
+
+import { Denied } from '../../errors.ts'
 import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../revocation/revocation.ts'
-import type { Consent, Consents, User } from './consent.ts'
+import type { Consent, ConsentedSession, Consents, User } from './consent.ts'
 
 export interface WithdrawalOptions {
   readonly consents: Consents
@@ -11,29 +13,55 @@ export interface WithdrawalOptions {
   readonly now: () => number
 }
 
+/** Sessions of a client for a user. A withdrawal ends each by a call, and platforms limit calls. */
+const MAX_SESSIONS = 40
+/** If the client opens sessions during a withdrawal. */
+const MAX_ATTEMPTS = 5
+
 /** Creates the withdrawal. Throws `Unavailable` if the store fails; it can then be repeated. */
 export function createWithdrawal({ consents, revoker, issuer, now }: WithdrawalOptions) {
+  async function end(sessions: readonly ConsentedSession[]): Promise<void> {
+    for (const { id, expiresAtSeconds } of sessions) {
+      const leftSeconds = expiresAtSeconds - now() / 1000
+      if (leftSeconds <= 0) continue
+      await revoker.revokeBefore({
+        kind: 'session',
+        issuer,
+        value: id,
+        atSeconds: Math.ceil(expiresAtSeconds),
+        ttlSeconds: Math.ceil(leftSeconds) + REVOCATION_MARGIN_SECONDS,
+      })
+    }
+  }
+
   return {
     list: (user: User): Promise<readonly Consent[]> => consents.list(user),
 
     /**
      * Ends all sessions of the client for this user, with their access tokens, and forgets the
-     * consent. Returns false if there was none.
+     * consent. Returns false if there was none. Throws `Denied` (`conflict`) if the client keeps opening
+     * sessions.
      */
     async withdraw(user: User, client: string): Promise<boolean> {
-      for (const { id, expiresAtSeconds } of await consents.sessions(user, client)) {
-        const leftSeconds = expiresAtSeconds - now() / 1000
-        if (leftSeconds <= 0) continue
-        await revoker.revokeBefore({
-          kind: 'session',
-          issuer,
-          value: id,
-          atSeconds: Math.ceil(expiresAtSeconds),
-          ttlSeconds: Math.ceil(leftSeconds) + REVOCATION_MARGIN_SECONDS,
-        })
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const sessions = await consents.sessions(user, client)
+        await end(sessions)
+        // Last, so that a failure before leaves the list of sessions for the next attempt.
+        const result = await consents.forget(user, client, sessions)
+        if (result !== 'other_sessions') return result === 'forgotten'
       }
-      // Last, so that a failure before leaves the list of sessions for the next attempt.
-      return consents.remove(user, client)
+      throw new Denied({ code: 'conflict' })
+    },
+
+    /**
+     * Ends the oldest sessions of the client for this user, if there is no place for another one.
+     * Returns the sessions that have ended.
+     */
+    async makeRoom(user: User, client: string): Promise<readonly ConsentedSession[]> {
+      const sessions = await consents.sessions(user, client)
+      const oldest = sessions.slice(0, Math.max(0, sessions.length - MAX_SESSIONS + 1))
+      await end(oldest)
+      return oldest
     },
   }
 }

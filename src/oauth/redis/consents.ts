@@ -2,8 +2,10 @@
 import { sha256 } from '../../crypto/sha256.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import { countOf, listOf, recordIn, resultOf, sendCommand, textOf } from '../../redis/reply.ts'
+import { countOf, listOf, recordIn, sendCommand, textOf } from '../../redis/reply.ts'
+import { runText } from '../../redis/script.ts'
 import { type Consents, consentSchema, type User } from '../code/consent.ts'
+import { ALLOW_CONSENT_SCRIPT, FORGET_CONSENT_SCRIPT } from './scripts.generated.ts'
 
 /** A consent that a user does not use for this time is forgotten, with all others of the user. */
 const CONSENT_SECONDS = 34_560_000
@@ -16,6 +18,10 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
   const consentsKey = async (user: User) => names.consents + (await userPart(user))
   const sessionsKey = async (user: User, client: string) =>
     `${names.consentSessions}${await userPart(user)}:${await sha256(client)}`
+  const keysOf = async (user: User, client: string) => [
+    await consentsKey(user),
+    await sessionsKey(user, client),
+  ]
   const parse = (text: unknown) => recordIn(text, consentSchema)
 
   return {
@@ -30,17 +36,18 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
       return texts.map(parse).sort((a, b) => b.allowedAtSeconds - a.allowedAtSeconds)
     },
 
-    async allow(user, consent, { id, expiresAtSeconds }) {
-      const consents = await consentsKey(user)
-      const sessions = await sessionsKey(user, consent.client)
-      const replies = await redis.send([
-        ['ZREMRANGEBYSCORE', sessions, '-inf', Math.floor(now() / 1000)],
-        ['ZADD', sessions, expiresAtSeconds, id],
-        ['EXPIRE', sessions, CONSENT_SECONDS],
-        ['HSET', consents, await sha256(consent.client), JSON.stringify(consent)],
-        ['EXPIRE', consents, CONSENT_SECONDS],
+    async allow(user, consent, { session, ended, isRepeated }) {
+      const reply = await runText(redis, ALLOW_CONSENT_SCRIPT, await keysOf(user, consent.client), [
+        await sha256(consent.client),
+        JSON.stringify(consent),
+        session.id,
+        session.expiresAtSeconds,
+        Math.floor(now() / 1000),
+        CONSENT_SECONDS,
+        isRepeated ? 1 : 0,
+        ...ended.map(({ id }) => id),
       ])
-      for (const reply of replies) countOf(resultOf(reply))
+      return countOf(reply, 1) === 1
     },
 
     async sessions(user, client) {
@@ -52,12 +59,11 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
       return found
     },
 
-    async remove(user, client) {
-      const replies = await redis.send([
-        ['HDEL', await consentsKey(user), await sha256(client)],
-        ['DEL', await sessionsKey(user, client)],
-      ])
-      return replies.map((reply) => countOf(resultOf(reply)))[0] === 1
+    async forget(user, client, ended) {
+      const args = [await sha256(client), ...ended.map(({ id }) => id)]
+      const reply = await runText(redis, FORGET_CONSENT_SCRIPT, await keysOf(user, client), args)
+      if (reply === -1) return 'other_sessions'
+      return countOf(reply, 1) === 1 ? 'forgotten' : 'unknown'
     },
   }
 }

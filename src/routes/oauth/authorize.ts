@@ -11,7 +11,6 @@ import {
   isFresh,
   type ReadRequest,
   type RedirectTarget,
-  type RequestUser,
 } from '../../oauth/code/authorization-endpoint.ts'
 import {
   type AuthorizationRequest,
@@ -175,7 +174,10 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     if (user instanceof Response) return user
     const proposed = endpoint.propose(client, user, request, { ...target, pushed: read.pushed })
     const isAllowed = !request.prompts.has('consent') && (await endpoint.isAllowed(user, proposed))
-    if (isAllowed) return redirect(endpoint.responseUrl(target, await codeFor(user, proposed)))
+    if (isAllowed) {
+      const code = await endpoint.issue(user, proposed, { isRepeated: true })
+      return redirect(endpoint.responseUrl(target, { code }))
+    }
     if (request.prompts.has('none')) throw oauthRefused('consent_required', 'authorize_consent')
     const page = consentPage({
       authorization: proposed,
@@ -188,10 +190,6 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     })
     return renderPage(c, page)
   })
-
-  async function codeFor(user: RequestUser, proposed: Parameters<typeof endpoint.issue>[1]) {
-    return { code: await endpoint.issue(user, proposed) }
-  }
 
   matched('POST', CONSENT_PATH)
   app.post(CONSENT_PATH, ...bounded, async function decide(c) {
@@ -207,9 +205,9 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     // A document that left the cache meanwhile was valid when the user saw it.
     if ('missing' in search && search.missing !== 'unread')
       throw oauthRefused('unauthorized_client', `client_${search.missing}`)
-    const members = await codeFor(user, authorization)
+    const code = await endpoint.issue(user, authorization, { isRepeated: false })
     c.set(CHANGE, { action: 'consent.allow', target: authorization.client } as never)
-    return redirect(endpoint.responseUrl(target, members))
+    return redirect(endpoint.responseUrl(target, { code }))
   })
 
   matched('GET', CONSENTS_PATH)
