@@ -1,9 +1,11 @@
-/** The official clients for TypeScript, unmodified, from discovery to the end of the login. */
-
+/** The official clients for TypeScript and Python, unmodified, from discovery to the end of the login. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Login, startLogin } from './login.ts'
+import { installPython, PYTHON, runPython } from './python.ts'
 import { type AnyClient, type AnyTransport, SDKS, Store } from './sdk-clients.ts'
 import { createTranscript, type Transcript, transcripts } from './transcript.ts'
 
@@ -12,7 +14,14 @@ const ROWS = PLACES.flatMap((at) =>
   Object.entries(SDKS).map(([name, sdk]) => [name, at, sdk] as const),
 )
 
+const DOCUMENT = join(import.meta.dirname, '../../docs/design/mcp-transcripts.md')
+
+/** All parts of the document about the client for Python, without the last line break. */
+const PYTHON_PARTS = /(?<=\n)## Python .*(?=\n$)/s
+
 const written: Transcript[] = []
+const python = installPython()
+afterAll(() => python?.remove())
 
 describe.each(ROWS)('%s, with the login at %s', (name, at, sdk) => {
   let login: Login
@@ -123,6 +132,45 @@ describe.each(ROWS)('%s, with the login at %s', (name, at, sdk) => {
   })
 })
 
+describe.skipIf(python === undefined).each(PLACES)(`${PYTHON}, with the login at %s`, (at) => {
+  test('registration or known client, login, call, more scopes, refresh, and a login after the revocation', async () => {
+    const login = await startLogin(at)
+    const transcript = createTranscript(`${PYTHON}, login at ${at}`, login)
+    written.push(transcript)
+    const { results, visits, errors } = await runPython(
+      python?.interpreter ?? '',
+      login,
+      transcript,
+    )
+    await login.close()
+    expect(errors).toBe('')
+    const listed = [{ tools: ['list_shelves'] }, { result: 'fiction, history' }]
+    expect(results).toEqual([
+      ...listed,
+      { client: expect.any(String) },
+      ...listed,
+      { client: login.clientId },
+      { result: 'removed 1' },
+      { result: 'fiction, history' },
+      { refreshed: true },
+      { result: 'fiction, history' },
+    ])
+    expect(results[2]).not.toEqual({ client: login.clientId })
+    for (const url of visits) {
+      expect(url.origin).toBe(login.issuer)
+      expect(url.searchParams.get('resource')).toBe(login.url)
+    }
+    const scopes = visits.map(({ searchParams }) => searchParams.get('scope')?.split(' '))
+    expect(scopes).toHaveLength(4)
+    expect(scopes[1]).not.toContain('books:delete')
+    expect(scopes[2]).toEqual(expect.arrayContaining(['mcp:use', 'books:delete']))
+  })
+})
+
 test('the transcripts contain what the clients did', async () => {
-  await expect(transcripts(written)).toMatchFileSnapshot('../../docs/design/mcp-transcripts.md')
+  const parts = written.map((one) => one.text())
+  // The part of the client for Python cannot be compared where it cannot be installed.
+  const kept =
+    python === undefined ? (readFileSync(DOCUMENT, 'utf8').match(PYTHON_PARTS) ?? []) : []
+  await expect(transcripts([...parts, ...kept])).toMatchFileSnapshot(DOCUMENT)
 })

@@ -1,14 +1,28 @@
 /** Records the requests of an MCP client, and renders them as a document. */
 
+/** A request and its response. */
+export interface Exchange {
+  readonly method: string
+  readonly url: string
+  /** `Content-Type` of the request. */
+  readonly type: string | null
+  readonly body: string
+  readonly status: number
+  /** `WWW-Authenticate` of the response. */
+  readonly challenge: string | null
+}
+
 export interface Transcript {
   /** Sends a request and records it. */
   readonly fetch: typeof fetch
+  /** Records a request that the client has sent itself. */
+  exchange(exchange: Exchange): void
   /** Begins a part of the transcript. */
   step(title: string): void
   /** Records that the client sent the user's browser to a URL. */
   browser(url: URL): void
-  /** The lines of Markdown. */
-  lines(): readonly string[]
+  /** Returns the part of the document. */
+  text(): string
 }
 
 const INTRODUCTION = `# MCP clients at the gateway
@@ -32,26 +46,32 @@ export function createTranscript(
     return origin === new URL(issuer).origin ? `provider ${pathname}` : `other ${pathname}`
   }
 
+  function record({ method, url: to, type, body, status, challenge }: Exchange): void {
+    const isStream = method !== 'POST' && to === url
+    if (isStream) return
+    const [, scope] = /scope="([^"]*)"/.exec(challenge ?? '') ?? []
+    lines.push(
+      `* ${method} ${nameOf(new URL(to))}${contentOf(body, type)}: ${status}` +
+        (scope === undefined ? '' : `, scope \`${scope}\``),
+    )
+  }
+
   return {
     step: (name) => void lines.push('', `### ${name}`, ''),
     browser: (to) =>
       void lines.push(`* Browser to ${nameOf(to)}, scope \`${to.searchParams.get('scope')}\``),
+    exchange: record,
     async fetch(input, init) {
       const request = new Request(input, init)
-      const content = contentOf(await request.clone().text(), request.headers.get('content-type'))
+      const body = await request.clone().text()
+      const type = request.headers.get('content-type')
       const response = await fetch(request)
-      const isStream = request.method !== 'POST' && request.url === url
-      if (!isStream) {
-        const challenge = response.headers.get('www-authenticate') ?? ''
-        const [, scope] = /scope="([^"]*)"/.exec(challenge) ?? []
-        lines.push(
-          `* ${request.method} ${nameOf(new URL(request.url))}${content}: ${response.status}` +
-            (scope === undefined ? '' : `, scope \`${scope}\``),
-        )
-      }
+      const { method } = request
+      const challenge = response.headers.get('www-authenticate')
+      record({ method, url: request.url, type, body, status: response.status, challenge })
       return response
     },
-    lines: () => lines,
+    text: () => lines.join('\n'),
   }
 }
 
@@ -66,5 +86,5 @@ function contentOf(body: string, type: string | null): string {
   return params?.name === undefined ? ` \`${method}\`` : ` \`${method}\` ${params.name}`
 }
 
-export const transcripts = (all: readonly Transcript[]): string =>
-  `${[INTRODUCTION.trimEnd(), ...all.map((one) => one.lines().join('\n'))].join('\n\n')}\n`
+export const transcripts = (all: readonly string[]): string =>
+  `${[INTRODUCTION.trimEnd(), ...all].join('\n\n')}\n`
