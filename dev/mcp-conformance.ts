@@ -19,10 +19,6 @@ const SUITE = '@modelcontextprotocol/conformance@0.1.16'
 const TIMEOUT_MS = 240_000
 const ISSUER = 'https://issuer.test'
 
-// The gateway writes its audit events there.
-const print = console.log
-console.log = () => {}
-
 const [address] = process.argv.slice(2)
 if (address === undefined || !URL.canParse(address)) {
   console.error(
@@ -37,11 +33,11 @@ try {
   const results = [await resultsOf(direct.href, 'direct'), await resultsOf(through, 'gateway')]
   const [before = new Map(), after = new Map()] = results
   const scenarios = [...new Set([...before.keys(), ...after.keys()])].sort()
-  print('| Scenario | Direct | Through the gateway |\n|---|---|---|')
+  console.log('| Scenario | Direct | Through the gateway |\n|---|---|---|')
   for (const name of scenarios)
-    print(`| \`${name}\` | ${before.get(name) ?? '-'} | ${after.get(name) ?? '-'} |`)
+    console.log(`| \`${name}\` | ${before.get(name) ?? '-'} | ${after.get(name) ?? '-'} |`)
   const differing = scenarios.filter((name) => before.get(name) !== after.get(name))
-  print(`\n${scenarios.length} scenarios, ${differing.length} with another result`)
+  console.log(`\n${scenarios.length} scenarios, ${differing.length} with another result`)
   process.exitCode = differing.length > 0 || scenarios.length === 0 ? 1 : 0
 } finally {
   await close()
@@ -95,6 +91,8 @@ async function startGateway() {
     port: 0,
     env: {
       REDIS_URL: redis.url,
+      // Otherwise events are written to the output.
+      AUDIT_STREAM: 'redis',
       PUBLIC_URL: publicUrl,
       ORIGIN_URL: direct.origin,
       SIGNING_KEYS: JSON.stringify({ keys: [await keyOf(privateKey)] }),
