@@ -4,6 +4,8 @@ import * as z from 'zod/mini'
 const MAX_CHARS = 2_048
 /** Visible ASCII without characters that a header, a page or a Content-Security-Policy could misread. */
 const PLAIN = /^[\x21\x23-\x26\x28-\x2b\x2d-\x3a\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/
+/** A host with `*` would be a pattern in the Content-Security-Policy of the consent page. */
+const HTTPS = /^https:\/\/[^/?@*]+(?:[/?]|$)/
 /** A private-use scheme contains a domain name in reverse order (RFC 8252 section 7.1). */
 const PRIVATE_SCHEME = /^[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+:$/
 const LOOPBACK_HOSTS: readonly string[] = ['127.0.0.1', '[::1]', 'localhost']
@@ -25,7 +27,7 @@ export function redirectKindOf(
   if (url === null || url.username !== '' || url.password !== '') return undefined
   const { protocol } = url
   // The text must be what every parser reads: `https:example.com` has no slashes.
-  if (protocol === 'https:') return /^https:\/\/[^/?@]+/.test(text) ? 'https' : undefined
+  if (protocol === 'https:') return HTTPS.test(text) ? 'https' : undefined
   if (protocol === 'http:') return isLoopback(url, text) ? 'loopback' : undefined
   const isKnown = PRIVATE_SCHEME.test(protocol) || schemes.includes(protocol.slice(0, -1))
   return isKnown ? 'private' : undefined

@@ -1,14 +1,55 @@
 /** Clients that describe themselves: by a document (CIMD), or by registration (RFC 7591). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createPublicFetch, isPublicAddress } from '../../src/node/public-fetch.ts'
+import { createPublicFetch, isPublicAddress, publicLookup } from '../../src/node/public-fetch.ts'
 import { createClientDocuments } from '../../src/oauth/registration/client-documents.ts'
 import { documentUrlOf } from '../../src/oauth/registration/document-url.ts'
 import { redirectKindOf } from '../../src/validators/redirect-uri.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { mint } from '../harness/issuer.ts'
 import { type CodeGateway, newVerifier, PUBLIC_URL, startCodeGateway } from './code-gateway.ts'
 
 const REDIRECT = 'https://agent.example.org/cb'
+
+/** Client ids that must cause no call. */
+const REFUSED_URLS = [
+  'http://app.dev.com/client.json',
+  'https://app.dev.com',
+  'https://app.dev.com/',
+  'https://app.dev.com:8443/client.json',
+  'https://user@app.dev.com/client.json',
+  'https://app.dev.com/client.json?x=1',
+  'https://app.dev.com/client.json#x',
+  'https://app.dev.com/a/../client.json',
+  'https://app.dev.com/./client.json',
+  'https://APP.dev.com/client.json',
+  'https://app.dev.com./client.json',
+  'https://127.0.0.1/client.json',
+  'https://2130706433/client.json',
+  'https://0x7f.1/client.json',
+  'https://10.0.0.1/client.json',
+  'https://169.254.169.254/latest/meta-data',
+  'https://[::1]/client.json',
+  'https://[::ffff:127.0.0.1]/client.json',
+  'https://[::ffff:7f00:1]/client.json',
+  'https://[::ffff:a9fe:a9fe]/latest/meta-data',
+  'https://[64:ff9b::7f00:1]/client.json',
+  'https://[fd00::1]/client.json',
+  'https://localhost/client.json',
+  'https://metadata.google.internal/computeMetadata/v1',
+  'https://printer.local/client.json',
+  'https://intranet/client.json',
+  'https://x.localhost/client.json',
+  'ftp://app.dev.com/client.json',
+  'file:///etc/passwd',
+  'https://app.dev.com/\u0000',
+  'https://app.dev.com/ä',
+  `https://app.dev.com/${'a'.repeat(600)}`,
+]
+
+/** The reason of the last request to the authorization endpoint. */
+const reasonOf = ({ events }: CodeGateway) =>
+  events.findLast(({ route }) => route === '/oauth/authorize')?.reason
 
 describe('URLs of documents', () => {
   test.each(['https://claude.ai/oauth/client.json', 'https://a-b.example.co.uk/x'])(
@@ -16,36 +57,7 @@ describe('URLs of documents', () => {
     (id) => expect(documentUrlOf(id, {})?.href).toBe(id),
   )
 
-  test.each([
-    'http://app.dev.com/client.json',
-    'https://app.dev.com',
-    'https://app.dev.com/',
-    'https://app.dev.com:8443/client.json',
-    'https://user@app.dev.com/client.json',
-    'https://app.dev.com/client.json?x=1',
-    'https://app.dev.com/client.json#x',
-    'https://app.dev.com/a/../client.json',
-    'https://app.dev.com/./client.json',
-    'https://APP.dev.com/client.json',
-    'https://app.dev.com./client.json',
-    'https://127.0.0.1/client.json',
-    'https://2130706433/client.json',
-    'https://0x7f.1/client.json',
-    'https://10.0.0.1/client.json',
-    'https://169.254.169.254/latest/meta-data',
-    'https://[::1]/client.json',
-    'https://[fd00::1]/client.json',
-    'https://localhost/client.json',
-    'https://metadata.google.internal/computeMetadata/v1',
-    'https://printer.local/client.json',
-    'https://intranet/client.json',
-    'https://x.localhost/client.json',
-    'ftp://app.dev.com/client.json',
-    'file:///etc/passwd',
-    'https://app.dev.com/\u0000',
-    'https://app.dev.com/ä',
-    `https://app.dev.com/${'a'.repeat(600)}`,
-  ])('%s is refused', (id) => expect(documentUrlOf(id, {})).toBeUndefined())
+  test.each(REFUSED_URLS)('%s is refused', (id) => expect(documentUrlOf(id, {})).toBeUndefined())
 
   test('allow and deny name hosts, and deny prevails', () => {
     const hosts = { allow: ['*.example.com', 'claude.ai'], deny: ['bad.example.com'] }
@@ -79,6 +91,11 @@ describe('URLs of documents', () => {
     'ff02::1',
     '::ffff:127.0.0.1',
     '::ffff:a00:1',
+    '::ffff:0:127.0.0.1',
+    '::127.0.0.1',
+    '::7f00:1',
+    '::a00:1',
+    '2002:7f00:1::',
     '64:ff9b::a00:1',
     'x',
   ])('on Node, no connection is made to %s', (address) => {
@@ -95,6 +112,22 @@ describe('URLs of documents', () => {
     await expect(createPublicFetch()(`http://localhost:${port}/`)).rejects.toThrow()
     expect(calls).toBe(0)
     await server.close()
+  })
+
+  test('S77: DNS rebinding: a connection uses the addresses that were checked, of one answer', () => {
+    const [checked, later] = ['2606:4700::1', '127.0.0.1']
+    let answers = 0
+    const look = publicLookup((_host, _options, resolved) => {
+      answers += 1
+      resolved(null, [{ address: answers === 1 ? checked : later, family: answers === 1 ? 6 : 4 }])
+    })
+    const seen: unknown[] = []
+    const resolved = (error: Error | null, found: unknown) => seen.push(error?.message ?? found)
+    look('rebind.dev.com', { all: true }, resolved)
+    expect(seen).toEqual([[{ address: checked, family: 6 }]])
+    expect(answers).toBe(1)
+    look('rebind.dev.com', {}, resolved)
+    expect(seen.slice(1)).toEqual(['not a public address'])
   })
 })
 
@@ -114,6 +147,9 @@ describe('redirect URIs of clients', () => {
     ['data:text/html,x', undefined],
     ['https://app.example.com/;x', undefined],
     ["https://app.example.com/'x", undefined],
+    ['https://*.example.com/cb', undefined],
+    ['https://app.example.com?x=*', 'https'],
+    ['https://app.example.com', 'https'],
     ['https://app.example.com/ x', undefined],
     ['/cb', undefined],
   ] as const)('%s is %s', (uri, kind) => expect(redirectKindOf(uri)).toBe(kind))
@@ -161,6 +197,13 @@ describe('S77: documents', () => {
   const requestOf = (id: string, verifier = newVerifier(), more = {}) =>
     gateway.requestOf(id, verifier, { redirect_uri: REDIRECT, ...more })
 
+  /** Goes as far as the gateway permits with a client that must get nothing. */
+  const refused = (id: string, cookie = gateway.signIn()) =>
+    gateway.issuingNothing(() => {
+      const verifier = newVerifier()
+      return gateway.goOn(requestOf(id, verifier), verifier, cookie)
+    })
+
   test('a client with a document gets tokens; the page shows the host of the document', async () => {
     const id = newId()
     json(described(id))
@@ -197,20 +240,52 @@ describe('S77: documents', () => {
     expect(quiet).toMatchObject({ status: 400, location: null })
     const form = { method: 'POST', body: new URLSearchParams(requestOf(id, verifier) as never) }
     expect((await gateway.send('/oauth/par', form)).status).toBe(201)
-    expect((await gateway.redeem(id, 'x', verifier)).status).toBe(400)
-    expect((await gateway.refresh(id, 'x')).status).toBe(400)
+    for (const attack of [() => gateway.redeem(id, 'x', verifier), () => gateway.refresh(id, 'x')])
+      expect((await gateway.issuingNothing(attack, [id])).status).toBe(400)
     expect(calls).toEqual([])
   })
 
-  test.each([
-    ['https://10.0.0.1/client.json'],
-    ['https://metadata.google.internal/client.json'],
-    ['https://localhost:1/client.json?x'],
-    ['http://gateway.test/client.json'],
-  ])('SSRF: %s gets a page, and no call', async (id) => {
-    const reply = await gateway.authorize(requestOf(id), gateway.signIn())
-    expect(reply).toMatchObject({ status: 400, location: null })
-    expect(gateway.events.at(-1)?.reason).toBe('invalid_request:client_document_url')
+  test('SSRF: URLs of other forms and of private hosts get a page, no call and no token', async () => {
+    const open = await startCodeGateway()
+    for (const id of REFUSED_URLS) {
+      const verifier = newVerifier()
+      const request = { ...open.requestOf(id, verifier), redirect_uri: REDIRECT }
+      const reply = await open.issuingNothing(() => open.goOn(request, verifier, open.signIn()))
+      expect([id, reply.status, reply.location]).toEqual([id, 400, null])
+      expect(reasonOf(open)).toMatch(
+        /^invalid_request:(?:client_(?:document_url|unknown)|form_encoding)$/,
+      )
+    }
+    await open.close()
+  })
+
+  test('SSRF: on Node, a public name with a private address gets no call and no token', async () => {
+    json(described('https://rebind.dev.com/client.json'))
+    for (const addresses of [['127.0.0.1'], ['::ffff:127.0.0.1'], ['2606:4700::1', '10.0.0.1']]) {
+      let answers = 0
+      const resolving = await startCodeGateway(
+        {},
+        {
+          fetchPublic: createPublicFetch((_host, _options, resolved) => {
+            answers += 1
+            resolved(
+              null,
+              addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+            )
+          }),
+        },
+      )
+      const verifier = newVerifier()
+      const id = 'https://rebind.dev.com/client.json'
+      const request = { ...resolving.requestOf(id, verifier), redirect_uri: REDIRECT }
+      const reply = await resolving.issuingNothing(() =>
+        resolving.goOn(request, verifier, resolving.signIn()),
+      )
+      expect(reply).toMatchObject({ status: 400, location: null })
+      expect(reasonOf(resolving)).toBe('invalid_request:client_document_unreachable')
+      expect(answers).toBeGreaterThan(0)
+      await resolving.close()
+    }
     expect(calls).toEqual([])
   })
 
@@ -269,15 +344,57 @@ describe('S77: documents', () => {
         }
       },
     ],
-  ])('a document %s gives no client', async (_, fault, prepare) => {
+  ])(
+    'a document %s gives no client, no token, and no way to the origin',
+    async (_, fault, prepare) => {
+      const id = newId()
+      prepare(id)
+      const cookie = gateway.signIn()
+      const reply = await refused(id, cookie)
+      expect(reply).toMatchObject({ status: 400, location: null })
+      expect(reasonOf(gateway)).toBe(`invalid_request:client_document_${fault}`)
+      // The failure is cached, and a redirect is not followed.
+      await gateway.authorize(requestOf(id), cookie)
+      expect(calls).toHaveLength(1)
+    },
+  )
+
+  test('a slow document gives no client, no token, and no way to the origin', async () => {
+    const open: ServerResponse[] = []
+    // The first never begins, the second never ends.
+    answer = (request, response) => {
+      open.push(response)
+      if (request.url?.endsWith('/slow-body.json'))
+        response.setHeader('content-type', 'application/json').write('{')
+    }
+    const ids = ['slow-head', 'slow-body'].map((name) => `${server.url}/${name}.json`)
+    const replies = await Promise.all(ids.map((id) => refused(id)))
+    for (const reply of replies) expect(reply).toMatchObject({ status: 400, location: null })
+    expect(open).toHaveLength(2)
+    for (const response of open) response.destroy()
+  })
+
+  test('document swap: between the consent and the token, a new document changes nothing', async () => {
     const id = newId()
-    prepare(id)
-    const cookie = gateway.signIn()
-    const reply = await gateway.authorize(requestOf(id), cookie)
-    expect(reply).toMatchObject({ status: 400, location: null })
-    expect(gateway.events.at(-1)?.reason).toBe(`invalid_request:client_document_${fault}`)
-    // The failure is cached, and a redirect is not followed.
-    await gateway.authorize(requestOf(id), cookie)
+    json(described(id))
+    const cookie = gateway.signIn({ subject: 'between' })
+    const verifier = newVerifier()
+    const code = await gateway.codeFor(requestOf(id, verifier), cookie)
+    const evil = 'https://evil.example.org/cb'
+    json(described(id, { redirect_uris: [evil], token_endpoint_auth_method: 'client_secret_post' }))
+    for (const more of [
+      { redirect_uri: evil },
+      { redirect_uri: REDIRECT, code_verifier: newVerifier() },
+      { redirect_uri: REDIRECT, client_id: newId() },
+    ]) {
+      const reply = await gateway.issuingNothing(
+        () => gateway.redeem(id, code, verifier, more),
+        [code],
+      )
+      expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
+    }
+    const redeemed = await gateway.redeem(id, code, verifier, { redirect_uri: REDIRECT })
+    expect(redeemed.status).toBe(200)
     expect(calls).toHaveLength(1)
   })
 
@@ -307,7 +424,9 @@ describe('S77: documents', () => {
     await gateway.codeFor(requestOf(both), cookie)
     expect((await gateway.authorize(requestOf(both), cookie)).status).toBe(303)
     const swapped = { redirect_uri: 'https://evil.example.org/cb' }
-    const reply = await gateway.authorize(requestOf(both, newVerifier(), swapped), cookie)
+    const reply = await gateway.issuingNothing(() =>
+      gateway.authorize(requestOf(both, newVerifier(), swapped), cookie),
+    )
     expect({ status: reply.status, location: reply.location }).toEqual({
       status: 200,
       location: null,
@@ -401,19 +520,66 @@ describe('registration', () => {
     expect(await gateway.redis.direct.ttl(`pc:registered-client:${id}`)).toBeGreaterThan(600)
   })
 
-  test('flooding: an address registers as often as the policy says', async () => {
+  /** Registers a client that must get nothing, and uses whatever id the answer has. */
+  const registeringNothing = async (body: unknown, redirectUri = REDIRECT, address?: string) => {
+    const before = await stored()
+    let registered: Awaited<ReturnType<typeof register>> | undefined
+    await gateway.issuingNothing(async () => {
+      registered = await register(body, address)
+      const id = registered.body.client_id ?? `dyn_${crypto.randomUUID()}`
+      const verifier = newVerifier()
+      const request = gateway.requestOf(id, verifier, { redirect_uri: redirectUri })
+      return gateway.goOn(request, verifier, gateway.signIn())
+    })
+    expect(await stored()).toBe(before)
+    return registered
+  }
+
+  test('S77: flooding: an address registers as often as the policy says, and more get nothing', async () => {
     const address = '198.51.100.7'
     const before = await stored()
-    const statuses = []
-    for (let n = 0; n < 6; n++)
-      statuses.push((await register({ redirect_uris: [REDIRECT] }, address)).status)
-    expect(statuses).toEqual([201, 201, 201, 429, 429, 429])
+    for (let n = 0; n < 3; n++)
+      expect((await register({ redirect_uris: [REDIRECT] }, address)).status).toBe(201)
     expect((await stored()) - before).toBe(3)
+    for (let n = 0; n < 3; n++)
+      expect(
+        await registeringNothing({ redirect_uris: [REDIRECT] }, REDIRECT, address),
+      ).toMatchObject({ status: 429, body: { error: 'temporarily_unavailable' } })
   })
 
   test.each([
-    ['a script as redirect', { redirect_uris: ['javascript:alert(1)'] }, 'invalid_redirect_uri'],
-    ['plain http', { redirect_uris: ['http://app.example.org/cb'] }, 'invalid_redirect_uri'],
+    'javascript:alert(1)',
+    'JavaScript:alert(1)',
+    'data:text/html,x',
+    'vbscript:x',
+    'file:///etc/passwd',
+    'blob:https://app.example.org/x',
+    'about:blank',
+    'http://app.example.org/cb',
+    'http://127.0.0.1.evil.example.org/cb',
+    'http://localhost.evil.example.org/cb',
+    'https://app.example.org/cb#fragment',
+    'https://app.example.org/cb#',
+    'https://user@app.example.org/cb',
+    'https://app.example.org\\@evil.example.org/cb',
+    'https://*.example.org/cb',
+    'cursor://callback',
+    'myapp:/cb',
+    'app.example.org/cb',
+    '/cb',
+    '',
+  ])(
+    'S77: the redirect URI %j is refused alone and beside another; nothing is stored or issued',
+    async (uri) => {
+      for (const uris of [[uri], [REDIRECT, uri]])
+        expect(await registeringNothing({ redirect_uris: uris }, uri)).toMatchObject({
+          status: 400,
+          body: { error: 'invalid_redirect_uri' },
+        })
+    },
+  )
+
+  test.each([
     [
       'a name that reorders the text of the page',
       { redirect_uris: [REDIRECT], client_name: 'Bank\u202egnp.exe' },
@@ -428,10 +594,40 @@ describe('registration', () => {
       { redirect_uris: [REDIRECT], grant_types: ['client_credentials'] },
       'invalid_client_metadata',
     ],
-  ])('%s is refused, and nothing is stored', async (_, body, error) => {
-    const before = await stored()
-    expect(await register(body)).toMatchObject({ status: 400, body: { error } })
-    expect(await stored()).toBe(before)
+    ['a secret', { redirect_uris: [REDIRECT], client_secret: 'chosen' }, 'invalid_client_metadata'],
+  ])('S77: %s is refused, and nothing is stored or issued', async (_, body, error) => {
+    expect(await registeringNothing(body)).toMatchObject({ status: 400, body: { error } })
+  })
+
+  test('S77: a software statement vouches for nothing', async () => {
+    const evil = 'https://evil.example.org/cb'
+    const claims = { client_name: 'Portcullis', redirect_uris: [evil], client_id: 'chosen' }
+    const statements = [
+      await mint(gateway.idp, { claims }),
+      `${btoa('{"alg":"none"}')}.${btoa(JSON.stringify(claims))}.`,
+      'x',
+    ]
+    for (const software_statement of statements) {
+      const { status, body } = await register({
+        client_name: 'Named',
+        redirect_uris: [REDIRECT],
+        software_statement,
+      })
+      expect({ status, name: body.client_name, uris: body.redirect_uris }).toEqual({
+        status: 201,
+        name: 'Named',
+        uris: [REDIRECT],
+      })
+      expect(body.client_id).toMatch(/^dyn_/)
+      const verifier = newVerifier()
+      const request = gateway.requestOf(body.client_id, verifier, { redirect_uri: evil })
+      const reply = await gateway.issuingNothing(() =>
+        gateway.goOn(request, verifier, gateway.signIn()),
+      )
+      expect(reply).toMatchObject({ status: 400, location: null })
+      const page = await gateway.authorize({ ...request, redirect_uri: REDIRECT }, gateway.signIn())
+      expect(page.text).toContain('Unverified')
+    }
   })
 
   test('without the option there is no endpoint, and a registered client is unknown', async () => {
@@ -444,7 +640,8 @@ describe('registration', () => {
     expect(reply.status).toBe(404)
     const id = `dyn_${crypto.randomUUID()}`
     const request = closed.requestOf(id, newVerifier(), { redirect_uri: REDIRECT })
-    expect((await closed.authorize(request, closed.signIn())).status).toBe(400)
+    const attack = () => closed.authorize(request, closed.signIn())
+    expect((await closed.issuingNothing(attack, [id])).status).toBe(400)
     await closed.close()
   })
 })

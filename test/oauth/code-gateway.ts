@@ -1,11 +1,13 @@
 /** A gateway with the authorization endpoint over a real Redis, a browser, and public clients. */
 import { createHash, randomBytes } from 'node:crypto'
+import { expect } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import {
   type AuthorizationCodeDefinition,
   authorizationCode,
 } from '../../src/features/authorization-code.ts'
 import { authorizationServer } from '../../src/features/authorization-server.ts'
+import { openapi } from '../../src/features/openapi.ts'
 import { operators } from '../../src/features/operators.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
@@ -89,7 +91,13 @@ export async function startCodeGateway(
       operator: ['portcullis:*'],
     },
     limits: {},
-    features: [operators(), authorizationServer(), signIn, authorizationCode(definition)],
+    features: [
+      openapi(),
+      operators(),
+      authorizationServer(),
+      signIn,
+      authorizationCode(definition),
+    ],
     routes: [
       { method: 'GET', path: '/orders', permission: 'orders:read' },
       { method: 'POST', path: '/orders', permission: 'orders:write' },
@@ -144,9 +152,13 @@ export async function startCodeGateway(
       body: new URLSearchParams(withoutUndefined(params)),
     })
 
-  function authorize(params: Params, cookie?: string) {
+  /** Follows the redirect to the same endpoint, with which a pushed request begins. */
+  async function authorize(params: Params, cookie?: string) {
     const query = new URLSearchParams(withoutUndefined(params))
-    return send(`/oauth/authorize?${query}`, { headers: cookie === undefined ? {} : { cookie } })
+    const init = { headers: cookie === undefined ? {} : { cookie } }
+    const reply = await send(`/oauth/authorize?${query}`, init)
+    const { location } = reply
+    return location?.startsWith('/oauth/authorize?') === true ? send(location, init) : reply
   }
 
   /** Sends the form of a consent page. */
@@ -163,6 +175,18 @@ export async function startCodeGateway(
       body: new URLSearchParams({ request, decision }),
     })
   }
+
+  const call = (accessToken: string, path = '/mcp') =>
+    send(path, { headers: { Authorization: `Bearer ${accessToken}` } })
+
+  const countOf = async (pattern: string) => (await redis.direct.keys(pattern)).length
+  /** Codes, sessions and opaque tokens, and requests that have reached the origin. */
+  const issued = async () => ({
+    codes: await countOf('pc:code:*'),
+    families: await countOf('pc:refresh:*'),
+    references: await countOf('pc:reference:*'),
+    originCalls,
+  })
 
   return {
     idp,
@@ -218,6 +242,16 @@ export async function startCodeGateway(
       resource: MCP,
       ...more,
     }),
+    /** Goes as far as the gateway permits: page, consent, code and token. Returns the last answer. */
+    async goOn(params: Params, verifier: string, cookie: string) {
+      const page = await authorize(params, cookie)
+      const decided = page.status === 200 ? await decide(page, cookie) : page
+      const code = decided.answer.get('code')
+      if (code === null) return decided
+      const { client_id, redirect_uri } = params
+      const grant = { grant_type: 'authorization_code', code, code_verifier: verifier }
+      return token({ ...grant, client_id, redirect_uri })
+    },
     /** Returns the code that a user allows. */
     async codeFor(params: Params, cookie: string): Promise<string> {
       const page = await authorize(params, cookie)
@@ -243,8 +277,27 @@ export async function startCodeGateway(
         refresh_token: refreshToken,
         ...more,
       }),
-    call: (accessToken: string, path = '/mcp') =>
-      send(path, { headers: { Authorization: `Bearer ${accessToken}` } }),
+    call,
+    /**
+     * Runs an attack. Fails if it has created a code or a session or has reached the origin, or if
+     * its answer, or a credential that it `presented`, reaches the origin now.
+     */
+    async issuingNothing<
+      // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
+      Result extends { readonly body?: any; readonly answer?: URLSearchParams },
+    >(attack: () => Promise<Result>, presented: readonly string[] = []): Promise<Result> {
+      const before = await issued()
+      const result = await attack()
+      const { body, answer } = result
+      const received = [body?.access_token, body?.refresh_token, body?.client_secret]
+      const credentials = [...received, answer?.get('code'), ...presented, 'none']
+      for (const credential of credentials)
+        if (typeof credential === 'string')
+          for (const path of ['/mcp', '/orders'])
+            expect((await call(credential, path)).status).toBe(401)
+      expect(await issued()).toEqual(before)
+      return result
+    },
     async close() {
       await origin.close()
       await redis.close()

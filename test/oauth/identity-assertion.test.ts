@@ -74,32 +74,49 @@ test('the metadata names the grant and its profile', async () => {
   ])
 })
 
-describe('S77: refused, without a token:', () => {
+/** The reason of the last request to the token endpoint. */
+const reasonOfToken = () => gateway.events.findLast(({ route }) => route === '/oauth/token')?.reason
+
+/** Presents an assertion. Neither the answer nor the assertion itself may reach the origin. */
+const presentInVain = (assertion: string, more = {}) =>
+  gateway.issuingNothing(() => present(assertion, more), [assertion])
+
+describe('S77: refused, without a token or a request to the origin:', () => {
   test.each<[string, object, object, string]>([
     ['another audience', { aud: 'https://other.test' }, {}, 'aud'],
-    ['an access token', {}, { typ: 'at+jwt' }, 'typ'],
+    ['the audience of the resource', { aud: MCP }, {}, 'aud'],
     ['an ID token', {}, { typ: 'JWT' }, 'typ'],
+    ['no type', {}, { typ: undefined }, 'typ'],
     ['an assertion for another client', { client_id: 'other' }, {}, 'client'],
     ['no client', { client_id: undefined }, {}, 'client'],
     ['no id', { jti: undefined }, {}, 'jti'],
+    ['no subject', { sub: undefined }, {}, 'sub'],
     ['an expired one', { exp: Math.floor(Date.now() / 1000) - 100 }, {}, 'exp'],
     ['another issuer', { iss: 'https://other.test' }, {}, 'iss'],
   ])('%s', async (_, claims, header, check) => {
-    const { status, body } = await present(await assertionOf(claims, header))
+    const assertion = await assertionOf(claims, header)
+    const { status, body } = await presentInVain(assertion)
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_grant' })
-    expect(gateway.events.at(-1)?.reason).toBe(`invalid_grant:assertion_${check}`)
+    expect(reasonOfToken()).toBe(`invalid_grant:assertion_${check}`)
+  })
+
+  test('an access token, which gives no other token', async () => {
+    const accessToken = await assertionOf({}, { typ: 'at+jwt' })
+    const reply = await gateway.issuingNothing(() => present(accessToken))
+    expect(reply.body.error).toBe('invalid_grant')
+    expect(reasonOfToken()).toBe('invalid_grant:assertion_typ')
   })
 
   test('a signature by another key', async () => {
     const forged = await assertionOf({}, {}, await createKey('idp'))
-    expect((await present(forged)).body.error).toBe('invalid_grant')
+    expect((await presentInVain(forged)).body.error).toBe('invalid_grant')
   })
 
   test('a second use, also at the same time', async () => {
     const assertion = await assertionOf()
     const replies = await Promise.all([1, 2, 3, 4].map(() => present(assertion)))
     expect(replies.filter(({ status }) => status === 200).length).toBe(1)
-    expect((await present(assertion)).body.error).toBe('invalid_grant')
+    expect((await presentInVain(assertion)).body.error).toBe('invalid_grant')
   })
 
   test('a second use as long as any issuer may tolerate its clock to be late', async () => {
@@ -110,9 +127,18 @@ describe('S77: refused, without a token:', () => {
     expect(Math.min(...lives)).toBeGreaterThanOrEqual(exp - Date.now() / 1000 + 295)
   })
 
-  test('a resource that the assertion does not name', async () => {
-    const reply = await present(await assertionOf(), { resource: `${PUBLIC_URL}/orders` })
-    expect(reply.body.error).toBe('invalid_target')
+  test('a resource that the assertion does not name, and one that does not exist', async () => {
+    const orders = { resource: `${PUBLIC_URL}/orders` }
+    expect((await presentInVain(await assertionOf(), orders)).body.error).toBe('invalid_target')
+    const unknown = await assertionOf({ resource: 'https://other.test/mcp' })
+    expect((await presentInVain(unknown)).body.error).toBe('invalid_target')
+  })
+
+  test('another subject than that of the assertion: the request cannot name one', async () => {
+    const named = { sub: 'root', subject: 'root', username: 'root', login_hint: 'root' }
+    const { body } = await present(await assertionOf({ sub: 'carol' }), named)
+    expect((await gateway.call(body.access_token)).status).toBe(200)
+    expect(gateway.events.at(-1)?.actor).toMatchObject({ subject: 'carol', issuer: ISSUER })
   })
 
   test('an assertion from before the revocation of its subject', async () => {
@@ -124,30 +150,29 @@ describe('S77: refused, without a token:', () => {
       atSeconds: Math.floor(Date.now() / 1000) + 1,
       ttlSeconds: 100,
     })
-    expect((await present(assertion)).body.error).toBe('invalid_grant')
+    expect((await presentInVain(assertion)).body.error).toBe('invalid_grant')
   })
 
   test('a public client, and a client without the grant', async () => {
     const id = await gateway.createClient()
-    const reply = await present(await assertionOf({ client_id: id }), {
+    const reply = await presentInVain(await assertionOf({ client_id: id }), {
       client_id: id,
       client_secret: undefined,
     })
     expect(reply.body.error).toBe('unauthorized_client')
     const other = await confidential({ grants: ['client_credentials'] })
     const more = { client_id: other.id, client_secret: other.secret }
-    expect((await present(await assertionOf({ client_id: other.id }), more)).body.error).toBe(
+    expect((await presentInVain(await assertionOf({ client_id: other.id }), more)).body.error).toBe(
       'unauthorized_client',
     )
   })
 
   test('any assertion, if the policy lists no issuer', async () => {
     const closed = await startCodeGateway()
-    const reply = await closed.token({
-      grant_type: GRANT,
-      client_id: await closed.createClient(),
-      assertion: await assertionOf(),
-    })
+    const assertion = await assertionOf()
+    const client_id = await closed.createClient()
+    const attack = () => closed.token({ grant_type: GRANT, client_id, assertion })
+    const reply = await closed.issuingNothing(attack, [assertion])
     expect(reply.body.error).toBe('unsupported_grant_type')
     await closed.close()
   })
