@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 export interface CliEnvironment {
-  /** The only variables of the process besides PATH. */
+  /** The only variables of the process besides PATH and the cache of compiled code. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly input?: string
@@ -36,7 +36,11 @@ export function startCli(
 ): RunningCommand {
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd,
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: {
+      PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+      ...env,
+    },
     stdio: 'pipe',
   })
   child.stdin.on('error', () => undefined)

@@ -48,7 +48,7 @@ const ON_RECORD: readonly (readonly [guide: Guide, command: string, reason: stri
   ['docs/audit.md', 'audit query --request-id', 'missing_token'],
   ['docs/api-keys.md', 'usage --key', 'total'],
 ]
-const AUDIT_TRIES = 15
+const RECORDED = { timeout: 40_000, interval: 500 }
 
 /** Returns the statuses that a block promises in comments, and the statuses of its requests. */
 function statuses(block: Block, output: string): readonly [promised: string[], got: string[]] {
@@ -156,12 +156,8 @@ export function testCommandsOf(guides: readonly Guide[]): void {
     }
 
     async function itIsOnRecord(block: Block, reason: string): Promise<void> {
-      let output = ''
-      for (let tries = 0; tries < AUDIT_TRIES; tries++) {
-        output = (await terminal.run(block.text)).output
-        if (output.includes(reason)) break
-      }
-      expect(output).toContain(reason)
+      const output = async () => (await terminal.run(block.text)).output
+      await expect.poll(output, RECORDED).toContain(reason)
     }
   })
 }
