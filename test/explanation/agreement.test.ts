@@ -107,8 +107,10 @@ async function startServer(policy: Policy) {
   const { port } = server.address() as AddressInfo
   const connection = { ...overResp(redis), keys: createKeys(prefix) }
   const references = createReferenceStore(connection)
-  const tuples = createRelationTuples(connection, ['item', 'user'])
-  for (const tenant of TENANTS) await tuples.write(tenant, { writes: TUPLES, deletes: [] })
+  if (policy.relations !== undefined) {
+    const tuples = createRelationTuples(connection, ['item', 'user'])
+    for (const tenant of TENANTS) await tuples.write(tenant, { writes: TUPLES, deletes: [] })
+  }
 
   async function keyOf({ sub, roles = [], scope = [], tenant }: TestedApiKey): Promise<string> {
     const key = newApiKey()
