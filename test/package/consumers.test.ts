@@ -163,7 +163,8 @@ const emitted = new Map<string, Promise<string>>()
 /** Compiles once for all rows with the same compilation. */
 function compileOnce(compilation: Compilation): Promise<string> {
   const { consumer = newest, ...rest } = compilation
-  const key = JSON.stringify([consumer.path, { version: '5', resolution: 'nodenext', ...rest }])
+  const defaults: Compilation = { version: '5', resolution: 'nodenext', options: {} }
+  const key = JSON.stringify([consumer.path, { ...defaults, ...rest }])
   const folder = emitted.get(key) ?? compile(compilation)
   emitted.set(key, folder)
   return folder
@@ -220,7 +221,7 @@ describe('TypeScript', () => {
 
 describe('platforms', () => {
   test.each([
-    ['lib: dom', DOM],
+    ['lib: dom', {}],
     ['@cloudflare/workers-types 4', { lib: ES, types: ['workers-types-4'] }],
     ['@cloudflare/workers-types 5', { lib: ES, types: ['workers-types-5'] }],
     ['only @types/node', { lib: ES, types: ['node'] }],
@@ -229,7 +230,7 @@ describe('platforms', () => {
   ])('%s', async (name, options) => {
     for (const version of ['5', '7'] as const)
       await table.row(`${name}, TypeScript ${version}`, {
-        types: () => compile({ version, options: { ...options, noEmit: true } }),
+        types: () => compileOnce({ version, options }),
       })
   })
 })
