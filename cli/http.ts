@@ -1,6 +1,7 @@
 /**
  * Sends one HTTP request: with a timeout, no redirects, a JSON response, and errors as failures.
  */
+import { remedyFor, unreachable } from '../dev/start/unreachable.ts'
 import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './failure.ts'
 
 /** Timeout of the whole response. Longer than the gateway ever takes. */
@@ -59,9 +60,9 @@ function connectionFailure(url: URL, error: unknown): Failure {
       `${url.origin} did not respond within ${seconds} s`,
     )
   }
-  const { cause } = error as { readonly cause?: { readonly code?: unknown } }
-  const reason = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
-  return new Failure(UNDECIDED, 'gateway_unreachable', `no response from ${url.origin}${reason}`)
+  const problem = unreachable(error as Error)
+  const detail = [`${url.origin} ${problem}`, remedyFor(problem, '')].filter(Boolean).join('. ')
+  return new Failure(UNDECIDED, 'gateway_unreachable', detail)
 }
 
 /** Parses a problem document (RFC 9457) or an OAuth error (RFC 6749 section 5.2). */

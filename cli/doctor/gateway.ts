@@ -1,4 +1,5 @@
 /** Checks a running gateway: its readiness, its operators' API, its queue and its audit trail. */
+import { remedyFor } from '../../dev/start/unreachable.ts'
 import { readConnection } from '../connection.ts'
 import { Failure } from '../failure.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
@@ -83,7 +84,8 @@ async function readinessFindings(url: string, platform: Platform): Promise<reado
   const path = `${url}/-/readyz`
   const answer = await request(path)
   if (typeof answer === 'string') {
-    return [mistake(check, `${path} ${answer}`, 'Start or deploy the gateway, or correct --url.')]
+    const remedy = remedyFor(answer, 'Start or deploy the gateway, or correct --url.')
+    return [mistake(check, `${path} ${answer}`, remedy)]
   }
   const { code, checks, breakers = {} } = (jsonIn(answer.text) ?? {}) as ReadinessBody
   if (code === 'misconfigured')

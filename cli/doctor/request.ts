@@ -1,5 +1,5 @@
 /** Sends one request of a check, and describes why there was no response. */
-import { unreachable } from '../../dev/start/key-sets.ts'
+import { unreachable } from '../../dev/start/unreachable.ts'
 
 /** Much longer than the gateway waits, so that a slow server is found to be slow, not absent. */
 export const TIMEOUT_MS = 5_000

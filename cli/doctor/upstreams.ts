@@ -1,5 +1,6 @@
 /** Checks the key sets of the issuers, and the origin. */
 import { inspectKeySet } from '../../dev/start/key-sets.ts'
+import { remedyFor } from '../../dev/start/unreachable.ts'
 import type { Config } from '../../src/validators/environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { request, shownUrl } from './request.ts'
@@ -16,7 +17,8 @@ async function keySetFinding(config: Config['issuers'][number]): Promise<Finding
     return ok(check, `${config.jwks.keys.length} keys in the configuration`)
   }
   const report = await inspectKeySet(config, new AbortController().signal)
-  if (report.mistake !== undefined) return mistake(check, report.mistake, remedyFor(report.mistake))
+  const { mistake: found } = report
+  if (found !== undefined) return mistake(check, found, remedyFor(found, keySetRemedy(found)))
   const { location, algorithms, ignored } = report
   const seen = `${location} has keys for ${algorithms.join(', ')}`
   if (ignored.length === 0) return ok(check, seen)
@@ -28,7 +30,7 @@ async function keySetFinding(config: Config['issuers'][number]): Promise<Finding
   )
 }
 
-function remedyFor(text: string): string {
+function keySetRemedy(text: string): string {
   if (/no key that can be used/.test(text)) {
     return 'Set `algorithms` of the issuer in ISSUERS to those of its keys.'
   }
@@ -54,7 +56,8 @@ export async function checkOrigin(
   const answer = await request(url)
   const shown = shownUrl(url)
   if (typeof answer === 'string') {
-    return mistake(check, `${shown} ${answer}`, `Start the origin, or correct ${variable}.`)
+    const remedy = remedyFor(answer, `Start the origin, or correct ${variable}.`)
+    return mistake(check, `${shown} ${answer}`, remedy)
   }
   const seen = `${shown} responds with status ${answer.status} in ${Math.round(answer.durationMs)} ms`
   return answer.status < 500

@@ -10,6 +10,7 @@ import {
 import { type IgnoredKey, importKeys, type KeyRing } from '../../src/tokens/key-ring.ts'
 import { DEFAULT_KEY_SET_TIMEOUT_MS, MAX_KEY_SET_BYTES } from '../../src/tokens/key-set-source.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
+import { unreachable } from './unreachable.ts'
 
 /**
  * Returns one line for each issuer with a key set that cannot be fetched from this machine: the
@@ -133,16 +134,6 @@ async function fetchText(uri: string, maxBytes: number, signal: AbortSignal): Pr
 
 const hintFor = (status: number): string =>
   status >= 300 && status < 400 ? '; redirects are not followed' : ''
-
-/**
- * Describes a fetch error. fetch reports the code in the error's cause, or in the first of several.
- */
-export function unreachable({ cause }: Error): string {
-  const { code, errors } = (cause ?? {}) as { code?: unknown; errors?: { code?: unknown }[] }
-  const found = String(code ?? errors?.[0]?.code ?? 'connection failed')
-  if (found === 'ENOTFOUND' || found === 'EAI_AGAIN') return `has an unknown host (${found})`
-  return `cannot be reached (${found})`
-}
 
 /** Returns the keys, or why there are none. */
 async function keysIn(

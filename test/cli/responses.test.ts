@@ -1,5 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer as createTlsServer } from 'node:https'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { freePort } from '../harness/process.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, METADATA, type StubResponse, startStubGateway } from './stub-gateway.ts'
@@ -23,8 +28,27 @@ describe('an unreachable gateway: a command exits with 3', () => {
     const { code, stdout, stderr } = await keysList(`http://127.0.0.1:${port}`)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toBe(
-      `portcullis: gateway_unreachable: no response from http://127.0.0.1:${port} (ECONNREFUSED)\n` +
+      `portcullis: gateway_unreachable: http://127.0.0.1:${port} cannot be reached (ECONNREFUSED)\n` +
         '  another gateway: --url, or PORTCULLIS_URL\n',
+    )
+  })
+
+  test('if its certificate is of an authority that Node does not trust, and names the remedy', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-authority-'))
+    writeAuthority(folder)
+    writeCertificate(folder, 'gateway')
+    const pem = (name: string) => readFileSync(join(folder, name))
+    const tls = { key: pem('gateway.key'), cert: pem('gateway.pem') }
+    const server = createTlsServer(tls, (_, response) => response.end('{}'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    const { code, stderr } = await keysList(`https://127.0.0.1:${port}`)
+    server.close()
+    rmSync(folder, { recursive: true })
+    expect(code).toBe(3)
+    expect(stderr).toContain(
+      'has a certificate that Node does not trust (UNABLE_TO_VERIFY_LEAF_SIGNATURE). ' +
+        'Set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its authority.',
     )
   })
 
