@@ -6,6 +6,7 @@ import { usage } from './failure.ts'
 import { projectAround } from './project.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8787'
+const FIRST_OPERATOR = '`portcullis clients hash-secret` creates the client of an operator'
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 
 export interface Connection {
@@ -39,11 +40,11 @@ export function readConnection(
   }
   const kept = local ? devVarsAround(cwd) : {}
   const clientId = options.clientId ?? (env.PORTCULLIS_CLIENT_ID || kept.PORTCULLIS_CLIENT_ID)
-  if (!clientId) throw usage('PORTCULLIS_CLIENT_ID is not set; see portcullis --help')
+  if (!clientId) throw usage(`PORTCULLIS_CLIENT_ID is not set; ${FIRST_OPERATOR}`)
   const keptSecret =
     clientId === kept.PORTCULLIS_CLIENT_ID ? kept.PORTCULLIS_CLIENT_SECRET : undefined
   const clientSecret = env.PORTCULLIS_CLIENT_SECRET || keptSecret
-  if (!clientSecret) throw usage('PORTCULLIS_CLIENT_SECRET is not set; see portcullis --help')
+  if (!clientSecret) throw usage(`PORTCULLIS_CLIENT_SECRET is not set; ${FIRST_OPERATOR}`)
   return { url: url.origin, clientId, clientSecret }
 }
 

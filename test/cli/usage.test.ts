@@ -53,7 +53,9 @@ describe('a command line with a mistake exits with 2 before a request:', () => {
   test('a missing client id or secret is reported, if neither the environment nor a checkout has it', async () => {
     const none = await runCli(['keys', 'list'])
     expect(none).toMatchObject({ code: 2, stdout: '' })
-    expect(none.stderr).toContain('PORTCULLIS_CLIENT_ID is not set')
+    expect(none.stderr).toContain(
+      'PORTCULLIS_CLIENT_ID is not set; `portcullis clients hash-secret` creates',
+    )
     const half = await runCli(['keys', 'list'], { env: { PORTCULLIS_CLIENT_ID: ID } })
     expect(half).toMatchObject({ code: 2, stdout: '' })
     expect(half.stderr).toContain('PORTCULLIS_CLIENT_SECRET is not set')
