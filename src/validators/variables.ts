@@ -41,6 +41,10 @@ export const privateUrl = httpUrl.check(
 /** Deeper than any configuration. */
 const MAX_JSON_DEPTH = 16
 
+/** The usual mistake in a file of variables: its reader keeps the outer quotes, or removes the inner ones. */
+const hint = (text: string): string =>
+  /^'|^\[?\{\w/.test(text) ? ' with double quotes, and none around it' : ''
+
 /** JSON without duplicate member names. */
 export const json = z.pipe(
   z.string(),
@@ -49,7 +53,7 @@ export const json = z.pipe(
       return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
     } catch (error) {
       const twice = error instanceof JsonRefused && error.check === 'duplicate_name'
-      const message = twice ? 'has a duplicate member name' : 'must be valid JSON'
+      const message = twice ? 'has a duplicate member name' : `must be valid JSON${hint(text)}`
       context.issues.push({ code: 'custom', message, input: text })
       return z.NEVER
     }

@@ -67,6 +67,14 @@ describe('the environment', () => {
     for (const env of [undefined, null, 1, 'x', []]) expect(mistakes(env).length).toBeGreaterThan(0)
   })
 
+  it.each([
+    ["'[{}]'", 'must be valid JSON with double quotes, and none around it'],
+    ['[{issuer:https://a.test}]', 'must be valid JSON with double quotes, and none around it'],
+    ['[{"issuer":}]', 'must be valid JSON'],
+  ])('R31: the mistake of %s says whether its quotes are wrong', (ISSUERS, mistake) => {
+    expect(mistakes({ ...good, ISSUERS })).toEqual([`ISSUERS: ${mistake}`])
+  })
+
   it('R31: hashed addresses need a real key', () => {
     const hashed = { ...good, AUDIT_ADDRESSES: 'hashed' }
     expect(mistakes({ ...good, AUDIT_ADDRESSES: 'none', AUDIT_ADDRESS_KEY: 'short' })).toEqual([
