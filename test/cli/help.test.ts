@@ -60,6 +60,8 @@ describe('the help of every command', () => {
       'portcullis check',
       'portcullis expand',
       ...['query', 'tail', 'verify', 'erase', 'erasure'].map((name) => `portcullis audit ${name}`),
+      'portcullis keys generate',
+      'portcullis keys rotate',
       'portcullis keys list',
       'portcullis explain',
       'portcullis idp list',

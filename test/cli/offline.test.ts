@@ -1,5 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { configuredClients } from '../../src/validators/client.ts'
 import { createKey, mint } from '../harness/issuer.ts'
 import { runCli } from './command-line.ts'
@@ -81,5 +85,52 @@ describe('clients hash-secret', () => {
   ])('S47: refuses %j', async (args, input) => {
     const { code, stdout } = await runCli(['clients', 'hash-secret', ...args], { input })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+})
+
+describe('keys', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-keys-'))
+  const file = join(folder, 'keys.json')
+  const keysIn = (text: string) => parseSigningKeys(JSON.parse(text))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  test('generate prints a value of SIGNING_KEYS that the gateway accepts', async () => {
+    const { code, stdout, stderr } = await runCli(['keys', 'generate', '--alg', 'EdDSA'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(keysIn(stdout)).toMatchObject([{ kty: 'OKP', alg: 'EdDSA' }])
+  })
+
+  test('generate, rotate and list use a file that only its owner reads, and print no secret', async () => {
+    const generated = await runCli(['keys', 'generate', '--file', file])
+    expect(generated.code).toBe(0)
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
+    const [first] = keysIn(readFileSync(file, 'utf8'))
+    const again = await runCli(['keys', 'generate', '--file', file])
+    expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(again.stderr).toContain('keys_file: ')
+    expect(again.stderr).toContain('already has keys; rotate them')
+    expect(keysIn(readFileSync(file, 'utf8'))).toEqual([first])
+
+    const rotated = await runCli(['keys', 'rotate', '--file', file])
+    expect(rotated.code).toBe(0)
+    const set = keysIn(readFileSync(file, 'utf8'))
+    expect(set).toHaveLength(2)
+    const listed = await runCli(['keys', 'list', '--file', file, '--json'])
+    expect(JSON.parse(listed.stdout)).toMatchObject({
+      keys: [{ state: 'next' }, { kid: first?.kid, state: 'active' }],
+    })
+    for (const { d = '' } of set)
+      for (const { stdout, stderr } of [generated, rotated, listed])
+        expect(stdout + stderr).not.toContain(d)
+  })
+
+  test.each([
+    [['generate', '--force'], '--force needs --file'],
+    [['generate', '--alg', 'HS256'], 'Allowed choices are ES256, RS256, Ed25519, EdDSA'],
+    [['rotate'], "required option '--file <path>' not specified"],
+  ])('refuses %j with status 2', async (args, message) => {
+    const { code, stdout, stderr } = await runCli(['keys', ...args])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
   })
 })

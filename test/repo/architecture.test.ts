@@ -116,8 +116,9 @@ describe('the structure of the source', () => {
     // `idp` shows data.
     shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
     // The commands that run a project on this machine share the code of `npm start`.
+    // `keys` shares the code of `npm run keys`.
     const allowed = (imported: string) =>
-      imported.startsWith('cli/') || imported.startsWith('dev/start/') || shared.includes(imported)
+      /^(?:cli|dev\/start|dev\/keys)\//.test(imported) || shared.includes(imported)
     // `idp doctor` judges tokens with the verifier, so that there is no second one.
     const judging = (file: string, imported: string) =>
       file.startsWith('cli/idp/') && /^src\/(tokens|validators)\/[\w-]+\.ts$/.test(imported)
