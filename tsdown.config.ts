@@ -1,5 +1,6 @@
 /** `npm run build`: the package in `dist`, a module for each subpath, and the command line. */
-import { defineConfig, type UserConfig } from 'tsdown'
+import { resolve } from 'node:path'
+import { defineConfig, type Rolldown, type UserConfig } from 'tsdown'
 import { embedMaps, markPure, simplifyDeclarations } from './dev/package/plugins.ts'
 import { subpaths } from './dev/package/subpaths.ts'
 
@@ -19,6 +20,24 @@ const shared: UserConfig = {
 function chunkOf(module: string): string | null {
   if (/\/src\/.*\.d\.ts$/.test(module)) return 'types.d'
   return /\/src\/([a-z-]+)\/.*\.ts$/.exec(module)?.[1] ?? null
+}
+
+const ENTRY = resolve(import.meta.dirname, 'cli/main.ts')
+
+/** The command line's own modules, and those that it imports statically: every command loads them. */
+const core = new Set<string>()
+
+/** Returns one chunk for what every command loads, so that a small module costs no file. */
+function coreOf(module: string, context: Rolldown.ChunkingContext): string | null {
+  if (core.size === 0) addCore(ENTRY, context)
+  return core.has(module) ? 'core' : null
+}
+
+function addCore(module: string, context: Rolldown.ChunkingContext): void {
+  if (core.has(module)) return
+  core.add(module)
+  for (const imported of context.getModuleInfo(module)?.importedIds ?? [])
+    addCore(imported, context)
 }
 
 export default defineConfig([
@@ -67,7 +86,13 @@ export default defineConfig([
     },
     // What only some commands need is loaded by them.
     inputOptions: { preserveEntrySignatures: 'allow-extension' },
-    outputOptions: { chunkFileNames: 'cli/[name].mjs' },
+    outputOptions: {
+      chunkFileNames: 'cli/[name].mjs',
+      codeSplitting: {
+        groups: [{ name: coreOf, minShareCount: 2 }],
+        includeDependenciesRecursively: false,
+      },
+    },
     copy: { from: 'dev/start/leash.mjs', to: 'dist/cli' },
     minify: true,
     dts: false,
