@@ -19,7 +19,8 @@ const SOURCES = [
     ['examples/hono/app.ts', 'examples/hono/node.ts', 'examples/middleware/worker.ts'],
   ],
   ['docs/package.md', 2, ['examples/minimal/gateway.ts', 'examples/minimal/audit.ts']],
-  ['docs/node.md', 1, ['examples/minimal/node.ts']],
+  ['docs/node.md', 2, ['examples/minimal/node.ts', 'examples/node/policy.ts']],
+  ['docs/mcp.md', 1, ['examples/mcp/policy.ts']],
   ['docs/your-api.md', 3, ['examples/configuration/policy.ts']],
   [
     'docs/openapi-import.md',

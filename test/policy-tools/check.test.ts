@@ -21,6 +21,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   // The end of a session has no limit.
   'examples/mcp/policy.ts': [],
   'examples/minimal/policy.ts': [],
+  'examples/node/policy.ts': [],
   'examples/shop/policy.ts': [],
   'examples/testing/policy.ts': [],
   'packages/create-portcullis/templates/gateway/portcullis.config.ts': [],
