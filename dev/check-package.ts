@@ -24,7 +24,7 @@ const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 81.5 }
 
 /** Everything that the package may contain. */
 const ALLOWED =
-  /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|migrations\/\d+_\w+\.sql|docs\/[\w-]+\.md|examples\/hono\/\w+\.ts|dist\/.*\.(?:js|d\.ts|mjs))$/
+  /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|migrations\/\d+_\w+\.sql|docs\/[\w-]+\.md|examples\/hono\/\w+\.ts|ops\/(?:redis\.conf|(?:nginx|systemd)\/[\w.@-]+)|dist\/.*\.(?:js|d\.ts|mjs))$/
 
 /** Types that only `@cloudflare/workers-types`, `@types/node` or a recent compiler declares, or that need those. */
 const AMBIENT =
