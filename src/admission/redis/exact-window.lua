@@ -30,7 +30,7 @@ local function units_at(text, from) return sub(text, from + 16, from + 25) + 0 e
 -- refuses (1: if the units are used up, 2: if it cannot be counted, 3: both). Returns the units that
 -- still count, and whether the cost fits. Raises an error for a text that it cannot read.
 local function read_window(key, override, at)
-  local text, from, taken, oldest, ahead = call('GET', key), HEAD + 1, 0, now, 0
+  local text, from, taken, oldest, latest, ahead = call('GET', key), HEAD + 1, 0, now, 0, 0
   local limit, window, cost = ARGV[at] + 0, ARGV[at + 1] * 1000000, ARGV[at + 2] + 0
   if override then limit = string.match(override, '^%d+$') + 0 end
   local last = text and #text - (SHARE - 1) or 0
@@ -43,19 +43,22 @@ local function read_window(key, override, at)
     end
     assert(taken >= 0)
     -- A share is more than a window ahead only if the clock was set back. Its units were taken before.
-    while from <= last and time_at(text, last) > now + window do
+    latest = time_at(text, last)
+    while from <= last and latest > now + window do
       ahead, last = ahead + units_at(text, last), last - SHARE
+      latest = last > HEAD and time_at(text, last) or 0
     end
     if ahead > 0 then
       text = sub(text, 1, last + SHARE - 1) .. format('%016.0f%010d', now + window, ahead)
-      last = #text - (SHARE - 1)
+      last, latest = #text - (SHARE - 1), now + window
       oldest = time_at(text, from)
     end
   end
   limit = math.min(limit, MAX_LIMIT)
   return {
-    text = text or '', from = from, last = last, oldest = oldest, taken = taken,
-    limit = limit, window = window, cost = cost, fits = taken + cost <= limit, changed = ahead > 0,
+    text = text or '', from = from, last = last, oldest = oldest, latest = latest, taken = taken,
+    limit = limit, window = window, seconds = ARGV[at + 1], cost = cost,
+    fits = taken + cost <= limit, changed = ahead > 0,
   }
 end
 
@@ -66,18 +69,19 @@ local function take(found, units, at, seconds, micros)
   local text, from, last = found.text, found.from, found.last
   local taken, till = found.taken + units, last + SHARE - 1
   if from <= last then
-    local time, before = time_at(text, last), units_at(text, last)
+    local time, before = found.latest, units_at(text, last)
     if time > at then
+      at = time
       seconds, micros = sub(text, last, last + 9), sub(text, last + 10, last + 15)
     end
     local step, most = found.window / STEPS, max(1, floor(found.limit / SHARES))
-    local joins = before + units <= most and floor(time / step) == floor(max(time, at) / step)
+    local joins = before + units <= most and floor(time / step) == floor(at / step)
     if joins or last - from >= SHARE * (MAX_SHARES - 1) then
       till, units = last - 1, before + units
     end
   end
   text = format('%010d%s%s%06d%010d', taken, sub(text, from, till), seconds, micros, units)
-  found.taken, found.changed = taken, true
+  found.taken, found.latest, found.changed = taken, at, true
   found.text, found.from, found.last = text, HEAD + 1, #text - (SHARE - 1)
   if #text == HEAD + SHARE then found.oldest = time_at(text, HEAD + 1) end
 end
@@ -88,8 +92,10 @@ local function write_window(key, found)
   local text = found.text
   if text == '' then return call('DEL', key) end
   if found.from > HEAD + 1 then text = format('%010d', found.taken) .. sub(text, found.from) end
-  local life = time_at(text, #text - (SHARE - 1)) + found.window - now
-  call('SET', key, text, 'PX', floor(life / 1000) + 2)
+  -- Usually the last unit is taken now. Then the life is a text: formatting a number costs more.
+  local life = found.latest == now and found.seconds .. '002'
+    or floor((found.latest + found.window - now) / 1000) + 2
+  call('SET', key, text, 'PX', life)
 end
 
 --- Returns three values: the limit in force; the units left (-1 minus them for a refusal); the
