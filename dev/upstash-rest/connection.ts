@@ -3,7 +3,6 @@
  * block it. Transfers raw bytes. The commands of one request are sent in one write.
  */
 import { Redis, Command as RedisCommand, ReplyError } from 'ioredis'
-import { corkUntilNextTurn } from '../../src/node/redis/resp-socket.ts'
 import { type Command, isBlocking, type Reply, unavailable } from './command.ts'
 import { Refusal } from './refusal.ts'
 
@@ -143,4 +142,11 @@ function watchSilence(redis: Redis): <T>(work: Promise<T>) => Promise<T> {
       answered += 1
     }
   }
+}
+
+/** Combines everything that is sent in this turn of the event loop into one write. */
+function corkUntilNextTurn({ stream }: Redis): void {
+  if (stream.writableCorked > 0) return
+  stream.cork()
+  setImmediate(() => stream.uncork())
 }

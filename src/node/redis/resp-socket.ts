@@ -4,6 +4,7 @@ import type { Deadline } from '../../isolate/deadline.ts'
 import type { Fault } from '../../problems/reasons.ts'
 import type { RedisCommand, RedisReply } from '../../redis/connection.ts'
 import type { RedisTarget } from '../../validators/redis-url.ts'
+import { oncePerTurn } from '../event-loop/once-per-turn.ts'
 import { requireUsable, UnusableServer } from './server-info.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -26,14 +27,20 @@ export interface RespSocket {
   close(): void
 }
 
+/** An open socket, and what its commands are written to. */
+interface Link {
+  readonly redis: Redis
+  readonly output: NonNullable<Parameters<Redis['sendCommand']>[1]>
+}
+
 /**
  * Creates a closed socket. It is replaced if calls wait and Redis sends nothing for `silenceMs`.
  * Nothing is queued while it is closed. After a failure, no attempt follows for a random pause of at
  * most 200 ms, and calls fail at once with the last cause.
  */
 export function createRespSocket(target: RedisTarget, silenceMs: number): RespSocket {
-  let current: Redis | undefined
-  let opening: Promise<Redis> | undefined
+  let current: Link | undefined
+  let opening: Promise<Link> | undefined
   let isClosed = false
   let failures = 0
   let pausedUntilMs = 0
@@ -46,19 +53,20 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     lastCause = cause
   }
 
-  function drop(redis: Redis, cause: unknown): void {
-    if (current !== redis) return
+  function drop(link: Link, cause: unknown): void {
+    if (current !== link) return
     current = undefined
-    discard(redis)
+    discard(link.redis)
     failed(cause)
   }
 
-  async function connected(): Promise<Redis> {
+  async function connected(): Promise<Link> {
     try {
       const redis = await connect(target, silenceMs)
-      if (!isClosed) current = redis
+      const link = { redis, output: outputOf(redis) }
+      if (!isClosed) current = link
       else discard(redis)
-      return redis
+      return link
     } catch (cause) {
       failed(cause)
       throw cause
@@ -67,7 +75,7 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     }
   }
 
-  async function reopened(): Promise<Redis> {
+  async function reopened(): Promise<Link> {
     if (current !== undefined) drop(current, new Error('the connection was closed'))
     if (isClosed) throw new Error('the connection is closed')
     if (opening === undefined && Date.now() < pausedUntilMs) throw lastCause
@@ -75,33 +83,33 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
     return opening
   }
 
-  async function exchange(redis: Redis, commands: readonly RedisCommand[]) {
+  async function exchange(link: Link, commands: readonly RedisCommand[]) {
     try {
-      const replies = await repliesTo(redis, commands)
+      const replies = await repliesTo(link, commands)
       failures = 0
-      if (replies.some(isFromReplica)) drop(redis, new Error('the server is a replica'))
+      if (replies.some(isFromReplica)) drop(link, new Error('the server is a replica'))
       return replies
     } catch (cause) {
-      drop(redis, cause)
+      drop(link, cause)
       throw cause
     }
   }
 
-  const isUsable = (redis: Redis | undefined): redis is Redis => redis?.status === 'ready'
+  const isUsable = (link: Link | undefined): link is Link => link?.redis.status === 'ready'
 
   return {
     open: async () => (isUsable(current) ? current : reopened()),
     send(commands, deadline) {
       // Without a promise, so that all calls of a turn share one write.
       if (isUsable(current)) return exchange(current, commands)
-      return reopened().then((redis) => {
+      return reopened().then((link) => {
         if (deadline.isExpired) throw new Error('the deadline has passed')
-        return exchange(redis, commands)
+        return exchange(link, commands)
       })
     },
     close() {
       isClosed = true
-      if (current !== undefined) discard(current)
+      if (current !== undefined) discard(current.redis)
     },
   }
 }
@@ -183,20 +191,19 @@ function optionsOf(target: RedisTarget, silenceMs: number): RedisOptions {
   }
 }
 
-function repliesTo(redis: Redis, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
-  corkUntilNextTurn(redis)
+function repliesTo(link: Link, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
   const [command] = commands
   // Most calls have one command.
   if (commands.length === 1 && command !== undefined)
-    return resultOf(redis, command).then(onlyResult, onlyError)
-  return Promise.all(commands.map((each) => resultOf(redis, each).then(resultReply, errorReply)))
+    return resultOf(link, command).then(onlyResult, onlyError)
+  return Promise.all(commands.map((each) => resultOf(link, each).then(resultReply, errorReply)))
 }
 
-function resultOf(redis: Redis, [name, ...args]: RedisCommand): Promise<unknown> {
+function resultOf({ redis, output }: Link, [name, ...args]: RedisCommand): Promise<unknown> {
   // The library transforms replies by the name in lower case: HGETALL would not return a list.
   const upper = String(name).toUpperCase()
   const command = new Command(upper, args, { replyEncoding: 'utf8' })
-  return redis.sendCommand(command) as Promise<unknown>
+  return redis.sendCommand(command, output) as Promise<unknown>
 }
 
 const resultReply = (result: unknown): RedisReply => ({ result })
@@ -209,11 +216,15 @@ function errorReply(error: unknown): RedisReply {
 const onlyResult = (result: unknown): RedisReply[] => [{ result }]
 const onlyError = (error: unknown): RedisReply[] => [errorReply(error)]
 
-/** Combines everything that is sent in this turn of the event loop into one write. */
-export function corkUntilNextTurn({ stream }: Redis): void {
-  if (stream.writableCorked > 0) return
-  stream.cork()
-  setImmediate(() => stream.uncork())
+/**
+ * Returns an output that combines everything that is sent in one turn of the event loop into one text. A
+ * corked socket would write one chunk for each command, which costs more.
+ */
+function outputOf(redis: Redis): Link['output'] {
+  const write = oncePerTurn<string | Buffer>((texts) => {
+    if (redis.stream.writable) redis.stream.write(texts.join(''))
+  })
+  return { isPipeline: true, write, destination: { redis } }
 }
 
 /** After a failover the address leads to a replica, until it is resolved again. */
