@@ -5,6 +5,7 @@ import { appendFileSync } from 'node:fs'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import { descendants, listensOn, portsOf, residentBytesOf } from '../processes/proc.ts'
 import { type Heap, type InspectorTarget, openHeap, targetsOf } from '../stack/inspector.ts'
+import { NODE_PROCESS } from './node-bundle.ts'
 import type { SoakRuntime } from './options.ts'
 
 const READY = 'Portcullis is ready on'
@@ -15,7 +16,7 @@ const HEAP_TIMEOUT_MS = 5_000
 
 const COMMANDS: Readonly<Record<SoakRuntime, readonly string[]>> = {
   workerd: ['dev/start.ts'],
-  node: ['--max-semi-space-size=16', '--expose-gc', 'bench/soak/node-process.ts'],
+  node: ['--max-semi-space-size=16', '--expose-gc', NODE_PROCESS],
 }
 
 export type Gateway = ReturnType<typeof createGateway>

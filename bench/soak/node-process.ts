@@ -1,8 +1,8 @@
 /** A gateway of the soak on Node, as `portcullis serve` runs it. */
-import { policyIn } from '../../dev/start/serve-node.ts'
 import { serve } from '../../src/node/index.ts'
+import policy from './policy.ts'
 
-const server = await serve({ policy: await policyIn(process.env.PORTCULLIS_CONFIG ?? '') })
+const server = await serve({ policy })
 process.on('message', () => {
   gc?.()
   process.send?.(process.memoryUsage().heapUsed)

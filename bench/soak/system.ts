@@ -23,6 +23,7 @@ import {
 import { auditFileOnNode } from './audit.ts'
 import { PROXIED, type Proxied } from './faults.ts'
 import { createGateway, type Gateway } from './gateway.ts'
+import { bundleForNode } from './node-bundle.ts'
 import type { SoakRuntime } from './options.ts'
 
 /** Longer than the bytes after which a fault resets the connection. */
@@ -67,7 +68,10 @@ export async function startSystem(options: SystemOptions): Promise<System> {
 
   const ports = [await freePort(), await freePort()]
   const auditFile = auditFileOnNode(ports[0] as number)
-  if (runtime === 'node') mkdirSync(dirname(auditFile), { recursive: true })
+  if (runtime === 'node') {
+    mkdirSync(dirname(auditFile), { recursive: true })
+    await bundleForNode()
+  }
   const [operator, app] = [newClient(), newClient()]
   const { inline, remote } = issuers
   const env = {
