@@ -101,14 +101,16 @@ export function receivedFields(raw: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** Returns the fields of a response as undici has read them. Values are bytes: a text in UTF-8 must reach the client unchanged. */
-export function fieldsOf(raw: readonly Buffer[]): Fields {
+/** Returns the fields of a response as undici has parsed them: names in lower case, and bytes as Latin-1. */
+export function fieldsOf(
+  parsed: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Fields {
   const fields = new Fields()
-  for (let at = 0; at < raw.length; at += 2)
-    fields.append(
-      (raw[at] as Buffer).toString('latin1'),
-      (raw[at + 1] as Buffer).toString('latin1'),
-    )
+  for (const name of Object.keys(parsed)) {
+    const value = parsed[name]
+    if (typeof value === 'string') fields.append(name, value)
+    else for (const each of value ?? []) fields.append(name, each)
+  }
   return fields
 }
 

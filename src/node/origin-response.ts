@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { breakOff } from './break-off.ts'
-import { type Fields, fieldsOf } from './fields.ts'
+import type { Fields } from './fields.ts'
 
 /** Bytes that are kept while nothing reads them. More are read when they have been written. */
 const MAX_HELD_BYTES = 65_536
@@ -32,9 +32,14 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
   #error: Error | undefined
   #body: ReadableStream<Uint8Array> | undefined
 
-  constructor(status: number, hasBody: boolean, controller: Dispatcher.DispatchController) {
+  constructor(
+    status: number,
+    headers: Fields,
+    hasBody: boolean,
+    controller: Dispatcher.DispatchController,
+  ) {
     this.status = status
-    this.headers = fieldsOf(controller.rawHeaders as readonly Buffer[])
+    this.headers = headers
     this.#hasBody = hasBody
     this.#controller = controller
   }

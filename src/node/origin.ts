@@ -1,4 +1,5 @@
 /** Calls of the origin over undici. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { Denied, Unavailable } from '../errors.ts'
@@ -116,7 +117,11 @@ class OriginCall implements Dispatcher.DispatchHandler {
     this.#controller = controller
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
     if (status < 200) return
     this.#settle()
     if (status > 599) {
@@ -125,18 +130,18 @@ class OriginCall implements Dispatcher.DispatchHandler {
       return
     }
     const hasBody = this.#request.incoming.method !== 'HEAD' && !NULL_BODY.has(status)
-    this.#response = new OriginResponse(status, hasBody, controller)
+    this.#response = new OriginResponse(status, fieldsOf(headers), hasBody, controller)
     this.#resolve(this.#response as unknown as Response)
   }
 
   onRequestUpgrade(
-    controller: Dispatcher.DispatchController,
+    _: Dispatcher.DispatchController,
     _status: number,
-    _headers: unknown,
+    headers: IncomingHttpHeaders,
     socket: Duplex,
   ): void {
     this.#settle()
-    const fields = fieldsOf(controller.rawHeaders as readonly Buffer[])
+    const fields = fieldsOf(headers)
     if (isAccepted(fields, this.#request.headers.get('sec-websocket-key'))) {
       this.#resolve(new UpgradedResponse(socket, fields) as unknown as Response)
     } else {

@@ -3,11 +3,12 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { afterEach, describe, expect, test } from 'vitest'
+import { fieldsOf } from '../../src/node/fields.ts'
 import { OriginResponse } from '../../src/node/origin-response.ts'
 import { exchange } from '../proxy/wire.ts'
 
-const HEAD = ['content-length', '100'].map((text) => Buffer.from(text))
-const CHUNKED = ['transfer-encoding', 'chunked'].map((text) => Buffer.from(text))
+const HEAD = { 'content-length': '100' }
+const CHUNKED = { 'transfer-encoding': 'chunked' }
 const CHUNK = Buffer.from('short')
 const FAILURE = new Error('the origin has reset the connection')
 
@@ -20,13 +21,13 @@ afterEach(() => {
 
 /** Answers each request with a response of an origin that has this head. */
 async function listen(
-  rawHeaders: readonly Buffer[],
+  head: Readonly<Record<string, string>>,
   write: (response: OriginResponse, outgoing: ServerResponse) => void,
 ): Promise<number> {
-  const controller = { rawHeaders, pause() {}, resume() {}, abort() {} }
+  const controller = { pause() {}, resume() {}, abort() {} }
   server = createServer((_, outgoing) => {
     const known = controller as unknown as Dispatcher.DispatchController
-    write(new OriginResponse(200, true, known), outgoing)
+    write(new OriginResponse(200, fieldsOf(head), true, known), outgoing)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
@@ -62,7 +63,7 @@ describe('R25: an origin that fails in the same turn of the event loop', () => {
   })
 
   test('resets a client of HTTP/1.0, for which the end of the connection is the end of the body', async () => {
-    const port = await listen([], (response, outgoing) => {
+    const port = await listen({}, (response, outgoing) => {
       response.writeTo(outgoing)
       response.data(CHUNK)
       response.fail(FAILURE)

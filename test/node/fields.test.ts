@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Fields, receivedFields } from '../../src/node/fields.ts'
+import { Fields, fieldsOf, receivedFields } from '../../src/node/fields.ts'
 
 const name = fc.constantFrom(
   'Accept',
@@ -53,6 +53,14 @@ describe('Fields', () => {
       ['accept', 'a, b'],
       ['cookie', 'a=1; b=2'],
       ['set-cookie', 'c'],
+    ])
+  })
+
+  test('of a response join all fields of one name but Set-Cookie', () => {
+    const fields = fieldsOf({ vary: ['a', 'b'], 'set-cookie': ['c=1', 'd=2'], etag: 'e' })
+    expect(fields.flat()).toEqual([
+      ...['vary', 'a, b', 'etag', 'e'],
+      ...['set-cookie', 'c=1', 'set-cookie', 'd=2'],
     ])
   })
 })
