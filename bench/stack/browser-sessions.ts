@@ -1,4 +1,4 @@
-/** Browser sessions of the benchmark. Nobody logs in: the provider of the users does not exist. */
+/** Browser sessions of the benchmark. They are stored without a login, because the provider does not exist. */
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { DEFAULT_TERMS } from '../../src/sign-in/definition.ts'
