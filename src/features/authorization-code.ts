@@ -22,6 +22,7 @@ import { codeFlowMetadata } from '../oauth/code/metadata.ts'
 import { createOffer } from '../oauth/code/offer.ts'
 import { createPushedRequestEndpoint } from '../oauth/code/pushed-request.ts'
 import { createWithdrawal, type Withdrawal } from '../oauth/code/withdrawal.ts'
+import { PUSHED_REQUEST_PATH } from '../oauth/metadata.ts'
 import { createAuthorizationCodes } from '../oauth/redis/authorization-codes.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createConsents } from '../oauth/redis/consents.ts'
@@ -50,7 +51,6 @@ export type {
 } from '../oauth/code/definition.ts'
 
 const configuredAgreement = z.array(z.custom<ConfiguredClient>().check(clientAgreement))
-const PUSHED_REQUEST_PATH = '/oauth/par'
 
 /** Requests of an address to the pages. Each may call Redis several times. */
 const PAGES_LIMIT: PolicyLimit = {

@@ -24,7 +24,7 @@ export interface AssertionUse {
 }
 
 export interface ClientAssertionOptions {
-  /** Accepted values of `aud`: the issuer identifier and the URL of the token endpoint. */
+  /** Accepted values of `aud`: the issuer identifier, and URLs of its endpoints. */
   readonly audiences: readonly string[]
   readonly now: () => number
 }

@@ -13,7 +13,7 @@ import {
 } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
-import { TOKEN_PATH } from './metadata.ts'
+import { PUSHED_REQUEST_PATH, TOKEN_PATH } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 
 /** The parts of a request that identify the client. */
@@ -56,7 +56,8 @@ export function createClientAuthenticator({
   publicClients,
   now,
 }: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'now'>) {
-  const audiences = [issuer, issuer + TOKEN_PATH]
+  // RFC 7523 section 3, RFC 9126 section 2.
+  const audiences = [issuer, issuer + TOKEN_PATH, issuer + PUSHED_REQUEST_PATH]
   const verifyAssertion = createClientAssertionVerifier({ audiences, now })
 
   return async function authenticate({

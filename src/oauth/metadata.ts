@@ -6,6 +6,8 @@ import { GRANT_TYPES } from './client.ts'
 export const TOKEN_PATH = '/oauth/token'
 export const REVOCATION_PATH = '/oauth/revoke'
 export const INTROSPECTION_PATH = '/oauth/introspect'
+/** Of the authorization code flow. */
+export const PUSHED_REQUEST_PATH = '/oauth/par'
 
 const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 

@@ -1,11 +1,13 @@
 /** The authorization endpoint, pushed requests, consents, metadata and CORS. */
 import { auth, discoverAuthorizationServerMetadata } from '@modelcontextprotocol/sdk/client/auth.js'
 import { OAuthMetadataSchema } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ISSUER } from '../harness/issuer.ts'
 import { createProver } from '../tokens/prover.ts'
 import {
   type CodeGateway,
+  challengeOf,
   MCP,
   newVerifier,
   PUBLIC_URL,
@@ -260,13 +262,21 @@ describe('pushed requests', () => {
       body: new URLSearchParams(params),
       ...(address !== undefined && { address }),
     })
+  /** Sends a query as it is, without the redirect that follows. */
+  const open = (query: Record<string, string>, cookie: string) =>
+    gateway.send(`/oauth/authorize?${new URLSearchParams(query)}`, { headers: { cookie } })
 
-  test('a pushed request replaces the parameters of the query, and is used once', async () => {
+  test('S77: a pushed request replaces the parameters of the query, and lives for a minute', async () => {
     const verifier = newVerifier()
     const request = gateway.requestOf(id, verifier) as Record<string, string>
-    const { status, body } = await push(request)
-    expect(status).toBe(201)
-    expect(body).toMatchObject({ expires_in: 300 })
+    const { status, body, headers } = await push(request)
+    expect({ status, expires: body.expires_in }).toEqual({ status: 201, expires: 60 })
+    expect(headers.get('cache-control')).toBe('no-store')
+    // The hash of the last part, as `challengeOf` computes it.
+    const hash = challengeOf(body.request_uri.split(':').at(-1))
+    const ttl = await gateway.redis.direct.ttl(`pc:authorization-request:${hash}`)
+    expect(ttl).toBeGreaterThan(50)
+    expect(ttl).toBeLessThanOrEqual(60)
     const query = {
       client_id: id,
       request_uri: body.request_uri,
@@ -276,8 +286,81 @@ describe('pushed requests', () => {
     const cookie = gateway.signIn({ subject: 'pushed' })
     const code = await gateway.codeFor(query, cookie)
     expect((await gateway.redeem(id, code, verifier)).body.scope).toBe('mcp:use books:read')
-    const again = await gateway.authorize(query, cookie)
-    expect(again).toMatchObject({ status: 400, location: null })
+  })
+
+  test('S77: a request_uri is used once, also at the same time, and gets one code', async () => {
+    const cookie = gateway.signIn({ subject: 'pushed-once' })
+    await gateway.codeFor(requestOf(), cookie)
+    const { body } = await push(requestOf() as Record<string, string>)
+    const query = { client_id: id, request_uri: body.request_uri }
+    const replies = await Promise.all([1, 2, 3, 4].map(() => open(query, cookie)))
+    const [opened, ...more] = replies.filter(({ status }) => status === 303)
+    expect(more).toEqual([])
+    expect(await gateway.issuingNothing(() => open(query, cookie))).toMatchObject({
+      status: 400,
+      location: null,
+    })
+    // The browser continues with a handle of its own, as often as it loads the page.
+    const location = opened?.location ?? ''
+    const load = () => gateway.send(location, { headers: { cookie } })
+    expect((await load()).answer.has('code')).toBe(true)
+    expect(await gateway.issuingNothing(load)).toMatchObject({ status: 400, location: null })
+  })
+
+  test('S77: two consent pages of one pushed request get one code', async () => {
+    const cookie = gateway.signIn({ subject: 'pushed-twice' })
+    const { body } = await push(requestOf() as Record<string, string>)
+    const { location } = await open({ client_id: id, request_uri: body.request_uri }, cookie)
+    const load = () => gateway.send(location ?? '', { headers: { cookie } })
+    const pages = [await load(), await load()]
+    const decided = await Promise.all(pages.map((page) => gateway.decide(page, cookie)))
+    expect(decided.filter(({ answer }) => answer.has('code'))).toHaveLength(1)
+    const other = decided.find(({ answer }) => !answer.has('code'))
+    expect(other?.answer.get('error')).toBe('invalid_request_uri')
+  })
+
+  test('S77: a client with a secret or keys authenticates, as at the token endpoint', async () => {
+    const described = {
+      name: 'web',
+      grants: ['authorization_code' as const],
+      redirectUris: [REDIRECT_URI],
+    }
+    const { client, secret = '' } = await gateway.registry.create(described)
+    const request = gateway.requestOf(client.id, newVerifier()) as Record<string, string>
+    for (const more of [{}, { client_secret: 'wrong' }])
+      expect(await push({ ...request, ...more })).toMatchObject({
+        status: 401,
+        body: { error: 'invalid_client' },
+      })
+    expect((await push({ ...request, client_secret: secret })).status).toBe(201)
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
+    const signed = await gateway.registry.create({
+      ...described,
+      jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256' }] } as never,
+    })
+    const assertionFor = (audience: string) =>
+      new SignJWT({ jti: crypto.randomUUID() })
+        .setProtectedHeader({ alg: 'ES256' })
+        .setIssuer(signed.client.id)
+        .setSubject(signed.client.id)
+        .setAudience(audience)
+        .setIssuedAt()
+        .setExpirationTime('1m')
+        .sign(privateKey)
+    // RFC 9126 section 2.
+    for (const [audience, status] of [
+      [PUBLIC_URL, 201],
+      [`${PUBLIC_URL}/oauth/token`, 201],
+      [`${PUBLIC_URL}/oauth/par`, 201],
+      [`${PUBLIC_URL}/oauth/authorize`, 401],
+    ] as const) {
+      const pushed = await push({
+        ...(gateway.requestOf(signed.client.id, newVerifier()) as Record<string, string>),
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: await assertionFor(audience),
+      })
+      expect([audience, pushed.status]).toEqual([audience, status])
+    }
   })
 
   test('a mistake is reported at once, and the request of another client is refused', async () => {
@@ -303,7 +386,9 @@ describe('pushed requests', () => {
     const ask = async (prompt: string, loginAfter: string) => {
       const { body } = await push({ ...requestOf(), prompt } as Record<string, string>)
       const query = { client_id: id, request_uri: body.request_uri, login_after: loginAfter }
-      return gateway.authorize(query, cookie)
+      const { location } = await open(query, cookie)
+      expect(location).not.toContain('login_after')
+      return gateway.send(`${location}&login_after=${loginAfter}`, { headers: { cookie } })
     }
     const now = String(Math.floor(Date.now() / 1000))
     // Not remembered, although the query has no `prompt`.
@@ -313,7 +398,7 @@ describe('pushed requests', () => {
     expect((await ask('consent', '0')).status).toBe(200)
   })
 
-  test('a proof binds the code to its key, and is used once', async () => {
+  test('S77: a proof binds the code to its key, and is used once', async () => {
     const { proof, thumbprint } = await createProver()
     const claims = () => ({ jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000) })
     const proofOf = (path: string) => proof({ htm: 'POST', htu: PUBLIC_URL + path, ...claims() })
@@ -323,10 +408,21 @@ describe('pushed requests', () => {
     const { body } = await push(request, undefined, { DPoP: dpop })
     const cookie = gateway.signIn({ subject: 'pushed-proof' })
     const code = await gateway.codeFor({ client_id: id, request_uri: body.request_uri }, cookie)
-    expect((await gateway.redeem(id, code, verifier)).body.error).toBe('invalid_dpop_proof')
     const form = {
       ...{ grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier },
       redirect_uri: REDIRECT_URI,
+    }
+    const thief = await createProver()
+    const stolen = await thief.proof({
+      ...{ htm: 'POST', htu: `${PUBLIC_URL}/oauth/token` },
+      ...claims(),
+    })
+    for (const [headers, refusal] of [
+      [{}, 'invalid_dpop_proof'],
+      [{ DPoP: stolen }, 'invalid_grant'],
+    ] as const) {
+      const reply = await gateway.issuingNothing(() => gateway.token(form, { headers }))
+      expect(reply).toMatchObject({ status: 400, body: { error: refusal } })
     }
     const headers = { DPoP: await proofOf('/oauth/token') }
     expect((await gateway.token(form, { headers })).body.token_type).toBe('DPoP')

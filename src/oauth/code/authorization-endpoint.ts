@@ -21,6 +21,7 @@ import {
   DECISION_SECONDS,
   handleHash,
   newHandle,
+  OPENED_SECONDS,
   REQUEST_URI_PREFIX,
   type WaitingRequests,
 } from './waiting-request.ts'
@@ -55,8 +56,13 @@ export interface RequestUser {
 export interface ReadRequest {
   readonly form: OAuthForm
   readonly clientId: string
-  /** The hash of the pushed request's handle. */
+  /** The hash of the handle of the opened request, if the client has pushed it. */
   readonly pushed: string | undefined
+}
+
+/** The query with which the browser continues. It replaces that with a pushed request. */
+export interface OpenedRequest {
+  readonly query: string
 }
 
 /** Where a response goes. The client has registered this redirect URI. */
@@ -73,9 +79,11 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
   return {
     /**
      * Returns the parameters of a query. The parameters of a pushed request replace all others (RFC
-     * 9126 section 4), except the time of the login that the gateway has added.
+     * 9126 section 4), except the time of the login that the gateway has added. A `request_uri` of a
+     * client is valid for one use. The browser continues with one that the client does not know, so
+     * that it can return from a login and load the page again.
      */
-    async read(query: string): Promise<ReadRequest> {
+    async read(query: string): Promise<ReadRequest | OpenedRequest> {
       const given = parseForm(query)
       const clientId = given.one('client_id')
       if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
@@ -86,8 +94,17 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         : undefined
       const pushed = await handleHash(handle)
       const found = pushed && (await waiting.find(pushed))
-      if (pushed === undefined || !found || found.kind !== 'pushed' || found.client !== clientId)
+      if (!pushed || !found || found.kind === 'undecided' || found.client !== clientId)
         throw oauthRefused('invalid_request_uri', 'request_uri')
+      if (found.kind === 'pushed') {
+        // Of two uses at the same time, one gets the request.
+        if ((await waiting.take(pushed)) === undefined)
+          throw oauthRefused('invalid_request_uri', 'request_uri_used')
+        const { text, hash } = await newHandle(randomBytes)
+        await waiting.put(hash, { ...found, kind: 'opened' }, OPENED_SECONDS)
+        const continued = { client_id: clientId, request_uri: REQUEST_URI_PREFIX + text }
+        return { query: String(new URLSearchParams(continued)) }
+      }
       const kept = parseForm(found.parameters)
       const loginAfter = given.one('login_after')
       const isReturn = loginAfter !== undefined && isFresh(Number(loginAfter), now())
@@ -194,7 +211,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
     /**
      * Records the consent and returns a new code for it. `isRepeated`: the user has allowed it before,
-     * and was not asked again. Throws `Denied` if the consent has been withdrawn since.
+     * and was not asked again. Throws `Denied` if the consent has been withdrawn since, or if the
+     * pushed request has a code already.
      */
     async issue(
       user: RequestUser,
@@ -202,7 +220,9 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       { isRepeated }: Pick<ConsentChange, 'isRepeated'>,
     ): Promise<string> {
       const { principal } = user
-      const { client, scopes, audiences, dpopKey } = authorization
+      const { client, scopes, audiences, dpopKey, pushed } = authorization
+      if (pushed !== undefined && (await waiting.take(pushed)) === undefined)
+        throw oauthRefused('invalid_request_uri', 'request_uri_used')
       const id = crypto.randomUUID()
       const grant: AccessGrant = {
         subject: principal.subject,
@@ -232,7 +252,6 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       if (!(await consents.allow(principal, consent, { session, ended, isRepeated })))
         throw oauthRefused('consent_required', 'authorize_consent')
       if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)
-      if (authorization.pushed !== undefined) await waiting.take(authorization.pushed)
       const code = await newCode(randomBytes)
       await codes.put(code.hash, {
         session: { id, grant, startedAtSeconds, expiresAtSeconds },

@@ -17,7 +17,7 @@ import {
   type WaitingRequests,
 } from './waiting-request.ts'
 
-/** Requests of one address. Each is stored for five minutes. */
+/** Requests of one address. Each is stored for a minute. */
 const PUSHED = { name: 'pushed_requests', limit: 60, windowSeconds: 60 }
 
 export interface PushedRequestOptions

@@ -9,8 +9,10 @@ import { credentialHash } from '../../tokens/reference.ts'
 
 /** How long a user may read the consent page. */
 export const DECISION_SECONDS = 600
-/** `expires_in` of a pushed request: the time for a login. */
-export const PUSHED_SECONDS = 300
+/** `expires_in` of a pushed request: how long the client may take to send the browser. */
+export const PUSHED_SECONDS = 60
+/** How long the browser may use a pushed request that it has opened: the time for a login. */
+export const OPENED_SECONDS = 600
 /** RFC 9126 section 2.2. */
 export const REQUEST_URI_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
@@ -41,7 +43,8 @@ export const authorizationSchema = z.strictObject({
 export type Authorization = Readonly<z.output<typeof authorizationSchema>>
 
 export const pushedSchema = z.strictObject({
-  kind: z.literal('pushed'),
+  /** `opened`: a browser has used the `request_uri`, and has got another one for the rest of the flow. */
+  kind: z.enum(['pushed', 'opened']),
   client: z.string(),
   /** Form-encoded. */
   parameters: z.string(),

@@ -165,6 +165,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     const query = new URL(c.req.url).search.slice(1)
     if (query.length > MAX_QUERY_CHARS) throw oauthRefused('invalid_request', 'authorize_length')
     const read = await endpoint.read(query)
+    if ('query' in read) return redirect(`${AUTHORIZE_PATH}?${read.query}`)
     const client = await found(c, read)
     if (client instanceof Response) return client
     const target = endpoint.targetOf(client, read.form)
