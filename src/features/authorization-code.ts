@@ -22,7 +22,7 @@ import { codeFlowMetadata } from '../oauth/code/metadata.ts'
 import { createOffer } from '../oauth/code/offer.ts'
 import { createPushedRequestEndpoint } from '../oauth/code/pushed-request.ts'
 import { createWithdrawal, type Withdrawal } from '../oauth/code/withdrawal.ts'
-import { PUSHED_REQUEST_PATH } from '../oauth/metadata.ts'
+import { AUTHORIZE_PATH, PUSHED_REQUEST_PATH, REGISTRATION_PATH } from '../oauth/metadata.ts'
 import { createAuthorizationCodes } from '../oauth/redis/authorization-codes.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createConsents } from '../oauth/redis/consents.ts'
@@ -36,8 +36,9 @@ import { permissionsOfRoute } from '../policy/route-permissions.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { consentCalls } from '../routes/admin/consents.ts'
 import { anyOrigin } from '../routes/oauth/any-origin.ts'
-import { AUTHORIZE_PATH, authorizeRoutes } from '../routes/oauth/authorize.ts'
-import { REGISTRATION_PATH, registrationRoutes } from '../routes/oauth/register.ts'
+import { authorizeRoutes } from '../routes/oauth/authorize.ts'
+import { registrationRoutes } from '../routes/oauth/register.ts'
+import { codeFlowOperations } from '../routes/openapi/code-flow-operations.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { authorizationCodeSchema } from '../validators/authorization-code.ts'
 import type { ConfiguredClient } from '../validators/client.ts'
@@ -83,7 +84,10 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
     sessionSeconds,
     services(parts) {
       refuseIncomplete(parts)
-      return { resourceGuard: requireResource({ publicUrl: parts.config.publicUrl }) }
+      return {
+        resourceGuard: requireResource({ publicUrl: parts.config.publicUrl }),
+        describedOperations: () => codeFlowOperations(Boolean(definition.registration)),
+      }
     },
     operatorCalls: (parts) => consentCalls(withdrawalOf(parts)),
     codeFlow: (parts) => codeFlowOf({ ...definition, sessionSeconds }, parts),

@@ -49,6 +49,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     operatorCalls = [],
     authorizationServer,
     description,
+    describedOperations,
     spans,
     origins,
     resourceGuard,
@@ -67,7 +68,11 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   if (authorizationServer !== undefined) wellKnown.route('/', authorizationServer.metadata)
   const calls = [...operatorCalls, metricsCall({ ...services.metrics, now })]
   if (description !== undefined) {
-    const operations = [...calls.map(({ operation }) => operation), ...(signIn?.operations() ?? [])]
+    const operations = [
+      ...calls.map(({ operation }) => operation),
+      ...(signIn?.operations() ?? []),
+      ...(describedOperations?.() ?? []),
+    ]
     const issuesTokens = authorizationServer !== undefined
     health.route('/', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
   }

@@ -106,6 +106,8 @@ export interface FeatureServices {
   readonly operatorCalls?: readonly AdminCall[]
   /** From `authorizationServer()`; absent also without signing keys. */
   readonly authorizationServer?: AuthorizationServerRoutes
+  /** From `authorizationCode()`: describes its endpoints for `openapi()`. */
+  readonly describedOperations?: () => readonly Operation[]
   /** From `openapi()`: creates the routes below `/-` that describe the gateway's own calls. */
   readonly description?: (described: OpenApiOptions) => Hono
   /** From `signIn()`: renders pages for people in the style of the policy. */

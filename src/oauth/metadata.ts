@@ -7,7 +7,9 @@ export const TOKEN_PATH = '/oauth/token'
 export const REVOCATION_PATH = '/oauth/revoke'
 export const INTROSPECTION_PATH = '/oauth/introspect'
 /** Of the authorization code flow. */
+export const AUTHORIZE_PATH = '/oauth/authorize'
 export const PUSHED_REQUEST_PATH = '/oauth/par'
+export const REGISTRATION_PATH = '/oauth/register'
 
 const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 

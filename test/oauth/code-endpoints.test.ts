@@ -506,6 +506,41 @@ describe('metadata', () => {
   })
 })
 
+describe('OpenAPI', () => {
+  const described = async (of: CodeGateway) => (await of.send('/-/openapi.json')).body.paths
+
+  test('the document has the endpoints for programs and the calls of operators', async () => {
+    const paths = await described(gateway)
+    for (const [path, method] of [
+      ['/oauth/authorize', 'get'],
+      ['/oauth/par', 'post'],
+      ['/-/admin/consents', 'get'],
+      ['/-/admin/consents/withdrawals', 'post'],
+    ] as const)
+      expect(Object.keys(paths[path] ?? {}), path).toEqual([method])
+    const client = paths['/-/admin/clients'].post.requestBody.content['application/json'].schema
+    expect(Object.keys(client.properties)).toEqual(
+      expect.arrayContaining(['public', 'redirectUris', 'jwks']),
+    )
+    expect(paths).not.toHaveProperty('/oauth/register')
+    const { text } = await gateway.send('/-/docs')
+    expect(text).toContain('<h3><code>POST /oauth/par</code>')
+  })
+
+  test('it has the registration only if clients can register', async () => {
+    const open = await startCodeGateway({ registration: true })
+    const { post } = (await described(open))['/oauth/register']
+    const { example } = post.requestBody.content['application/json']
+    const reply = await open.send('/oauth/register', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(example),
+    })
+    expect(reply.status).toBe(201)
+    await open.close()
+  })
+})
+
 describe('CORS', () => {
   const preflight = (path: string) =>
     gateway.send(path, {

@@ -17,6 +17,7 @@ import {
   parseAuthorizationRequest,
 } from '../../oauth/code/authorization-request.ts'
 import type { Withdrawal } from '../../oauth/code/withdrawal.ts'
+import { AUTHORIZE_PATH } from '../../oauth/metadata.ts'
 import type { FoundClient } from '../../oauth/registration/directory.ts'
 import { type PolicyLimit, routeOf } from '../../policy/route.ts'
 import type { SignedInUsers } from '../../sign-in/signed-in-user.ts'
@@ -33,8 +34,6 @@ import {
 } from './consent-pages.ts'
 import { OAUTH_HEADERS, oauthProblemOf } from './error.ts'
 import { formOf } from './routes.ts'
-
-export const AUTHORIZE_PATH = '/oauth/authorize'
 
 export interface AuthorizeOptions {
   readonly endpoint: AuthorizationEndpoint

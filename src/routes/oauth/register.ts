@@ -6,13 +6,12 @@ import { bodyOf, clientAddressOf, type GatewayVariables } from '../../middleware
 import { stage } from '../../middleware/in-order.ts'
 import { limitBody } from '../../middleware/limit-body.ts'
 import { wholeOf } from '../../middleware/validate.ts'
+import { REGISTRATION_PATH } from '../../oauth/metadata.ts'
 import type { RegistrationEndpoint } from '../../oauth/registration/registration-endpoint.ts'
 import { routeOf } from '../../policy/route.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { anyOrigin } from './any-origin.ts'
 import { OAUTH_HEADERS, toOAuthError } from './error.ts'
-
-export const REGISTRATION_PATH = '/oauth/register'
 
 const MAX_BODY_BYTES = 16_384
 const TIMEOUT_MS = 3_000

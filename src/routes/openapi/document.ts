@@ -217,8 +217,8 @@ function responseOf({
 }
 
 /** The component that describes the body of an operation's refusals. */
-const problemKindOf = ({ security }: Operation) =>
-  security === 'client' ? 'OAuthError' : 'Problem'
+const problemKindOf = ({ security, hasOAuthErrors = security === 'client' }: Operation) =>
+  hasOAuthErrors ? 'OAuthError' : 'Problem'
 
 /** Describes refusals of one kind: those with a status that one of the operations returns. */
 function* problemResponses(

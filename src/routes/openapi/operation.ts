@@ -35,4 +35,6 @@ export interface Operation {
   readonly problems: readonly number[]
   /** The credentials that the call needs; absent: none. */
   readonly security?: 'operator' | 'client' | 'session'
+  /** Whether its problems have the form of RFC 6749. Default: if it needs those of a client. */
+  readonly hasOAuthErrors?: boolean
 }

@@ -7,14 +7,16 @@ import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import type { Operation } from './operation.ts'
 
-const FORM = 'application/x-www-form-urlencoded'
-const ENDPOINT = {
+export const OAUTH_FORM = 'application/x-www-form-urlencoded'
+/** What the endpoints of the authorization server share. */
+export const OAUTH_ENDPOINT = {
   method: 'POST',
   tag: 'OAuth',
   problems: [400, 401, 403, 405, 413, 429, 500, 503],
   security: 'client',
 } as const
-const credentials = () => ({
+/** The parameters with which a client can authenticate. */
+export const clientCredentials = () => ({
   client_id: z
     .optional(z.string())
     .check(describe('required unless Authorization names the client')),
@@ -37,7 +39,7 @@ const tokenForm = () =>
       .check(describe('access token or ID token of a login (RFC 8693)')),
     subject_token_type: z.optional(z.string()),
     requested_token_type: z.optional(z.string()),
-    ...credentials(),
+    ...clientCredentials(),
   })
 const tokenResponse = () =>
   z.looseObject({
@@ -52,28 +54,32 @@ const presentedToken = () =>
   z.looseObject({
     token: z.string(),
     token_type_hint: z.optional(z.string()),
-    ...credentials(),
+    ...clientCredentials(),
   })
 
 /** Returns the operations below `/oauth`. */
 export const oauthOperations = (): readonly Operation[] => [
   {
-    ...ENDPOINT,
+    ...OAUTH_ENDPOINT,
     path: TOKEN_PATH,
     id: 'token',
     summary: 'Request an access token',
     description:
       'RFC 6749 section 3.2, RFC 8693. A `DPoP` header (RFC 9449) binds the token to its key.',
-    body: { schema: tokenForm(), mediaType: FORM, example: { grant_type: 'client_credentials' } },
+    body: {
+      schema: tokenForm(),
+      mediaType: OAUTH_FORM,
+      example: { grant_type: 'client_credentials' },
+    },
     responses: { 200: { description: 'The token.', schema: tokenResponse } },
   },
   {
-    ...ENDPOINT,
+    ...OAUTH_ENDPOINT,
     path: REVOCATION_PATH,
     id: 'revoke',
     summary: 'Revoke a token or a session',
     description: 'RFC 7009. A refresh token revokes all tokens of its session.',
-    body: { schema: presentedToken(), mediaType: FORM, example: { token: '<token>' } },
+    body: { schema: presentedToken(), mediaType: OAUTH_FORM, example: { token: '<token>' } },
     responses: {
       200: {
         description:
@@ -82,12 +88,12 @@ export const oauthOperations = (): readonly Operation[] => [
     },
   },
   {
-    ...ENDPOINT,
+    ...OAUTH_ENDPOINT,
     path: INTROSPECTION_PATH,
     id: 'introspect',
     summary: 'Introspect a token',
     description: 'RFC 7662. A client can introspect its own tokens, and tokens for its audiences.',
-    body: { schema: presentedToken(), mediaType: FORM, example: { token: '<token>' } },
+    body: { schema: presentedToken(), mediaType: OAUTH_FORM, example: { token: '<token>' } },
     responses: {
       200: {
         description: 'The claims of an active token, or only that the token is not active.',
