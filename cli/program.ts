@@ -7,6 +7,7 @@ import { addAuditCommands } from './commands/audit.ts'
 import { addBanCommands } from './commands/bans.ts'
 import { addClientCommands } from './commands/clients.ts'
 import { addCompletionCommands } from './commands/completion.ts'
+import { addConsentCommands } from './commands/consents.ts'
 import { addDeployCommands } from './commands/deploy.ts'
 import { addDevCommand } from './commands/dev.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -80,6 +81,7 @@ export function createProgram(): Command {
   addTokenCommands(program)
   addRevocationCommands(program)
   addClientCommands(program)
+  addConsentCommands(program)
   addApiKeyCommands(program)
   addUsageCommand(program)
   addLimitCommands(program)

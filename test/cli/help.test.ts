@@ -47,6 +47,7 @@ describe('the help of every command', () => {
       ...['create', 'list', 'show', 'rotate-secret', 'disable', 'hash-secret'].map(
         (name) => `portcullis clients ${name}`,
       ),
+      ...['list', 'revoke'].map((name) => `portcullis consents ${name}`),
       ...['create', 'list', 'show', 'update', 'rotate', 'revoke'].map(
         (name) => `portcullis api-keys ${name}`,
       ),

@@ -30,6 +30,8 @@ async function requestOf(args: readonly string[], input = '') {
     'tokens',
     'plans',
     'plans/assignments',
+    'consents',
+    'consents/withdrawals',
   ]
   const lists = {
     clients: [],
@@ -39,6 +41,7 @@ async function requestOf(args: readonly string[], input = '') {
     bans: [],
     limits: [],
     days: [],
+    consents: [],
   }
   const body = { id: ID, token: 't', overrides: [], plans: [], assignments: [], ...lists }
   const answers = [...paths, ...others].map((path) => [`/-/admin/${path}`, { body }])
@@ -127,6 +130,13 @@ describe('every option reaches the API under the name of its field:', () => {
         redirectUris: ['https://a.example/cb', 'http://127.0.0.1/cb'],
         public: true,
       },
+    ],
+    [
+      'consents revoke',
+      ['--subject', 'alice', '--client', 'https://app.example/c.json', '--issuer', IDP],
+      'POST /consents/withdrawals',
+      undefined,
+      { subject: 'alice', client: 'https://app.example/c.json', issuer: IDP },
     ],
     [
       'clients rotate-secret',
@@ -233,6 +243,12 @@ describe('every option reaches the API under the name of its field:', () => {
     ['limits list', ['--limit', '1'], 'GET /limits', { limit: '1' }],
     ['plans list', ['--limit', '1'], 'GET /plans', { limit: '1' }],
     ['bans list', ['--cursor', 'c'], 'GET /bans', { cursor: 'c' }],
+    [
+      'consents list',
+      ['--subject', 'alice', '--issuer', IDP],
+      'GET /consents',
+      { subject: 'alice', issuer: IDP },
+    ],
     [
       'audit query',
       [
