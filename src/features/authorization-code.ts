@@ -179,7 +179,13 @@ function codeFlowOf(
         offer,
         sessionSeconds,
       })
-      const push = createPushedRequestEndpoint({ ...options, authenticate, endpoint, waiting })
+      const push = createPushedRequestEndpoint({
+        ...options,
+        authenticate,
+        endpoint,
+        offer,
+        waiting,
+      })
       const pages = authorizeRoutes({
         endpoint,
         withdrawal,

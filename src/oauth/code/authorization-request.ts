@@ -39,7 +39,10 @@ const parameters = z.object({
 
 const NAMES = Object.keys(parameters.shape) as (keyof typeof parameters.shape)[]
 
-/** Errors of parameters, in the order in which they are reported. Others are `invalid_request`. */
+/**
+ * Errors of parameters with a value that is not supported (RFC 6749 section 4.1.2.1). Other mistakes,
+ * and parameters that are missing, are `invalid_request`.
+ */
 const ERRORS: Readonly<Partial<Record<PropertyKey, OAuthErrorCode>>> = {
   response_type: 'unsupported_response_type',
   request: 'request_not_supported',
@@ -74,7 +77,8 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
   const result = z.safeParse(parameters, given)
   if (!result.success) {
     const [name = ''] = result.error.issues[0]?.path ?? []
-    throw oauthRefused(ERRORS[name] ?? 'invalid_request', `authorize_${String(name)}`)
+    const error = Object.hasOwn(given, name) ? ERRORS[name] : undefined
+    throw oauthRefused(error ?? 'invalid_request', `authorize_${String(name)}`)
   }
   const { data } = result
   const scope = form.one('scope')

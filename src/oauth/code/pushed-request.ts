@@ -10,6 +10,7 @@ import type { AuthorizationServerOptions } from '../options.ts'
 import type { OAuthRequest } from '../token-request.ts'
 import type { AuthorizationEndpoint } from './authorization-endpoint.ts'
 import { parametersOf, parseAuthorizationRequest } from './authorization-request.ts'
+import type { Offer } from './offer.ts'
 import {
   newHandle,
   PUSHED_SECONDS,
@@ -24,6 +25,7 @@ export interface PushedRequestOptions
   extends Pick<AuthorizationServerOptions, 'issuer' | 'store' | 'dpop'> {
   readonly authenticate: ClientAuthenticator
   readonly endpoint: Pick<AuthorizationEndpoint, 'search' | 'targetOf'>
+  readonly offer: Offer
   readonly waiting: WaitingRequests
 }
 
@@ -42,7 +44,7 @@ export interface PushedResponse {
  * A DPoP proof binds the code to its key, as `dpop_jkt` does (RFC 9449 section 10.1).
  */
 export function createPushedRequestEndpoint(options: PushedRequestOptions) {
-  const { issuer, store, endpoint, waiting } = options
+  const { issuer, store, endpoint, offer, waiting } = options
   return async function push(request: OAuthRequest): Promise<PushedResponse> {
     const { form, address, identify } = request
     const { client } = await options.authenticate(request)
@@ -59,7 +61,8 @@ export function createPushedRequestEndpoint(options: PushedRequestOptions) {
     if (!('missing' in found)) endpoint.targetOf(found, form)
     else if (found.missing !== 'unread')
       throw oauthRefused('invalid_client', `client_${found.missing}`)
-    const { dpopKey = proof?.thumbprint } = parseAuthorizationRequest(form)
+    const { resources, dpopKey = proof?.thumbprint } = parseAuthorizationRequest(form)
+    offer.audiencesOf(resources, client)
     if (proof !== undefined && dpopKey !== proof.thumbprint)
       throw oauthRefused('invalid_dpop_proof', 'pushed_dpop_jkt')
     const { text, hash } = await newHandle(randomBytes)
