@@ -2,9 +2,9 @@
 --
 -- KEYS: the consents of the user, the sessions of the client for this user.
 --
--- ARGV: the hash of the client's id, the consent, the id of the session, the second in which it ends, the
--- current second, the life of both keys in seconds, `1` if the user must have allowed the client before,
--- the ids of sessions that the caller has ended.
+-- ARGV: the hash of the client's id, the consent, the id of the session, the second in which it ends with
+-- the milliseconds of its start, the current second, the life of both keys in seconds, `1` if the user must
+-- have allowed the client before, the ids of sessions that the caller has ended.
 --
 -- Returns 0 if the user must have allowed the client before, and has not, or has withdrawn it.
 

@@ -41,7 +41,8 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
         await sha256(consent.client),
         JSON.stringify(consent),
         session.id,
-        session.expiresAtSeconds,
+        // The milliseconds order sessions of the same second.
+        session.expiresAtSeconds + (now() % 1000) / 1000,
         Math.floor(now() / 1000),
         CONSENT_SECONDS,
         isRepeated ? 1 : 0,
@@ -55,7 +56,7 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
       const flat = listOf(await sendCommand(redis, command)).map(String)
       const found = []
       for (let at = 0; at + 1 < flat.length; at += 2)
-        found.push({ id: textOf(flat[at]), expiresAtSeconds: Number(flat[at + 1]) })
+        found.push({ id: textOf(flat[at]), expiresAtSeconds: Math.floor(Number(flat[at + 1])) })
       return found
     },
 
