@@ -59,6 +59,17 @@ describe('S77: consent', () => {
     expect(again.text).toContain('only if you have just started')
   })
 
+  test.each([
+    ['http://127.0.0.1/callback', 'http://127.0.0.1:51004/callback', 'http://127.0.0.1:51004'],
+    ['http://[::1]/callback', 'http://[::1]:51004/callback', 'http:'],
+    ['com.example.app:/callback', 'com.example.app:/callback', 'com.example.app:'],
+  ])('the form may lead to %s', async (registered, redirectUri, source) => {
+    const client = await gateway.createClient({ redirectUris: [registered] })
+    const request = requestOf({ redirect_uri: redirectUri }, client)
+    const { headers } = await gateway.authorize(request, gateway.signIn())
+    expect(headers.get('content-security-policy')).toContain(`; form-action 'self' ${source};`)
+  })
+
   test('a user withdraws it: the tokens end, and the page appears again', async () => {
     const cookie = gateway.signIn({ subject: 'leaving' })
     const verifier = newVerifier()

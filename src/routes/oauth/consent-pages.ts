@@ -77,10 +77,14 @@ function destinationText({ authorization, schemes }: ConsentPage): PageContent {
   }
 }
 
-/** An origin, or a scheme, as a source of the Content-Security-Policy. */
+/**
+ * Returns an origin, or a scheme, as a source of the Content-Security-Policy. It has no form for IPv6
+ * addresses, and browsers would block the redirect to one.
+ */
 function formTargetOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri)
-  return protocol === 'https:' || protocol === 'http:' ? `${protocol}//${host}` : protocol
+  const isOrigin = (protocol === 'https:' || protocol === 'http:') && !host.startsWith('[')
+  return isOrigin ? `${protocol}//${host}` : protocol
 }
 
 function scopeList(scopes: readonly string[], words: ScopeWords): PageContent {
