@@ -66,13 +66,13 @@ export function createProviderSessions({
       if (tokens?.refreshToken === undefined) return
       const refreshed = await provider.refresh(tokens)
       if (refreshed === undefined) return sessions.end(id, owner)
-      const { principal: user, refreshAtSeconds } = refreshed
-      if (user !== undefined && user.subject !== principal.subject) return sessions.end(id, owner)
-      const seconds = Math.max(1, refreshAtSeconds - nowSeconds())
+      const seconds = Math.max(1, refreshed.refreshAtSeconds - nowSeconds())
       const text = await provider.seal.close(JSON.stringify(refreshed.tokens), id)
       await store.keepTokens(id, text, seconds)
       nextLookMs.set(id, now() + seconds * 1000)
+      const user = await refreshed.principal()
       if (user === undefined) return
+      if (user.subject !== principal.subject) return sessions.end(id, owner)
       const held = [...new Set([...user.roles, ...roles])]
       await store.changeRecord(id, (record) => ({ ...record, roles: held, tenant: user.tenant }))
     },

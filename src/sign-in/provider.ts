@@ -32,8 +32,11 @@ export interface ProviderTokens {
 export interface Refreshed {
   readonly tokens: ProviderTokens
   readonly refreshAtSeconds: number
-  /** From a new ID token. Undefined: the provider sent none. */
-  readonly principal: Principal | undefined
+  /**
+   * Verifies the new ID token. Undefined: the provider sent none. Throws as `complete`. Keep the tokens
+   * before: the provider may accept each refresh token once.
+   */
+  principal(): Promise<Principal | undefined>
 }
 
 /** A verified login. */
@@ -291,7 +294,8 @@ export function createProvider({
           refreshToken: tokens.refresh_token ?? refreshToken,
         },
         refreshAtSeconds: refreshTimeOf(tokens),
-        principal: fresh === undefined ? undefined : (await verifiedIdToken(fresh)).principal,
+        principal: async () =>
+          fresh === undefined ? undefined : (await verifiedIdToken(fresh)).principal,
       }
     },
 

@@ -182,6 +182,23 @@ describe('refreshed tokens', () => {
     expect(await status(second.url)).toBe(200)
   })
 
+  test('refreshed tokens are kept even if the keys of the provider cannot be read', async () => {
+    await browser.visit(`${gateway.url}/orders`)
+    const before = await stored()
+    await afterExpiry()
+    const port = await freePort()
+    // It has no keys in its cache.
+    const fresh = await startOn('Node', { definition: {}, vars: gateway.vars, port })
+    gateway.provider.hideKeys(true)
+    try {
+      expect(await status(`http://127.0.0.1:${port}`)).toBe(200)
+      await until(async () => (await stored()) !== before)
+    } finally {
+      gateway.provider.hideKeys(false)
+      await fresh.stop()
+    }
+  })
+
   test('changed roles apply to a gateway that has not cached the session', async () => {
     await browser.visit(`${gateway.url}/orders`)
     await afterExpiry()

@@ -29,11 +29,11 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
   const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
   const user: UserAction = { subject: 'alice', roles: ['reader'] }
   const calls: string[] = []
-  const state = { isDown: false, refusesRefresh: false, held: Promise.resolve() }
+  const state = { isDown: false, refusesRefresh: false, hidesKeys: false, held: Promise.resolve() }
   let handle: RequestListener = (_request, response) => response.writeHead(503).end()
   const server = await startHttpServer((request, response) => {
     calls.push(`${request.method} ${(request.url ?? '').replace(/\?.*/, '')}`)
-    if (state.isDown) return response.destroy()
+    if (state.isDown || (state.hidesKeys && request.url === '/jwks')) return response.destroy()
     if (state.refusesRefresh && request.url === '/token') {
       response.writeHead(400, { 'content-type': 'application/json' })
       return response.end('{"error":"invalid_grant"}')
@@ -131,6 +131,10 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
     /** Refuses refresh tokens, as after the end of the user's account. */
     refuseRefresh(refuses: boolean) {
       state.refusesRefresh = refuses
+    },
+    /** Closes connections to the key set without a response. */
+    hideKeys(hides: boolean) {
+      state.hidesKeys = hides
     },
     /** Delays tokens until the returned function is called. */
     holdTokens(): () => void {
