@@ -237,7 +237,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       }
       const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
       const { values } = await store.consult({ keys })
-      const startedAtSeconds = issuableAtSeconds(values, now())
+      const nowMs = now()
+      const startedAtSeconds = issuableAtSeconds(values, nowMs)
       const expiresAtSeconds = startedAtSeconds + sessionSeconds
       const consent = {
         client,
@@ -245,10 +246,11 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         redirectUri: withoutLoopbackPort(authorization.redirectUri),
         scopes,
         audiences,
-        allowedAtSeconds: Math.floor(now() / 1000),
+        allowedAtSeconds: Math.floor(nowMs / 1000),
       }
       const ended = await withdrawal.makeRoom(principal, client)
-      const session = { id, expiresAtSeconds }
+      // The milliseconds order sessions of the same second.
+      const session = { id, expiresAtSeconds: expiresAtSeconds + (nowMs % 1000) / 1000 }
       if (!(await consents.allow(principal, consent, { session, ended, isRepeated })))
         throw oauthRefused('consent_required', 'authorize_consent')
       if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)

@@ -41,8 +41,7 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
         await sha256(consent.client),
         JSON.stringify(consent),
         session.id,
-        // The milliseconds order sessions of the same second.
-        session.expiresAtSeconds + (now() % 1000) / 1000,
+        session.expiresAtSeconds,
         Math.floor(now() / 1000),
         CONSENT_SECONDS,
         isRepeated ? 1 : 0,
