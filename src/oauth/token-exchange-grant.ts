@@ -3,6 +3,7 @@ import { banOf, subjectBanKey } from '../abuse/ban.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import { authorizationServerKeys } from '../redis/keys.ts'
 import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
@@ -103,11 +104,12 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     { client, proof }: TokenRequest,
   ): Promise<number> {
     const { keys: names } = options.store
+    const { clientExchanges, tokenExchanges } = authorizationServerKeys(names)
     const revocation = await revocationLookup(names, subject)
     const ban = await subjectBanKey(names, subject.issuer, subject.subject)
     const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(names, grant, issuer))]
-    const byClient = names.clientExchanges + client.id
-    const byToken = names.tokenExchanges + (await sha256(revocation.identity))
+    const byClient = clientExchanges + client.id
+    const byToken = tokenExchanges + (await sha256(revocation.identity))
     const limits = options.exchangeLimits
     const counters = [
       { ...limits.client, name: 'exchange_client', key: byClient },

@@ -1,6 +1,9 @@
 /**
  * Names of all keys in Redis. No other module of `src` writes a name, so that each kind of key is in
  * one place. docs/storage-schema.md describes the values. Lua scripts get names from `lua-keys.ts`.
+ *
+ * {@link createKeys} has the names that every gateway uses. The names of an opt-in feature have a
+ * function of their own, so that only a policy with the feature has them in its bundle.
  */
 
 /** The beginning of all names, unless `REDIS_PREFIX` is another one. */
@@ -9,7 +12,9 @@ export const DEFAULT_KEY_PREFIX = 'pc:'
 /** The names of the keys of one gateway. A client has them, see `RedisConnection`. */
 export type RedisKeys = Readonly<ReturnType<typeof createKeys>>
 
-/** Returns all names with a prefix. Gateways with different prefixes share no key. */
+type Prefix = Pick<RedisKeys, 'prefix'>
+
+/** Returns the names with a prefix. Gateways with different prefixes share no key. */
 export function createKeys(prefix: string) {
   return {
     prefix,
@@ -26,45 +31,18 @@ export function createKeys(prefix: string) {
     observedAddressBan: `${prefix}observed-ban:address:`,
     observedSubjectBan: `${prefix}observed-ban:subject:`,
 
+    /** The list of bans, see {@link recordKeys}. */
+    banRecords: { prefix: `${prefix}ban-record:`, index: `${prefix}bans` },
+    /** The owners of a key that several records write; that key follows. */
+    owners: `${prefix}holders:`,
+
     /** An exact window; the key of the limit follows. The other engine appends `:` and a number. */
     limit: `${prefix}limit:`,
     /** The override of a window: the key of the limit and {@link LIMIT_OVERRIDE_SUFFIX} follow. */
     limitOverride: `${prefix}limit-override:`,
-    /** The id of the record that owns a window's override. */
-    limitOwner: `${prefix}limit-owner:`,
-
     /** The name of the plan of a party: its kind, issuer and value follow. */
     plan: `${prefix}plan:`,
-    /** The id of the record that owns the plan of a party. */
-    planOwner: `${prefix}plan-owner:`,
 
-    /** The owners of a key that several records write; that key follows. */
-    owners: `${prefix}holders:`,
-
-    /**
-     * Lists of records: the prefix of the records, and the index, a sorted set of their ids. The
-     * expiry of each record is in another sorted set, see {@link endsKey}.
-     */
-    revocationRecords: { prefix: `${prefix}revocation:`, index: `${prefix}revocations` },
-    banRecords: { prefix: `${prefix}ban-record:`, index: `${prefix}bans` },
-    apiKeyRecords: { prefix: `${prefix}api-key:`, index: `${prefix}api-keys` },
-    planRecords: { prefix: `${prefix}plan-record:`, index: `${prefix}plans` },
-    limitOverrideRecords: {
-      prefix: `${prefix}limit-override-record:`,
-      index: `${prefix}limit-overrides`,
-    },
-
-    /** The second of the last use of an API key; its id follows. */
-    apiKeyUse: `${prefix}api-key-use:`,
-
-    /** The index of the clients: a sorted set of their ids. */
-    clients: `${prefix}clients`,
-    /** The record of a client; its id follows. */
-    client: `${prefix}client:`,
-    /** The failed authentications at the token endpoint. `address` or `client`, and it, follow. */
-    clientFailures: `${prefix}client-failures:`,
-    /** Exists if a client has authenticated from an address. Both follow. */
-    clientAddress: `${prefix}client-address:`,
     /** The failed authentications of an address at the gateway; it follows. */
     authenticationFailures: `${prefix}authentication-failures:`,
 
@@ -72,48 +50,11 @@ export function createKeys(prefix: string) {
     violations: `${prefix}violations:`,
     automaticBans: `${prefix}automatic-bans:`,
 
-    /** Records of the single use of an assertion or proof; a hash follows. */
-    clientAssertion: `${prefix}client-assertion:`,
+    /** Exists if a DPoP proof was used; a hash follows. */
     proof: `${prefix}dpop:`,
-
-    /** Token exchanges of a client, and of a subject token. The client's id, or a hash, follows. */
-    clientExchanges: `${prefix}exchanges:client:`,
-    tokenExchanges: `${prefix}exchanges:token:`,
 
     /** The record of an opaque token or API key; the hash of the credential follows. */
     reference: `${prefix}reference:`,
-    /** A refresh family; its hash follows. */
-    refreshFamily: `${prefix}refresh:`,
-    /** An authorization code; its hash follows. */
-    code: `${prefix}code:`,
-    /** A pushed or unconfirmed authorization request; the hash of its handle follows. */
-    authorizationRequest: `${prefix}authorization-request:`,
-    /** What a user has allowed, by client. Issuer and subject follow. */
-    consents: `${prefix}consents:`,
-    /** Sessions of a client that a user has allowed, by their end. Issuer, subject, client follow. */
-    consentSessions: `${prefix}consent-sessions:`,
-    /** A client that has registered itself; its id follows. */
-    registeredClient: `${prefix}registered-client:`,
-    /** Counts requests to public endpoints of the authorization server. The name continues with the endpoint and the sender. */
-    oauthRequests: `${prefix}oauth-requests:`,
-
-    /** A login in progress; the hash of its `state` follows. */
-    signIn: `${prefix}sign-in:`,
-    /** A browser session; its id follows. */
-    session: `${prefix}session:`,
-    /** The sessions of a user: a sorted set of their ids. Issuer and subject follow. */
-    userSessions: `${prefix}user-sessions:`,
-    /** Exists if the tokens of a session need no refresh; the id of the session follows. */
-    sessionRefresh: `${prefix}session-refresh:`,
-    /** Exists if a logout token has been used; a hash follows. */
-    logoutToken: `${prefix}logout-token:`,
-
-    /** Relation tuples; the tenant follows. See `RelationKeys`. */
-    tuples: `${prefix}tuples:`,
-    usersets: `${prefix}usersets:`,
-    tupleIndex: `${prefix}tuple-index:`,
-    subjectTuples: `${prefix}subject-tuples:`,
-    relationVersion: `${prefix}relation-version:`,
 
     /** Sorted set of the audit events in the overflow (JSON), scored by milliseconds. */
     overflow: `${prefix}audit:spill`,
@@ -134,6 +75,90 @@ export function createKeys(prefix: string) {
     metricsReport: `${prefix}metrics:report:`,
   }
 }
+
+/** Returns the names of the records of operators, besides bans. */
+export const recordKeys = ({ prefix }: Prefix) => ({
+  /**
+   * Lists of records: the prefix of the records, and the index, a sorted set of their ids. The
+   * expiry of each record is in another sorted set, see {@link endsKey}.
+   */
+  revocationRecords: { prefix: `${prefix}revocation:`, index: `${prefix}revocations` },
+  apiKeyRecords: { prefix: `${prefix}api-key:`, index: `${prefix}api-keys` },
+  planRecords: { prefix: `${prefix}plan-record:`, index: `${prefix}plans` },
+  limitOverrideRecords: {
+    prefix: `${prefix}limit-override-record:`,
+    index: `${prefix}limit-overrides`,
+  },
+
+  /** The id of the record that owns a window's override. */
+  limitOwner: `${prefix}limit-owner:`,
+  /** The id of the record that owns the plan of a party. */
+  planOwner: `${prefix}plan-owner:`,
+
+  /** The second of the last use of an API key; its id follows. */
+  apiKeyUse: `${prefix}api-key-use:`,
+})
+
+/** Returns the names of the authorization server. */
+export const authorizationServerKeys = ({ prefix }: Prefix) => ({
+  /** The index of the clients: a sorted set of their ids. */
+  clients: `${prefix}clients`,
+  /** The record of a client; its id follows. */
+  client: `${prefix}client:`,
+  /** The failed authentications at the token endpoint. `address` or `client`, and it, follow. */
+  clientFailures: `${prefix}client-failures:`,
+  /** Exists if a client has authenticated from an address. Both follow. */
+  clientAddress: `${prefix}client-address:`,
+
+  /** Exists if an assertion was used; a hash follows. */
+  clientAssertion: `${prefix}client-assertion:`,
+
+  /** Token exchanges of a client, and of a subject token. The client's id, or a hash, follows. */
+  clientExchanges: `${prefix}exchanges:client:`,
+  tokenExchanges: `${prefix}exchanges:token:`,
+
+  /** A refresh family; its hash follows. */
+  refreshFamily: `${prefix}refresh:`,
+})
+
+/** Returns the names of the authorization code flow. */
+export const codeKeys = ({ prefix }: Prefix) => ({
+  /** An authorization code; its hash follows. */
+  code: `${prefix}code:`,
+  /** A pushed or unconfirmed authorization request; the hash of its handle follows. */
+  authorizationRequest: `${prefix}authorization-request:`,
+  /** What a user has allowed, by client. Issuer and subject follow. */
+  consents: `${prefix}consents:`,
+  /** Sessions of a client that a user has allowed, by their end. Issuer, subject, client follow. */
+  consentSessions: `${prefix}consent-sessions:`,
+  /** A client that has registered itself; its id follows. */
+  registeredClient: `${prefix}registered-client:`,
+  /** Counts requests to public endpoints of the authorization server. The name continues with the endpoint and the sender. */
+  oauthRequests: `${prefix}oauth-requests:`,
+})
+
+/** Returns the names of the sign-in. */
+export const signInKeys = ({ prefix }: Prefix) => ({
+  /** A login in progress; the hash of its `state` follows. */
+  signIn: `${prefix}sign-in:`,
+  /** A browser session; its id follows. */
+  session: `${prefix}session:`,
+  /** The sessions of a user: a sorted set of their ids. Issuer and subject follow. */
+  userSessions: `${prefix}user-sessions:`,
+  /** Exists if the tokens of a session need no refresh; the id of the session follows. */
+  sessionRefresh: `${prefix}session-refresh:`,
+  /** Exists if a logout token has been used; a hash follows. */
+  logoutToken: `${prefix}logout-token:`,
+})
+
+/** Returns the names of the relations of a tenant; `tenant` is a part of a key. */
+export const relationKeys = ({ prefix }: Prefix, tenant: string) => ({
+  tuples: `${prefix}tuples:${tenant}:`,
+  usersets: `${prefix}usersets:${tenant}:`,
+  index: `${prefix}tuple-index:${tenant}:`,
+  subjects: `${prefix}subject-tuples:${tenant}:`,
+  version: `${prefix}relation-version:${tenant}`,
+})
 
 /** The names with {@link DEFAULT_KEY_PREFIX}. */
 export const DEFAULT_KEYS: RedisKeys = /* @__PURE__ */ createKeys(DEFAULT_KEY_PREFIX)

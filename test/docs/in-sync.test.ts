@@ -176,8 +176,8 @@ describe('docs/configuration.md lists exactly what exists:', () => {
 })
 
 describe('docs/storage-schema.md lists exactly what exists:', () => {
-  const names = JSON.stringify({ ...DEFAULT_KEYS, prefix: undefined })
-  const prefixes = found(names, /"(pc:[a-z:-]+)"/g)
+  const names = found(read('src/redis/keys.ts'), /`\$\{prefix\}([a-z:-]+)/g)
+  const prefixes = names.map((name) => DEFAULT_KEYS.prefix + name)
 
   test('Redis keys', () => {
     expect(prefixes).toContain('pc:revoked:')

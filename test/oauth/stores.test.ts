@@ -4,7 +4,7 @@ import { waitSeconds } from '../../src/oauth/client-logins.ts'
 import { createClientLogins } from '../../src/oauth/redis/client-logins.ts'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
 import type { RedisConnection, RedisReply } from '../../src/redis/connection.ts'
-import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+import { authorizationServerKeys, DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -54,7 +54,9 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     const logins = loginsOver(rest)
     const uses = Array.from({ length: 10 }, () => logins.succeeded(login, { remember: false, use }))
     expect((await Promise.all(uses)).filter(Boolean)).toHaveLength(1)
-    expect(await redis.direct.ttl(DEFAULT_KEYS.clientAssertion + use.id)).toBeGreaterThan(0)
+    expect(
+      await redis.direct.ttl(authorizationServerKeys(DEFAULT_KEYS).clientAssertion + use.id),
+    ).toBeGreaterThan(0)
   })
 
   test('a grant reads its state in one call, and a proof is accepted once', async () => {

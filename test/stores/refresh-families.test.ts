@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+import { authorizationServerKeys, DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import type { RefreshFamilies, RotationRequest } from '../../src/tokens/refresh-family.ts'
@@ -9,7 +9,7 @@ import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 import { answering } from './answers.ts'
 
 const FAMILY = 'family-hash'
-const KEY = DEFAULT_KEYS.refreshFamily + FAMILY
+const KEY = authorizationServerKeys(DEFAULT_KEYS).refreshFamily + FAMILY
 const REVOKED_BEFORE = await revokedBeforeKey(
   DEFAULT_KEYS,
   'session',

@@ -1,6 +1,6 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
 import type { RedisConnection } from '../../redis/connection.ts'
-import { LIMIT_OVERRIDE_SUFFIX, type RedisKeys } from '../../redis/keys.ts'
+import { LIMIT_OVERRIDE_SUFFIX, type RedisKeys, recordKeys } from '../../redis/keys.ts'
 import { createOwners } from '../../redis/owners.ts'
 import { sendCommand } from '../../redis/reply.ts'
 import { type LimitControls, type OverrideList, overrideSchema } from '../limit-override.ts'
@@ -44,8 +44,8 @@ export function createLimitControls(
 export const createOverrideList = (redis: RedisConnection, now: () => number): OverrideList =>
   createOwners({
     redis,
-    records: redis.keys.limitOverrideRecords,
-    owner: redis.keys.limitOwner,
+    records: recordKeys(redis.keys).limitOverrideRecords,
+    owner: recordKeys(redis.keys).limitOwner,
     schema: overrideSchema,
     now,
     keyOf: (window) => overrideKey(redis.keys, window),

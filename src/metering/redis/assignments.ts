@@ -1,5 +1,6 @@
 /** Assignments of plans in Redis: the records that operators see, and the keys that `admit` reads. */
 import type { RedisConnection } from '../../redis/connection.ts'
+import { recordKeys } from '../../redis/keys.ts'
 import { createOwners } from '../../redis/owners.ts'
 import { assignmentSchema, type PlanAssignments } from '../assignment.ts'
 
@@ -7,8 +8,8 @@ import { assignmentSchema, type PlanAssignments } from '../assignment.ts'
 export const createPlanAssignments = (redis: RedisConnection, now: () => number): PlanAssignments =>
   createOwners({
     redis,
-    records: redis.keys.planRecords,
-    owner: redis.keys.planOwner,
+    records: recordKeys(redis.keys).planRecords,
+    owner: recordKeys(redis.keys).planOwner,
     schema: assignmentSchema,
     now,
     keyOf: (end) => redis.keys.plan + end,

@@ -3,6 +3,7 @@ import { randomBytes } from '../../crypto/random.ts'
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { keyPart } from '../../redis/key-part.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { type AccessGrant, revokedBeforeKeysOf } from '../../tokens/access-grant.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { isRegisteredRedirect, withoutLoopbackPort } from '../../validators/redirect-uri.ts'
@@ -294,5 +295,5 @@ async function counterKey(
   what: string,
   by: string,
 ): Promise<string> {
-  return `${store.keys.oauthRequests}${what}:${await keyPart(by)}`
+  return `${codeKeys(store.keys).oauthRequests}${what}:${await keyPart(by)}`
 }

@@ -4,6 +4,7 @@
  */
 import { Denied } from '../../errors.ts'
 import type { Principal, TokenVerifier } from '../../identity/principal.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../../revocation/revocation.ts'
 import {
   type AccessGrant,
@@ -123,7 +124,7 @@ export function identityAssertionGrant(
     const keys = [...revocation.keys, ...(await revokedBeforeKeysOf(store.keys, grant, issuer))]
     const leftSeconds = Math.max(1, Math.ceil(user.expiresAtSeconds - now() / 1000))
     const windowSeconds = leftSeconds + REVOCATION_MARGIN_SECONDS
-    const key = `${store.keys.oauthRequests}assertion:${user.tokenIdHash}`
+    const key = `${codeKeys(store.keys).oauthRequests}assertion:${user.tokenIdHash}`
     const counters = [{ name: 'assertion', key, limit: 1, windowSeconds }]
     const facts = await store.consult({ keys, proof, counters })
     const by = revocation.revokedBy(facts.values.slice(0, own))

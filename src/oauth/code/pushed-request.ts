@@ -2,6 +2,7 @@
 import { randomBytes } from '../../crypto/random.ts'
 import { Denied } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { principalOfClient } from '../client.ts'
 import type { ClientAuthenticator } from '../client-authenticator.ts'
@@ -49,7 +50,7 @@ export function createPushedRequestEndpoint(options: PushedRequestOptions) {
     const { form, address, identify } = request
     const { client } = await options.authenticate(request)
     identify(principalOfClient(client, issuer))
-    const key = `${store.keys.oauthRequests}pushed:${await keyPart(address)}`
+    const key = `${codeKeys(store.keys).oauthRequests}pushed:${await keyPart(address)}`
     const proof = await proofOf(request)
     const facts = await store.consult({ keys: [], proof, counters: [{ ...PUSHED, key }] })
     if (facts.exhausted !== undefined)

@@ -1,6 +1,7 @@
 /** Authorization codes in Redis: one hash for each code, and scripts that change it atomically. */
 import * as z from 'zod/mini'
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
+import { authorizationServerKeys, codeKeys } from '../../redis/keys.ts'
 import { malformed, recordIn, sendCommand } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
@@ -19,16 +20,18 @@ export function createAuthorizationCodes(redis: RedisConnection): AuthorizationC
   // A retried command would report the code as replayed, and end the session.
   const once = sentOnce(redis)
   const { keys: names } = redis
+  const { code: codePrefix } = codeKeys(names)
+  const { refreshFamily } = authorizationServerKeys(names)
   return {
     keys: names,
     async put(codeHash, code) {
       const args = [JSON.stringify(code), CODE_SECONDS]
-      const done = await runText(redis, STORE_CODE_SCRIPT, [names.code + codeHash], args)
+      const done = await runText(redis, STORE_CODE_SCRIPT, [codePrefix + codeHash], args)
       if (done !== 1) throw malformed()
     },
 
     async find(codeHash) {
-      const reply = await sendCommand(redis, ['HMGET', names.code + codeHash, 'record', 'used'])
+      const reply = await sendCommand(redis, ['HMGET', codePrefix + codeHash, 'record', 'used'])
       const parsed = z.safeParse(codeReply, reply)
       if (!parsed.success) throw malformed()
       const [record, used] = parsed.data
@@ -40,10 +43,10 @@ export function createAuthorizationCodes(redis: RedisConnection): AuthorizationC
     async redeem({ codeHash, familyHash, code, refreshTokenHash, familySeconds, ...rest }) {
       const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = rest.end
       const keys = [
-        names.refreshFamily + familyHash,
+        refreshFamily + familyHash,
         revokedBeforeKey,
         names.feed,
-        names.code + codeHash,
+        codePrefix + codeHash,
         revokedTokenKey(names, code.browserSession),
         ...rest.revokedBeforeKeys,
       ]

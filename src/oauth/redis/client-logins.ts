@@ -2,7 +2,7 @@
 import { addressBanKey } from '../../abuse/ban.ts'
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import type { RedisKeys } from '../../redis/keys.ts'
+import { authorizationServerKeys, type RedisKeys } from '../../redis/keys.ts'
 import { listOf, malformed, resultOf, sendCommand } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import { COUNT_FAILURES_SCRIPT } from '../../redis/scripts.generated.ts'
@@ -39,7 +39,7 @@ export function createClientLogins({
   const fixed = configuredClientsOf(configured, publicUrl)
   // A retried command would report the assertion as used.
   const once = sentOnce(redis)
-  const { keys } = redis
+  const keys = { ...redis.keys, ...authorizationServerKeys(redis.keys) }
 
   return {
     async begin(login) {
@@ -118,8 +118,10 @@ function revokedBeforeKeysOf(keys: RedisKeys, issuer: string, clientId: string):
   ])
 }
 
+type ClientKeys = ReturnType<typeof authorizationServerKeys>
+
 async function failureKeys(
-  { clientFailures }: RedisKeys,
+  { clientFailures }: Pick<ClientKeys, 'clientFailures'>,
   { clientId, address }: Login,
 ): Promise<[string, string]> {
   return [
@@ -130,7 +132,7 @@ async function failureKeys(
 
 /** Returns the key that exists if a client has authenticated from an address. */
 async function clientAddressKey(
-  keys: RedisKeys,
+  keys: Pick<ClientKeys, 'clientAddress'>,
   clientId: string,
   address: string,
 ): Promise<string> {

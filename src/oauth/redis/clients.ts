@@ -2,6 +2,7 @@
 import { v7 } from 'uuid'
 import { Denied } from '../../errors.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
+import { authorizationServerKeys } from '../../redis/keys.ts'
 import { listOf, malformed, sendCommand, textOf } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
@@ -36,8 +37,8 @@ export function createClientRegistry({
   now,
 }: ClientRegistryOptions): ClientRegistry {
   const fixed = configuredClientsOf(configured, publicUrl)
-  const index = redis.keys.clients
-  const clientKey = (id: string) => redis.keys.client + id
+  const { clients: index, client } = authorizationServerKeys(redis.keys)
+  const clientKey = (id: string) => client + id
 
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []

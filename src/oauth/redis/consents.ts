@@ -2,6 +2,7 @@
 import { sha256 } from '../../crypto/sha256.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { countOf, listOf, recordIn, sendCommand, textOf } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import { type Consents, consentSchema, type User } from '../code/consent.ts'
@@ -12,7 +13,7 @@ const CONSENT_SECONDS = 34_560_000
 
 /** Creates the adapter. `now` returns milliseconds since the epoch. */
 export function createConsents(redis: RedisConnection, now: () => number): Consents {
-  const { keys: names } = redis
+  const names = codeKeys(redis.keys)
   const userPart = async ({ issuer, subject }: User) =>
     `${await keyPart(issuer)}:${await keyPart(subject)}`
   const consentsKey = async (user: User) => names.consents + (await userPart(user))

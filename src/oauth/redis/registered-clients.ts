@@ -1,12 +1,14 @@
 /** Clients that have registered themselves, in Redis: a record for each, with an expiry. */
 import type { RedisConnection } from '../../redis/connection.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { countOf, malformed, sendCommand } from '../../redis/reply.ts'
 import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
 import { parseClient } from './client-record.ts'
 
 /** Creates the adapter. */
 export function createRegisteredClients(redis: RedisConnection): RegisteredClients {
-  const keyOf = (id: string) => redis.keys.registeredClient + id
+  const { registeredClient } = codeKeys(redis.keys)
+  const keyOf = (id: string) => registeredClient + id
   return {
     async put(client, ttlSeconds) {
       const command = ['SET', keyOf(client.id), JSON.stringify(client), 'EX', ttlSeconds, 'NX']

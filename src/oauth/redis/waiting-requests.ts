@@ -1,6 +1,7 @@
 /** Authorization requests that wait in Redis: one JSON text for each. */
 import * as z from 'zod/mini'
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { malformed, recordIn, sendCommand } from '../../redis/reply.ts'
 import { authorizationSchema, pushedSchema, type WaitingRequests } from '../code/waiting-request.ts'
 
@@ -10,7 +11,8 @@ const schema = z.discriminatedUnion('kind', [authorizationSchema, pushedSchema])
 export function createWaitingRequests(redis: RedisConnection): WaitingRequests {
   // A retried command would find that the request was taken.
   const once = sentOnce(redis)
-  const keyOf = (hash: string) => redis.keys.authorizationRequest + hash
+  const { authorizationRequest } = codeKeys(redis.keys)
+  const keyOf = (hash: string) => authorizationRequest + hash
   const read = (text: unknown) => (text === null ? undefined : recordIn(text, schema))
   return {
     async put(hash, request, ttlSeconds) {

@@ -1,6 +1,7 @@
 /** Dynamic client registration (RFC 7591), independent of HTTP. */
 import { Denied } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
+import { codeKeys } from '../../redis/keys.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import type { AuthorizationServerOptions } from '../options.ts'
 import { readClientMetadata } from './client-metadata.ts'
@@ -43,7 +44,7 @@ const DEFAULT_NAME = 'An app without a name'
 export function createRegistrationEndpoint(options: RegistrationOptions) {
   const { store, registered, publicUrl, schemes, perAddress, unusedSeconds, now } = options
   return async function register(metadata: unknown, address: string): Promise<Registration> {
-    const prefix = `${store.keys.oauthRequests}registration:`
+    const prefix = `${codeKeys(store.keys).oauthRequests}registration:`
     const window = { windowSeconds: WINDOW_SECONDS }
     const counters = [
       {

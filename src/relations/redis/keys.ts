@@ -1,6 +1,6 @@
 import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import type { RedisKeys } from '../../redis/keys.ts'
+import { type RedisKeys, relationKeys } from '../../redis/keys.ts'
 
 /**
  * Key prefixes of a tenant's relation tuples. The rest of a key is in the written form of tuples. No
@@ -18,7 +18,7 @@ import type { RedisKeys } from '../../redis/keys.ts'
  *
  * No key has a TTL: a tuple is valid until it is deleted.
  */
-export type RelationKeys = ReturnType<typeof keysOf>
+export type RelationKeys = ReturnType<typeof relationKeys>
 
 /** Returns the keys of a tenant; null is for callers without a tenant. No tenant's part is empty. */
 export function relationKeysOf(
@@ -26,16 +26,10 @@ export function relationKeysOf(
   tenant: string | null,
 ): RelationKeys | Promise<RelationKeys> {
   const part = tenant === null ? '' : keyPart(tenant)
-  return typeof part === 'string' ? keysOf(names, part) : part.then((text) => keysOf(names, text))
+  return typeof part === 'string'
+    ? relationKeys(names, part)
+    : part.then((text) => relationKeys(names, text))
 }
-
-const keysOf = (names: RedisKeys, tenant: string) => ({
-  tuples: `${names.tuples}${tenant}:`,
-  usersets: `${names.usersets}${tenant}:`,
-  index: `${names.tupleIndex}${tenant}:`,
-  subjects: `${names.subjectTuples}${tenant}:`,
-  version: names.relationVersion + tenant,
-})
 
 /**
  * Returns the version, in microseconds since the epoch, in a reply of text: some servers cannot

@@ -2,7 +2,7 @@
 import { v7 } from 'uuid'
 import { tokenIdHash } from '../../identity/token-id.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
-import { endsKey, type RedisKeys } from '../../redis/keys.ts'
+import { endsKey, type RedisKeys, recordKeys } from '../../redis/keys.ts'
 import { listOf, malformed, sendCommand } from '../../redis/reply.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
@@ -21,9 +21,10 @@ const LONGEST_SECONDS = 315_360_000
  * longest life. Otherwise a revoked key would be valid again after its revocation expires.
  */
 export function createRevocationLog(redis: RedisConnection, now: () => number): RevocationLog {
+  const { revocationRecords, apiKeyRecords } = recordKeys(redis.keys)
   const list = createOwnerList({
     redis,
-    ...redis.keys.revocationRecords,
+    ...revocationRecords,
     schema: revocationSchema,
     sharedKeysOf: (revocation) => keysReadBy(redis.keys, revocation),
     now,
@@ -31,7 +32,7 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
 
   /** Returns the latest expiry of API keys in epoch seconds. Infinite: one has none. 0: no keys. */
   async function lastApiKeyEnd(): Promise<number> {
-    const ends = endsKey(redis.keys.apiKeyRecords.index)
+    const ends = endsKey(apiKeyRecords.index)
     const latest = listOf(await sendCommand(redis, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
     if (latest.length === 0) return 0
     const score = String(latest[1])

@@ -2,7 +2,7 @@
 
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
-import { withPrefix } from '../../redis/keys.ts'
+import { signInKeys, withPrefix } from '../../redis/keys.ts'
 import { listOf, malformed, recordIn, resultOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import {
@@ -30,7 +30,7 @@ const MAX_ATTEMPTS = 5
 
 /** Creates the adapter. `now` returns milliseconds since the epoch. */
 export function createSessionStore(redis: RedisConnection, now: () => number): SessionStore {
-  const { keys: names } = redis
+  const names = { ...redis.keys, ...signInKeys(redis.keys) }
   const once = sentOnce(redis)
   const endScript = withPrefix(END_SESSION_SCRIPT, names)
 

@@ -3,6 +3,7 @@ import { v4, v7 } from 'uuid'
 import { Denied, Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
+import { recordKeys } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import { listOf, secondsOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
@@ -44,7 +45,7 @@ const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${rev
 
 /** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
 export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKeys {
-  const { keys: names } = redis
+  const names = { ...redis.keys, ...recordKeys(redis.keys) }
   const list = createRecordList({ redis, ...names.apiKeyRecords, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
 

@@ -2,6 +2,7 @@
 
 import * as z from 'zod/mini'
 import type { RedisConnection } from '../../redis/connection.ts'
+import { authorizationServerKeys } from '../../redis/keys.ts'
 import { malformed, recordIn, sendCommand } from '../../redis/reply.ts'
 import { runText } from '../../redis/script.ts'
 import {
@@ -31,6 +32,7 @@ const rotationReply = z.union([
  */
 export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
   const { keys: names } = redis
+  const { refreshFamily } = authorizationServerKeys(names)
   async function run(
     script: string,
     keys: readonly string[],
@@ -43,19 +45,17 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
     keys: names,
     async open(familyHash, { session, current }, ttlSeconds) {
       const ttlMs = Math.max(1, Math.floor(ttlSeconds * 1000))
-      const keys = [names.refreshFamily + familyHash]
+      const keys = [refreshFamily + familyHash]
       await run(OPEN_FAMILY_SCRIPT, keys, [JSON.stringify(session), current, ttlMs])
     },
 
     async find(familyHash) {
-      return familyOf(
-        await sendCommand(redis, ['HMGET', names.refreshFamily + familyHash, ...FIELDS]),
-      )
+      return familyOf(await sendCommand(redis, ['HMGET', refreshFamily + familyHash, ...FIELDS]))
     },
 
     async rotate(request) {
       const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds } = request.end
-      const family = names.refreshFamily + request.familyHash
+      const family = refreshFamily + request.familyHash
       const keys = [family, revokedBeforeKey, names.feed, ...request.revokedBeforeKeys]
       const reply = await runText(redis, ROTATE_FAMILY_SCRIPT, keys, [
         request.presented,
@@ -72,7 +72,7 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
     },
 
     async end(familyHash, { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }) {
-      const keys = [names.refreshFamily + familyHash, revokedBeforeKey, names.feed]
+      const keys = [refreshFamily + familyHash, revokedBeforeKey, names.feed]
       await run(END_FAMILY_SCRIPT, keys, [revokedBeforeSeconds, revokedBeforeTtlSeconds])
     },
   }
