@@ -135,7 +135,7 @@ export {
   type TokenSourcesOptions,
 } from './tokens/token-sources.ts'
 export { createTokenVerifier } from './tokens/verifier.ts'
-export { type Config, parseConfig } from './validators/environment.ts'
 export type { IssuerConfig } from './validators/issuer.ts'
 export type { Mode } from './validators/mode.ts'
 export type { TokenSource } from './validators/token-source.ts'
+export { parseConfig, type WholeConfig as Config } from './validators/whole-environment.ts'

@@ -3,12 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Misconfigured } from '../../src/errors.ts'
-import {
-  environmentSchema,
-  isOriginVariable,
-  originChecksFor,
-  parseConfig,
-} from '../../src/validators/environment.ts'
+import { isOriginVariable, originChecksFor } from '../../src/validators/environment.ts'
+import { environmentSchema, parseConfig } from '../../src/validators/whole-environment.ts'
 import { Failure, USAGE, usage } from '../failure.ts'
 import { type Environment, STATE_FOLDER } from './environment.ts'
 import { namesIn, tableOf } from './project.ts'

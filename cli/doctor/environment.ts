@@ -1,11 +1,11 @@
 /** Checks the variables of the gateway with its own schema. */
 import { Misconfigured } from '../../src/errors.ts'
+import { originChecksFor } from '../../src/validators/environment.ts'
 import {
-  type Config,
   environmentSchema,
-  originChecksFor,
   parseConfig,
-} from '../../src/validators/environment.ts'
+  type WholeConfig,
+} from '../../src/validators/whole-environment.ts'
 import type { Values } from '../deploy/values.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 
@@ -33,7 +33,7 @@ const OTHER_REMEDY = 'Correct the variable; docs/configuration.md describes it.'
 export interface CheckedEnvironment {
   readonly findings: readonly Finding[]
   /** Undefined if there are mistakes. */
-  readonly config: Config | undefined
+  readonly config: WholeConfig | undefined
 }
 
 /** Checks all variables. `bindsOrigin`: the origin is a Worker of `wrangler.toml`. Default schema: of Workers. */
@@ -64,7 +64,7 @@ export function checkEnvironment(
 }
 
 /** Values that are valid, but probably not meant. */
-function cautions({ publicUrl, signingKeys, issuers }: Config, nowMs: number): Finding[] {
+function cautions({ publicUrl, signingKeys, issuers }: WholeConfig, nowMs: number): Finding[] {
   const findings: Finding[] = []
   if (new URL(publicUrl).protocol === 'http:' && !isLocal(publicUrl)) {
     findings.push(
@@ -92,7 +92,7 @@ export function isLocal(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname)
 }
 
-type SigningKeys = NonNullable<Config['signingKeys']>['keys']
+type SigningKeys = NonNullable<WholeConfig['signingKeys']>['keys']
 
 function signingKeyFinding(keys: SigningKeys, nowMs: number): Finding {
   const check = 'signing keys'

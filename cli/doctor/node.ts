@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { auditPlaces, sqlitePath } from '../../src/validators/audit-environment.ts'
 import { nodeEnvironment } from '../../src/validators/node-environment.ts'
 import { serverSettings } from '../../src/validators/server-environment.ts'
+import { EVERY_FEATURE } from '../../src/validators/whole-environment.ts'
 import { type Values, valuesIn } from '../deploy/values.ts'
 import { checkEnvironment, isLocal } from './environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
@@ -21,7 +22,7 @@ const PROXIES = 'trusted proxies'
 /** Returns the variables of `portcullis serve` in a file and in the environment, which overrides it. */
 export function nodeValues(named: string | undefined, env: NodeJS.ProcessEnv): Values {
   const all = { ...(named !== undefined && valuesIn(named)), ...withoutEmpty(env) }
-  const { shape } = nodeEnvironment(all)
+  const { shape } = nodeEnvironment(all, EVERY_FEATURE)
   return Object.fromEntries(Object.entries(all).filter(([name]) => name in shape)) as Values
 }
 
@@ -30,7 +31,12 @@ const withoutEmpty = (env: NodeJS.ProcessEnv) =>
 
 /** Checks all variables, and with them what the gateway depends on. Writes what `storeFindings` writes. */
 export async function checkNode(values: Values, nowMs: number): Promise<readonly Finding[]> {
-  const { findings, config } = checkEnvironment(values, false, nowMs, nodeEnvironment(values))
+  const { findings, config } = checkEnvironment(
+    values,
+    false,
+    nowMs,
+    nodeEnvironment(values, EVERY_FEATURE),
+  )
   if (config === undefined) {
     const names = 'redis, key sets, origin and audit trail'
     return [...findings, notChecked(names, 'there are mistakes in the variables', INVALID)]

@@ -1,12 +1,15 @@
 /** Checks the providers at which users sign in with a browser. */
-import type { Config } from '../../src/validators/environment.ts'
+import type { WholeConfig } from '../../src/validators/whole-environment.ts'
 import { type Finding, mistake, ok } from './finding.ts'
 import { jsonIn, request } from './request.ts'
 
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
 
 /** Checks the metadata of each provider, at the same time. Names the URIs that it must accept. */
-export function checkSignIn({ issuerClients, publicUrl }: Config): Promise<readonly Finding[]> {
+export function checkSignIn({
+  issuerClients,
+  publicUrl,
+}: WholeConfig): Promise<readonly Finding[]> {
   const providers = issuerClients.filter(({ signIn }) => signIn !== undefined)
   return Promise.all(providers.map(({ issuer }) => providerFinding(issuer, publicUrl)))
 }

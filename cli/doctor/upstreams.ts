@@ -1,17 +1,17 @@
 /** Checks the key sets of the issuers, and the origin. */
 import { inspectKeySet } from '../../dev/start/key-sets.ts'
 import { remedyFor } from '../../dev/start/unreachable.ts'
-import type { Config } from '../../src/validators/environment.ts'
+import type { WholeConfig } from '../../src/validators/whole-environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { request, shownUrl } from './request.ts'
 
 /** Checks all issuers at the same time. */
-export function checkKeySets({ issuers, publicUrl }: Config): Promise<readonly Finding[]> {
+export function checkKeySets({ issuers, publicUrl }: WholeConfig): Promise<readonly Finding[]> {
   const others = issuers.filter(({ issuer }) => issuer !== publicUrl)
   return Promise.all(others.map(keySetFinding))
 }
 
-async function keySetFinding(config: Config['issuers'][number]): Promise<Finding> {
+async function keySetFinding(config: WholeConfig['issuers'][number]): Promise<Finding> {
   const check = `key set of ${config.issuer}`
   if (config.jwks !== undefined) {
     return ok(check, `${config.jwks.keys.length} keys in the configuration`)

@@ -1,5 +1,5 @@
 /** Variables of one gateway, checked with the gateway's own schema before anything starts. */
-import { type Config, parseConfig } from '../../src/validators/environment.ts'
+import { parseConfig, type WholeConfig } from '../../src/validators/whole-environment.ts'
 import { type DevVars, line } from '../dev-vars.ts'
 import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'
@@ -55,7 +55,7 @@ export function gatewayVars(
 }
 
 /** Parses the variables as the gateway does. Throws `Misconfigured` that names every mistake. */
-export const configOf = (vars: GatewayVars): Config =>
+export const configOf = (vars: GatewayVars): WholeConfig =>
   parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
 
 /**

@@ -41,7 +41,7 @@ import { registrationRoutes } from '../routes/oauth/register.ts'
 import { codeFlowOperations } from '../routes/openapi/code-flow-operations.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { authorizationCodeSchema } from '../validators/authorization-code.ts'
-import type { ConfiguredClient } from '../validators/client.ts'
+import { type ConfiguredClient, clientsOf } from '../validators/client.ts'
 import { configured } from '../validators/configuration.ts'
 import { clientAgreement } from '../validators/new-client.ts'
 
@@ -114,7 +114,7 @@ function refuseIncomplete({ policy, config }: FeatureParts): void {
       'SIGNING_KEYS: is missing; authorizationCode() issues tokens with it',
     ])
   // Here, because only this feature uses these members.
-  configured('The environment', configuredAgreement, config.clients, ['CLIENTS'])
+  configured('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
 }
 
 function codeFlowOf(
@@ -122,7 +122,8 @@ function codeFlowOf(
   parts: FeatureParts,
 ): CodeFlow {
   const { config, policy, redis, authorizer, fetchPublic, services, now } = parts
-  const { publicUrl, clients: configured } = config
+  const { publicUrl } = config
+  const configured = clientsOf(config)
   const { sessionSeconds, scopes: words = {}, redirectSchemes: schemes = [] } = definition
   const { documents: documented = {}, registration = false } = definition
   const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }

@@ -18,6 +18,7 @@ import { createRefreshFamilies } from '../tokens/redis/refresh-families.ts'
 import { createRefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../tokens/signing-keys.ts'
 import { createTokenIssuer } from '../tokens/token-issuer.ts'
+import { clientsOf, clientVariables } from '../validators/client.ts'
 
 /**
  * Returns the authorization server, for the policy's `features`: `/oauth/token`, `/oauth/revoke`,
@@ -26,6 +27,7 @@ import { createTokenIssuer } from '../tokens/token-issuer.ts'
 export function authorizationServer(): GatewayFeature {
   return {
     feature: 'authorizationServer',
+    variables: clientVariables,
     services(parts) {
       const { config, policy, proofs } = parts
       const { publicUrl, signingKeys } = config
@@ -57,7 +59,8 @@ function optionsOf(
   { config, policy, redis, verifier, authorizer, proofs, now }: FeatureParts,
   keys: SigningJwk[],
 ): AuthorizationServerOptions {
-  const { publicUrl: issuer, clients: configured } = config
+  const { publicUrl: issuer } = config
+  const configured = clientsOf(config)
   const references = createReferenceStore(redis)
   const { accessTokenSeconds, sessionSeconds, refreshGraceSeconds, exchangeLimits } = policy.tokens
   return {

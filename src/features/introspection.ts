@@ -1,6 +1,7 @@
 /** Verification by the issuer: `import { introspection } from 'portcullis/introspection'`. */
 import type { GatewayFeature } from '../gateway/features.ts'
 import { createIssuerCalls } from '../introspection/issuer-calls.ts'
+import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 
 /**
  * Returns the verification of tokens by calls to their issuer, for the policy's `features`: by
@@ -10,8 +11,14 @@ import { createIssuerCalls } from '../introspection/issuer-calls.ts'
 export function introspection(): GatewayFeature {
   return {
     feature: 'introspection',
+    variables: issuerClientVariables,
     services: () => ({}),
-    issuerCalls: ({ issuers, issuerClients: clients }, { watch, now }) =>
-      createIssuerCalls({ issuers, clients, watch, now }),
+    issuerCalls: (config, { watch, now }) =>
+      createIssuerCalls({
+        issuers: config.issuers,
+        clients: issuerClientsOf(config),
+        watch,
+        now,
+      }),
   }
 }

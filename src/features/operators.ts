@@ -34,12 +34,14 @@ import { createApiKeys } from '../tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createTokenIssuer } from '../tokens/token-issuer.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
+import { clientsOf, clientVariables } from '../validators/client.ts'
 import { DEFAULT_SCOPE_USE } from '../validators/issuer.ts'
 
 /** Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. */
 export function operators(): GatewayFeature {
   return {
     feature: 'operators',
+    variables: clientVariables,
     services(parts) {
       const context = contextOf(parts)
       const groups = [
@@ -66,7 +68,8 @@ const GROUPS: readonly CallGroup[] = [
 
 function contextOf(parts: FeatureParts): AdminContext {
   const { config, policy, redis, auditDb, authorizer, admission, now } = parts
-  const { publicUrl, clients: configured } = config
+  const { publicUrl } = config
+  const configured = clientsOf(config)
   const signingKeys = config.signingKeys?.keys ?? []
   const operatorLimit = policy.limits.get(OPERATORS_LIMIT)
   const longestToken = Math.max(

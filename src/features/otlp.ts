@@ -2,6 +2,7 @@
 import type { GatewayFeature } from '../gateway/features.ts'
 import { traceRequests } from '../middleware/trace-requests.ts'
 import { createSpanExporter } from '../observability/tracing/exporter.ts'
+import { tracesOf, traceVariables } from '../validators/traces.ts'
 
 /**
  * Returns the export of traces to the collector at `OTLP_ENDPOINT`, for the policy's `features`.
@@ -10,7 +11,9 @@ import { createSpanExporter } from '../observability/tracing/exporter.ts'
 export function otlp(): GatewayFeature {
   return {
     feature: 'otlp',
-    services({ config: { traces }, spanTally: tally, now }) {
+    variables: traceVariables,
+    services({ config, spanTally: tally, now }) {
+      const traces = tracesOf(config)
       if (traces === undefined) return {}
       const { url, headers, sampleRatio } = traces
       const exporter = createSpanExporter({ url, headers, tally, now })

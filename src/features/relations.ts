@@ -14,7 +14,8 @@ import { mistakesInRule, mistakesInSubject } from '../relations/rule-mistakes.ts
 import { parseTemplate } from '../relations/template.ts'
 import { type AdminRelations, relationCalls } from '../routes/admin/relations.ts'
 import { configured } from '../validators/configuration.ts'
-import type { Config } from '../validators/environment.ts'
+import { decisionPointsOf, decisionPointVariables } from '../validators/decision-points.ts'
+import { type Config, valuesOf } from '../validators/environment.ts'
 import { relationsSchema } from '../validators/relations.ts'
 
 /** About 4 MB, at about 400 bytes an entry. */
@@ -46,6 +47,7 @@ function compiled(definition: RelationsDefinition): GatewayRelations {
     authority: definition.authority ?? 'redis',
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
     ruleOf: (demand) => ruleOf(demand, subject),
+    variables: decisionPointVariables,
     services: (config, parts) => relationServices(relations, config, parts),
   }
   return relations
@@ -90,11 +92,13 @@ function relationServices(
 
 function decisionPointOf(
   { model, authority }: PolicyRelations,
-  { decisionPoints }: Config,
+  config: Config,
   { redis, watch, now }: Omit<RelationParts, 'tally'>,
 ): Pick<AdminRelations, 'decisionPoint'> & Pick<RelationServices, 'check'> {
-  if (authority !== 'redis')
+  if (authority !== 'redis') {
+    const decisionPoints = decisionPointsOf(valuesOf(config, decisionPointVariables))
     return { check: undefined, decisionPoint: authority.create(decisionPoints, { watch, now }) }
+  }
   const check = createRelationCheck(model)
   return { check, decisionPoint: createRedisDecisionPoint(redis, check) }
 }

@@ -28,6 +28,7 @@ import { createSessionReader } from '../sign-in/session-reader.ts'
 import { createSessions } from '../sign-in/sessions.ts'
 import { createSignedInUsers } from '../sign-in/signed-in-user.ts'
 import { configured, issuesOf, mistakeOf } from '../validators/configuration.ts'
+import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 import { sessionDemandSchema, signInClientSchema, signInSchema } from '../validators/sign-in.ts'
 
 export type { SignInDefinition } from '../sign-in/definition.ts'
@@ -50,6 +51,7 @@ export function signIn(definition: SignInDefinition = {}): GatewayFeature {
   configured('The policy', signInSchema, definition, ['signIn()'])
   return {
     feature: 'signIn',
+    variables: issuerClientVariables,
     mistakesIn,
     services: (parts) => signInServices(definition, parts),
   }
@@ -138,7 +140,7 @@ function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] 
   const { publicUrl } = config
   const redirectUri = publicUrl + CALLBACK_PATH
   const signedOutUri = publicUrl + SIGNED_OUT_PATH
-  const providers = config.issuerClients.flatMap((client, index) => {
+  const providers = issuerClientsOf(config).flatMap((client, index) => {
     const issuer = config.issuers.find((one) => one.issuer === client.issuer)
     if (client.signIn === undefined || issuer === undefined) return []
     const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']

@@ -1,7 +1,6 @@
 /** The composition root: builds all services of an isolate. */
 
 import type { JSONWebKeySet } from 'jose'
-import type * as z from 'zod/mini'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
@@ -27,8 +26,15 @@ import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
 import { createReferences, type References } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
-import { type Config, type environmentSchema, parseConfig } from '../validators/environment.ts'
+import {
+  type Config,
+  environmentWith,
+  type FeatureVariables,
+  parseEnvironment,
+  redisVariables,
+} from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
+import type { EnvironmentInput } from '../validators/whole-environment.ts'
 import {
   type FeatureServices,
   featuresOf,
@@ -41,8 +47,8 @@ import { type GuardServices, guardServices, redisClients } from './guard-service
 import { type MetricsServices, metricsServices } from './metrics.ts'
 import { type Runtime, WORKERS } from './runtime.ts'
 
-/** The environment of a gateway: variables, and on Workers bindings. `parseConfig` checks it. */
-export type GatewayEnv = Readonly<z.input<typeof environmentSchema>> & {
+/** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
+export type GatewayEnv = Readonly<EnvironmentInput> & {
   readonly AUDIT_QUEUE?: QueueBinding
   readonly AUDIT_DB?: AuditDatabase
 }
@@ -88,12 +94,13 @@ export function composeServices(
   runtime: Runtime = WORKERS,
 ): Services {
   const several = originsOf(policy)
-  const config = parseConfig(
+  const variables = variablesOf(policy)
+  const config = parseEnvironment(
     environment,
-    runtime.environment?.(environment),
+    runtime.environment?.(environment, variables) ?? environmentWith(redisVariables, variables),
     several?.checksOf(environment, policy.routes),
   )
-  refuseUnusedSettings(config, policy)
+  refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
   const now = Date.now
@@ -217,14 +224,29 @@ export function composeServices(
   return services
 }
 
+/** Returns the variables of all features of the policy. */
+function variablesOf(policy: Policy): readonly FeatureVariables[] {
+  const all = [...featuresOf(policy), relationsOf(policy)].map((feature) => feature?.variables)
+  return [...new Set(all)].filter((variables) => variables !== undefined)
+}
+
+/** A list without an entry configures nothing. */
+const listed = (list: string | undefined) => (list?.trim() === '[]' ? undefined : list)
+
 /** Throws `Misconfigured` if a variable is set for a feature that the policy does not import. */
-function refuseUnusedSettings(config: Config, { features }: Policy): void {
-  const { issuers, traces } = config
-  const [client] = config.clients
-  const [issuerClient] = config.issuerClients
+function refuseUnusedSettings(
+  { CLIENTS, ISSUER_CLIENTS, OTLP_ENDPOINT }: GatewayEnv,
+  { issuers }: Config,
+  { features }: Policy,
+): void {
   const mistakes = [
-    ...unusedSetting('CLIENTS', client, ['authorizationServer'], features),
-    ...unusedSetting('ISSUER_CLIENTS', issuerClient, ['introspection', 'signIn'], features),
+    ...unusedSetting('CLIENTS', listed(CLIENTS), ['authorizationServer'], features),
+    ...unusedSetting(
+      'ISSUER_CLIENTS',
+      listed(ISSUER_CLIENTS),
+      ['introspection', 'signIn'],
+      features,
+    ),
     ...issuers.flatMap(({ introspection, userinfo }, index) => [
       ...unusedSetting(
         `ISSUERS[${index}].introspection`,
@@ -234,7 +256,7 @@ function refuseUnusedSettings(config: Config, { features }: Policy): void {
       ),
       ...unusedSetting(`ISSUERS[${index}].userinfo`, userinfo, ['introspection'], features),
     ]),
-    ...unusedSetting('OTLP_ENDPOINT', traces, ['otlp'], features),
+    ...unusedSetting('OTLP_ENDPOINT', OTLP_ENDPOINT, ['otlp'], features),
   ]
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }

@@ -38,11 +38,13 @@ import type { AssertionSigner } from '../tokens/assertion.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { References } from '../tokens/references.ts'
 import type { IssuerCalls } from '../tokens/verifier.ts'
-import type { Config, EnvironmentCheck } from '../validators/environment.ts'
+import type { Config, EnvironmentCheck, FeatureVariables } from '../validators/environment.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 
 /** A feature of the policy's list `features`, as its function creates it. */
 export interface GatewayFeature extends ListedFeature {
+  /** The variables of the environment that only features use. Several features may share them. */
+  readonly variables?: FeatureVariables
   /** Creates the services of the feature, once for each isolate. */
   services(parts: FeatureParts): FeatureServices
   /** Of `introspection()`: creates the calls to issuers that verify their tokens themselves. */
@@ -169,6 +171,7 @@ export interface RelationServices {
 }
 
 export interface GatewayRelations extends PolicyRelations {
+  readonly variables: FeatureVariables
   /**
    * Throws `Misconfigured` if the policy names a policy decision point that the environment does not
    * configure, or does not determine the accepted issuers.

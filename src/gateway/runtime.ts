@@ -7,7 +7,7 @@ import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createRedisRest } from '../redis/rest.ts'
 import type { Upgrades } from '../routes/web-socket.ts'
-import type { Config, environmentSchema } from '../validators/environment.ts'
+import type { Config, EnvironmentSchema, FeatureVariables } from '../validators/environment.ts'
 
 /** Creates a connection to the Redis of the configuration. Connections may share a socket. */
 export type ConnectRedis = (options: RedisCallOptions) => RedisConnection
@@ -15,7 +15,10 @@ export type ConnectRedis = (options: RedisCallOptions) => RedisConnection
 /** Port: the runtime of a gateway. */
 export interface Runtime {
   /** Returns the schema of the variables. Default: the schema of Workers. */
-  readonly environment?: (environment: object) => typeof environmentSchema
+  readonly environment?: (
+    environment: object,
+    features: readonly FeatureVariables[],
+  ) => EnvironmentSchema
   redis(config: Config['redis']): ConnectRedis
   origin(options: OriginOptions): Origin
   /** Returns the address of the client. Default: `CF-Connecting-IP`. */

@@ -5,8 +5,9 @@ import { createDiscovery, type Locator, type MetadataUri } from '../tokens/disco
 import { issuerRules } from '../tokens/issuer-rules.ts'
 import { MAX_TOKEN_BYTES } from '../tokens/jws.ts'
 import type { IssuerCall, IssuerCalls } from '../tokens/verifier.ts'
-import { callOf, type IssuerClient } from '../validators/introspection.ts'
+import { callOf } from '../validators/introspection.ts'
 import type { IssuerConfig } from '../validators/issuer.ts'
+import type { IssuerClient } from '../validators/issuer-client.ts'
 import { createIssuerCall, type IssuerCallOptions } from './issuer-call.ts'
 import { introspectionRequest, userinfoRequest } from './requests.ts'
 

@@ -2,7 +2,7 @@
 import { Unavailable } from '../errors.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { call } from '../tokens/document.ts'
-import type { IssuerClient } from '../validators/introspection.ts'
+import type { IssuerClient } from '../validators/issuer-client.ts'
 import { authenticationOf } from './client-authentication.ts'
 
 export type TokenClaims = Readonly<Record<string, unknown>>

@@ -2,10 +2,19 @@
 import type { JSONWebKeySet } from 'jose'
 import * as z from 'zod/mini'
 import { accessTokenSeconds } from './access-token.ts'
+import { superRefine } from './checks.ts'
+import {
+  type Config,
+  type Environment,
+  type EnvironmentSchema,
+  type FeatureVariables,
+  valuesOf,
+} from './environment.ts'
 import { octets, sortKeys } from './jwk.ts'
 import { name, roleNames, scopeNames } from './names.ts'
 import { converted, unique } from './schema-parts.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
+import { json } from './variables.ts'
 
 /** Grant types of the token endpoint (RFC 6749 sections 4.1, 4.4 and 6, RFC 7523, RFC 8693). */
 export const GRANT_TYPES = [
@@ -78,6 +87,32 @@ export type ConfiguredClient = z.output<typeof configuredClient>
 export const configuredClients = z
   .array(configuredClient)
   .check(unique('id', 'duplicate client id'))
+
+export const clientVariables = {
+  shape: {
+    CLIENTS: z.optional(z.pipe(json, configuredClients)),
+  },
+  checks: [
+    superRefine<Environment | undefined>((env, context) => {
+      const { CLIENTS = [], SIGNING_KEYS } = env as WithClients
+      // A client with an algorithm that no key supports could never get a token.
+      for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
+        if (tokenAlgorithm === undefined) continue
+        if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
+        const path = ['CLIENTS', index, 'tokenAlgorithm']
+        const message = 'must be the algorithm of a key in SIGNING_KEYS'
+        context.addIssue({ code: 'custom', path, message })
+      }
+    }),
+  ],
+} satisfies FeatureVariables
+
+type WithClients = Pick<z.output<EnvironmentSchema>, 'SIGNING_KEYS'> & {
+  readonly CLIENTS?: readonly ConfiguredClient[]
+}
+
+export const clientsOf = (config: Pick<Config, 'variables'>): readonly ConfiguredClient[] =>
+  valuesOf(config, clientVariables).CLIENTS ?? []
 
 const CLIENT_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 

@@ -2,6 +2,7 @@
 
 import * as z from 'zod/mini'
 import { superRefine } from './checks.ts'
+import { type FeatureVariables, needs } from './environment.ts'
 import { converted } from './schema-parts.ts'
 import { callTimeout, httpUrl, isPrivateLine, json } from './variables.ts'
 
@@ -60,7 +61,7 @@ const openfgaStores = byTenant(storeEntry).check(
 const contextHandling = z.enum(['refuse', 'ignore'], { error: 'must be refuse or ignore' })
 export type ContextHandling = z.output<typeof contextHandling>
 
-export const decisionPointVariables = {
+const shape = {
   OPENFGA_URL: z.optional(decisionPointUrl),
   OPENFGA_STORES: z.optional(z.pipe(json, openfgaStores)),
   OPENFGA_TOKEN: z.optional(decisionPointToken),
@@ -70,7 +71,17 @@ export const decisionPointVariables = {
   AUTHZEN_CONTEXT: z.optional(contextHandling),
   AUTHORITY_TIMEOUT_MS: z.optional(callTimeout),
 }
-const variables = z.object(decisionPointVariables)
+const variables = z.object(shape)
+
+export const decisionPointVariables = {
+  shape,
+  checks: [
+    needs('OPENFGA_URL', 'OPENFGA_STORES'),
+    needs('OPENFGA_STORES', 'OPENFGA_URL'),
+    needs('OPENFGA_TOKEN', 'OPENFGA_URL'),
+    needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'),
+  ],
+} satisfies FeatureVariables
 
 export function decisionPointsOf({
   OPENFGA_URL: url,

@@ -1,12 +1,13 @@
-/** The gateway's environment, parsed once per isolate. */
+/**
+ * The gateway's environment, parsed once per isolate. An opt-in feature has the schemas of its own
+ * variables, see {@link FeatureVariables}.
+ */
 
 import * as z from 'zod/mini'
 import type { Fetches } from '../origin/origin.ts'
 import { superRefine } from './checks.ts'
-import { configuredClients } from './client.ts'
 import { configured } from './configuration.ts'
-import { decisionPointsOf, decisionPointVariables } from './decision-points.ts'
-import { callOf, issuerClients, mistakesInClients } from './introspection.ts'
+import { callOf } from './introspection.ts'
 import { issuers, needsDiscovery, ownIssuer } from './issuer.ts'
 import { converted } from './schema-parts.ts'
 import { signingKeys } from './signing-jwk.ts'
@@ -15,11 +16,9 @@ import {
   auditAddressKey,
   callTimeout,
   DEFAULT_AUDIT_ADDRESSES,
-  headerList,
   httpUrl,
   json,
   keyPrefix,
-  ratio,
 } from './variables.ts'
 
 /** Visible ASCII except the quotation mark and the backslash. */
@@ -35,7 +34,8 @@ const publicUrl = z.pipe(z.string(required), httpUrl).check(
   z.refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX'),
 )
 
-type Environment = Readonly<Record<string, unknown>>
+/** The variables, before or after they are parsed. */
+export type Environment = Readonly<Record<string, unknown>>
 
 /** Reports the missing variable `name` together with all other mistakes, not after them. */
 export const requires = (name: string, reason: string, isMet: (env: Environment) => boolean) =>
@@ -63,11 +63,25 @@ export const redisVariables = {
   ),
 }
 
-/** Creates the schema of a runtime, from its variables of Redis. */
-export const environmentWith = (redis: typeof redisVariables) =>
+/** A check of the environment, as `requires` creates it. */
+export type EnvironmentCheck = ReturnType<typeof requires>
+
+/** The variables of an opt-in feature. Only a policy with the feature has them in its bundle. */
+export interface FeatureVariables<Shape extends z.core.$ZodShape = z.core.$ZodShape> {
+  readonly shape: Shape
+  /** Checks of several variables together. They may examine all parsed variables. */
+  readonly checks?: readonly EnvironmentCheck[]
+}
+
+/** Creates the schema of a runtime, from its variables of Redis and those of the policy's features. */
+export const environmentWith = (
+  redis: typeof redisVariables,
+  features: readonly FeatureVariables[] = [],
+) =>
   z
     .object({
       ...redis,
+      ...(Object.assign({}, ...features.map(({ shape }) => shape)) as object),
       ORIGIN_URL: z.optional(httpUrl),
       ORIGIN: z.optional(
         z.custom<Fetches>(
@@ -77,20 +91,12 @@ export const environmentWith = (redis: typeof redisVariables) =>
       ),
       PUBLIC_URL: converted(publicUrl, (url) => url.replace(/\/+$/, '')),
       ISSUERS: z.optional(z.pipe(json, issuers)),
-      ISSUER_CLIENTS: z.optional(z.pipe(json, issuerClients)),
       SIGNING_KEYS: z.optional(z.pipe(json, signingKeys)),
       REDIS_PREFIX: z.optional(keyPrefix),
       REDIS_TIMEOUT_MS: z.optional(callTimeout),
-      CLIENTS: z.optional(z.pipe(json, configuredClients)),
       METRICS_ACCESS: z.optional(z.enum(['operators', 'public'])),
       AUDIT_ADDRESSES: z.optional(auditAddresses),
       AUDIT_ADDRESS_KEY: z.optional(auditAddressKey),
-      OTLP_ENDPOINT: z.optional(
-        httpUrl.check(z.refine((url) => !/[?#]/.test(url), 'must have no query or fragment')),
-      ),
-      OTLP_HEADERS: z.optional(headerList),
-      OTLP_SAMPLE_RATIO: z.optional(ratio),
-      ...decisionPointVariables,
     })
     .check(
       requires(
@@ -98,10 +104,6 @@ export const environmentWith = (redis: typeof redisVariables) =>
         'AUDIT_ADDRESSES=hashed requires it',
         (env) => env.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined,
       ),
-      needs('OPENFGA_URL', 'OPENFGA_STORES'),
-      needs('OPENFGA_STORES', 'OPENFGA_URL'),
-      needs('OPENFGA_TOKEN', 'OPENFGA_URL'),
-      needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'),
       superRefine(({ ISSUERS = [], PUBLIC_URL }, context) => {
         // A Worker that calls its own URL reaches the origin behind it, or itself again.
         for (const [index, entry] of ISSUERS.entries()) {
@@ -115,23 +117,10 @@ export const environmentWith = (redis: typeof redisVariables) =>
           }
         }
       }),
-      superRefine(({ ISSUERS = [], ISSUER_CLIENTS = [] }, context) => {
-        for (const mistake of mistakesInClients(ISSUERS, ISSUER_CLIENTS)) context.addIssue(mistake)
-      }),
-      superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
-        // A client with an algorithm that no key supports could never get a token.
-        for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
-          if (tokenAlgorithm === undefined) continue
-          if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
-          const path = ['CLIENTS', index, 'tokenAlgorithm']
-          const message = 'must be the algorithm of a key in SIGNING_KEYS'
-          context.addIssue({ code: 'custom', path, message })
-        }
-      }),
+      ...features.flatMap(({ checks = [] }) => checks),
     )
 
-/** The environment on Workers. */
-export const environmentSchema = environmentWith(redisVariables)
+export type EnvironmentSchema = ReturnType<typeof environmentWith>
 
 /** The environment must name an origin. */
 export const needsOrigin = requires(
@@ -147,18 +136,15 @@ export const isOriginVariable = (name: string): boolean => name.startsWith('ORIG
 export const originChecksFor = (names: readonly string[]): readonly EnvironmentCheck[] =>
   names.some(isOriginVariable) ? [] : [needsOrigin]
 
-/** A check of the environment, as `requires` creates it. */
-export type EnvironmentCheck = typeof needsOrigin
-
 /**
  * Throws one `Misconfigured` that names every invalid variable.
  *
- * @param schema of the runtime. Default: of Workers
+ * @param schema of the runtime, with the variables of features. Default: of Workers, without features
  * @param ofOrigins checks of the variables of origins. Default: there must be one origin
  */
-export function parseConfig(
+export function parseEnvironment(
   env: unknown,
-  schema = environmentSchema,
+  schema: EnvironmentSchema = environmentWith(redisVariables),
   ofOrigins: readonly EnvironmentCheck[] = [needsOrigin],
 ) {
   const data = configured('The environment', schema.check(...ofOrigins), env)
@@ -184,28 +170,23 @@ export function parseConfig(
     issuers: keys === undefined || isNamed ? named : [...named, ownIssuer(data.PUBLIC_URL, keys)],
     /** Undefined: the gateway signs nothing. See `activeKey`. */
     signingKeys: keys === undefined ? undefined : { keys },
-    clients: data.CLIENTS ?? [],
-    /** The gateway as a client of issuers. Contains secrets. */
-    issuerClients: data.ISSUER_CLIENTS ?? [],
     metricsAccess: data.METRICS_ACCESS ?? 'operators',
     auditAddresses: {
       form: data.AUDIT_ADDRESSES ?? DEFAULT_AUDIT_ADDRESSES,
       key: data.AUDIT_ADDRESS_KEY ?? '',
     },
-    traces: tracesOf(data),
-    decisionPoints: decisionPointsOf(data),
+    /** The parsed variables. A feature reads its own with {@link valuesOf}. */
+    variables: data as Environment,
   }
 }
 
-export type Config = Readonly<ReturnType<typeof parseConfig>>
+export type Config = Readonly<ReturnType<typeof parseEnvironment>>
 
-function tracesOf({ OTLP_ENDPOINT: endpoint, ...env }: z.output<typeof environmentSchema>) {
-  if (endpoint === undefined) return undefined
-  return {
-    url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
-    /** May contain credentials. */
-    headers: env.OTLP_HEADERS ?? {},
-    /** Share of the traces that begin in this gateway and are recorded: 0 to 1. */
-    sampleRatio: env.OTLP_SAMPLE_RATIO ?? 1,
-  }
+/** Returns the values of a feature's variables. They are undefined if the schema did not have them. */
+export function valuesOf<Shape extends z.core.$ZodShape>(
+  { variables }: Pick<Config, 'variables'>,
+  _feature: FeatureVariables<Shape>,
+): z.output<z.ZodMiniObject<Shape>> {
+  // The schema of the environment has parsed them with this shape.
+  return variables as z.output<z.ZodMiniObject<Shape>>
 }

@@ -1,7 +1,14 @@
 /** The environment on Node, which may name a Redis over RESP. */
 import * as z from 'zod/mini'
 import { auditVariables, NO_SPOOL } from './audit-environment.ts'
-import { environmentWith, needs, redisVariables, requires } from './environment.ts'
+import {
+  type EnvironmentSchema,
+  environmentWith,
+  type FeatureVariables,
+  needs,
+  redisVariables,
+  requires,
+} from './environment.ts'
 import { parseRedisUrl } from './redis-url.ts'
 import { converted } from './schema-parts.ts'
 import { serverVariables } from './server-environment.ts'
@@ -24,12 +31,11 @@ const unused = converted(
   () => '',
 )
 
-const onNode = (redis: object) =>
-  environmentWith({
-    ...redis,
-    ...serverVariables,
-    ...auditVariables,
-  } as unknown as typeof redisVariables).check(
+const onNode = (redis: object, features: readonly FeatureVariables[]) =>
+  environmentWith(
+    { ...redis, ...serverVariables, ...auditVariables } as unknown as typeof redisVariables,
+    features,
+  ).check(
     needs('PROXY_HEADER', 'TRUSTED_PROXIES'),
     requires(
       'AUDIT_STREAM',
@@ -39,18 +45,22 @@ const onNode = (redis: object) =>
     ),
   )
 
-const overRest = onNode({ ...redisVariables, REDIS_URL: z.optional(z.custom<string>()) })
-const overResp = onNode({
+const overRest = { ...redisVariables, REDIS_URL: z.optional(z.custom<string>()) }
+const overResp = {
   UPSTASH_REDIS_REST_URL: unused,
   UPSTASH_REDIS_REST_TOKEN: unused,
   REDIS_URL: redisUrl,
-})
+}
 
-/** Returns the schema for either `REDIS_URL`, or a REST endpoint and its token. */
+/**
+ * Returns the schema for either `REDIS_URL`, or a REST endpoint and its token, with the variables of
+ * features. Default: none.
+ */
 export function nodeEnvironment(
   environment: Partial<Record<keyof typeof redisVariables, unknown>>,
-): typeof overRest {
+  features: readonly FeatureVariables[] = [],
+): EnvironmentSchema {
   const { REDIS_URL, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = environment
   const isRestSet = (UPSTASH_REDIS_REST_URL ?? UPSTASH_REDIS_REST_TOKEN) !== undefined
-  return REDIS_URL === undefined && isRestSet ? overRest : overResp
+  return onNode(REDIS_URL === undefined && isRestSet ? overRest : overResp, features)
 }

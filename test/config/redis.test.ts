@@ -1,8 +1,8 @@
 /** Which Redis the environment names, on each runtime. */
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/validators/environment.ts'
 import { nodeEnvironment } from '../../src/validators/node-environment.ts'
 import { parseRedisUrl } from '../../src/validators/redis-url.ts'
+import { parseConfig } from '../../src/validators/whole-environment.ts'
 import { good, mistakes } from './environment.ts'
 
 const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, ...others } = good

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import decisionPoint from '../../examples/configuration/decision-point.ts'
 import policy from '../../examples/configuration/policy.ts'
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
-import { parseConfig } from '../../src/validators/environment.ts'
 import { nodeEnvironment } from '../../src/validators/node-environment.ts'
+import { EVERY_FEATURE, parseConfig } from '../../src/validators/whole-environment.ts'
 import { createKey } from '../harness/issuer.ts'
 import { type Block, blocksOf, unindented } from './blocks.ts'
 import { DOCUMENTS, readDocument } from './documents.ts'
@@ -98,7 +98,7 @@ describe('docs/configuration.md', () => {
   test('shows a Redis that the gateway accepts on Node', () => {
     const { UPSTASH_REDIS_REST_URL: _, UPSTASH_REDIS_REST_TOKEN: __, ...others } = environment
     const onNode = { ...others, REDIS_URL }
-    expect(parseConfig(onNode, nodeEnvironment(onNode)).redis.url).toBe(REDIS_URL)
+    expect(parseConfig(onNode, nodeEnvironment(onNode, EVERY_FEATURE)).redis.url).toBe(REDIS_URL)
   })
 
   test('shows an environment that the gateway accepts', () => {

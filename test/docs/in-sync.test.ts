@@ -7,7 +7,7 @@ import { DEFAULT_BANS, DEFAULT_EXEMPT, DEFAULT_FAILURES } from '../../src/abuse/
 import { DEFAULT_TOKENS } from '../../src/oauth/tokens-definition.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy/defaults.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { environmentSchema } from '../../src/validators/environment.ts'
+import { environmentSchema } from '../../src/validators/whole-environment.ts'
 import { ROOT } from '../harness/process.ts'
 import { DOCUMENTS as ALL_DOCUMENTS } from './documents.ts'
 

@@ -109,7 +109,7 @@ describe('the structure of the source', () => {
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
     shared.push('src/redis/connection.ts', 'src/node/redis/resp.ts')
-    for (const part of ['audit', 'node', 'server'])
+    for (const part of ['audit', 'node', 'server', 'whole'])
       shared.push(`src/validators/${part}-environment.ts`)
     // `serve` loads the package of the project, and needs its types.
     shared.push('src/node/index.ts')

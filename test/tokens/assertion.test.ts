@@ -4,7 +4,7 @@ import type { Principal } from '../../src/identity/principal.ts'
 import { createAssertionSigner } from '../../src/tokens/assertion.ts'
 import { importSigningKey, parseSigningKeys, publicKeySet } from '../../src/tokens/signing-keys.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { parseConfig } from '../../src/validators/environment.ts'
+import { parseConfig } from '../../src/validators/whole-environment.ts'
 import { createSigner, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'

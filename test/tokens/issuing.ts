@@ -5,7 +5,7 @@ import type { ReferenceRecord, ReferenceStore } from '../../src/tokens/reference
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { createTokenIssuer, type TokenIssuerOptions } from '../../src/tokens/token-issuer.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { parseConfig } from '../../src/validators/environment.ts'
+import { parseConfig } from '../../src/validators/whole-environment.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 
 export const GATEWAY = 'https://gateway.test'

@@ -13,7 +13,7 @@ import {
   signingKeyState,
 } from '../../src/tokens/signing-keys.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { parseConfig } from '../../src/validators/environment.ts'
+import { parseConfig } from '../../src/validators/whole-environment.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'
