@@ -3,12 +3,15 @@ import { Misconfigured } from '../errors.ts'
 import { coalescedDecisionPoint } from '../relations/coalesced-decision-point.ts'
 import { createAuthzenDecisionPoint } from '../relations/decision-points/authzen.ts'
 import type { ExternalDecisionPoint } from '../relations/definition.ts'
+import { decisionPointsOf, decisionPointVariables } from '../validators/decision-points.ts'
 
 /** Returns the policy decision point for `authority` of the relations. Needs `AUTHZEN_URLS`. */
 export function authzen(): ExternalDecisionPoint {
   return {
     feature: 'authzen',
-    create({ authzen: servers, timeoutMs }, options) {
+    variables: decisionPointVariables,
+    create(config, options) {
+      const { authzen: servers, timeoutMs } = decisionPointsOf(config)
       if (servers === undefined)
         throw new Misconfigured('The environment', [
           'AUTHZEN_URLS: is missing, but the policy needs it',

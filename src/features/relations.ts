@@ -14,8 +14,7 @@ import { mistakesInRule, mistakesInSubject } from '../relations/rule-mistakes.ts
 import { parseTemplate } from '../relations/template.ts'
 import { type AdminRelations, relationCalls } from '../routes/admin/relations.ts'
 import { configured } from '../validators/configuration.ts'
-import { decisionPointsOf, decisionPointVariables } from '../validators/decision-points.ts'
-import { type Config, valuesOf } from '../validators/environment.ts'
+import type { Config } from '../validators/environment.ts'
 import { relationsSchema } from '../validators/relations.ts'
 
 /** About 4 MB, at about 400 bytes an entry. */
@@ -35,7 +34,7 @@ export function relations(definition: RelationsDefinition): RelationsFeature {
 
 function compiled(definition: RelationsDefinition): GatewayRelations {
   configured('The policy', relationsSchema, definition, ['relations'])
-  const { subject = DEFAULT_SUBJECT } = definition
+  const { subject = DEFAULT_SUBJECT, authority = 'redis' } = definition
   const model = modelOf(definition)
   refuse('subject', [...mistakesInSubject(subject, model)])
   const relations: GatewayRelations = {
@@ -44,10 +43,10 @@ function compiled(definition: RelationsDefinition): GatewayRelations {
     issuers: definition.issuers,
     maxStalenessMs: definition.maxStalenessMs ?? 0,
     cacheEntries: definition.cacheEntries ?? DEFAULT_RELATION_CACHE_ENTRIES,
-    authority: definition.authority ?? 'redis',
+    authority,
+    variables: authority === 'redis' ? undefined : authority.variables,
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
     ruleOf: (demand) => ruleOf(demand, subject),
-    variables: decisionPointVariables,
     services: (config, parts) => relationServices(relations, config, parts),
   }
   return relations
@@ -95,10 +94,8 @@ function decisionPointOf(
   config: Config,
   { redis, watch, now }: Omit<RelationParts, 'tally'>,
 ): Pick<AdminRelations, 'decisionPoint'> & Pick<RelationServices, 'check'> {
-  if (authority !== 'redis') {
-    const decisionPoints = decisionPointsOf(valuesOf(config, decisionPointVariables))
-    return { check: undefined, decisionPoint: authority.create(decisionPoints, { watch, now }) }
-  }
+  if (authority !== 'redis')
+    return { check: undefined, decisionPoint: authority.create(config, { watch, now }) }
   const check = createRelationCheck(model)
   return { check, decisionPoint: createRedisDecisionPoint(redis, check) }
 }

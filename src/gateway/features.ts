@@ -171,7 +171,8 @@ export interface RelationServices {
 }
 
 export interface GatewayRelations extends PolicyRelations {
-  readonly variables: FeatureVariables
+  /** Those of its external decision point. */
+  readonly variables: FeatureVariables | undefined
   /**
    * Throws `Misconfigured` if the policy names a policy decision point that the environment does not
    * configure, or does not determine the accepted issuers.

@@ -1,5 +1,5 @@
 import type { Breakers } from '../isolate/breakers.ts'
-import type { DecisionPointsConfig } from '../validators/decision-points.ts'
+import type { Config, FeatureVariables } from '../validators/environment.ts'
 import type { Feature } from '../validators/feature.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { PolicyDecisionPoint } from './decision-point.ts'
@@ -9,12 +9,13 @@ import type { PolicyDecisionPoint } from './decision-point.ts'
  * `authzen()` from `portcullis/authzen`.
  */
 export interface ExternalDecisionPoint extends Feature<'openfga' | 'authzen'> {
+  readonly variables: FeatureVariables
   /**
    * Creates the policy decision point, with its deadline and its breakers. Equal checks at the same
    * time share one call. It does not cache decisions: the caller does. Throws `Misconfigured` if
    * the environment does not configure it.
    */
-  create(config: DecisionPointsConfig, options?: DecisionPointOptions): PolicyDecisionPoint
+  create(config: Pick<Config, 'variables'>, options?: DecisionPointOptions): PolicyDecisionPoint
 }
 
 export interface DecisionPointOptions {

@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { superRefine } from './checks.ts'
-import { type FeatureVariables, needs } from './environment.ts'
+import { type Config, type FeatureVariables, needs, valuesOf } from './environment.ts'
 import { converted } from './schema-parts.ts'
 import { callTimeout, httpUrl, isPrivateLine, json } from './variables.ts'
 
@@ -61,20 +61,17 @@ const openfgaStores = byTenant(storeEntry).check(
 const contextHandling = z.enum(['refuse', 'ignore'], { error: 'must be refuse or ignore' })
 export type ContextHandling = z.output<typeof contextHandling>
 
-const shape = {
-  OPENFGA_URL: z.optional(decisionPointUrl),
-  OPENFGA_STORES: z.optional(z.pipe(json, openfgaStores)),
-  OPENFGA_TOKEN: z.optional(decisionPointToken),
-  /** The key `*` is for all tenants that are not listed. */
-  AUTHZEN_URLS: z.optional(z.pipe(json, byTenant(decisionPointUrl))),
-  AUTHZEN_TOKEN: z.optional(decisionPointToken),
-  AUTHZEN_CONTEXT: z.optional(contextHandling),
-  AUTHORITY_TIMEOUT_MS: z.optional(callTimeout),
-}
-const variables = z.object(shape)
-
 export const decisionPointVariables = {
-  shape,
+  shape: {
+    OPENFGA_URL: z.optional(decisionPointUrl),
+    OPENFGA_STORES: z.optional(z.pipe(json, openfgaStores)),
+    OPENFGA_TOKEN: z.optional(decisionPointToken),
+    /** The key `*` is for all tenants that are not listed. */
+    AUTHZEN_URLS: z.optional(z.pipe(json, byTenant(decisionPointUrl))),
+    AUTHZEN_TOKEN: z.optional(decisionPointToken),
+    AUTHZEN_CONTEXT: z.optional(contextHandling),
+    AUTHORITY_TIMEOUT_MS: z.optional(callTimeout),
+  },
   checks: [
     needs('OPENFGA_URL', 'OPENFGA_STORES'),
     needs('OPENFGA_STORES', 'OPENFGA_URL'),
@@ -83,12 +80,10 @@ export const decisionPointVariables = {
   ],
 } satisfies FeatureVariables
 
-export function decisionPointsOf({
-  OPENFGA_URL: url,
-  OPENFGA_STORES: stores,
-  AUTHZEN_URLS: urls,
-  ...env
-}: z.output<typeof variables>) {
+/** Returns the servers. Undefined if they are not configured. */
+export function decisionPointsOf(config: Pick<Config, 'variables'>) {
+  const values = valuesOf(config, decisionPointVariables)
+  const { OPENFGA_URL: url, OPENFGA_STORES: stores, AUTHZEN_URLS: urls, ...env } = values
   return {
     timeoutMs: env.AUTHORITY_TIMEOUT_MS ?? DEFAULT_AUTHORITY_TIMEOUT_MS,
     openfga:
@@ -103,5 +98,3 @@ export function decisionPointsOf({
     },
   }
 }
-
-export type DecisionPointsConfig = Readonly<ReturnType<typeof decisionPointsOf>>

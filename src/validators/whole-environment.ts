@@ -11,7 +11,6 @@ import {
   environmentWith,
   parseEnvironment,
   redisVariables,
-  valuesOf,
 } from './environment.ts'
 import { issuerClientsOf, issuerClientVariables } from './issuer-client.ts'
 import { tracesOf, traceVariables } from './traces.ts'
@@ -51,7 +50,7 @@ export function parseConfig(
     clients: clientsOf({ variables }),
     issuerClients: issuerClientsOf({ variables }),
     traces: tracesOf({ variables }),
-    decisionPoints: decisionPointsOf(valuesOf({ variables }, decisionPointVariables)),
+    decisionPoints: decisionPointsOf({ variables }),
   }
 }
 

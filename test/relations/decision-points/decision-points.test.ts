@@ -6,7 +6,6 @@ import { openfga } from '../../../src/features/openfga.ts'
 import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
 import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { escapeId } from '../../../src/relations/tuple.ts'
-import { decisionPointsOf } from '../../../src/validators/decision-points.ts'
 import { isolate, KINDS } from './adapters.ts'
 import { decisionOf, query, STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
 
@@ -263,7 +262,7 @@ test('in a thousand queries with equal ids on both sides, no tenant gets the ans
 })
 
 describe('the environment', () => {
-  const none = decisionPointsOf({})
+  const none = { variables: {} }
   const EXTERNAL = { openfga: openfga(), authzen: authzen() }
 
   test('creates the decision point that the policy names', async () => {
@@ -274,9 +273,8 @@ describe('the environment', () => {
       AUTHZEN_URLS: new Map([['', `${server.url}/pdp`]]),
       AUTHZEN_TOKEN: TOKEN,
     }
-    const config = decisionPointsOf(variables)
     for (const authority of KINDS) {
-      const made = EXTERNAL[authority].create(config)
+      const made = EXTERNAL[authority].create({ variables })
       expect(await decisionOf(made, query('doc:1#viewer@user:anne'))).toBe('allowed')
       expect(await decisionOf(made, query('doc:1#viewer@user:bob'))).toBe('denied')
     }

@@ -6,7 +6,6 @@ import { openfga } from '../../../../src/features/openfga.ts'
 import { createBreakers } from '../../../../src/isolate/breakers.ts'
 import type { PolicyDecisionPoint } from '../../../../src/relations/decision-point.ts'
 import { parseTuple } from '../../../../src/relations/tuple.ts'
-import { decisionPointsOf } from '../../../../src/validators/decision-points.ts'
 
 interface Env {
   readonly AUTHORITY_URL: string
@@ -20,15 +19,15 @@ const EXTERNAL = { openfga: openfga(), authzen: authzen() }
 const made = new Map<string, PolicyDecisionPoint>()
 
 function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): PolicyDecisionPoint {
-  const decisionPoints = decisionPointsOf({
+  const variables = {
     OPENFGA_URL: env.AUTHORITY_URL,
     OPENFGA_STORES: new Map([['', { store: env.STORE }]]),
     OPENFGA_TOKEN: env.AUTHORITY_TOKEN,
     AUTHZEN_URLS: new Map([['', `${env.AUTHORITY_URL}/pdp`]]),
     AUTHZEN_TOKEN: env.AUTHORITY_TOKEN,
     AUTHORITY_TIMEOUT_MS: route.startsWith('/patient-') ? 5_000 : undefined,
-  })
-  const authority = made.get(route) ?? EXTERNAL[kind].create(decisionPoints, { watch })
+  }
+  const authority = made.get(route) ?? EXTERNAL[kind].create({ variables }, { watch })
   made.set(route, authority)
   return authority
 }
