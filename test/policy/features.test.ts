@@ -113,6 +113,13 @@ describe('the authorization server', () => {
     composeServices(env, withServer)
   })
 
+  test('R31: one error names the mistakes in the variables of features and in all others', () => {
+    const env = { ...signing, CLIENTS: '[{}]', PUBLIC_URL: 'ftp://x' }
+    const compose = () => composeServices(env, withServer)
+    expect(compose).toThrow('CLIENTS[0].id: must be a UUID')
+    expect(compose).toThrow('PUBLIC_URL: must be an http or https URL')
+  })
+
   test('SIGNING_KEYS alone signs assertions for the origin, and the keys are published', async () => {
     const policy = policyWith({})
     expect(composeServices(signing, policy).assertions).toBeDefined()
