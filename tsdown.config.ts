@@ -58,7 +58,11 @@ export default defineConfig([
     sourcemap: true,
     // The other build writes and cleans these.
     clean: ['dist/**', '!dist/portcullis.mjs', '!dist/cli/**'],
-    inputOptions: { preserveEntrySignatures: 'allow-extension' },
+    inputOptions: {
+      preserveEntrySignatures: 'allow-extension',
+      // It would drop the declarations of an entry.
+      experimental: { chunkOptimization: false },
+    },
     outputOptions: {
       chunkFileNames: 'chunks/[name]-[hash].js',
       // Documentation is in the declarations.

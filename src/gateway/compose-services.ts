@@ -28,13 +28,13 @@ import { createReferences, type References } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
 import {
   type Config,
+  type EnvironmentInput,
   environmentWith,
   type FeatureVariables,
   parseEnvironment,
   redisVariables,
 } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
-import type { EnvironmentInput } from '../validators/whole-environment.ts'
 import {
   type FeatureServices,
   featuresOf,

@@ -122,6 +122,19 @@ export const environmentWith = (
 
 export type EnvironmentSchema = ReturnType<typeof environmentWith>
 
+/** The variables as a user sets them, with those of every feature. */
+export type EnvironmentInput = z.input<EnvironmentSchema> & {
+  readonly [Name in FeatureVariable]?: string | undefined
+}
+
+type FeatureVariable =
+  | 'CLIENTS'
+  | 'ISSUER_CLIENTS'
+  | `OTLP_${'ENDPOINT' | 'HEADERS' | 'SAMPLE_RATIO'}`
+  | `OPENFGA_${'URL' | 'STORES' | 'TOKEN'}`
+  | `AUTHZEN_${'URLS' | 'TOKEN' | 'CONTEXT'}`
+  | 'AUTHORITY_TIMEOUT_MS'
+
 /** The environment must name an origin. */
 export const needsOrigin = requires(
   'ORIGIN_URL',

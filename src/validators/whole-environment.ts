@@ -2,10 +2,10 @@
  * The environment with the variables of every feature, for programs that have no policy: the command
  * line, and apps made of parts.
  */
-import type * as z from 'zod/mini'
 import { clientsOf, clientVariables } from './client.ts'
 import { decisionPointsOf, decisionPointVariables } from './decision-points.ts'
 import {
+  type Config,
   type EnvironmentCheck,
   type EnvironmentSchema,
   environmentWith,
@@ -22,16 +22,16 @@ export const EVERY_FEATURE = [
   decisionPointVariables,
 ] as const
 
-type Shape = typeof issuerClientVariables.shape &
-  typeof clientVariables.shape &
-  typeof traceVariables.shape &
-  typeof decisionPointVariables.shape
-
-/** The variables as a user sets them. */
-export type EnvironmentInput = z.input<EnvironmentSchema> & z.input<z.ZodMiniObject<Shape>>
-
 /** The environment on Workers. */
 export const environmentSchema = environmentWith(redisVariables, EVERY_FEATURE)
+
+/** The configuration with that of every feature. */
+export interface WholeConfig extends Omit<Config, 'variables'> {
+  readonly clients: ReturnType<typeof clientsOf>
+  readonly issuerClients: ReturnType<typeof issuerClientsOf>
+  readonly traces: ReturnType<typeof tracesOf>
+  readonly decisionPoints: ReturnType<typeof decisionPointsOf>
+}
 
 /**
  * Throws one `Misconfigured` that names every invalid variable.
@@ -41,9 +41,9 @@ export const environmentSchema = environmentWith(redisVariables, EVERY_FEATURE)
  */
 export function parseConfig(
   env: unknown,
-  schema = environmentSchema,
+  schema: EnvironmentSchema = environmentSchema,
   ofOrigins?: readonly EnvironmentCheck[],
-) {
+): WholeConfig {
   const { variables, ...config } = parseEnvironment(env, schema, ofOrigins)
   return {
     ...config,
@@ -53,5 +53,3 @@ export function parseConfig(
     decisionPoints: decisionPointsOf({ variables }),
   }
 }
-
-export type WholeConfig = Readonly<ReturnType<typeof parseConfig>>
