@@ -1,6 +1,5 @@
 /** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
 import * as z from 'zod/mini'
-import { SESSION_COOKIE } from '../../sign-in/session.ts'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import {
@@ -8,7 +7,7 @@ import {
   isAuthorization,
   type TokenSource,
 } from '../../validators/token-source.ts'
-import type { Operation, OperationResponse } from './operation.ts'
+import type { Operation, OperationResponse, SecurityScheme } from './operation.ts'
 
 /** A JSON Schema (draft 2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -28,13 +27,6 @@ const client: SecurityScheme = {
   type: 'http',
   scheme: 'basic',
   description: 'An OAuth client (RFC 6749 section 2.3).',
-}
-
-const session: SecurityScheme = {
-  type: 'apiKey',
-  in: 'cookie',
-  name: SESSION_COOKIE,
-  description: 'The browser session of a signed-in user.',
 }
 
 /** RFC 9457, as `problem.ts` writes it. */
@@ -101,12 +93,6 @@ export interface DocumentOptions {
   readonly sources?: readonly TokenSource[] | undefined
 }
 
-/** A security scheme (OpenAPI 3.1 section 4.8.27). */
-export type SecurityScheme = { readonly description: string } & (
-  | { readonly type: 'http'; readonly scheme: 'bearer' | 'basic' }
-  | { readonly type: 'apiKey'; readonly in: 'header' | 'cookie'; readonly name: string }
-)
-
 /** Returns a scheme for each source: `operator`, `operator2`, `operator3`. */
 function operatorSchemes(sources: readonly TokenSource[]): Record<string, SecurityScheme> {
   const schemes = sources.map((source, at) => [
@@ -130,11 +116,10 @@ export function openApiDocument(
 ) {
   const operators = operatorSchemes(sources)
   const hasClients = operations.some(({ security }) => security === 'client')
-  const hasSessions = operations.some(({ security }) => security === 'session')
   const securitySchemes: Record<string, SecurityScheme> = {
     ...operators,
     ...(hasClients && { client }),
-    ...(hasSessions && { session }),
+    ...Object.assign({}, ...operations.map(({ scheme }) => scheme)),
   }
   const paths: Record<string, Record<string, DocumentedOperation>> = {}
   for (const operation of operations) {

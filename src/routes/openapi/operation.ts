@@ -2,6 +2,12 @@
 import type { $ZodObject, $ZodType } from 'zod/v4/core'
 import type { Method } from '../../policy/policy.ts'
 
+/** A security scheme (OpenAPI 3.1 section 4.8.27). */
+export type SecurityScheme = { readonly description: string } & (
+  | { readonly type: 'http'; readonly scheme: 'bearer' | 'basic' }
+  | { readonly type: 'apiKey'; readonly in: 'header' | 'cookie'; readonly name: string }
+)
+
 /** A response that is not a problem. */
 export interface OperationResponse {
   readonly description: string
@@ -37,4 +43,6 @@ export interface Operation {
   readonly security?: 'operator' | 'client' | 'session'
   /** Whether its problems have the form of RFC 6749. Default: if it needs those of a client. */
   readonly hasOAuthErrors?: boolean
+  /** Describes the credentials, if they are those of a feature: the scheme by its name. */
+  readonly scheme?: Readonly<Record<string, SecurityScheme>>
 }

@@ -4,8 +4,8 @@ import type {
   DocumentedResponse,
   JsonSchema,
   OpenApiDocument,
-  SecurityScheme,
 } from './document.ts'
+import type { SecurityScheme } from './operation.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 

@@ -1,6 +1,7 @@
 /** The sessions of a user as JSON, and the description of these calls. */
 import * as z from 'zod/mini'
 import { SESSION_PATH, SESSIONS_PATH } from '../../sign-in/return-path.ts'
+import { SESSION_COOKIE } from '../../sign-in/session.ts'
 import type { ListedSession } from '../../sign-in/session-store.ts'
 import { describe } from '../../validators/checks.ts'
 import type { Operation } from '../openapi/operation.ts'
@@ -32,7 +33,18 @@ export function sessionsView(
   }
 }
 
-const COMMON = { tag: 'Sign-in', security: 'session' } as const
+const COMMON = {
+  tag: 'Sign-in',
+  security: 'session',
+  scheme: {
+    session: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: SESSION_COOKIE,
+      description: 'The browser session of a signed-in user.',
+    },
+  },
+} as const
 
 /** Returns the calls of a signed-in user. */
 export const signInOperations = (): readonly Operation[] => [
