@@ -8,7 +8,7 @@ const CREDENTIALS = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET
 
 describe('a command line with a mistake exits with 2 before a request:', () => {
   test.each<[string[], string]>([
-    [['nonsense'], "unknown command 'nonsense'; see portcullis --help"],
+    [['launch'], "unknown command 'launch'; see portcullis --help"],
     [['client', 'list'], "unknown command 'client' (Did you mean clients?); see portcullis --help"],
     [['bans', 'make'], "unknown command 'make'; see portcullis bans --help"],
     [['revoke'], "missing required argument 'kind'; see portcullis revoke --help"],
