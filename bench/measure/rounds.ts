@@ -133,7 +133,9 @@ export async function measureRounds(
   if (warmUpSeconds > 0)
     for (const contestant of contestants) {
       onProgress(`warming up: ${contestant.title}`)
-      await measureSlices([contestant], { ...options, seconds: warmUpSeconds })
+      // Its calls are not counted: until Redis has a script, each connection sends it.
+      await send(contestant, { ...options, seconds: warmUpSeconds })
+      await untilQuiet(backends)
     }
   const samples = await inTurn(contestants, rounds, async (contestant, round) => {
     onProgress(`round ${round} of ${rounds}: ${contestant.title}`)
