@@ -48,7 +48,10 @@ export function readResults(from: string): Results {
   if (paths.length === 0) throw new Error(`no results in ${from}`)
   const saved = paths.map(read)
   const [suite, ...single] = saved.filter((one) => isOf(one, 'suite'))
-  const again = single.filter(({ result }) => isLater(result, suite?.result))
+  // The names of files of one day are not in the order of their runs.
+  const again = single
+    .filter(({ result }) => isLater(result, suite?.result))
+    .sort((one, another) => one.result.date.localeCompare(another.result.date))
   return {
     suite: suite && again.reduce(withAgain, withRevision(suite)),
     again,
