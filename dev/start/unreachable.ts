@@ -1,6 +1,6 @@
 /** Describes why a server sent no response. */
 
-/** Codes of certificates of an authority that Node does not trust, such as a company's own. */
+/** Error codes for a certificate whose authority Node does not trust, such as that of a company. */
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)/
 
 const NOT_TRUSTED = 'has a certificate that Node does not trust'

@@ -10,7 +10,7 @@ import { Fields, receivedFields } from './fields.ts'
 const HOST = /^(?:[\w.~-]+|\[[\d.:a-f]+\])(?::\d{1,5})?$/i
 /** A name of 253 characters, and a port. */
 const MAX_HOST_CHARS = 259
-/** Clients repeat few hosts. Parsing one costs as much as a stage. */
+/** Most requests have one of a few hosts, so each host is parsed once. */
 const accepted = new LRUCache<string, true>({ max: 100 })
 /** RFC 9112 section 3.2.2. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is

@@ -105,7 +105,7 @@ export const authorizationServerKeys = ({ prefix }: Prefix) => ({
   clients: `${prefix}clients`,
   /** The record of a client; its id follows. */
   client: `${prefix}client:`,
-  /** The failed authentications at the token endpoint. `address` or `client`, and it, follow. */
+  /** The failed authentications at the token endpoint. `address` or `client` follows, then its value. */
   clientFailures: `${prefix}client-failures:`,
   /** Exists if a client has authenticated from an address. Both follow. */
   clientAddress: `${prefix}client-address:`,

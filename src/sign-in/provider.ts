@@ -359,7 +359,7 @@ function idTokenRules(config: IssuerConfig, id: string, settings: SignInSettings
   }
 }
 
-/** Presets with a rule on a claim that ID tokens of the provider do not have, or have otherwise. */
+/** Presets with a rule on a claim that ID tokens do not have, or have with another value. */
 const ACCESS_TOKEN_RULES: readonly Readonly<Record<string, string>>[] = [
   PRESETS.authentik.require,
   PRESETS.fusionauth.require,

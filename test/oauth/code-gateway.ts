@@ -134,8 +134,7 @@ export async function startCodeGateway(
       status: response.status,
       headers: response.headers,
       text,
-      // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
-      body: (isJson ? JSON.parse(text) : undefined) as any,
+      body: isJson ? JSON.parse(text) : undefined,
       location,
       answer: new URL(location ?? '/', PUBLIC_URL).searchParams,
     }

@@ -26,7 +26,7 @@ export const codeSchema = z.strictObject({
   challenge: z.string(),
   /** Whether the session has refresh tokens. */
   refresh: z.boolean(),
-  /** As the metadata of the client says, which the token endpoint does not read. */
+  /** From the metadata of the client, which the token endpoint does not read. */
   dpopBound: z.optional(z.boolean()),
   /** SHA-256 that identifies the browser session in which the user allowed it. */
   browserSession: z.string(),

@@ -38,7 +38,7 @@ export interface Consents {
   list(user: User): Promise<readonly Consent[]>
   /**
    * Replaces the consent of the user for this client, adds a session, and forgets sessions that have
-   * ended. Returns false, without a change, if there must be a consent and is none.
+   * ended. Returns false, without a change, if a consent is required and there is none.
    */
   allow(user: User, consent: Consent, change: ConsentChange): Promise<boolean>
   /** Returns the sessions of a client, the first to end first. */

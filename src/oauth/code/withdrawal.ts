@@ -15,7 +15,7 @@ export interface WithdrawalOptions {
 
 /** Sessions of a client for a user. A withdrawal ends each by a call, and platforms limit calls. */
 const MAX_SESSIONS = 40
-/** If the client opens sessions during a withdrawal. */
+/** Attempts of a withdrawal. The client may open sessions at the same time. */
 const MAX_ATTEMPTS = 5
 
 /** Creates the withdrawal. Throws `Unavailable` if the store fails; it can then be repeated. */

@@ -41,7 +41,7 @@ export interface Operation {
   readonly problems: readonly number[]
   /** The credentials that the call needs; absent: none. */
   readonly security?: 'operator' | 'client' | 'session'
-  /** Whether its problems have the form of RFC 6749. Default: if it needs those of a client. */
+  /** Whether its problems have the form of RFC 6749. Default: true if the call needs the credentials of a client. */
   readonly hasOAuthErrors?: boolean
   /** Describes the credentials, if they are those of a feature: the scheme by its name. */
   readonly scheme?: Readonly<Record<string, SecurityScheme>>

@@ -25,7 +25,7 @@ import {
   RENEW_SESSION_SCRIPT,
 } from './scripts.generated.ts'
 
-/** If requests renew a session while its record is changed. */
+/** Attempts to change a record. Requests may renew the session at the same time. */
 const MAX_ATTEMPTS = 5
 
 /** Creates the adapter. `now` returns milliseconds since the epoch. */
