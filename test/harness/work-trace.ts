@@ -1,5 +1,9 @@
 /** The expensive calls of an action: Web Crypto, and calls to other servers. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { vi } from 'vitest'
+
+/** The trace of the action that runs. Work that goes on from earlier tests has none. */
+const current = new AsyncLocalStorage<string[]>()
 
 const METHODS = ['digest', 'importKey', 'generateKey', 'exportKey', 'sign', 'verify'] as const
 
@@ -37,18 +41,18 @@ export async function traceOf(action: () => Promise<unknown>): Promise<readonly 
   const spies = METHODS.map((method) => {
     const original = crypto.subtle[method] as unknown as (...values: unknown[]) => Promise<unknown>
     const call = (...values: unknown[]) => {
-      trace.push(`${method} ${values.map(shapeOf).join(', ')}`)
+      current.getStore()?.push(`${method} ${values.map(shapeOf).join(', ')}`)
       return original.apply(crypto.subtle, values)
     }
     return vi.spyOn(crypto.subtle, method).mockImplementation(call as never)
   })
   const { fetch } = globalThis
   const fetchSpy = vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
-    trace.push(callOf(input, init))
+    current.getStore()?.push(callOf(input, init))
     return fetch(input, init)
   })
   try {
-    await action()
+    await current.run(trace, action)
   } finally {
     for (const spy of [...spies, fetchSpy]) spy.mockRestore()
   }
