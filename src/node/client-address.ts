@@ -9,12 +9,14 @@ import type { NodeBindings } from './request-listener.ts'
 
 /** Parsing an address takes as long as a whole stage. */
 const MAX_CACHED_PEERS = 1_000
+/** More proxies than any chain has. The address after so many is the client's. */
+const MAX_TRUSTED_HOPS = 32
 
 /**
  * Creates the function that returns the client's address: that of the connection, unless a trusted
  * proxy made it. Then it is the rightmost address of `header` that is not of a trusted
  * proxy: each proxy appends the address of its own client, and a client can write only what is left
- * of that. Returns undefined for a list that is not readable up to there.
+ * of that. Returns undefined if a trusted proxy reported no address of its client.
  */
 export function forwardedAddress(
   trusted: readonly Network[],
@@ -38,13 +40,15 @@ export function forwardedAddress(
     const peer = peerOf((c.env as NodeBindings).incoming.socket)
     if (!peer.isProxy) return peer.address
     const value = receivedHeaders(c).get(header)
-    const hops = value === undefined ? [] : hopsIn(header, value)
-    if (hops === undefined) return undefined
     let client = peer.address
-    for (const hop of hops) {
+    if (value === undefined) return client
+    let trustedHops = 0
+    for (const hop of hopsIn(header, value)) {
       const address = addressIn(hop)
       client = address?.toString()
       if (address === undefined || !isTrusted(address, trusted)) break
+      trustedHops += 1
+      if (trustedHops === MAX_TRUSTED_HOPS) break
     }
     return client
   }

@@ -110,7 +110,10 @@ describe('behind trusted proxies', () => {
     ['127.0.0.2', '127.0.0.2'],
     ['192.0.2.7, unknown', undefined],
     ['192.0.2.7, 010.1.1.1', undefined],
-    [Array(40).fill('127.0.0.2').join(), undefined],
+    [`${'1,'.repeat(40)}192.0.2.7`, '192.0.2.7'],
+    [`${'127.0.0.2,'.repeat(40)}192.0.2.7, 127.0.0.9`, '192.0.2.7'],
+    [Array(40).fill('127.0.0.2').join(), '127.0.0.2'],
+    [' , ,192.0.2.7, ', '192.0.2.7'],
   ])('X-Forwarded-For: %s is the address %s', async (list, address) => {
     const token = await gateway.token()
     const headers = {
@@ -120,6 +123,17 @@ describe('behind trusted proxies', () => {
     }
     expect((await fetch(`${gateway.url}/orders`, { headers })).status).toBe(200)
     expect(gateway.reached.at(-1)?.headers['x-forwarded-for']).toBe(address)
+  })
+
+  test('a limit counts a client, whatever it writes on the left of its address', async () => {
+    const before = gateway.reached.length
+    const statuses: number[] = []
+    for (const left of ['', '1,'.repeat(32), '",', '1,'.repeat(10_000), 'unknown,', '10.0.0.1,']) {
+      const headers = { 'x-forwarded-for': `${left}192.0.2.99` }
+      statuses.push((await fetch(`${gateway.url}/counted`, { headers })).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 429, 429, 429])
+    expect(gateway.reached.length - before).toBe(3)
   })
 })
 
@@ -138,6 +152,8 @@ describe('behind trusted proxies that send Forwarded', () => {
     ['for=198.51.100.1, for=192.0.2.7;proto=https', '192.0.2.7'],
     ['for=192.0.2.7, for="[2001:db8::9]:443"', '192.0.2.7'],
     ['for="198.51.100.1, for=192.0.2.7', '192.0.2.7'],
+    [`${'for=1,'.repeat(40)}for=192.0.2.7`, '192.0.2.7'],
+    [`${'",'.repeat(40)}for=192.0.2.7;host="a,b"`, '192.0.2.7'],
     ['for=192.0.2.7, for=_hidden', undefined],
     [undefined, '127.0.0.1'],
   ])('%s is the address %s, and X-Forwarded-For is not read', async (forwarded, address) => {
