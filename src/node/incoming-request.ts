@@ -1,10 +1,10 @@
 /** A request of Node's server as a `Request`. */
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { LRUCache } from 'lru-cache'
 import { Denied } from '../errors.ts'
 import { Fields, receivedFields } from './fields.ts'
+import { bodyStream } from './request-body.ts'
 
 /** A host and a port. Any other `Host` could move the end of the authority in a URL. */
 const HOST = /^(?:[\w.~-]+|\[[\d.:a-f]+\])(?::\d{1,5})?$/i
@@ -52,7 +52,7 @@ export class IncomingRequest implements PlainRequest {
 
   /** Null if the message has no body by its framing (RFC 9112 section 6.3), whatever its method is. */
   get body(): ReadableStream<Uint8Array> | null {
-    this.#body ??= hasBody(this.#incoming) ? streamOf(this.#incoming) : null
+    this.#body ??= hasBody(this.#incoming) ? bodyStream(this.#incoming) : null
     return this.#body
   }
 
@@ -121,6 +121,3 @@ function urlOf({ url = '', socket }: IncomingMessage, host: string | null): stri
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
-
-const streamOf = (incoming: IncomingMessage): ReadableStream<Uint8Array> =>
-  Readable.toWeb(incoming) as unknown as ReadableStream<Uint8Array>

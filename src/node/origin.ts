@@ -13,6 +13,7 @@ import {
 import { fieldsOf } from './fields.ts'
 import { OriginResponse } from './origin-response.ts'
 import { isAccepted, UpgradedResponse } from './upgraded-response.ts'
+import { Upload } from './upload.ts'
 
 export interface NodeOrigin extends Origin {
   /** Closes the connections, after the responses in progress. */
@@ -48,15 +49,17 @@ export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin 
       const upgrade = request.headers.get('upgrade')
       const headers = upgrade === undefined ? framed(request) : withoutUpgrade(request.headers)
       return new Promise<Response>((resolve, reject) => {
-        const call = new OriginCall(request, resolve, reject)
+        const { body } = request
+        const upload = body instanceof ReadableStream ? new Upload(body) : undefined
+        const call = new OriginCall(request, upload, resolve, reject)
         pool.dispatch(
           {
             path,
             method: request.incoming.method as Dispatcher.HttpMethod,
             headers,
             ...(upgrade !== undefined && { upgrade }),
-            // undici reads a stream as an async iterable.
-            body: request.body as Uint8Array | null,
+            // undici also reads an async iterable, which its types omit.
+            body: (upload ?? body) as Uint8Array | null,
           },
           call,
         )
@@ -69,19 +72,23 @@ export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin 
 /** One call: settles when the headers of the response have arrived. */
 class OriginCall implements Dispatcher.DispatchHandler {
   readonly #request: OriginRequest
+  readonly #upload: Upload | undefined
   readonly #resolve: (response: Response) => void
   readonly #reject: (reason: unknown) => void
   #timer: ReturnType<typeof setTimeout>
   #watched: AbortSignal | undefined
   #controller: Dispatcher.DispatchController | undefined
   #response: OriginResponse | undefined
+  #aborted: Error | undefined
 
   constructor(
     request: OriginRequest,
+    upload: Upload | undefined,
     resolve: (response: Response) => void,
     reject: (reason: unknown) => void,
   ) {
     this.#request = request
+    this.#upload = upload
     this.#resolve = resolve
     this.#reject = reject
     this.#timer = setTimeout(this.#watch, Math.min(UNWATCHED_MS, request.timeoutMs))
@@ -105,6 +112,8 @@ class OriginCall implements Dispatcher.DispatchHandler {
   #abort(reason: Error): void {
     this.#settle()
     this.#reject(reason)
+    this.#aborted = reason
+    this.#upload?.stop()
     this.#controller?.abort(reason)
   }
 
@@ -115,6 +124,8 @@ class OriginCall implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    // The call was aborted before it had a connection.
+    if (this.#aborted !== undefined) controller.abort(this.#aborted)
   }
 
   onResponseStart(
@@ -155,11 +166,14 @@ class OriginCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    // The origin may answer before it has read the whole body.
+    this.#upload?.stop()
     this.#response?.end()
   }
 
   onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
     this.#settle()
+    this.#upload?.stop()
     const isKnown = cause instanceof Denied || cause instanceof Unavailable
     if (this.#response !== undefined) this.#response.fail(cause)
     else this.#reject(isKnown ? cause : new Unavailable('origin', 'unreachable', { cause }))

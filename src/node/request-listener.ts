@@ -97,7 +97,7 @@ export function createListeners(
       socket.on('error', () => socket.destroy())
       handle(incoming, outgoing, true, (response) => {
         if (!(response instanceof UpgradedResponse)) write(response, outgoing)
-        else if (socket.destroyed) response.discard()
+        else if (socket.destroyed) discard(response)
         else {
           outgoing.detachSocket(socket as Socket)
           response.writeTo(socket, head, relays)
@@ -122,20 +122,27 @@ interface Finished {
 }
 
 const writeInTurn = oncePerTurn<Finished>((all) => {
-  for (const { response, outgoing } of all) {
-    try {
-      write(response, outgoing)
-    } catch {
-      // Node refuses a field. The other responses of the turn are not affected.
-      outgoing.destroy()
-    }
-  }
+  for (const { response, outgoing } of all) write(response, outgoing)
 })
 
+/** Never throws. */
 function write(response: Response, outgoing: ServerResponse): void {
-  if (outgoing.destroyed) response.body?.cancel().catch(() => {})
-  else if (response instanceof OriginResponse) response.writeTo(outgoing)
-  else writeStream(response, outgoing).catch(() => breakOff(outgoing))
+  if (outgoing.destroyed) discard(response)
+  else if (response instanceof OriginResponse) {
+    try {
+      response.writeTo(outgoing)
+    } catch {
+      // Node refuses a field.
+      outgoing.destroy()
+      discard(response)
+    }
+  } else writeStream(response, outgoing).catch(() => breakOff(outgoing))
+}
+
+/** Ends the call of the origin behind a response that no client gets. */
+function discard(response: Response): void {
+  if (response instanceof UpgradedResponse) response.discard()
+  else if (response.body?.locked === false) response.body.cancel().catch(() => {})
 }
 
 /**

@@ -26,6 +26,8 @@ export class UpgradedResponse {
   /** `received` are the fields of the origin. Only those of the handshake are kept. */
   constructor(origin: Duplex, received: Fields) {
     this.#origin = origin
+    // undici has removed its own listener. Without one, a reset by the origin would end the process.
+    origin.on('error', () => origin.destroy())
     this.headers.set('connection', 'Upgrade')
     this.headers.set('upgrade', 'websocket')
     for (const name of OF_HANDSHAKE) {

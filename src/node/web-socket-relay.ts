@@ -32,6 +32,8 @@ export function relay(client: Duplex, origin: Duplex, ended: () => void): Relay 
     isOpen = false
   }
   for (const socket of [client, origin]) socket.on('error', end).on('close', end)
+  // It may have ended before it had listeners here.
+  if (client.destroyed || origin.destroyed) process.nextTick(end)
   return {
     close(code, reason) {
       toClient.finish(closeFrame(code, reason, false))
