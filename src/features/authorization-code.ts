@@ -5,7 +5,6 @@ import { createScopeOfRoles } from '../authorization/permissions.ts'
 import { Misconfigured } from '../errors.ts'
 import type { CodeFlow, FeatureParts, GatewayFeature } from '../gateway/features.ts'
 import { admit } from '../middleware/admit.ts'
-import { requireResource } from '../middleware/require-resource.ts'
 import { createAuthorizationEndpoint } from '../oauth/code/authorization-endpoint.ts'
 import { authorizationCodeGrant } from '../oauth/code/code-grant.ts'
 import {
@@ -85,7 +84,6 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
     services(parts) {
       refuseIncomplete(parts)
       return {
-        resourceGuard: requireResource({ publicUrl: parts.config.publicUrl }),
         describedOperations: () => codeFlowOperations(Boolean(definition.registration)),
       }
     },
@@ -142,6 +140,7 @@ function codeFlowOf(
   const offer = createOffer({
     routes: policy.routes.map((route) => ({
       path: route.path,
+      host: route.host,
       permissions: permissionsOfRoute(route),
     })),
     issuer: publicUrl,

@@ -11,6 +11,7 @@ import { createAuthorizationServer } from '../oauth/authorization-server.ts'
 import type { AuthorizationServerOptions } from '../oauth/options.ts'
 import { createClientLogins } from '../oauth/redis/client-logins.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
+import { routesAt } from '../oauth/target.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { metadataRoutes, oauthRoutes } from '../routes/oauth/routes.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
@@ -62,6 +63,7 @@ function optionsOf(
   const { publicUrl: issuer } = config
   const configured = clientsOf(config)
   const references = createReferenceStore(redis)
+  const findRoutes = routesAt(policy.routes, issuer)
   const { accessTokenSeconds, sessionSeconds, refreshGraceSeconds, exchangeLimits } = policy.tokens
   return {
     issuer,
@@ -86,6 +88,7 @@ function optionsOf(
     verifier,
     dpop: proofs,
     scopeOfRoles: createScopeOfRoles(policy.roles),
+    isRoute: (path) => findRoutes(path).length > 0,
     scopesHeldBy: authorizer.scopesHeldBy,
     tenantIssuers: tenantIssuersOf(policy, config),
     sessionSeconds,

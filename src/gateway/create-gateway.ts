@@ -16,6 +16,7 @@ import { createReadmission } from '../middleware/readmit.ts'
 import { refuseLookAlikes } from '../middleware/refuse-look-alikes.ts'
 import type { RelationOptions } from '../middleware/relation.ts'
 import { requestId } from '../middleware/request-id.ts'
+import { requireResource } from '../middleware/require-resource.ts'
 import { sanitizeHeaders } from '../middleware/sanitize-headers.ts'
 import { shedLoad } from '../middleware/shed-load.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
@@ -52,7 +53,6 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     describedOperations,
     spans,
     origins,
-    resourceGuard,
     signIn,
     now,
   } = services
@@ -102,6 +102,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   ])
   const coalesced = coalescedOrigin({ origin })
   const shared = sharedGuards(services)
+  const limitedToResource = requireResource({ publicUrl })
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
@@ -141,7 +142,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       ...shared.ofCaller(caller),
       ...(session?.admitted ?? []),
       ...(origins?.guardsOf(route) ?? []),
-      ...(resourceGuard === undefined ? [] : [resourceGuard]),
+      limitedToResource,
       ...shared.ofRequest({
         anonymous,
         permission,

@@ -114,8 +114,6 @@ export interface FeatureServices {
   readonly description?: (described: OpenApiOptions) => Hono
   /** From `signIn()`: renders pages for people in the style of the policy. */
   readonly renderPage?: RenderPage
-  /** From `authorizationCode()`: comes after the admission of every route. */
-  readonly resourceGuard?: MiddlewareHandler
   /** From `otlp()`; absent also without a trace collector. */
   readonly spans?: SpanServices
   /** From `signIn()`: the users of browsers, for other pages of the gateway. */

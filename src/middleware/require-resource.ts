@@ -1,9 +1,12 @@
 /** Limits a token to the paths of the gateway that it was issued for (RFC 8707). */
 import type { MiddlewareHandler } from 'hono'
+import { hostOf } from '../http/host.ts'
 import { narrowedTo } from '../oauth/target.ts'
 import { rejectedFor } from '../tokens/rejection.ts'
-import { callerOf, type PrincipalVariables } from './context.ts'
+import { callerOf, type PrincipalVariables, type RouteVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
+
+type Variables = PrincipalVariables & Partial<RouteVariables>
 
 export interface RequireResourceOptions {
   /** The gateway's public URL. */
@@ -12,19 +15,24 @@ export interface RequireResourceOptions {
 
 /**
  * Refuses a token of the gateway that is for other paths with `token_rejected` (401): a token for
- * `https://gateway.example.com/mcp` is valid at `/mcp` and below. A token that names no path is valid
- * everywhere. Must run after `admit`, which identifies opaque tokens.
+ * `https://gateway.example.com/mcp` is valid at `/mcp` and below, and not at a route for another host.
+ * A token that names no path is valid everywhere. Must run after `admit`, which identifies opaque
+ * tokens.
  */
-export const requireResource = ({
+export function requireResource({
   publicUrl,
-}: RequireResourceOptions): MiddlewareHandler<{ Variables: PrincipalVariables }> =>
-  createMiddleware<{ Variables: PrincipalVariables }>(function requireResource(c, next) {
+}: RequireResourceOptions): MiddlewareHandler<{ Variables: Variables }> {
+  const ownHost = hostOf(publicUrl)
+  return createMiddleware<{ Variables: Variables }>(function requireResource(c, next) {
     const caller = callerOf(c, 'requireResource')
     if (caller === null || caller.tokenIssuer !== publicUrl) return next()
     const paths = narrowedTo(caller.audiences, publicUrl)
+    if (paths === undefined) return next()
     const { path } = c.req
     const isCovered = (resource: string) => path === resource || path.startsWith(`${resource}/`)
-    if (paths !== undefined && !paths.some(isCovered))
+    const isHere = c.get('portcullis.route')?.host === undefined || hostOf(c.req.url) === ownHost
+    if (!isHere || !paths.some(isCovered))
       throw rejectedFor('aud', caller.audiences, [publicUrl + path])
     return next()
   })
+}

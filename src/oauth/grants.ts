@@ -2,10 +2,9 @@
 import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { mayActFor } from './client.ts'
+import { decideGrant } from './decide-grant.ts'
 import { issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import type { AuthorizationServerOptions } from './options.ts'
-import { grantedScope } from './scope.ts'
-import { grantedAudiences } from './target.ts'
 import { type GrantHandler, issueOptionsOf, refuseUnbound, tokenResponse } from './token-request.ts'
 
 /**
@@ -14,16 +13,16 @@ import { type GrantHandler, issueOptionsOf, refuseUnbound, tokenResponse } from 
  * only those of its tenant are, and the use of a proof.
  */
 export function clientCredentialsGrant(options: AuthorizationServerOptions): GrantHandler {
-  const { issuer, tokens, store, scopeOfRoles, now } = options
+  const { issuer, tokens, store, now } = options
   return async function grantClientCredentials({ client, revokedBefore, form, proof, identify }) {
     const { id, roles, scopes } = client
+    const basis = { audiences: undefined, scopes, roles }
     const grant: AccessGrant = {
       subject: id,
       client: id,
       tenant: client.tenant,
       roles,
-      scopes: grantedScope(form.one('scope'), { bound: scopes, held: scopes, roles, scopeOfRoles }),
-      audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
+      ...decideGrant(options, basis, client, { form, scope: form.one('scope') }),
       confirmation: proof?.thumbprint,
     }
     const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
@@ -43,7 +42,7 @@ export function clientCredentialsGrant(options: AuthorizationServerOptions): Gra
  * request with the same token.
  */
 export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHandler {
-  const { issuer, tokens, refreshTokens, store, scopeOfRoles, tenantIssuers, now } = options
+  const { issuer, tokens, refreshTokens, store, tenantIssuers, now } = options
   return async function grantRefresh({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')
     if (refreshToken === undefined) throw oauthRefused('invalid_request', 'refresh_token_missing')
@@ -54,12 +53,10 @@ export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHan
     if (!mayActFor(client, bearer, tenantIssuers))
       throw oauthRefused('invalid_grant', 'session_tenant')
     refuseUnbound(bearer, proof, 'invalid_grant', 'dpop_binding')
-    const { roles, scopes, audiences } = session.grant
     const grant: AccessGrant = {
       ...session.grant,
       // The client's bounds are not applied again: the session's scopes were within them.
-      scopes: grantedScope(form.one('scope'), { bound: scopes, held: scopes, roles, scopeOfRoles }),
-      audiences: grantedAudiences(form, { issuer, allowed: audiences, otherwise: audiences }),
+      ...decideGrant(options, session.grant, undefined, { form, scope: form.one('scope') }),
       confirmation: proof?.thumbprint,
     }
     refuseReplay(await store.consult({ keys: [], proof }))

@@ -9,8 +9,8 @@ import type { RefreshTokens } from '../tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../tokens/signing-keys.ts'
 import type { Client } from './client.ts'
 import type { ClientLogins } from './client-logins.ts'
+import type { GrantRules } from './decide-grant.ts'
 import type { GrantStore } from './grant-store.ts'
-import type { ScopeOfRoles } from './scope.ts'
 import type { ExchangeLimits } from './tokens-definition.ts'
 
 /** Port: public clients that are not in the registry. Throws `Unavailable` if the store fails. */
@@ -19,9 +19,7 @@ export interface PublicClients {
   find(id: string): Promise<Client | undefined>
 }
 
-export interface AuthorizationServerOptions {
-  /** The gateway's public URL. */
-  readonly issuer: string
+export interface AuthorizationServerOptions extends GrantRules {
   /** Private keys that sign tokens. */
   readonly keys: readonly SigningJwk[]
   readonly logins: ClientLogins
@@ -36,8 +34,6 @@ export interface AuthorizationServerOptions {
   /** The gateway's own verifier. */
   readonly verifier: TokenVerifier
   readonly dpop: DpopVerifier
-  /** Returns the scopes that roles grant under the policy. */
-  readonly scopeOfRoles: ScopeOfRoles
   readonly scopesHeldBy: PolicyAuthorizer['scopesHeldBy']
   /** Issuers that share their tenants with the gateway. */
   readonly tenantIssuers: ReadonlySet<string>

@@ -8,6 +8,7 @@ import { type AccessGrant, principalOfGrant, revokedBeforeKeysOf } from '../toke
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
 import { mayActFor } from './client.ts'
+import { decideGrant, endOfGrant } from './decide-grant.ts'
 import {
   consultedSeconds,
   issuableAtSeconds,
@@ -15,9 +16,7 @@ import {
   revocationLookup,
 } from './grant-store.ts'
 import type { AuthorizationServerOptions } from './options.ts'
-import { grantedScope } from './scope.ts'
 import { createSubjectTokenReader, exchangeRequestOf, JWT } from './subject-token.ts'
-import { grantedAudiences } from './target.ts'
 import {
   type GrantHandler,
   issueOptionsOf,
@@ -58,7 +57,11 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const grant = { ...grantOf(subject, request, options), session }
 
     const issuedAtSeconds = await consult(subject, grant, request)
-    const expiresAtSeconds = endOf(subject, opensSession ? issuedAtSeconds : undefined)
+    const expiresAtSeconds = endOfGrant(
+      { ...subject, isOwn },
+      opensSession ? issuedAtSeconds : undefined,
+      sessionSeconds,
+    )
     if (expiresAtSeconds <= issuedAtSeconds)
       throw oauthRefused('invalid_request', 'subject_token_exp')
     const issued = await tokens.issue(grant, {
@@ -82,16 +85,6 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
       issued_token_type: issuedType,
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     }
-  }
-
-  /** Returns the expiry of everything that is issued, in seconds since the epoch. */
-  function endOf(subject: Principal, startedAtSeconds: number | undefined): number {
-    const endSeconds = Math.floor(subject.expiresAtSeconds)
-    if (startedAtSeconds === undefined || sessionSeconds === undefined) return endSeconds
-    const sessionEndSeconds = startedAtSeconds + sessionSeconds
-    return subject.tokenIssuer === issuer
-      ? Math.min(endSeconds, sessionEndSeconds)
-      : sessionEndSeconds
   }
 
   /**
@@ -143,19 +136,21 @@ function cannotStartSession({ session, subject, client, issuer, tokenIssuer }: P
 function grantOf(
   subject: Principal,
   { client, form, proof }: TokenRequest,
-  { scopeOfRoles, scopesHeldBy, issuer }: AuthorizationServerOptions,
+  options: AuthorizationServerOptions,
 ): AccessGrant {
   refuseUnbound(subject, proof, 'invalid_request', 'subject_token_dpop_binding')
-  const { roles } = subject
-  const held = scopesHeldBy(subject)
+  const { issuer } = options
+  const { roles, tokenIssuer } = subject
+  // The audience of another issuer's token is the gateway, whatever its names are.
+  const audiences = tokenIssuer === issuer ? (subject.audiences ?? []) : undefined
+  const basis = { audiences, scopes: options.scopesHeldBy(subject), roles }
   return {
     subject: subject.subject,
     subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,
     client: client.id,
     tenant: subject.tenant,
     roles,
-    scopes: grantedScope(form.one('scope'), { bound: client.scopes, held, roles, scopeOfRoles }),
-    audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
+    ...decideGrant(options, basis, client, { form, scope: form.one('scope') }),
     confirmation: proof?.thumbprint,
   }
 }

@@ -103,6 +103,7 @@ export async function startCodeGateway(
       { method: 'POST', path: '/orders', permission: 'orders:write' },
       { method: 'GET', path: '/mcp', permission: 'mcp:use' },
       { method: 'GET', path: '/mcp/books', permission: 'books:read' },
+      { method: 'GET', path: '/mcp2', permission: 'mcp:use' },
     ],
   })
   const env = {

@@ -42,8 +42,12 @@ const testFiles = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: '
 
 describe('docs/checklist.md', () => {
   test('has every row once, in order', () => {
-    const ids = [...range('R', 1, 34), ...range('S', 1, 78)]
-    expect(table.map(({ id }) => id)).toEqual(ids)
+    const ids = table.map(({ id }) => id)
+    const first = [...range('R', 1, 34), ...range('S', 1, 78)]
+    expect(ids.slice(0, first.length)).toEqual(first)
+    // Later rows may have gaps.
+    const later = ids.slice(first.length)
+    expect(later).toEqual(range('S', 79, 90).filter((id) => later.includes(id)))
   })
 
   test('states for each row whether it is proven, and what is missing otherwise', () => {

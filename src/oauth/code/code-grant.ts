@@ -11,9 +11,9 @@ import { familyEnd } from '../../tokens/refresh-family.ts'
 import { newRefreshToken } from '../../tokens/refresh-token.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import { mayActFor } from '../client.ts'
+import { decideGrant } from '../decide-grant.ts'
 import { refuseReplay } from '../grant-store.ts'
 import type { AuthorizationServerOptions } from '../options.ts'
-import { grantedAudiences } from '../target.ts'
 import {
   type GrantHandler,
   issueOptionsOf,
@@ -61,10 +61,9 @@ export function authorizationCodeGrant(
       if (!mayActFor(client, bearer, tenantIssuers)) throw refused('tenant')
       refuseReplay(await store.consult({ keys: [], proof }))
     }
-    const { audiences } = session.grant
     const grant: AccessGrant = {
       ...session.grant,
-      audiences: grantedAudiences(form, { issuer, allowed: audiences, otherwise: audiences }),
+      ...decideGrant(options, session.grant, undefined, { form, scope: undefined }),
       confirmation: proof?.thumbprint,
     }
     const opened = { ...session, grant: { ...session.grant, confirmation: proof?.thumbprint } }

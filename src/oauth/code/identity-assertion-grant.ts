@@ -15,6 +15,7 @@ import { own, readPayload } from '../../tokens/jws.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
 import { type Client, mayActFor } from '../client.ts'
+import { decideGrant } from '../decide-grant.ts'
 import { issuableAtSeconds, refuseReplay, revocationLookup } from '../grant-store.ts'
 import type { AuthorizationServerOptions } from '../options.ts'
 import { isPermission, isWithin, namesIn } from '../scope.ts'
@@ -103,8 +104,10 @@ export function identityAssertionGrant(
       client: client.id,
       tenant: user.tenant,
       roles: user.roles,
-      scopes,
-      audiences,
+      ...decideGrant(options, { audiences, scopes, roles: user.roles }, undefined, {
+        form: { one: form.one, all: (name) => (name === 'resource' ? resources : []) },
+        scope: undefined,
+      }),
       confirmation: proof?.thumbprint,
     }
     const issuedAtSeconds = await consult(user, grant, proof)

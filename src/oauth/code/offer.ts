@@ -4,7 +4,7 @@ import type { Principal } from '../../identity/principal.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import type { Client } from '../client.ts'
 import { isPermission, isWithin, type ScopeOfRoles } from '../scope.ts'
-import { isResourceOf } from '../target.ts'
+import { isGateway, isResourceOf, routesAt } from '../target.ts'
 
 /** More scopes than any token should have. */
 const MAX_SCOPES = 100
@@ -12,6 +12,8 @@ const MAX_SCOPES = 100
 /** A route of the policy, with the permissions that its callers may need. */
 export interface OfferedRoute {
   readonly path: string
+  /** Undefined: every host. */
+  readonly host: string | undefined
   readonly permissions: readonly string[]
 }
 
@@ -25,25 +27,24 @@ export interface OfferOptions {
 
 /** Creates the offer. It is computed from the policy once. */
 export function createOffer({ routes, issuer, authorizer, scopeOfRoles }: OfferOptions) {
-  const rows = routes.map(({ path, permissions }) => ({ segments: segmentsOf(path), permissions }))
+  const findRoutes = routesAt(routes, issuer)
 
   /** Returns the permissions of the routes at and below a path. Undefined: there is no such route. */
   function permissionsAt(path: string): readonly string[] | undefined {
-    const segments = segmentsOf(path)
-    const below = rows.filter((row) => isAtOrBelow(row.segments, segments))
+    const below = findRoutes(path)
     return below.length === 0 ? undefined : below.flatMap(({ permissions }) => permissions)
   }
 
   return {
     /** All permissions of the policy, for `scopes_supported` (RFC 8414 section 2). */
-    scopes: [...new Set(rows.flatMap(({ permissions }) => permissions))] as readonly string[],
+    scopes: [...new Set(routes.flatMap(({ permissions }) => permissions))] as readonly string[],
 
     /**
      * Returns the audiences for the requested resources: the gateway, and each path of it. Throws
      * `Denied` (`invalid_target`) for a resource that is no route, or not for this client.
      */
     audiencesOf(resources: readonly string[], { audiences }: Client): readonly string[] {
-      const named = resources.filter((name) => name !== issuer && name !== `${issuer}/`)
+      const named = resources.filter((name) => !isGateway(name, issuer))
       for (const name of named) {
         const isOffered =
           isResourceOf(name, issuer) && permissionsAt(name.slice(issuer.length)) !== undefined
@@ -72,7 +73,7 @@ export function createOffer({ routes, issuer, authorizer, scopeOfRoles }: OfferO
       const resources = audiences.filter((name) => isResourceOf(name, issuer))
       const offered =
         resources.length === 0
-          ? rows.flatMap(({ permissions }) => permissions)
+          ? routes.flatMap(({ permissions }) => permissions)
           : resources.flatMap((name) => permissionsAt(name.slice(issuer.length)) ?? [])
       const names = requested?.filter(isPermission) ?? []
       const wanted = [...new Set(offered)].filter(
@@ -94,10 +95,3 @@ export function createOffer({ routes, issuer, authorizer, scopeOfRoles }: OfferO
 }
 
 export type Offer = ReturnType<typeof createOffer>
-
-const segmentsOf = (path: string): readonly string[] => path.split('/').slice(1)
-
-/** Reports whether every path of a pattern that can match is at the path or below it. */
-function isAtOrBelow(pattern: readonly string[], path: readonly string[]): boolean {
-  return path.every((segment, at) => segment !== '' && pattern[at] === segment)
-}
