@@ -1,12 +1,13 @@
-/** A store that reads what another store knows, and takes nothing. */
+/** A store that reads what another store has, and writes nothing. */
 import type { Unavailable } from '../errors.ts'
 import type { LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionStore } from './store.ts'
 
 /**
- * Wraps a store so that a query counts no request, leases no units, uses no proof and records no use
- * of an API key. A limit reports the units that are left now, and whether the request would fit. Does NOT detect a proof that was used
- * before. A limit of another engine than `exact` cannot be read, and is reported as unused.
+ * Wraps a store so that a query counts no request, leases no units, takes no slot, uses no proof and
+ * records no use of an API key. A limit reports the units that are left now, in the plan of the caller,
+ * and whether the request would fit. Does NOT detect a proof that was used before. A limit of another
+ * engine than `exact` cannot be read, and is reported as unused.
  */
 export function readOnlyStore(store: AdmissionStore): AdmissionStore {
   return {
@@ -15,10 +16,17 @@ export function readOnlyStore(store: AdmissionStore): AdmissionStore {
     async consult({ limits, proof: _, since: __, ...query }) {
       const facts = await store.consult({
         ...query,
-        limits: limits.map(({ rule, key }) => ({ rule: readingOf(rule), key })),
+        isReading: true,
+        limits: limits.map(({ rule, key, planSources }) => ({
+          rule: readingOf(rule),
+          key,
+          planSources,
+        })),
       })
-      const states = limits.map(({ rule }, index) => asIfCharged(rule, facts.limits[index]))
-      return { ...facts, limits: states }
+      return {
+        ...facts,
+        limits: limits.map(({ rule }, index) => ofRule(rule, facts.limits[index])),
+      }
     },
 
     async resolve({ limits, ...query }) {
@@ -26,30 +34,24 @@ export function readOnlyStore(store: AdmissionStore): AdmissionStore {
         ...query,
         proof: undefined,
         recordsUse: false,
+        isReading: true,
         limits: limits.map(({ rule, window }) => ({ rule: readingOf(rule), window })),
       })
       const states = limits.map(({ rule }, index) => {
         const answer = facts.limits[index]
-        const state = asIfCharged(rule, answer?.state)
-        return answer && state && { key: answer.key, state }
+        return answer && { key: answer.key, state: ofRule(rule, answer.state) }
       })
       return { ...facts, limits: states }
     },
   }
 }
 
-/** Returns a rule that takes no units: then the script reads the window and does not write it. */
-const readingOf = (rule: LimitRule): LimitRule => ({
-  ...rule,
-  cost: 0,
-  engine: 'exact',
-  lease: undefined,
-})
+/** Returns a rule that the script can read without a write. */
+const readingOf = (rule: LimitRule): LimitRule => ({ ...rule, engine: 'exact', lease: undefined })
 
-function asIfCharged(
+function ofRule<State extends RateLimit | Unavailable | undefined>(
   rule: LimitRule,
-  state: RateLimit | Unavailable | undefined,
-): RateLimit | Unavailable | undefined {
-  if (state === undefined || !('remaining' in state)) return state
-  return { ...state, rule, admitted: state.remaining >= (rule.cost ?? 1) }
+  state: State,
+): State {
+  return state !== undefined && 'rule' in state ? { ...state, rule } : state
 }

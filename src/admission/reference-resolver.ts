@@ -111,7 +111,11 @@ export function createReferenceResolver({
         some.map(async ({ rule, keyOf, slot }) => ({ rule, key: await keyOf(principal), slot })),
       )
     const first = await requestsOf(limits.filter(({ window }) => window !== undefined))
-    const later = await requestsOf(limits.filter(({ window }) => window === undefined))
+    const later = await Promise.all(
+      (await requestsOf(limits.filter(({ window }) => window === undefined))).map((request) =>
+        completed(request, principal),
+      ),
+    )
     return {
       principal,
       failed: undefined,
@@ -126,6 +130,13 @@ export function createReferenceResolver({
       },
     }
   }
+}
+
+/** Adds what a metered limit needs, such as the sources of the caller's plan. Keeps the slot. */
+async function completed(request: LimitRequest, principal: Principal): Promise<LimitRequest> {
+  const { meter } = request.rule
+  if (meter === undefined) return request
+  return { ...(await meter.complete(request, principal)), slot: request.slot }
 }
 
 function withWindow({ rule, window, slot }: DeferredLimit): ReferenceLimit[] {

@@ -29,6 +29,11 @@ export interface AdmissionQuery {
    * never retried, because returned units must not be returned twice. Default false.
    */
   readonly isRenewal?: boolean
+  /**
+   * Takes nothing from exact limits and writes nothing: the states are those that the request would
+   * find. Only without a proof, leases and limits of another engine. Default false.
+   */
+  readonly isReading?: boolean
   /** Milliseconds since the epoch. Decides whether a ban has ended. */
   readonly nowMs: number
 }
@@ -73,6 +78,8 @@ export interface ReferenceQuery {
   readonly proof: ProofUse | undefined
   /** Records the use of an API key, if no revocation and no ban refuses it. Default false. */
   readonly recordsUse?: boolean
+  /** As in `AdmissionQuery`. */
+  readonly isReading?: boolean
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }

@@ -118,8 +118,15 @@ function signInServices(
       publicUrl,
     }),
     operations: signInOperations,
-    stagesOf: ({ session: demand }) =>
-      demand && browserSession({ references, sessions, refresh, publicUrl, demand, now }),
+    stagesOf: ({ session: demand }, explained) =>
+      demand &&
+      browserSession({
+        references: explained ?? references,
+        renewal: explained === undefined ? { sessions, refresh } : undefined,
+        publicUrl,
+        demand,
+        now,
+      }),
     cookies,
     ownCookies: [ownCookies({ names: cookies })],
   }

@@ -5,8 +5,11 @@ import type { AdmissionStore } from '../admission/store.ts'
 import type { AuditEvent } from '../audit/event.ts'
 import { type Explainer, explanationOf, type ForwardedRequest } from '../explanation/explanation.ts'
 import { createStageRecorder } from '../explanation/stage-recorder.ts'
+import { createApp } from '../http/router.ts'
+import type { GatewayVariables } from '../middleware/context.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Policy, PolicyRoute } from '../policy/policy.ts'
+import type { References } from '../tokens/references.ts'
 import type { Services } from './compose-services.ts'
 import { createGateway } from './create-gateway.ts'
 import { type OriginParts, originsOf } from './features.ts'
@@ -25,9 +28,10 @@ const ASSUMED = 'e30.e30.AAAA'
 
 /**
  * Creates an explainer. It runs the pipeline of `createGateway` with the services of the gateway, and
- * replaces what would change something: limits are read and not counted, a proof is not used, no failure
- * and no violation is recorded, no audit event is sent, no assertion is signed, and the origin is not
- * called. Caches of verified tokens, keys and relations may be filled.
+ * replaces what would change something: limits are read and not counted, a proof is not used, no use of an
+ * API key, no failure and no violation is recorded, no session is renewed, no audit event is sent, no
+ * assertion is signed, and the origin is not called. Caches of verified tokens, keys and relations may be
+ * filled.
  *
  * Does NOT explain paths of the gateway itself.
  */
@@ -40,7 +44,9 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
     spans: ____,
     ...guards
   } = services
-  const { now, references, verifier, failures } = services
+  const { now, verifier, failures, signIn } = services
+  // A reference that an explanation has resolved is not cached: its first request records its use.
+  const references: References = { ...services.references, remember() {} }
 
   return async function explain({ request, address, caller }) {
     let event: AuditEvent | undefined
@@ -62,6 +68,15 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
     const gateway = createGateway(
       {
         ...guards,
+        references,
+        ...(signIn && {
+          signIn: {
+            ...signIn,
+            // Its own paths begin and end sessions.
+            routes: createApp<{ Variables: GatewayVariables }>(),
+            stagesOf: (route: PolicyRoute) => signIn.stagesOf(route, references),
+          },
+        }),
         // An assumed caller comes in `Authorization`, whatever the sources of tokens are.
         sources: caller === undefined ? services.sources : undefined,
         verifier: { ...verifier, recall },

@@ -127,8 +127,11 @@ export interface SignInServices {
   readonly routes: Hono<{ Variables: GatewayVariables }>
   /** Describes the calls of signed-in users. */
   operations(): readonly Operation[]
-  /** Returns the stages of a route. Undefined: it accepts no sessions. */
-  stagesOf(route: PolicyRoute): SessionStages | undefined
+  /**
+   * Returns the stages of a route. Undefined: it accepts no sessions. With `references`, for
+   * explanations, the stages use this cache, and neither renew the session nor refresh its tokens.
+   */
+  stagesOf(route: PolicyRoute, references?: References): SessionStages | undefined
   /** Names of its cookies, which are never forwarded to an origin; `login-*` is every name that begins so. */
   readonly cookies: readonly string[]
   /** Keeps an origin from setting these cookies. Comes directly before the origin. */

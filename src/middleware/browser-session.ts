@@ -16,12 +16,17 @@ import { type Received, refuseCrossOrigin } from '../tokens/token-cookie.ts'
 import { callerOf, type GatewayVariables, waitUntilOf } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-export interface BrowserSessionOptions {
-  /** The cache that `admit` uses. */
-  readonly references: References
+export interface SessionRenewal {
   readonly sessions: Pick<Sessions, 'renew'>
   /** Refreshes the provider's tokens of a session. Must not reject. */
   readonly refresh: (principal: Principal) => Promise<void>
+}
+
+export interface BrowserSessionOptions {
+  /** The cache that `admit` uses. */
+  readonly references: References
+  /** What keeps a session alive. Undefined: the stages write nothing, for explanations. */
+  readonly renewal: SessionRenewal | undefined
   /** The gateway's URL: pages of its origin may send requests with unsafe methods. */
   readonly publicUrl: string
   /** What the login of the user must be. Default: any login. */
@@ -60,14 +65,13 @@ const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
  *
  * @example
  * ```ts
- * const { before, identify, admitted } = browserSession({ references, sessions, publicUrl, now })
+ * const { before, identify, admitted } = browserSession({ references, renewal, publicUrl, now })
  * app.use(...before, identify(authenticate({ verifier })), admit({ admission }), ...admitted)
  * ```
  */
 export function browserSession({
   references,
-  sessions,
-  refresh,
+  renewal,
   publicUrl,
   demand = {},
   now,
@@ -122,13 +126,15 @@ export function browserSession({
     const received = receivedHeaders(c)
     const text = readSession(received)
     if (principal === null || signIn === undefined || text === undefined) return next()
+    if (renewal === undefined) return next()
+    const { sessions, refresh } = renewal
     const nowSeconds = now() / 1000
     if (nowSeconds >= (signIn.refreshAtSeconds ?? Number.POSITIVE_INFINITY))
       waitUntilOf(c)(refresh(principal))
     if (nowSeconds < signIn.renewAtSeconds || received.has('upgrade')) return next()
-    const renewal = sessions.renew(text, principal).catch(unlessUnavailable)
+    const renewed = sessions.renew(text, principal).catch(unlessUnavailable)
     await next()
-    const reference = await renewal
+    const reference = await renewed
     if (reference === undefined) return
     writeHeaders(c, (headers) => headers.append('Set-Cookie', setCookie(SESSION_COOKIE, reference)))
   }

@@ -29,7 +29,13 @@ export function memorySignIn({
     operations: () => [],
     stagesOf: ({ session: demand }) =>
       demand &&
-      browserSession({ references, sessions, refresh: async () => {}, publicUrl, demand, now }),
+      browserSession({
+        references,
+        renewal: { sessions, refresh: async () => {} },
+        publicUrl,
+        demand,
+        now,
+      }),
     cookies: [SESSION_COOKIE],
     ownCookies: [],
   }

@@ -9,7 +9,7 @@
 -- 4. The proved thumbprint (empty: none).
 -- 5. Seconds to keep the use of the proof.
 -- 6. The key of the address's ban in observe mode (empty: such bans are not read).
--- 7. Whether to record the use of an API key (1: yes).
+-- 7. Whether to record the use of an API key (1: yes). -1: nothing is written.
 --
 -- Six more arguments follow for each limit: the four of `read_window` (a limit that is not exact
 -- refuses at -1); then either an empty text and the window's name, or `key`, `subject`, `client` or
@@ -128,6 +128,10 @@ local function count(name, override, limit, seconds)
   return { limit, limit - (counted + weight), current, previous }
 end
 
+if ARGV[7] == '-1' then
+  local function pass() end
+  take, write_window = pass, pass
+end
 local counts, all_admit = {}, true
 for at = 8, #ARGV, 6 do
   local force, by, name = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]

@@ -13,6 +13,8 @@ const NONE: readonly undefined[] = []
 const COMMAND_HEAD = 3
 /** In the reply before the keys that exist: their number, and whether the proof was used before. */
 const REPLY_HEAD = 2
+/** In place of the number of lease requests: nothing is written. */
+const READS = -1
 /** Values in the reply for a lease request: the granted units, and the end of their hold. */
 const LEASE_VALUES = 2
 
@@ -37,7 +39,7 @@ export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuer
   const keepSeconds = proof?.replayTtlSeconds ?? 0
   const { issuedAtSeconds } = revocation
   const isLeased = exact.some(({ leaseRequest }) => leaseRequest !== undefined)
-  command.push(checked, exact.length, isLeased ? exact.length : 0)
+  command.push(checked, exact.length, query.isReading ? READS : isLeased ? exact.length : 0)
   command.push(`${keepSeconds} ${tokens} ${revokedBefore} ${inForce} ${issuedAtSeconds} ${nowMs}`)
   for (const { rule } of exact) command.push(...exactArguments(rule, query.isRenewal))
   if (isLeased) for (const { leaseRequest } of exact) command.push(leaseArgument(leaseRequest))

@@ -7,7 +7,7 @@
 -- ARGV:
 -- 1. Number of keys before the overrides.
 -- 2. Number of limits.
--- 3. Number of lease requests: one for each limit, or none.
+-- 3. Number of lease requests: one for each limit, or none. -1: none, and nothing is written.
 -- 4. Six numbers with spaces between them, which are parsed only if one of the first keys exists, or
 --    with a proof: seconds to keep the use of the proof; the number of revocations (0 or 1); that of
 --    revocations and cutoffs; that of revocations, cutoffs and bans that are enforced; when the token
@@ -64,7 +64,12 @@ end
 if not holds then return reply end
 
 local windows, read_lease, grant_lease = {}, nil, nil
-if leases_from then read_lease, grant_lease = lease_functions() end
+if leases_from and ARGV[3] == '-1' then
+  local function pass() end
+  leases_from, take, write_window = false, pass, pass
+elseif leases_from then
+  read_lease, grant_lease = lease_functions()
+end
 for n = 1, limits do
   local at, ok, override, found = 1 + 4 * n, true, false, nil
   local lease = leases_from and ARGV[leases_from + n] or ''

@@ -16,6 +16,8 @@ const NO_RECORD = 0
 /** Special values of the limit in force in the script's reply. */
 const FAILED = -1
 const NOT_COUNTED = -2
+/** In place of whether the use is recorded: nothing is written. */
+const READS = -1
 /** Units left in the reply if a window of `@upstash/ratelimit` refuses. */
 const REFUSED = -1
 /** The value of the argument "when it refuses" for a limit that is not exact. */
@@ -38,6 +40,7 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
     limits,
     proof,
     recordsUse,
+    isReading,
     nowMs,
   }) {
     const meters = meterScriptsOf(limits)
@@ -50,7 +53,7 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
       thumbprint ?? '',
       proof?.replayTtlSeconds ?? 0,
       observedBan ?? '',
-      recordsUse ? 1 : 0,
+      isReading ? READS : recordsUse ? 1 : 0,
       ...limits.flatMap((limit) => argumentsOf(limit, meters)),
     ]
     const script = meters?.resolution(names) ?? exact
