@@ -59,7 +59,7 @@ export async function openSessions(
       providerSubject: subject,
       providerSession: `of ${subject}`,
       acr: 'pwd',
-      authenticatedAtSeconds,
+      authTimeSeconds: authenticatedAtSeconds,
     }
     opened.push(await sessions.open(login, provider, 'portcullis-bench'))
   }

@@ -6,6 +6,7 @@ import { repeated } from '../arguments.ts'
 import { type CommonOptions, offlineCommand } from '../command.ts'
 import { PRODUCTION } from '../deploy/environment.ts'
 import { usage } from '../failure.ts'
+import { authTimeText } from '../idp/auth-times.ts'
 import type { IdpDoctorOptions } from '../idp/configuration.ts'
 import { createOutput } from '../output.ts'
 
@@ -105,7 +106,7 @@ function entryOf(preset: PresetName, { issuer, audience, restrict }: Preset): ob
   }
 }
 
-function textOf({ provider, entry, fields, source }: ReturnType<typeof shown>): string {
+function textOf({ preset, provider, entry, fields, source }: ReturnType<typeof shown>): string {
   const lines = Object.entries(fields).map(
     ([field, value]) => `  ${field.padEnd(15)} ${JSON.stringify(value)}`,
   )
@@ -122,6 +123,7 @@ function textOf({ provider, entry, fields, source }: ReturnType<typeof shown>): 
     '',
     'Notes:',
     ...source.notes.map((note) => `  - ${note}`),
+    `  - Age of a sign-in: ${authTimeText(preset)}.`,
     '',
     ...sourceLines(source),
   ].join('\n')

@@ -10,6 +10,7 @@ import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
 import { permissionsOfRoute } from '../../src/policy/route-permissions.ts'
 import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
+import { sendersOfAuthTime } from './login-ages.ts'
 import { admits, roleCaller } from './matrix.ts'
 import { meantBy } from './suggest.ts'
 
@@ -230,6 +231,19 @@ export const RULES = {
             path: ['routes', index, 'audience'],
             message: `${nameOfRoute(route)}: no entry of ISSUERS has the audience ${route.audience}`,
             suggestion: 'correct the audience, or add it to an entry of ISSUERS',
+          }
+    },
+  },
+  'login-age': {
+    severity: 'info',
+    reason: 'Only a provider that sends auth_time can show that a sign-in is recent.',
+    *find({ routes }, variables) {
+      for (const [index, route] of routes.entries())
+        if (route.session?.maxAgeSeconds !== undefined)
+          yield {
+            path: ['routes', index, 'session'],
+            message: `${nameOfRoute(route)}: session.maxAgeSeconds needs auth_time in ID tokens; ${sendersOfAuthTime(variables)}`,
+            suggestion: 'sign in at each provider and open the route, then silence this rule here',
           }
     },
   },

@@ -56,8 +56,8 @@ export interface SignInFacts {
   readonly providerSubject: string
   /** `acr` of the ID token. */
   readonly acr?: string | undefined
-  /** `auth_time` of the ID token, or else its `iat`. */
-  readonly authenticatedAtSeconds: number
+  /** `auth_time` of the ID token. Absent: the provider does not say when the user authenticated. */
+  readonly authTimeSeconds?: number | undefined
   /** From then on, a request renews the session's reference. */
   readonly renewAtSeconds: number
   /** The end of the session, which no renewal changes. */

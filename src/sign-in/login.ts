@@ -2,6 +2,7 @@
 import { base64url } from 'jose'
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import { hmacSha256, sha256 } from '../crypto/sha256.ts'
+import { Denied, Unavailable } from '../errors.ts'
 import type { Received } from '../tokens/token-cookie.ts'
 import type { Login, Provider } from './provider.ts'
 import { signInRefused } from './refused.ts'
@@ -55,14 +56,22 @@ export interface CompletedLogin {
   readonly returnPath: string
 }
 
+/** A login that the provider or a check has refused, after the gateway knew which login it is. */
+export interface FailedLogin {
+  /** `Denied` (`sign_in_refused`) with the check that failed, or `Unavailable`. */
+  readonly failure: Denied | Unavailable
+  readonly provider: Provider
+  readonly returnPath: string
+}
+
 export interface Logins {
   /** Throws `Unavailable` if the provider or the store does not respond. */
   start(provider: Provider, demand: SignInDemand, received: Received): Promise<StartedLogin>
   /**
    * Completes the login of an authorization response. Throws `Denied` (`sign_in_refused`) with the
-   * check that failed, and `Unavailable`.
+   * check that failed if the response belongs to no login of this browser, and `Unavailable`.
    */
-  complete(response: URLSearchParams, received: Received): Promise<CompletedLogin>
+  complete(response: URLSearchParams, received: Received): Promise<CompletedLogin | FailedLogin>
 }
 
 export interface LoginsOptions {
@@ -127,7 +136,13 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       if (provider === undefined) throw signInRefused('provider_unknown')
       const { maxAgeSeconds, acr, returnPath } = login
       const expected = { ...(await secretsOf(cookie.secret, state)), state, maxAgeSeconds, acr }
-      return { login: await provider.complete(response, expected), provider, returnPath }
+      try {
+        return { login: await provider.complete(response, expected), provider, returnPath }
+      } catch (failure) {
+        if (failure instanceof Denied || failure instanceof Unavailable)
+          return { failure, provider, returnPath }
+        throw failure
+      }
     },
   }
 }

@@ -48,12 +48,25 @@ export function unavailable(cause: unknown, signal?: AbortSignal): Unavailable {
   return new Unavailable('identity_provider', fault, { cause })
 }
 
+/**
+ * Reports whether an error of an authorization response says that the gateway is not a client as the
+ * provider wants it. Another login gets the same answer.
+ */
+export const isOperatorsFault = (code: string): boolean => OPERATORS_FAULTS.includes(code)
+
+const OPERATORS_FAULTS: readonly string[] = [
+  ...['invalid_request', 'invalid_scope', 'unauthorized_client', 'unsupported_response_type'],
+  ...['invalid_request_object', 'request_not_supported', 'request_uri_not_supported'],
+  ...['registration_not_supported', 'invalid_client'],
+]
+
 /** Returns why a login failed: the provider's problem, or a refusal with the check that failed. */
 export function failureOf(error: unknown, issuer: string): Denied | Unavailable {
   if (error instanceof oauth.AuthorizationResponseError) {
     const code = codeOf(error.error)
     if (PROVIDER_FAULTS.includes(code))
       return new Unavailable('identity_provider', 'refused', { cause: error })
+    if (isOperatorsFault(code)) reportRefusedClient(issuer, code)
     return signInRefused(`provider_${code}`, { cause: error })
   }
   if (error instanceof oauth.ResponseBodyError) {
@@ -73,6 +86,10 @@ const codeOf = (code: string | undefined) =>
 
 /** The provider does not accept the gateway as its client: only its operator can correct that. */
 function clientRefused(issuer: string, error: string, cause: unknown): Unavailable {
-  console.error(JSON.stringify({ incident: 'sign_in_client_refused', issuer, error }))
+  reportRefusedClient(issuer, error)
   return new Unavailable('identity_provider', 'refused', { cause })
+}
+
+function reportRefusedClient(issuer: string, error: string): void {
+  console.error(JSON.stringify({ incident: 'sign_in_client_refused', issuer, error }))
 }

@@ -2,24 +2,24 @@
 import * as oauth from 'oauth4webapi'
 import { Denied, Unavailable } from '../errors.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
-import { PRESETS } from '../identity-providers/presets.ts'
 import { authenticationOf } from '../introspection/client-authentication.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
-import { principalFrom } from '../tokens/claims.ts'
 import { isAcceptable } from '../tokens/discovery.ts'
-import { issuerRules, KIND_CLAIMS } from '../tokens/issuer-rules.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { rejected } from '../tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../tokens/remote-key-set.ts'
 import { keySetOf } from '../tokens/verifier.ts'
-import { type IssuerConfig, mediaType, NO_TYPE } from '../validators/issuer.ts'
+import { type IssuerConfig, mediaType } from '../validators/issuer.ts'
 import type { IssuerClient } from '../validators/issuer-client.ts'
 import type { SignInSettings } from '../validators/sign-in.ts'
+import { createIdTokenVerifier } from './id-token.ts'
+import { authTimeIn, isWithinAge } from './login-age.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { boundedFetch, failureOf, unavailable } from './provider-call.ts'
 import { signInRefused } from './refused.ts'
 import type { SignInDemand } from './return-path.ts'
 import { createSeal, type Seal } from './seal.ts'
+import { readTokenResponse, type TokenResponse } from './token-response.ts'
 
 /** The tokens that a session keeps, encrypted. */
 export interface ProviderTokens {
@@ -51,7 +51,8 @@ export interface Login {
   /** `sid`. */
   readonly providerSession: string | undefined
   readonly acr: string | undefined
-  readonly authenticatedAtSeconds: number
+  /** `auth_time`. Undefined: the provider does not say when the user authenticated. */
+  readonly authTimeSeconds: number | undefined
 }
 
 export interface LoginSecrets {
@@ -112,10 +113,6 @@ const CALL_TIMEOUT_MS = 5_000
 const LEASE_MS = CALL_TIMEOUT_MS + 1_000
 /** A login begins only at a provider that responded in this time, and fails fast otherwise. */
 const METADATA_MS = 5_000
-/** Types of ID tokens. Most providers set one of these. */
-const ID_TOKEN_TYPES = ['JWT', NO_TYPE]
-/** An ID token is used once, so its life does not matter. */
-const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER
 /** Refreshed when this part of the access token's life has passed. */
 const REFRESHED_AT = 0.9
 /** For a provider that does not state how long an access token lives. */
@@ -134,8 +131,8 @@ export function createProvider({
 }: ProviderOptions): Provider {
   const { issuer } = config
   const issuerUrl = new URL(issuer)
-  const rules = issuerRules(idTokenRules(config, credentials.id, settings))
   const keySet = keySetOf(config, now, { watch })
+  const idTokens = createIdTokenVerifier({ config, keySet, settings, client: credentials.id, now })
   const client: oauth.Client = {
     client_id: credentials.id,
     [oauth.clockTolerance]: config.clockTolerance,
@@ -180,26 +177,23 @@ export function createProvider({
   /** Returns the last metadata. A failure to read it again does not end a login or a refresh. */
   const knownMetadata = async () => known ?? (await metadata())
 
-  async function verifiedIdToken(text: string, waitUntil?: WaitUntil) {
-    try {
-      const header = readHeader(text)
-      rules.checkHeader(header)
-      await verifySignature(text, await keySet.find(header, waitUntil))
-      const payload = readPayload(text)
-      const principal = await principalFrom(payload, rules, { nowMs: now(), isOwn: false })
-      // Many providers name the client only in `aud`. A cutoff of the client must find its sessions.
-      return { payload, principal: { ...principal, client: credentials.id } }
-    } catch (error) {
-      if (error instanceof Denied && 'check' in error.denial)
-        throw signInRefused(`id_token_${error.denial.check}`, { cause: error })
-      throw error
-    }
-  }
-
   /** Returns the second in which tokens should be refreshed, before the access token expires. */
-  function refreshTimeOf({ expires_in: seconds }: oauth.TokenEndpointResponse): number {
+  function refreshTimeOf({ expiresIn: seconds }: TokenResponse): number {
     const life = seconds === undefined ? DEFAULT_REFRESH_SECONDS : seconds * REFRESHED_AT
     return Math.floor(now() / 1000 + Math.max(1, life))
+  }
+
+  let isAuthTimeReported = false
+
+  /** Throws `Denied` (`sign_in_refused`) unless the login is at most so old. */
+  function refuseOldLogin(payload: Payload, { authTimeSeconds }: Login, maxAgeSeconds: number) {
+    if (isWithinAge(authTimeSeconds, maxAgeSeconds, now())) return
+    if (authTimeSeconds !== undefined) throw signInRefused('auth_time_old')
+    const check = isAbsent(own(payload, 'auth_time')) ? 'auth_time_missing' : 'auth_time_unusable'
+    // Only the operator can correct the provider. Once, because every user would repeat it.
+    if (!isAuthTimeReported) console.error(JSON.stringify({ incident: `sign_in_${check}`, issuer }))
+    isAuthTimeReported = true
+    throw signInRefused(check)
   }
 
   return {
@@ -231,7 +225,7 @@ export function createProvider({
 
     async complete(response, { state, nonce, verifier, maxAgeSeconds, acr }, waitUntil) {
       const as = await knownMetadata()
-      let tokens: oauth.TokenEndpointResponse
+      let tokens: TokenResponse
       try {
         const parameters = oauth.validateAuthResponse(as, client, response, state)
         const answer = await oauth.authorizationCodeGrantRequest(
@@ -243,26 +237,24 @@ export function createProvider({
           verifier,
           options(),
         )
-        tokens = await oauth.processAuthorizationCodeResponse(as, client, answer, {
-          expectedNonce: nonce,
-          maxAge: maxAgeSeconds ?? oauth.skipAuthTimeCheck,
-          requireIdToken: true,
-        })
+        tokens = await readTokenResponse(as, client, answer)
       } catch (error) {
         throw failureOf(error, issuer)
       }
-      const idToken = tokens.id_token ?? ''
-      const { payload, principal } = await verifiedIdToken(idToken, waitUntil)
+      const { idToken, refreshToken } = tokens
+      if (idToken === undefined) throw signInRefused('id_token_missing')
+      const { payload, principal } = await idTokens(idToken, nonce, waitUntil)
       const login: Login = {
         principal,
-        tokens: { idToken, refreshToken: tokens.refresh_token },
-        refreshAtSeconds: tokens.refresh_token === undefined ? undefined : refreshTimeOf(tokens),
+        tokens: { idToken, refreshToken },
+        refreshAtSeconds: refreshToken === undefined ? undefined : refreshTimeOf(tokens),
         providerSubject: textIn(payload, 'sub') ?? '',
         // A logout token names `sid`, whatever claim the issuer is configured with.
         providerSession: textIn(payload, 'sid') ?? principal.session,
         acr: textIn(payload, 'acr'),
-        authenticatedAtSeconds: timeIn(payload, 'auth_time') ?? principal.issuedAtSeconds,
+        authTimeSeconds: authTimeIn(payload, now() / 1000, config.clockTolerance),
       }
+      if (maxAgeSeconds !== undefined) refuseOldLogin(payload, login, maxAgeSeconds)
       // Otherwise the browser would be sent to the provider again and again.
       if (acr !== undefined && (login.acr === undefined || !acr.includes(login.acr)))
         throw signInRefused('acr')
@@ -271,7 +263,7 @@ export function createProvider({
 
     async refresh({ idToken, refreshToken = '' }) {
       const as = await knownMetadata()
-      let tokens: oauth.TokenEndpointResponse
+      let tokens: TokenResponse
       try {
         const answer = await oauth.refreshTokenGrantRequest(
           as,
@@ -280,22 +272,22 @@ export function createProvider({
           refreshToken,
           options(),
         )
-        tokens = await oauth.processRefreshTokenResponse(as, client, answer)
+        tokens = await readTokenResponse(as, client, answer)
       } catch (error) {
         if (error instanceof oauth.ResponseBodyError && error.error === 'invalid_grant')
           return undefined
         const failure = failureOf(error, issuer)
         throw failure instanceof Unavailable ? failure : unavailable(error)
       }
-      const fresh = tokens.id_token
+      const fresh = tokens.idToken
       return {
         tokens: {
           idToken: fresh ?? idToken,
-          refreshToken: tokens.refresh_token ?? refreshToken,
+          refreshToken: tokens.refreshToken ?? refreshToken,
         },
         refreshAtSeconds: refreshTimeOf(tokens),
         principal: async () =>
-          fresh === undefined ? undefined : (await verifiedIdToken(fresh)).principal,
+          fresh === undefined ? undefined : (await idTokens(fresh)).principal,
       }
     },
 
@@ -338,44 +330,11 @@ function withoutProvider(error: unknown): undefined {
   if (!(error instanceof Unavailable)) throw error
 }
 
-/**
- * Returns the rules for the ID tokens of an issuer: its rules for access tokens with the gateway as
- * the audience. Rules about the kind of the token do not apply; those about the user do.
- */
-function idTokenRules(config: IssuerConfig, id: string, settings: SignInSettings): IssuerConfig {
-  const require = Object.entries(config.require ?? {}).filter(
-    ([name, value]) => !KIND_CLAIMS.includes(name) && !isOfAccessTokens(name, value),
-  )
-  return {
-    ...config,
-    audience: id,
-    audienceClaim: undefined,
-    typ: ID_TOKEN_TYPES,
-    tokenUse: 'id',
-    clients: undefined,
-    refuse: ['events'],
-    require: settings.require ?? Object.fromEntries(require),
-    maxTokenAge: ANY_AGE_SECONDS,
-  }
-}
+type Payload = Readonly<Record<string, unknown>>
 
-/** Presets with a rule on a claim that ID tokens do not have, or have with another value. */
-const ACCESS_TOKEN_RULES: readonly Readonly<Record<string, string>>[] = [
-  PRESETS.authentik.require,
-  PRESETS.fusionauth.require,
-  PRESETS.okta.require,
-  PRESETS.zitadel.require,
-]
+const isAbsent = (value: unknown) => value === undefined || value === null
 
-const isOfAccessTokens = (name: string, value: unknown): boolean =>
-  ACCESS_TOKEN_RULES.some((rules) => Object.hasOwn(rules, name) && rules[name] === value)
-
-const textIn = (payload: Readonly<Record<string, unknown>>, name: string): string | undefined => {
+const textIn = (payload: Payload, name: string): string | undefined => {
   const value = own(payload, name)
   return typeof value === 'string' && value !== '' ? value : undefined
-}
-
-const timeIn = (payload: Readonly<Record<string, unknown>>, name: string): number | undefined => {
-  const value = own(payload, name)
-  return typeof value === 'number' && value > 0 ? Math.floor(value) : undefined
 }

@@ -3,6 +3,7 @@ import { base64url } from 'jose'
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import type { SignInFacts } from '../identity/principal.ts'
 import { createCookieReader, type Received } from '../tokens/token-cookie.ts'
+import { isWithinAge } from './login-age.ts'
 import type { SignInDemand } from './return-path.ts'
 
 /**
@@ -39,17 +40,13 @@ export const setCookie = (name: string, value: string): string =>
 /** Returns the value of `Set-Cookie` that removes a cookie. */
 export const removeCookie = (name: string): string => `${setCookie(name, '')}; Max-Age=0`
 
-/** Clocks of the provider and of the gateway differ by at most this. */
-const CLOCK_TOLERANCE_SECONDS = 5
-
 /** Reports whether a login meets a demand for an authentication context class and an age. */
 export function isRecent(
-  { acr, authenticatedAtSeconds }: SignInFacts,
-  demand: Pick<SignInDemand, 'acr' | 'maxAgeSeconds'>,
+  { acr, authTimeSeconds }: SignInFacts,
+  { acr: accepted, maxAgeSeconds }: Pick<SignInDemand, 'acr' | 'maxAgeSeconds'>,
   nowMs: number,
 ): boolean {
-  const { acr: accepted, maxAgeSeconds = Number.POSITIVE_INFINITY } = demand
-  const ageSeconds = nowMs / 1000 - authenticatedAtSeconds
-  if (!(ageSeconds <= maxAgeSeconds + CLOCK_TOLERANCE_SECONDS)) return false
+  if (maxAgeSeconds !== undefined && !isWithinAge(authTimeSeconds, maxAgeSeconds, nowMs))
+    return false
   return accepted === undefined || (acr !== undefined && accepted.includes(acr))
 }

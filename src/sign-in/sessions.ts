@@ -96,12 +96,12 @@ export function createSessions({
       const reference = newSessionReference(random)
       const atSeconds = nowSeconds()
       const endsAtSeconds = atSeconds + absoluteSeconds
-      const { principal, providerSubject, acr, authenticatedAtSeconds, refreshAtSeconds } = login
+      const { principal, providerSubject, acr, authTimeSeconds, refreshAtSeconds } = login
       const { issuer } = principal
       const facts = {
         providerSubject,
         acr,
-        authenticatedAtSeconds,
+        authTimeSeconds,
         endsAtSeconds,
         refreshAtSeconds,
       }

@@ -12,8 +12,8 @@ export interface SignedInUser {
   readonly principal: Principal
   readonly issuer: string
   readonly subject: string
-  /** The time of the login at the provider, in seconds since the epoch. */
-  readonly authenticatedAtSeconds: number
+  /** The time of the login at the provider, in seconds since the epoch. Undefined: not known. */
+  readonly authenticatedAtSeconds: number | undefined
   /** The authentication context class of the login. Undefined: the provider names none. */
   readonly acr: string | undefined
   /** Identifies the session. It is the SHA-256 of the session's id, and no secret. */
@@ -73,7 +73,7 @@ export function createSignedInUsers({ readUser, now }: SignedInUsersOptions): Si
         principal,
         issuer: principal.issuer,
         subject: principal.subject,
-        authenticatedAtSeconds: signIn.authenticatedAtSeconds,
+        authenticatedAtSeconds: signIn.authTimeSeconds,
         acr: signIn.acr,
         sessionIdHash: tokenIdHash,
       }

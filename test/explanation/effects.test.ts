@@ -237,7 +237,7 @@ async function openSession(): Promise<string> {
     providerSubject: 'sara',
     providerSession: undefined,
     acr: undefined,
-    authenticatedAtSeconds: nowSeconds,
+    authTimeSeconds: nowSeconds,
   }
   const seal = { close: async () => 'sealed', open: async () => undefined }
   return sessions.open(login, { seal }, 'browser')

@@ -1,69 +1,20 @@
 /** The whole flow with a certified identity provider, on each runtime. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { serve } from '../../src/node/index.ts'
 import { type Browser, CHROMIUM, startChromium } from '../harness/chromium.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { freePort } from '../harness/process.ts'
-import { redisVars, startTestRedis } from '../harness/redis.ts'
-import { startHttpOrigin } from '../proxy/origin-server.ts'
-import { startWorkerd } from '../proxy/workerd.ts'
-import { startProvider } from '../sign-in/provider.ts'
+import { startProvider, type TestProvider } from '../sign-in/provider.ts'
 import { createUserAgent, type UserAgent } from '../sign-in/user-agent.ts'
 import { challengeOf, newVerifier } from './code-gateway.ts'
-import { policy } from './code-policy.ts'
-import { privateJwk } from './gateway.ts'
+import { startLoginGateway } from './login-gateway.ts'
+
+type LoginGateway = Awaited<ReturnType<typeof startLoginGateway<TestProvider>>>
 
 const REDIRECT_URI = 'https://agent.example.org/cb'
 
-async function start(runtime: 'Node' | 'workerd') {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const provider = await startProvider(url)
-  const origin = await startHttpOrigin((_request, response) => response.end('[]'))
-  const vars = {
-    ...redisVars(redis),
-    PUBLIC_URL: url,
-    ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
-    SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
-    ISSUERS: JSON.stringify([{ issuer: provider.issuer, audience: url }]),
-    ISSUER_CLIENTS: JSON.stringify([
-      {
-        issuer: provider.issuer,
-        id: provider.client.id,
-        secret: provider.client.secret,
-        signIn: { name: 'Example', scope: 'openid profile' },
-      },
-    ]),
-  }
-  const stop =
-    runtime === 'workerd'
-      ? (await startWorkerd({ entry: 'test/oauth/code-worker.ts', vars, port })).stop
-      : (
-          await serve({
-            policy: policy(),
-            env: { ...vars, AUDIT_DATABASE: undefined },
-            port,
-            graceMs: 1_000,
-          })
-        ).close
-  return {
-    url,
-    provider,
-    reached: origin.requests,
-    async close() {
-      await stop()
-      await Promise.all([origin.close(), provider.close()])
-      await redis.close()
-    },
-  }
-}
-
 describe.each(['Node', 'workerd'] as const)('the authorization code flow on %s', (runtime) => {
-  let gateway: Awaited<ReturnType<typeof start>>
+  let gateway: LoginGateway
   beforeAll(async () => {
-    gateway = await start(runtime)
+    gateway = await startLoginGateway(runtime, startProvider)
   })
   afterAll(() => gateway?.close())
 
@@ -138,14 +89,14 @@ describe.each(['Node', 'workerd'] as const)('the authorization code flow on %s',
 })
 
 describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
-  let gateway: Awaited<ReturnType<typeof start>>
+  let gateway: LoginGateway
   let app: TestServer
   let browser: Browser
   /** Paths and queries of the requests that reached the app, and a page that it serves. */
   const received: string[] = []
   let evil = ''
   beforeAll(async () => {
-    gateway = await start('Node')
+    gateway = await startLoginGateway('Node', startProvider)
     app = await startHttpServer((request, response) => {
       if (request.url !== '/favicon.ico') received.push(request.url ?? '')
       response.setHeader('content-type', 'text/html')

@@ -8,6 +8,7 @@ import { mcp } from '../../src/features/mcp.ts'
 import { operators } from '../../src/features/operators.ts'
 import { origins } from '../../src/features/origins.ts'
 import { relations } from '../../src/features/relations.ts'
+import { signIn } from '../../src/features/sign-in.ts'
 import type { PolicyDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { ROOT } from '../harness/process.ts'
@@ -148,6 +149,14 @@ const CASES: Readonly<
     good: { ...withOrigins, routes: [WRITE, { ...READ, audience: AUDIENCE }] },
     path: ['routes', 1, 'audience'],
   },
+  'login-age': {
+    bad: {
+      features: [signIn()],
+      routes: [{ ...READ, session: { maxAgeSeconds: 60 } } as never, WRITE],
+    },
+    good: { features: [signIn()], routes: [{ ...READ, session: 'browser' } as never, WRITE] },
+    path: ['routes', 0, 'session'],
+  },
   'observe-mode': {
     bad: { routes: [{ ...READ, permission: { name: 'orders:read', mode: 'observe' } }, WRITE] },
     good: { routes: [{ ...READ, permission: { name: 'orders:read', mode: 'enforce' } }, WRITE] },
@@ -164,6 +173,26 @@ test.each([undefined, '', 'no JSON', '{}', '[null]'])('the audiences of ISSUERS=
   expect(found.map(({ rule }) => rule)).toEqual(
     ISSUERS === '[null]' ? ['audience-without-issuer'] : [],
   )
+})
+
+test('S81: the providers of the environment are named with what is known of auth_time', () => {
+  const ISSUERS = JSON.stringify([
+    { issuer: 'https://a.example/', preset: 'auth0' },
+    { issuer: 'https://b.example', preset: 'entra' },
+    { issuer: 'https://c.example' },
+    { issuer: 'https://d.example', preset: 'okta' },
+  ])
+  const ISSUER_CLIENTS = JSON.stringify([
+    { issuer: 'https://a.example/', signIn: {} },
+    { issuer: 'https://b.example', signIn: {} },
+    { issuer: 'https://c.example', signIn: {} },
+    { issuer: 'https://d.example' },
+  ])
+  const [found] = lint(policyWith(CASES['login-age'].bad), { ISSUERS, ISSUER_CLIENTS })
+  expect(found?.message).toContain('Auth0 sends auth_time when max_age is requested; ')
+  expect(found?.message).toContain('Microsoft Entra ID sends auth_time only after a setting: ')
+  expect(found?.message).toContain('whether https://c.example sends auth_time')
+  expect(found?.message).not.toContain('Okta')
 })
 
 test('a permission that no role grants is found with each tool that requires it, once', () => {

@@ -162,5 +162,5 @@ const login = (issuer: string): Login => ({
   providerSubject: 'alice',
   providerSession: undefined,
   acr: undefined,
-  authenticatedAtSeconds: nowSeconds(),
+  authTimeSeconds: nowSeconds(),
 })

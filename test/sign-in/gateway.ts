@@ -23,18 +23,46 @@ export interface GatewayOptions {
 
 /** Starts everything. On Node, the gateway runs in this process. */
 export async function startGateway({
-  runtime = 'Node',
-  definition = {},
   accessTokenSeconds,
-  scope = 'openid profile',
   more = async () => [],
+  ...options
 }: GatewayOptions = {}) {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const provider = await startProvider(url, accessTokenSeconds)
   const all = [{ provider, name: 'Example' }, ...(await more(url))]
+  const gateway = await startGatewayFor(all, { ...options, port })
+  return {
+    ...gateway,
+    provider,
+    async close() {
+      await Promise.all([gateway.close(), provider.close()])
+    },
+  }
+}
+
+interface ListedProvider {
+  readonly provider: Pick<TestProvider, 'issuer' | 'client'>
+  readonly name: string
+  /** Further fields of its entry in `ISSUERS`. */
+  readonly entry?: Readonly<Record<string, unknown>>
+  /** Further members of `signIn` in `ISSUER_CLIENTS`. */
+  readonly signIn?: Readonly<Record<string, unknown>>
+}
+
+interface ListedOptions extends Pick<GatewayOptions, 'runtime' | 'definition' | 'scope'> {
+  readonly port?: number
+}
+
+/** Starts Redis, an origin and a gateway whose users sign in at these providers. */
+export async function startGatewayFor(
+  all: readonly ListedProvider[],
+  { runtime = 'Node', definition = {}, scope = 'openid profile', ...options }: ListedOptions = {},
+) {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  const port = options.port ?? (await freePort())
+  const url = `http://127.0.0.1:${port}`
   const origin = await startHttpOrigin((request, response) => {
     response.setHeader('Content-Type', 'text/html')
     response.setHeader('Set-Cookie', ['theme=dark', '__Host-portcullis-session=of-the-origin'])
@@ -46,12 +74,14 @@ export async function startGateway({
     ...redisVars(redis),
     PUBLIC_URL: url,
     ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
-    ISSUERS: JSON.stringify(all.map(({ provider: { issuer } }) => ({ issuer, audience: url }))),
+    ISSUERS: JSON.stringify(
+      all.map(({ provider: { issuer }, entry }) => ({ issuer, audience: url, ...entry })),
+    ),
     ISSUER_CLIENTS: JSON.stringify(
-      all.map(({ provider: { issuer, client }, name }) => ({
+      all.map(({ provider: { issuer, client }, name, signIn }) => ({
         issuer,
         ...client,
-        signIn: { name, scope },
+        signIn: { name, scope, ...signIn },
       })),
     ),
   }
@@ -60,7 +90,6 @@ export async function startGateway({
   return {
     url,
     redis,
-    provider,
     vars,
     /** The requests that reached the origin. */
     reached: origin.requests,
@@ -70,7 +99,7 @@ export async function startGateway({
       running = await start()
     },
     async close() {
-      await Promise.all([running.stop(), origin.close(), provider.close()])
+      await Promise.all([running.stop(), origin.close()])
       await redis.close()
     },
   }

@@ -367,8 +367,8 @@ test('further parameters of the authorization request never replace those of the
 test('an account of another organization is refused by the rule of the entry', async () => {
   changed = { hd: 'other.example' }
   const visit = await createUserAgent().visit(signInAt('/google'))
-  expect(visit.status).toBe(400)
+  expect(visit.status).toBe(403)
   changed = { email_verified: false }
-  expect((await createUserAgent().visit(signInAt('/google'))).status).toBe(400)
+  expect((await createUserAgent().visit(signInAt('/google'))).status).toBe(403)
   expect(origin.requests).toHaveLength(0)
 })

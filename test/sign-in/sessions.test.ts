@@ -59,7 +59,7 @@ const login: Login = {
   providerSubject: 'alice',
   providerSession: 'sid-1',
   acr: 'pwd',
-  authenticatedAtSeconds: Math.floor(startMs / 1000) - 10,
+  authTimeSeconds: Math.floor(startMs / 1000) - 10,
 }
 const open = () => gateway().open(login, provider, 'Browser')
 async function found(reference: string) {

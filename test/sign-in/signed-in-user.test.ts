@@ -58,7 +58,7 @@ async function session(
     expiresAtSeconds: nowSeconds + 600,
     signIn: {
       providerSubject: 'alice',
-      authenticatedAtSeconds: nowSeconds - 100,
+      authTimeSeconds: nowSeconds - 100,
       renewAtSeconds: nowSeconds + 60,
       endsAtSeconds: nowSeconds + 3_600,
       ...signIn,

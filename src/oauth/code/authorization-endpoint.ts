@@ -14,7 +14,7 @@ import type { AuthorizationServerOptions } from '../options.ts'
 import type { ClientDirectory, ClientSearch, FoundClient } from '../registration/directory.ts'
 import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
-import type { AuthorizationRequest } from './authorization-request.ts'
+import { type AuthorizationRequest, promptsAfterLogin } from './authorization-request.ts'
 import { type ConsentChange, type Consents, isCovered } from './consent.ts'
 import type { Offer } from './offer.ts'
 import {
@@ -116,7 +116,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
           const value = kept.one(name)
           if (!isReturn || (name !== 'prompt' && name !== 'max_age')) return value
           // The browser comes back from the login that these parameters have caused.
-          return value?.split(' ').find((prompt) => prompt === 'consent')
+          if (name === 'max_age') return undefined
+          return promptsAfterLogin(value?.split(' ') ?? []).join(' ') || undefined
         },
       }
       return { form, clientId, pushed }
@@ -283,7 +284,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>
 
 /** How long a login may take. */
-const LOGIN_SECONDS = 600
+export const LOGIN_SECONDS = 600
 
 /** Reports whether a login that was demanded at this second may have led to the request. */
 export const isFresh = (loginAfterSeconds: number, nowMs: number): boolean =>

@@ -14,6 +14,15 @@ const SHA256 = z.string().check(z.regex(/^[\w-]{43}$/))
 const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof PROMPTS)[number]
 
+/**
+ * Returns the prompts of a request to which the browser comes back from a login. The choice of an
+ * account stays, because it demands no new login; `login` demands one, and has been met.
+ */
+export function promptsAfterLogin(prompts: readonly string[]): readonly string[] {
+  const hasChosen = !prompts.includes('login')
+  return prompts.filter((one) => one === 'consent' || (one === 'select_account' && hasChosen))
+}
+
 const parameters = z.object({
   response_type: z.literal('code'),
   response_mode: z.optional(z.literal('query')),

@@ -9,12 +9,14 @@ import { receivedHeaders } from '../../middleware/request-headers.ts'
 import {
   type AuthorizationEndpoint,
   isFresh,
+  LOGIN_SECONDS,
   type ReadRequest,
   type RedirectTarget,
 } from '../../oauth/code/authorization-endpoint.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
+  promptsAfterLogin,
 } from '../../oauth/code/authorization-request.ts'
 import type { Withdrawal } from '../../oauth/code/withdrawal.ts'
 import { AUTHORIZE_PATH } from '../../oauth/metadata.ts'
@@ -134,17 +136,23 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
       forced === undefined && maxAgeSeconds === undefined
         ? pathAndQuery(c)
         : afterLogin(c, request, hasLoggedIn ? loginAfterSeconds : nowSeconds)
+    // With `max_age`, the provider must say when the user logged in. Otherwise, nothing shows it.
+    const ageSeconds = forced === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
     const user = await userOf(c, {
       returnPath,
       ...(forced !== undefined && { prompt: forced }),
-      ...(maxAgeSeconds !== undefined && !hasLoggedIn && { maxAgeSeconds }),
+      ...(ageSeconds !== undefined && !hasLoggedIn && { maxAgeSeconds: ageSeconds }),
     })
     if ('signInPath' in user) {
       if (prompts.has('none')) throw oauthRefused('login_required', 'authorize_login')
       return redirect(user.signInPath)
     }
-    // The provider did not let the user log in again. Another redirect would repeat for ever.
-    if (hasLoggedIn && user.authenticatedAtSeconds < loginAfterSeconds - CLOCK_TOLERANCE_SECONDS)
+    // The provider did not let the user log in again, or does not say so. Another redirect would
+    // repeat for ever. The choice of an account needs no new login, but a new session.
+    const loginAtSeconds = prompts.has('select_account')
+      ? user.principal.issuedAtSeconds
+      : (user.authenticatedAtSeconds ?? Number.NEGATIVE_INFINITY)
+    if (hasLoggedIn && loginAtSeconds < loginAfterSeconds - CLOCK_TOLERANCE_SECONDS)
       throw oauthRefused('login_required', 'authorize_login_age')
     return user
   }
@@ -268,7 +276,8 @@ function afterLogin(
   const { pathname, searchParams } = new URL(c.req.url)
   searchParams.delete('prompt')
   searchParams.delete('max_age')
-  if (prompts.has('consent')) searchParams.set('prompt', 'consent')
+  const left = promptsAfterLogin([...prompts])
+  if (left.length > 0) searchParams.set('prompt', left.join(' '))
   searchParams.set('login_after', String(loginAfterSeconds))
   return `${pathname}?${searchParams}`
 }

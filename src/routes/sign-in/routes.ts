@@ -37,8 +37,9 @@ import { ownerOf, type Sessions } from '../../sign-in/sessions.ts'
 import { own, readPayload } from '../../tokens/jws.ts'
 import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
 import type { RenderPage } from './page.ts'
-import { chooserPage, errorPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
+import { chooserPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
 import { demandIn, firstIn } from './query.ts'
+import { errorPage, type RefusedLogin } from './refusal-page.ts'
 import { sessionsView } from './sessions-view.ts'
 
 export interface SignInRoutesOptions {
@@ -58,6 +59,9 @@ export interface SignInRoutesOptions {
 
 type Environment = { Variables: GatewayVariables }
 type SignInContext = Context<Environment>
+
+/** The login that was refused, for its page. */
+const REFUSED = 'portcullis.refusedLogin' as never
 
 const MAX_USER_AGENT_CHARACTERS = 200
 /** A logout token of 8 KB, and reserve. */
@@ -85,7 +89,7 @@ export function signInRoutes({
   app.onError((error, c) => {
     // The gateway answers with a problem document.
     if (isForPrograms(c)) throw error
-    return renderPage(c, errorPage(error))
+    return renderPage(c, errorPage(error, c.get(REFUSED) as RefusedLogin | undefined))
   })
 
   function redirect(location: string, cookies: readonly string[]): Response {
@@ -158,7 +162,13 @@ export function signInRoutes({
   page(CALLBACK_PATH, {
     async GET(c) {
       const response = new URL(c.req.url).searchParams
-      const { login, provider, returnPath } = await logins.complete(response, receivedHeaders(c))
+      const completed = await logins.complete(response, receivedHeaders(c))
+      const { provider, returnPath } = completed
+      if ('failure' in completed) {
+        c.set(REFUSED, { returnPath, provider: provider.name } satisfies RefusedLogin as never)
+        throw completed.failure
+      }
+      const { login } = completed
       // The browser gets a new session in any case, so that no one else can have chosen it.
       const previous = await userOf(c)
       const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)

@@ -1,0 +1,27 @@
+/** Which providers say when a user signed in, for routes that demand a recent sign-in. */
+import { authTimeText } from '../idp/auth-times.ts'
+
+const GENERAL =
+  'OpenID Connect requires providers to send it when max_age is requested; Microsoft Entra ID and Google send it only after a setting'
+
+/** Returns a sentence without a full stop about the providers of ISSUER_CLIENTS with `signIn`. */
+export function sendersOfAuthTime({ ISSUERS, ISSUER_CLIENTS }: NodeJS.ProcessEnv): string {
+  const issuers = entriesIn(ISSUERS)
+  const texts = entriesIn(ISSUER_CLIENTS).flatMap(({ issuer, signIn }) => {
+    if (signIn === undefined) return []
+    const entry = issuers.find((one) => one.issuer === issuer)
+    return [authTimeText(String(entry?.preset), String(issuer))]
+  })
+  return texts.length === 0 ? GENERAL : texts.join('; ')
+}
+
+type Entry = Readonly<Record<string, unknown>>
+
+function entriesIn(text: string | undefined): readonly Entry[] {
+  try {
+    const entries: unknown = JSON.parse(text ?? '')
+    return Array.isArray(entries) ? entries.filter((one) => typeof one === 'object' && one) : []
+  } catch {
+    return []
+  }
+}
