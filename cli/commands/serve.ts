@@ -31,6 +31,9 @@ Environment, in addition:
   TRUSTED_PROXIES  networks of the proxies in front of the gateway, such as 10.0.0.0/8. Their
                    X-Forwarded-For is used.
   PROXY_HEADER     x-forwarded-for, or forwarded to use Forwarded (RFC 7239) instead
+  PROXY_TARGET_HEADERS
+                   headers in which they report scheme, host and port: x-forwarded-proto,
+                   x-forwarded-host, x-forwarded-port, or forwarded
   TLS_CERT_FILE, TLS_KEY_FILE
                    certificate and key, in PEM. Changed files are used within ten seconds, or at once
                    after SIGHUP.

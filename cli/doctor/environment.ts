@@ -26,6 +26,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   CLIENTS: 'Create each entry with `portcullis clients hash-secret`.',
   REDIS_URL: 'Set it to the URL of your Redis, such as redis://127.0.0.1:6379.',
   AUDIT_DATABASE: 'Set it as docs/audit.md describes, such as sqlite:/var/lib/portcullis/audit.db.',
+  PROXY_TARGET_HEADERS:
+    'Name only headers that these proxies overwrite, such as x-forwarded-proto.',
   TRUSTED_PROXIES: 'Set it to the networks of the proxies, such as 10.0.0.0/8.',
 }
 const OTHER_REMEDY = 'Correct the variable; docs/configuration.md describes it.'

@@ -137,9 +137,13 @@ function proxiesFinding(values: Values): Finding {
     HOST = '127.0.0.1',
     TRUSTED_PROXIES,
     PROXY_HEADER = 'x-forwarded-for',
+    PROXY_TARGET_HEADERS = [],
   } = serverSettings(values)
   if (TRUSTED_PROXIES !== undefined)
-    return ok(PROXIES, `${PROXY_HEADER} is read from ${TRUSTED_PROXIES.length} networks`)
+    return ok(
+      PROXIES,
+      `${[...new Set([PROXY_HEADER, ...PROXY_TARGET_HEADERS])].join(', ')} is read from ${TRUSTED_PROXIES.length} networks`,
+    )
   const seen = 'none: all clients have the address of their connection'
   return isLocal(`http://${HOST.includes(':') ? `[${HOST}]` : HOST}`)
     ? warning(

@@ -40,7 +40,8 @@ export const ENVIRONMENT_HELP = `Environment, all optional:
                             AUTHZEN_TOKEN and AUTHZEN_CONTEXT: refuse or ignore
   AUTHORITY_TIMEOUT_MS      deadline of a call to either of them (default: 250)
   AUDIT_DATABASE            file of the audit trail of a gateway on Node: sqlite:, and a path
-  TRUSTED_PROXIES           networks of proxies in front of a gateway on Node (default: none)`
+  TRUSTED_PROXIES           networks of proxies in front of a gateway on Node (default: none), with
+                            PROXY_HEADER and PROXY_TARGET_HEADERS (docs/node.md)`
 
 export const USAGE = `npm start [-- --verbose]
 npm run start:node
@@ -92,6 +93,8 @@ const PASSED_THROUGH = [
   'AUTHORITY_TIMEOUT_MS',
   'AUDIT_DATABASE',
   'TRUSTED_PROXIES',
+  'PROXY_HEADER',
+  'PROXY_TARGET_HEADERS',
 ] as const
 
 /**

@@ -7,7 +7,9 @@ import { requireAudience } from '../middleware/require-audience.ts'
 import { withoutIssuer } from '../origin/audiences.ts'
 import { isInCanary } from '../origin/canary.ts'
 import type { OriginDefinition } from '../origin/definition.ts'
-import type { Fetches, OriginOptions } from '../origin/origin.ts'
+import { baseOf, type Fetches, type OriginOptions } from '../origin/origin.ts'
+import { createLocate, type Locate } from '../origin/public-location.ts'
+import { createPlaceOf } from '../origin/public-place.ts'
 import { retriedOrigin } from '../origin/retried-origin.ts'
 import { type Destination, routedOrigin } from '../origin/routed-origin.ts'
 import type { OriginsFeature } from '../policy/origins.ts'
@@ -134,7 +136,10 @@ function originServices(
     )
   const plain = new Map([...byName].map(([name, each]) => [name, destinationOf(name, each)]))
   const destinations = new Map<string | undefined, Destination>()
-  if (routes.some(({ origin }) => origin === undefined)) destinations.set(undefined, unnamed())
+  const withoutName = routes.some(({ origin }) => origin === undefined) ? unnamed() : undefined
+  if (withoutName !== undefined) destinations.set(undefined, withoutName)
+  const bases = new Map<string | undefined, string | undefined>([[undefined, withoutName?.base]])
+  for (const [name, each] of byName) bases.set(name, baseOf(placeOf(each, environment).url))
   for (const [name, { canary }] of byName) {
     const destination = found(plain.get(name))
     destinations.set(
@@ -166,9 +171,33 @@ function originServices(
           ((request) => (isInCanary(request, origin, canary.percent) ? canary.origin : origin))
         )
       },
+      locateFor: (route) => locateFor(route, { routes, byName, bases }),
       byHost: (appOf) => routesByHost(routes, appOf),
     },
   }
+}
+
+interface Located {
+  readonly routes: readonly PolicyRoute[]
+  readonly byName: ReadonlyMap<string, OriginDefinition>
+  /** Base URLs by name. */
+  readonly bases: ReadonlyMap<string | undefined, string | undefined>
+}
+
+/** Only the origin that has answered counts: that of the route, or its canary. */
+function locateFor(own: PolicyRoute, { routes, byName, bases }: Located): Locate {
+  const canaryOf = (name = '') => byName.get(name)?.canary?.origin
+  const isOwn = (name: string | undefined) =>
+    name === own.origin || (name !== undefined && name === canaryOf(own.origin))
+  const placeOf = createPlaceOf(
+    own,
+    routes.filter(({ origin }) => isOwn(origin)),
+  )
+  return createLocate(
+    [...bases].flatMap(([name, base]) =>
+      base !== undefined && isOwn(name) ? [{ base, placeOf }] : [],
+    ),
+  )
 }
 
 /** The value of the variable takes precedence, then the URL, then the binding. */

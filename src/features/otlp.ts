@@ -12,12 +12,12 @@ export function otlp(): GatewayFeature {
   return {
     feature: 'otlp',
     variables: traceVariables,
-    services({ config, spanTally: tally, now }) {
+    services({ config, publicOriginOf, spanTally: tally, now }) {
       const traces = tracesOf(config)
       if (traces === undefined) return {}
       const { url, headers, sampleRatio } = traces
       const exporter = createSpanExporter({ url, headers, tally, now })
-      return { spans: { sampleRatio, trace: traceRequests({ exporter, now }) } }
+      return { spans: { sampleRatio, trace: traceRequests({ exporter, publicOriginOf, now }) } }
     },
   }
 }

@@ -1,5 +1,6 @@
 /** The composition root: builds all services of an isolate. */
 
+import type { Context } from 'hono'
 import type { JSONWebKeySet } from 'jose'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
@@ -14,10 +15,12 @@ import {
 import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
+import { type PublicOrigin, publicOrigins } from '../http/public-origin.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
-import type { Origin, OriginOptions } from '../origin/origin.ts'
+import { baseOf, type Origin, type OriginOptions } from '../origin/origin.ts'
+import { createLocate, type Locate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { RelationChecker } from '../relations/checker.ts'
@@ -66,10 +69,14 @@ export interface Services extends FeatureServices, GuardServices {
   readonly relations: RelationChecker | undefined
   readonly auditSink: AuditSink
   readonly origin: Origin
+  /** Returns the public URL for a URL of the origin. Undefined with `origins`, which have one for each route. */
+  readonly locate?: Locate | undefined
   /** Undefined if the policy has no `origins`. */
   readonly origins?: OriginServices | undefined
   /** Default: `CF-Connecting-IP`. */
   readonly addressOf?: Runtime['addressOf']
+  /** Returns the origin under which the client reached the gateway. */
+  readonly publicOriginOf: (c: Context) => PublicOrigin
   /** Default: WebSockets of workerd. */
   readonly upgrades?: Runtime['upgrades']
   /** Undefined without signing keys, and with `origins`, which sign for each origin. */
@@ -104,6 +111,8 @@ export function composeServices(
   const { publicUrl } = config
   const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
   const now = Date.now
+  const originOfUrl = publicOrigins(publicUrl)
+  const publicOriginOf = (c: Context) => originOfUrl(c.req.raw.url, runtime.reportedOriginOf?.(c))
   const signingKeys = config.signingKeys?.keys ?? []
   const breakers = createBreakers({ now })
   const { watch } = breakers
@@ -176,6 +185,7 @@ export function composeServices(
     relations,
     spanTally: metrics.spans,
     references,
+    publicOriginOf,
     watch,
     fetchPublic: runtime.fetchPublic ?? ((input, init) => fetch(input, init)),
     services: () => services,
@@ -190,12 +200,18 @@ export function composeServices(
   const assertionsFor: OriginParts['assertionsFor'] = (audience) =>
     config.signingKeys &&
     createAssertionSigner({ keys: config.signingKeys.keys, issuer: publicUrl, audience, now })
-  const unnamed: OriginParts['unnamed'] = () => ({
-    origin: connectOrigin(originOf(environment, config)),
-    assertions: assertionsFor(
-      config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin,
-    ),
-  })
+  const unnamed: OriginParts['unnamed'] = () => {
+    const place = originOf(environment, config)
+    const base = baseOf(place.url)
+    return {
+      origin: connectOrigin(place),
+      base,
+      locate: createLocate([{ base }]),
+      assertions: assertionsFor(
+        config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin,
+      ),
+    }
+  }
   const services: Services = {
     ...features,
     ...guards,
@@ -211,6 +227,7 @@ export function composeServices(
     relations: relations?.checker,
     auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
     addressOf: runtime.addressOf,
+    publicOriginOf,
     upgrades: runtime.upgrades,
     sharedSecret,
     breakers,

@@ -46,6 +46,7 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
 export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
+  const { publicOriginOf, locate } = services
   const {
     operatorCalls = [],
     authorizationServer,
@@ -186,6 +187,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
           assertions,
           tokenCookies,
           addressOf,
+          publicOriginOf,
+          locate: origins?.locateFor(route) ?? locate,
           upgrades,
         }),
       )

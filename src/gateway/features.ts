@@ -1,11 +1,12 @@
 /** What the opt-in features of a policy do for the gateway. */
 
-import type { ErrorHandler, Hono, MiddlewareHandler } from 'hono'
+import type { Context, ErrorHandler, Hono, MiddlewareHandler } from 'hono'
 import type { Violations } from '../abuse/violations.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { PolicyAuthorizer } from '../authorization/permissions.ts'
 import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
+import type { PublicOrigin } from '../http/public-origin.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
@@ -20,6 +21,7 @@ import type { GrantHandlers } from '../oauth/token-endpoint.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { GuardedOriginOptions } from '../origin/guarded-origin.ts'
 import type { Origin, OriginOptions, OriginRequest } from '../origin/origin.ts'
+import type { Locate } from '../origin/public-location.ts'
 import type { McpFeature } from '../policy/mcp.ts'
 import type { PolicyOrigins } from '../policy/origins.ts'
 import type { Policy, PolicyLimit, PolicyRoute } from '../policy/policy.ts'
@@ -93,6 +95,8 @@ export interface FeatureParts {
   readonly spanTally: SpanTally
   /** The isolate's cache of references, which `admit` uses. */
   readonly references: References
+  /** Returns the origin under which the client reached the gateway. */
+  readonly publicOriginOf: (c: Context) => PublicOrigin
   readonly watch: Breakers['watch']
   /** Calls only addresses of the public internet. */
   readonly fetchPublic: typeof fetch
@@ -280,6 +284,8 @@ export interface ConnectedOrigin {
   readonly origin: Origin
   /** Undefined without signing keys. */
   readonly assertions: AssertionSigner | undefined
+  /** Its base URL, to find it in its responses. Default: it is not looked for. */
+  readonly base?: string
 }
 
 export interface OriginParts {
@@ -303,6 +309,8 @@ export interface OriginServices {
   originOf(
     route: PolicyRoute,
   ): ((request: Pick<OriginRequest, 'caller' | 'address'>) => string) | undefined
+  /** Returns the function that finds the public URL of a URL of an origin, for the responses of a route. */
+  locateFor(route: PolicyRoute): Locate
   /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
   byHost(appOf: (routes: readonly PolicyRoute[]) => App): App
 }

@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import type { BatchingSinkOptions } from '../audit/batching-sink.ts'
 import type { AuditSink } from '../audit/event.ts'
+import type { ReportedOrigin } from '../http/public-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -23,6 +24,8 @@ export interface Runtime {
   origin(options: OriginOptions): Origin
   /** Returns the address of the client. Default: `CF-Connecting-IP`. */
   readonly addressOf?: (c: Context) => string | undefined
+  /** Returns what a trusted proxy reported about the scheme, host and port of a request. Default: nothing. */
+  readonly reportedOriginOf?: (c: Context) => ReportedOrigin | undefined
   /** Writes an audit event to the log, if there is no queue. Default: `console.log`. */
   readonly writeEvent?: ((line: string) => void) | undefined
   /** Creates the sink for a gateway with a queue. Default: `batchingAuditSink`. */

@@ -1,6 +1,7 @@
 /** Exports requests as spans of their traces. */
 import type { Context } from 'hono'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
+import { originOfRequest, type PublicOrigin } from '../http/public-origin.ts'
 import { randomHex } from '../isolate/random-ids.ts'
 import type { SpanExporter } from '../observability/tracing/exporter.ts'
 import type { Span } from '../observability/tracing/span.ts'
@@ -15,6 +16,8 @@ import { createMiddleware } from './create-middleware.ts'
 
 export interface TraceRequestsOptions {
   readonly exporter: SpanExporter
+  /** Returns the origin under which the client reached the gateway. Default: that of the request's URL. */
+  readonly publicOriginOf?: (c: Context) => PublicOrigin
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -40,15 +43,19 @@ const SERVER_ERROR = 500
  * app.use(requestId(), traceRequests({ exporter }), audit({ sink }))
  * ```
  */
-export const traceRequests = ({ exporter, now = Date.now }: TraceRequestsOptions) =>
+export const traceRequests = ({
+  exporter,
+  publicOriginOf = originOfRequest(),
+  now = Date.now,
+}: TraceRequestsOptions) =>
   createMiddleware<Environment>(async function traceRequests(c, next) {
     if (!traceOf(c).isSampled) return next()
     const startMs = now()
     await next()
-    exporter.export(spansOf(c, startMs, now()), waitUntilOf(c))
+    exporter.export(spansOf(c, publicOriginOf(c).scheme, startMs, now()), waitUntilOf(c))
   })
 
-function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[] {
+function spansOf(c: Context<Environment>, scheme: string, startMs: number, endMs: number): Span[] {
   const { traceId, spanId, parentSpanId, tracestate } = traceOf(c)
   const route = c.get('portcullis.route')?.path
   const method = METHODS.has(c.req.method) ? c.req.method : OTHER_METHOD
@@ -68,7 +75,7 @@ function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[
         'http.request.method': method,
         'http.route': route,
         'http.response.status_code': status,
-        'url.scheme': c.req.raw.url.startsWith('https:') ? 'https' : 'http',
+        'url.scheme': scheme,
         'error.type': status >= SERVER_ERROR ? (c.error ? reason : String(status)) : undefined,
         'portcullis.request_id': requestIdOf(c),
         'portcullis.decision': decisionOf(c.error),

@@ -1,4 +1,4 @@
-/** The addresses that proxies write into a header, each that of its own client. */
+/** What proxies write into a header about their clients, one element for each proxy. */
 
 /** The headers of which one is read. */
 export type ProxyHeader = 'x-forwarded-for' | 'forwarded'
@@ -14,21 +14,19 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * Yields the addresses of a header, from the right: the last proxy first. Text that is no address stays
- * as it is. Stop at the first address that no trusted proxy has: a client writes all that is left of it,
- * and nothing there can change, or make unreadable, what is on its right. Reads nothing that the caller
- * does not take, in time linear in the length of what it takes.
+ * Yields the elements of a header, from the right: that of the last proxy first. Stop at the first one
+ * with an address that no trusted proxy has: a client writes all that is left of it, and nothing there
+ * can change, or make unreadable, what is on its right. Reads no more than the caller takes, in time linear
+ * in its length.
  */
-export function* hopsIn(header: ProxyHeader, value: string): Generator<string, void, void> {
-  const isForwarded = header === 'forwarded'
-  for (let end = value.length; end >= 0; ) {
-    const comma = isForwarded ? separatorBefore(value, end) : value.lastIndexOf(',', end - 1)
-    // `lastIndexOf` reads a negative place as 0.
-    const start = end === 0 ? -1 : comma
-    const part = value.slice(start + 1, end).trim()
+export function* elementsIn(header: ProxyHeader, value: string): Generator<string, void, void> {
+  for (let end = value.length; end > 0; ) {
+    const comma =
+      header === 'forwarded' ? separatorBefore(value, end) : value.lastIndexOf(',', end - 1)
+    const element = value.slice(comma + 1, end).trim()
     // RFC 9110 section 5.6.1: empty elements of a list are ignored.
-    if (part !== '') yield isForwarded ? nodeIn(part) : part
-    end = start
+    if (element !== '') yield element
+    end = comma
   }
 }
 
@@ -53,10 +51,13 @@ function isEscaped(value: string, at: number): boolean {
   return (at - first) % 2 === 1
 }
 
-/** Returns the address of an element. Empty if it has none or several. */
-function nodeIn(element: string): string {
+/**
+ * Returns the value of a parameter of an element of `Forwarded`. Undefined if the element has none or
+ * several, or is unreadable.
+ */
+export function parameterOf(element: string, parameter: string): string | undefined {
   const pairs = ELEMENT.test(element) ? [...element.matchAll(PAIRS)] : []
-  const [first, ...more] = pairs.filter(([, name]) => name?.toLowerCase() === 'for')
+  const [first, ...more] = pairs.filter(([, name]) => name?.toLowerCase() === parameter)
   const value = more.length > 0 ? undefined : first?.[2]
-  return value?.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1') ?? ''
+  return value?.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1')
 }

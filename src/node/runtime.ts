@@ -6,12 +6,12 @@ import { nodeEnvironment } from '../validators/node-environment.ts'
 import { serverSettings } from '../validators/server-environment.ts'
 import { awaitedAuditSink } from './audit/sink.ts'
 import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
-import { forwardedAddress } from './client-address.ts'
 import { createEventLog } from './event-log.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { connectResp, type RespClient } from './redis/resp.ts'
 import type { NodeBindings } from './request-listener.ts'
+import { trustedProxies } from './trusted-proxies.ts'
 import type { UpgradedResponse } from './upgraded-response.ts'
 
 /** Environment variables. */
@@ -33,7 +33,12 @@ export interface NodeRuntime extends Runtime {
 /** Creates the runtime. Does NOT check the variables: `composeServices` does, with `environment`. */
 export function nodeRuntime(variables: Variables): NodeRuntime {
   const { REDIS_URL } = variables
-  const { TRUSTED_PROXIES = [], PROXY_HEADER } = serverSettings(variables)
+  const { TRUSTED_PROXIES = [], PROXY_HEADER, PROXY_TARGET_HEADERS } = serverSettings(variables)
+  const proxies = trustedProxies({
+    trusted: TRUSTED_PROXIES,
+    header: PROXY_HEADER,
+    targetHeaders: PROXY_TARGET_HEADERS,
+  })
   const hurry = new AbortController()
   const trail = createAuditTrail(variables)
   let resp: RespClient | undefined
@@ -64,7 +69,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     },
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
-    addressOf: forwardedAddress(TRUSTED_PROXIES, PROXY_HEADER),
+    addressOf: proxies.addressOf,
+    reportedOriginOf: proxies.originOf,
     async check() {
       await resp?.check()
       await trail.open()

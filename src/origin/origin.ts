@@ -68,7 +68,7 @@ const BINDING_URL = 'https://origin'
 export function createOrigin({ url, binding }: OriginOptions): Origin {
   if (url === undefined && binding === undefined)
     throw new Misconfigured('The origin', ['needs a URL or a service binding'])
-  const base = baseOf(url ?? BINDING_URL)
+  const base = baseOf(url)
 
   return {
     async send(request) {
@@ -162,8 +162,11 @@ function whole(body: ReadableStream<Uint8Array>, abort: AbortController): Readab
   )
 }
 
-/** Returns scheme, authority and base path, without a trailing slash. Throws `Misconfigured`. */
-export function baseOf(text: string): string {
+/**
+ * Returns scheme, authority and base path, without a trailing slash. Default: those that a service
+ * binding receives. Throws `Misconfigured`.
+ */
+export function baseOf(text: string = BINDING_URL): string {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new Misconfigured('The origin', ['needs an http or https URL'])

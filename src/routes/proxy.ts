@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
+import { originOfRequest, type PublicOrigin } from '../http/public-origin.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
 import { type ClientAddressOptions, connectingAddress } from '../middleware/client-address.ts'
 import {
@@ -19,6 +20,7 @@ import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { setIdentity } from '../origin/identity-headers.ts'
 import type { OriginRequest } from '../origin/origin.ts'
+import { type Locate, publishLocations } from '../origin/public-location.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { withoutCookies } from '../tokens/token-cookie.ts'
@@ -50,6 +52,10 @@ export interface ProxyOptions {
   readonly coalesce?: boolean
   /** Admits requests again that have waited for another one. Default: they are not. */
   readonly readmission?: Readmission | undefined
+  /** Returns the origin under which the client reached the gateway. Default: that of the request's URL. */
+  readonly publicOriginOf?: (c: Context) => PublicOrigin
+  /** Returns the public URL for a URL of the origin in `Location` and the like. Default: it stays. */
+  readonly locate?: Locate | undefined
   /** Returns the client's address, sent as `X-Forwarded-For`. Default: `CF-Connecting-IP`. */
   readonly addressOf?: ClientAddressOptions['addressOf']
 }
@@ -61,11 +67,12 @@ const CALLER_HEADERS = ['Authorization']
  * Creates the handler at the end of the pipeline. The origin gets the method, the path and query as
  * they were sent, the sanitized headers, and the admitted body as a stream. Only the gateway writes
  * these headers: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
- * that the platform saw), `X-Forwarded-Proto`, and `X-Auth-*` for an authenticated caller.
- * `X-Forwarded-Host` is not sent, because a client chooses it.
+ * that the platform saw), `X-Forwarded-Proto`, `X-Forwarded-Host`, `X-Forwarded-Port` (see
+ * `publicOrigins`), and `X-Auth-*` for an authenticated caller. A client chooses the host, unless the
+ * route has one.
  *
  * The client gets the origin's status, body and headers without those that {@link sanitizeResponse}
- * removes. Redirects are returned, not followed. A response to an authenticated caller is private,
+ * removes. Redirects are returned, not followed; with `locate`, a URL of the origin becomes the public one. A response to an authenticated caller is private,
  * and every response varies by `Authorization`. An incomplete body stays incomplete.
  *
  * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a bad upgrade.
@@ -88,6 +95,8 @@ export const proxy = ({
   readmission,
   method = '',
   path,
+  publicOriginOf = originOfRequest(),
+  locate,
   ...forwarding
 }: ProxyOptions) => {
   const route = path === undefined ? undefined : `${method} ${path}`
@@ -97,7 +106,8 @@ export const proxy = ({
     const caller = callerOf(c, 'proxy')
     if (upgrade) refuseBadUpgrade(request, webSocketOrigins, caller)
     const headers = forwardHeadersOf(c, 'proxy')
-    setProvenance(c, headers, forwarding)
+    const publicOrigin = publicOriginOf(c)
+    setProvenance(c, headers, publicOrigin, forwarding)
     if (upgrade) headers.set('upgrade', 'websocket')
     if (caller !== null) {
       setIdentity(headers, caller)
@@ -120,6 +130,7 @@ export const proxy = ({
     if (response.status === 101) return upgrades.accept(response, caller, Date.now())
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
+    if (locate !== undefined) publishLocations(fields, locate, publicOrigin)
     if (caller !== null) makePrivate(fields)
     varyBy(fields, CALLER_HEADERS)
     return response
@@ -139,6 +150,7 @@ function sharingOf(c: Context, readmission: Readmission | undefined): SharingOpt
 function setProvenance(
   c: Context<{ Variables: GatewayVariables }>,
   headers: Map<string, string>,
+  { scheme, host, port }: PublicOrigin,
   {
     forwardAuthorization,
     forwardCookies,
@@ -151,7 +163,9 @@ function setProvenance(
   headers.set('x-request-id', requestIdOf(c))
   headers.set('traceparent', trace.traceparent)
   if (trace.tracestate !== undefined) headers.set('tracestate', trace.tracestate)
-  headers.set('x-forwarded-proto', c.req.raw.url.startsWith('https:') ? 'https' : 'http')
+  headers.set('x-forwarded-proto', scheme)
+  headers.set('x-forwarded-host', host)
+  headers.set('x-forwarded-port', port)
   const address = clientAddressOf(c, 'proxy') === UNKNOWN_ADDRESS ? undefined : addressOf(c)
   if (address !== undefined) headers.set('x-forwarded-for', address)
   if (forwardAuthorization) {

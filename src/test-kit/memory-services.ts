@@ -5,6 +5,7 @@ import type { AuditSink } from '../audit/event.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { type OriginParts, originsOf } from '../gateway/features.ts'
+import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
@@ -50,6 +51,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
   const { policy, publicUrl, auditSink, origin, now, tokenSources } = options
   const issuers = issuersSchema.parse(options.issuers.map((entry) => ({ ...entry, tokenSources })))
   const breakers = createBreakers({ now, alarm: () => {} })
+  const originOfUrl = publicOrigins(publicUrl)
   const references = createReferences({ audience: publicUrl, now })
   const signIn = memorySignIn({ policy, references, publicUrl, now })
   const connect: OriginParts['connect'] = ({ url }, options) =>
@@ -63,6 +65,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
   const forOrigins = { environment: {}, connect, assertionsFor: () => undefined, unnamed }
   return {
     publicUrl,
+    publicOriginOf: (c) => originOfUrl(c.req.raw.url),
     issuers: issuers.map(({ issuer }) => issuer),
     publicKeys: () => ({ keys: [] }),
     verifier: createTokenVerifier({ issuers, now }),

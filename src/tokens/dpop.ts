@@ -149,7 +149,8 @@ const UNRESERVED = /^[\w.~-]$/
  * Reports whether `htu` names the target of a request to `url`, without query and fragment. Both
  * are normalized first (RFC 3986 sections 6.2.2 and 6.2.3): case of scheme and host, the default
  * port, dot segments, percent-encoding. The origin must be `publicOrigin`, because a Worker may
- * also be reachable by other names. On a loopback host, the request's own origin is accepted too.
+ * also be reachable by other names. If that is a loopback host, the request's own loopback origin is
+ * accepted too. `Host` alone cannot make it one: a client chooses it.
  */
 export function isTarget(htu: string, url: string, publicOrigin: string): boolean {
   if (!HTTP_URI.test(htu)) return false
@@ -159,7 +160,11 @@ export function isTarget(htu: string, url: string, publicOrigin: string): boolea
   if (claimed.username !== '' || claimed.password !== '') return false
   if (pathOf(claimed) !== pathOf(requested)) return false
   if (claimed.origin === publicOrigin) return true
-  return LOOPBACK.test(requested.hostname) && claimed.origin === requested.origin
+  return (
+    LOOPBACK.test(new URL(publicOrigin).hostname) &&
+    LOOPBACK.test(requested.hostname) &&
+    claimed.origin === requested.origin
+  )
 }
 
 /** Returns the path with percent-encoding only where it is needed, in upper case. */

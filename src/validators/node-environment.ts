@@ -37,6 +37,13 @@ const onNode = (redis: object, features: readonly FeatureVariables[]) =>
     features,
   ).check(
     needs('PROXY_HEADER', 'TRUSTED_PROXIES'),
+    needs('PROXY_TARGET_HEADERS', 'TRUSTED_PROXIES'),
+    requires(
+      'PROXY_HEADER',
+      'PROXY_TARGET_HEADERS has forwarded, which requires PROXY_HEADER=forwarded',
+      ({ PROXY_HEADER, PROXY_TARGET_HEADERS }) =>
+        !`${PROXY_TARGET_HEADERS}`.split(',').includes('forwarded') || PROXY_HEADER === 'forwarded',
+    ),
     requires(
       'AUDIT_STREAM',
       'AUDIT_SPOOL requires it, or AUDIT_DATABASE',

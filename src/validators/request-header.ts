@@ -9,7 +9,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
   // The gateway sets these for the request to the origin.
   'host', 'content-length', 'expect', 'x-request-id', 'traceparent', 'tracestate',
-  'x-forwarded-for', 'x-forwarded-proto',
+  'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port',
   // Forwarded only on routes with `forwardAuthorization` or `forwardCookies`.
   'authorization', 'dpop', 'cookie', 'cookie2',
   // For the gateway only.

@@ -223,7 +223,7 @@ const withoutTimes = (limits: unknown) =>
 /** The headers that do not differ between two requests of a caller. The test server has no TLS. */
 function writtenHeaders(headers: Readonly<Record<string, unknown>>) {
   const names = Object.keys(headers).filter((name) =>
-    /^x-(?!request-id|forwarded-proto|auth-assertion)|^content-type/.test(name),
+    /^x-(?!request-id|forwarded-proto|forwarded-port|auth-assertion)|^content-type/.test(name),
   )
   return Object.fromEntries(names.sort().map((name) => [name, headers[name]]))
 }

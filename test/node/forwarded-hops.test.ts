@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { hopsIn } from '../../src/node/forwarded-hops.ts'
+import { elementsIn, type ProxyHeader, parameterOf } from '../../src/node/forwarded-hops.ts'
+
+/** The addresses of a header, from the right. Empty: an element has none. */
+function* hopsIn(header: ProxyHeader, value: string) {
+  for (const element of elementsIn(header, value))
+    yield header === 'forwarded' ? (parameterOf(element, 'for') ?? '') : element
+}
 
 test.each([
   ['for=192.0.2.7', ['192.0.2.7']],

@@ -137,12 +137,79 @@ describe('behind trusted proxies', () => {
   })
 })
 
+describe('behind trusted proxies that report the request', () => {
+  let gateway: NodeGateway
+  beforeAll(async () => {
+    gateway = await startNodeGateway({
+      TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8',
+      PROXY_TARGET_HEADERS: 'x-forwarded-proto, X-Forwarded-Host,x-forwarded-port',
+    })
+  })
+  afterAll(() => gateway.close())
+
+  /** Returns scheme, host and port that the origin gets, for a request from a local address. */
+  async function reported(from: string, headers: Readonly<Record<string, string>>) {
+    const authorization = `Bearer ${await gateway.token()}`
+    const options = { localAddress: from, headers: { host: 'a.test', authorization, ...headers } }
+    const [response] = await once(send(`${gateway.url}/orders`, options).end(), 'response')
+    response.resume()
+    expect(response.statusCode).toBe(200)
+    const received = gateway.reached.at(-1)?.headers
+    return ['proto', 'host', 'port'].map((name) => received?.[`x-forwarded-${name}`])
+  }
+
+  test.each<[Readonly<Record<string, string>>, readonly string[]]>([
+    [{ 'x-forwarded-proto': 'https' }, ['https', 'a.test', '443']],
+    [{ 'x-forwarded-proto': 'HTTPS' }, ['https', 'a.test', '443']],
+    [{ 'x-forwarded-proto': 'wss' }, ['https', 'a.test', '443']],
+    [
+      { 'x-forwarded-proto': 'https', 'x-forwarded-port': '8443' },
+      ['https', 'a.test:8443', '8443'],
+    ],
+    [{ 'x-forwarded-host': 'b.test:81' }, ['http', 'b.test:81', '81']],
+    [{ 'x-forwarded-host': 'b.test:81', 'x-forwarded-port': '80' }, ['http', 'b.test', '80']],
+    [{ 'x-forwarded-host': 'gateway.test' }, ['https', 'gateway.test', '443']],
+    [{ host: 'gateway.test', 'x-forwarded-proto': 'http' }, ['http', 'gateway.test', '80']],
+    // Each proxy has appended its value: that of the proxy next to the client counts.
+    [{ 'x-forwarded-proto': 'https, http' }, ['http', 'a.test', '80']],
+    [
+      { 'x-forwarded-for': '192.0.2.1, 10.0.0.1', 'x-forwarded-proto': 'https, http' },
+      ['https', 'a.test', '443'],
+    ],
+    [
+      { 'x-forwarded-for': '1,192.0.2.1, 10.0.0.1', 'x-forwarded-proto': 'https, http, http' },
+      ['http', 'a.test', '80'],
+    ],
+    [
+      { 'x-forwarded-for': '192.0.2.1,10.0.0.1,10.0.0.2', 'x-forwarded-proto': 'https, http' },
+      ['http', 'a.test', '80'],
+    ],
+    // Unreadable values are not used.
+    [{ 'x-forwarded-proto': 'ftp' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-proto': '__proto__' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-host': 'b.test/x' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-host': 'b.test:99999' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-host': 'u@b.test' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-port': '0' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-port': '65536' }, ['http', 'a.test', '80']],
+    // No setting names these.
+    [{ forwarded: 'proto=https;host=b.test' }, ['http', 'a.test', '80']],
+    [{ 'x-forwarded-scheme': 'https', 'x-forwarded-ssl': 'on' }, ['http', 'a.test', '80']],
+  ])('%j is %j for the origin, and nothing from another address', async (headers, expected) => {
+    expect(await reported('127.0.0.1', headers)).toEqual(expected)
+    const { host = 'a.test' } = headers
+    const own = host === 'a.test' ? ['http', host, '80'] : ['https', host, '443']
+    expect(await reported('127.0.0.2', headers)).toEqual(own)
+  })
+})
+
 describe('behind trusted proxies that send Forwarded', () => {
   let gateway: NodeGateway
   beforeAll(async () => {
     gateway = await startNodeGateway({
       TRUSTED_PROXIES: '127.0.0.0/8, 2001:db8::/32',
       PROXY_HEADER: 'forwarded',
+      PROXY_TARGET_HEADERS: 'forwarded',
     })
   })
   afterAll(() => gateway.close())
@@ -167,6 +234,22 @@ describe('behind trusted proxies that send Forwarded', () => {
     const received = gateway.reached.at(-1)?.headers
     expect(received?.['x-forwarded-for']).toBe(address)
     expect(received).not.toHaveProperty('forwarded')
+  })
+
+  test.each([
+    ['for=192.0.2.7;proto=https;host="b.test:8443"', ['https', 'b.test:8443', '8443']],
+    ['for=192.0.2.7;proto=https, for="[2001:db8::9]";proto=http', ['https', '127.0.0.1', '443']],
+    ['for=192.0.2.1;proto=https, for=192.0.2.7;proto=http', ['http', '127.0.0.1', '80']],
+    ['for=192.0.2.1;proto=https, for=192.0.2.7', ['http', '127.0.0.1', '80']],
+    ['for=192.0.2.7;proto=https;proto=https', ['http', '127.0.0.1', '80']],
+  ])('%s reports %j', async (forwarded, expected) => {
+    const authorization = `Bearer ${await gateway.token()}`
+    const headers = { host: '127.0.0.1', authorization, forwarded }
+    const [response] = await once(send(`${gateway.url}/orders`, { headers }).end(), 'response')
+    response.resume()
+    const received = gateway.reached.at(-1)?.headers
+    const named = ['proto', 'host', 'port'].map((name) => received?.[`x-forwarded-${name}`])
+    expect(named).toEqual(expected)
   })
 })
 

@@ -83,6 +83,7 @@ describe.runIf(isInstalled('nginx'))('nginx in front of two gateways', () => {
       ORIGIN_URL: origin.url,
       ISSUERS: JSON.stringify([{ issuer: ISSUER, audience: AUDIENCE, jwks }]),
       TRUSTED_PROXIES: '127.0.0.1',
+      PROXY_TARGET_HEADERS: 'x-forwarded-proto,x-forwarded-host,x-forwarded-port',
     }
     gateways = await Promise.all(ports.gateways.map(startGateway))
 
@@ -171,6 +172,22 @@ describe.runIf(isInstalled('nginx'))('nginx in front of two gateways', () => {
       expect(response.statusCode).toBe(200)
       expect(reached.at(-1)?.headers['x-forwarded-for']).toBe(CLIENT)
     }
+  })
+
+  test('reports the scheme, host and port, and a client cannot write others', async () => {
+    const forged = {
+      'X-Forwarded-Proto': 'http',
+      'X-Forwarded-Host': 'evil.test',
+      'X-Forwarded-Port': '1',
+      Forwarded: 'for=127.0.0.1;proto=http;host=evil.test',
+    }
+    const headers = { authorization, host: 'api.example.com', ...forged }
+    expect((await send('/orders', { headers })).statusCode).toBe(200)
+    expect(reached.at(-1)?.headers).toMatchObject({
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': `api.example.com:${ports.https}`,
+      'x-forwarded-port': String(ports.https),
+    })
   })
 
   test('leaves the limit of bodies to the policy', async () => {

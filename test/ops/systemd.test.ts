@@ -78,6 +78,7 @@ test('the unit has no secret, and a gateway accepts its variables with those of 
     HOST: '127.0.0.1',
     PORT: '%i',
     TRUSTED_PROXIES: '127.0.0.1',
+    PROXY_TARGET_HEADERS: 'x-forwarded-proto,x-forwarded-host,x-forwarded-port',
     AUDIT_DATABASE: 'sqlite:/var/lib/portcullis/audit.db',
   })
   const example = parseEnv(readFileSync(join(ROOT, 'ops/systemd/gateway.env.example'), 'utf8'))

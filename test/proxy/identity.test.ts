@@ -72,6 +72,8 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
         ['x-auth-scope', 'orders:read x'],
         ['x-auth-subject', 'alice'],
         ['x-auth-tenant', 't1'],
+        ['x-forwarded-host', 'gateway.test'],
+        ['x-forwarded-port', '80'],
         ['x-forwarded-proto', 'http'],
         ['x-request-id', expect.stringMatching(/^[0-9a-f-]{36}$/)],
       ])

@@ -94,6 +94,15 @@ describe('check 9: the URL of a proof', () => {
     },
   )
 
+  it.each(['127.0.0.1', 'localhost', '[::1]:8787'])(
+    'a request with the Host %s has no loopback target if the public URL has another host',
+    (host) => {
+      const reached = `http://${host}/orders`
+      expect(isTarget(reached, reached, GATEWAY)).toBe(false)
+      expect(isTarget(reached, reached, 'http://127.0.0.1.gateway.test')).toBe(false)
+    },
+  )
+
   it('a proof for another path is refused', async () => {
     const header = await prover.proof({ htu: `${GATEWAY}/reports` })
     const attempt = () => verifierOf().verify({ ...goodRequest, header })

@@ -1,0 +1,150 @@
+/** What an origin and a client learn about each other's addresses, on each runtime. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { exchange } from '../proxy/wire.ts'
+import { type Running, startGateway } from './gateways.ts'
+import { type RecordingOrigin, startOrigin } from './world.ts'
+
+const PUBLIC_URL = 'https://gateway.test:8443'
+
+describe.each(['workerd', 'Node'] as const)('on %s', (runtime) => {
+  let redis: TestRedis
+  let origin: RecordingOrigin
+  let other: RecordingOrigin
+  let gateway: Running
+  /** Fields of the next responses of the origins. */
+  let fields: Readonly<Record<string, string>> = {}
+
+  beforeAll(async () => {
+    redis = await startTestRedis()
+    origin = await startOrigin('one', (_, response) => response.writeHead(201, fields).end('one'))
+    other = await startOrigin('other', (_, response) => response.writeHead(201, fields).end('two'))
+    gateway = await startGateway(
+      runtime,
+      { policy: 'edge-policy', entry: 'edge-worker' },
+      {
+        ...redisVars(redis),
+        PUBLIC_URL,
+        ORIGIN_URL: origin.url,
+        ORIGIN_URL_BELOW: `${origin.url}/base`,
+        ORIGIN_URL_OTHER: other.url,
+        ...(runtime === 'Node' && {
+          TRUSTED_PROXIES: '127.0.0.1',
+          PROXY_TARGET_HEADERS: 'x-forwarded-port',
+        }),
+      },
+    )
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    await Promise.all([origin?.close(), other?.close()])
+    await redis?.close()
+  })
+  beforeEach(() => {
+    fields = {}
+    origin.received.length = 0
+  })
+
+  const send = (target: string, host: string, ...lines: readonly string[]) =>
+    exchange(
+      gateway.port,
+      [`GET ${target} HTTP/1.1`, `Host: ${host}`, ...lines, '', ''].join('\r\n'),
+    )
+
+  test.each([
+    ['gateway.test', 'https', 'gateway.test:8443', '8443'],
+    ['gateway.test:8443', 'https', 'gateway.test:8443', '8443'],
+    ['GATEWAY.test.', 'https', 'gateway.test:8443', '8443'],
+    ['gateway.test:8080', 'http', 'gateway.test:8080', '8080'],
+    ['other.test', 'http', 'other.test', '80'],
+    ['other.test:81', 'http', 'other.test:81', '81'],
+    ['gateway.test.more.test', 'http', 'gateway.test.more.test', '80'],
+    ['[::1]:8080', 'http', '[::1]:8080', '8080'],
+  ])(
+    'an origin learns scheme, host and port of a request for %s, whatever the client states',
+    async (host, scheme, authority, port) => {
+      const forged = [
+        'X-Forwarded-Proto: wss',
+        'X-Forwarded-Host: evil.test',
+        'X-Forwarded_Host: evil.test',
+        'X-Forwarded-Scheme: https',
+        'X-Url-Scheme: https',
+        'X-Forwarded-Ssl: on',
+        'Front-End-Https: on',
+        'Forwarded: proto=https;host=evil.test',
+      ]
+      expect((await send('/plain/a', host, ...forged)).status).toBe(201)
+      const headers = origin.received[0]?.headers ?? {}
+      expect(headers).toMatchObject({
+        'x-forwarded-proto': scheme,
+        'x-forwarded-host': authority,
+        'x-forwarded-port': port,
+      })
+      expect(JSON.stringify(headers)).not.toMatch(/evil\.test"|wss|front-end|ssl|"forwarded"/)
+    },
+  )
+
+  /** `O` is the URL of the origin, and `P` that of the other one. */
+  const inPlaces = (text: string) => text.replaceAll('O', origin.url).replaceAll('P', other.url)
+
+  test.each([
+    ['O/plain/b?c=d#e', 'https://gateway.test:8443/plain/b?c=d#e'],
+    ['O', 'https://gateway.test:8443/'],
+    ['O?a=1', 'https://gateway.test:8443/?a=1'],
+    ['O/anything', 'https://gateway.test:8443/anything'],
+    ['O/caf%C3%A9', 'https://gateway.test:8443/caf%C3%A9'],
+    ['/plain/b', '/plain/b'],
+    ['b', 'b'],
+    ['https://elsewhere.test/x', 'https://elsewhere.test/x'],
+    ['https://gateway.test:8443/x', 'https://gateway.test:8443/x'],
+    ['http://127.0.0.1/x', 'http://127.0.0.1/x'],
+    ['http://127.0.0.1.evil.test/x', 'http://127.0.0.1.evil.test/x'],
+    ['O/../x', 'O/../x'],
+    ['O/base/orders/7', 'https://gateway.test:8443/base/orders/7'],
+    ['P/other/a', 'P/other/a'],
+  ])('a Location of %s becomes %s', async (location, expected) => {
+    fields = { Location: inPlaces(location) }
+    const { headers } = await send('/plain/a', 'gateway.test')
+    expect(/^location: (.*)$/im.exec(headers)?.[1]).toBe(inPlaces(expected))
+  })
+
+  test.each([
+    ['/v1/orders/1', 'O/base/orders/7', '/v1/orders/7'],
+    ['/v1/orders/1', 'O/base/files/a/b', '/v1/files/a/b'],
+    ['/v1/orders/1', 'O/base/internal/reports/7?x=1', '/reports/7?x=1'],
+    ['/v1/orders/1', 'O/base/unknown', '/v1/unknown'],
+    ['/reports', 'O/base/internal/reports/9', '/reports/9'],
+    ['/reports', 'O/base/internal/reports', '/reports'],
+    ['/reports', 'O/base/plain/x', '/plain/x'],
+  ])(
+    'after %s, a Location of %s is below the path of its route: %s',
+    async (target, location, path) => {
+      fields = { Location: inPlaces(location) }
+      const { headers } = await send(target, 'gateway.test')
+      expect(/^location: (.*)$/im.exec(headers)?.[1]).toBe(`https://gateway.test:8443${path}`)
+    },
+  )
+
+  test('a Location has the host of the request, and one of another scheme becomes public too', async () => {
+    fields = { Location: inPlaces('O/host/b').replace('http:', 'https:') }
+    const { headers } = await send('/host/a', 'shop.test')
+    expect(/^location: (.*)$/im.exec(headers)?.[1]).toBe('http://shop.test/host/b')
+  })
+
+  test('Content-Location and Refresh are like Location', async () => {
+    for (const [refresh, expected] of [
+      ['0; url=O/plain/b', '0; url=https://gateway.test:8443/plain/b'],
+      ['1.5;URL="O/plain/b"', '1.5;URL="https://gateway.test:8443/plain/b"'],
+      ["3, 'O/plain/b'", "3, 'https://gateway.test:8443/plain/b'"],
+      ['5', '5'],
+      ['0; url=/b', '0; url=/b'],
+    ] as const) {
+      fields = { Refresh: inPlaces(refresh), 'Content-Location': inPlaces('O/plain/c') }
+      const { headers } = await send('/plain/a', 'gateway.test')
+      expect(/^refresh: (.*)$/im.exec(headers)?.[1]).toBe(expected)
+      expect(/^content-location: (.*)$/im.exec(headers)?.[1]).toBe(
+        'https://gateway.test:8443/plain/c',
+      )
+    }
+  })
+})
