@@ -14,6 +14,7 @@ import {
   DEFAULT_VERSIONS,
   type McpDefinition,
 } from '../mcp/definition.ts'
+import { mistakeInPattern } from '../mcp/resource-uri.ts'
 import { admit } from '../middleware/admit.ts'
 import {
   argumentOf,
@@ -138,6 +139,10 @@ function* mistakesIn(
   { anonymous, relation }: { readonly anonymous?: true; readonly relation?: RelationDemand },
   { names, relations }: McpReferences,
 ): Generator<string> {
+  for (const pattern of Object.keys(definition.resources ?? {})) {
+    const mistake = mistakeInPattern(pattern)
+    if (mistake !== undefined) yield `resources.${pattern}: ${mistake}`
+  }
   for (const [name, tool] of Object.entries(definition.tools ?? {})) {
     if (tool === true) continue
     const at = `tools.${name}`

@@ -1,4 +1,5 @@
 /** Decides which parts of an MCP server a caller may use. */
+import { Denied } from '../errors.ts'
 import { allowed, findingsInArguments, type IsPermitted, refuse } from '../inspection/call-guard.ts'
 import type { JsonRpcMethod } from '../inspection/definition.ts'
 import {
@@ -11,11 +12,12 @@ import {
 import { findingsOf } from '../validators/findings.ts'
 import { STANDARD_METHODS } from '../validators/mcp.ts'
 import type { McpAccess, McpDefinition, McpPromptAccess, McpToolAccess } from './definition.ts'
+import { createResourceTable, type NamedResource } from './resource-table.ts'
 
-/** What a call uses: a tool, a prompt by its name, or a resource by its URI. */
+/** What a call uses: a tool, a prompt by its name, or a resource by its URI or a template of URIs. */
 export type Target =
   | { readonly what: 'tool' | 'prompt'; readonly name: string; readonly values: JsonObject }
-  | { readonly what: 'resource'; readonly name: string }
+  | { readonly what: NamedResource; readonly name: string }
 
 const META = '_meta'
 /** Members with answers of the user (revision 2026-07-28, multi round-trip requests). */
@@ -62,9 +64,14 @@ function named(what: 'tool' | 'prompt', params: JsonObject): Target {
   return { what, name, values }
 }
 
+const RESOURCE_MEMBERS: ReadonlySet<string> = new Set(['type', 'uri'])
+const PROMPT_MEMBERS: ReadonlySet<string> = new Set(['type', 'name', 'title'])
+
 function referred(ref: unknown): Target {
   if (!isRecord(ref)) throw malformedCall('target')
-  if (ref.type === 'ref/resource') return resource(ref.uri)
+  const isResource = ref.type === 'ref/resource'
+  refuseOthers(ref, isResource ? RESOURCE_MEMBERS : PROMPT_MEMBERS, 'target')
+  if (isResource) return resource(ref.uri, 'template')
   if (ref.type !== 'ref/prompt' || typeof ref.name !== 'string') throw malformedCall('target')
   // The arguments are not complete yet.
   return { what: 'prompt', name: ref.name, values: {} }
@@ -74,18 +81,18 @@ function subscribed(notifications: unknown): readonly Target[] {
   if (!isRecord(notifications)) throw malformedCall('target')
   const { resourceSubscriptions: uris = [] } = notifications
   if (!Array.isArray(uris)) throw malformedCall('target')
-  return uris.map(resource)
+  return uris.map((uri) => resource(uri))
 }
 
-function resource(uri: unknown): Target {
+function resource(uri: unknown, what: NamedResource = 'resource'): Target {
   if (typeof uri !== 'string') throw malformedCall('target')
-  return { what: 'resource', name: uri }
+  return { what, name: uri }
 }
 
 export interface McpGuard {
   /** Returns the entry of a tool; undefined if the definition hides it. */
   tool(name: string): McpToolAccess | undefined
-  /** Whether a list may show a tool, a prompt or a resource to the caller. */
+  /** Whether a list may show a tool, a prompt, a resource or a template to the caller. */
   isVisible(what: Target['what'], name: string, isPermitted: IsPermitted): boolean
   /**
    * Throws `Denied` for a call that the caller may not make: `call_refused`, `permission_missing` or
@@ -102,22 +109,40 @@ export function createMcpGuard(definition: McpDefinition): McpGuard {
   const entries = {
     tool: entriesOf<McpToolAccess>(definition.tools),
     prompt: entriesOf<McpPromptAccess>(definition.prompts),
-    resource: resourcesOf(definition.resources),
+  }
+  const resources = createResourceTable(definition.resources)
+
+  /** Throws `Denied` unless the caller may use the resource, or complete the names of the template. */
+  function guardResource(what: NamedResource, uri: string, isPermitted: IsPermitted): void {
+    if (!resources.isNormal(what, uri)) throw new Denied({ code: 'call_refused', what: 'spelling' })
+    const found =
+      what === 'template' ? resources.entriesOfNames(uri) : resources.entriesOf(what, uri)
+    if (found.length === 0) throw new Denied({ code: 'call_refused', what: 'resource' })
+    for (const entry of found) allowed('resource', entry, isPermitted)
   }
 
   return {
     tool: (name) => entries.tool(name),
     isVisible(what, name, isPermitted) {
+      const isAllowed = ({ permission }: McpAccess) =>
+        permission === undefined || isPermitted(permission)
+      if (what === 'resource' || what === 'template') {
+        const found = resources.entriesOf(what, name)
+        return found.length > 0 && found.every(isAllowed)
+      }
       const entry = entries[what](name)
-      if (entry === undefined) return false
-      return entry.permission === undefined || isPermitted(entry.permission)
+      return entry !== undefined && isAllowed(entry)
     },
     guard({ method, params, pointer }, targets, isPermitted) {
       const { params: schema } = allowed('method', methods.get(method), isPermitted)
       if (schema !== undefined) refuse(findingsOf('body', schema, params, `${pointer}/params`))
       for (const target of targets) {
+        if (!('values' in target)) {
+          guardResource(target.what, target.name, isPermitted)
+          continue
+        }
         const entry = allowed(target.what, entries[target.what](target.name), isPermitted)
-        if (target.what === 'resource' || method === 'completion/complete') continue
+        if (method === 'completion/complete') continue
         const { arguments: schemaOfValues } = entry as McpToolAccess
         if (schemaOfValues === 'any') continue
         if (target.what === 'prompt' && schemaOfValues === undefined) continue
@@ -140,25 +165,3 @@ function entriesOf<Entry>(table: Readonly<Record<string, true | Entry>> = {}): L
 }
 
 const whole = <Entry>(entry: true | Entry): Entry => (entry === true ? ({} as Entry) : entry)
-
-/**
- * A URI that different servers could resolve to another place: dot segments, encoded or not,
- * backslashes, white space and control characters.
- */
-const AMBIGUOUS = /[\0- \x7f\\]|%2e|%2f|%5c|%25|(?:^|[/:])\.{1,2}(?:[/?#]|$)/i
-
-function resourcesOf(table: McpDefinition['resources'] = {}): Lookup<McpAccess> {
-  const exact = new Map(Object.entries(table).map(([uri, entry]) => [uri, whole(entry)]))
-  const prefixes = [...exact]
-    .filter(([uri]) => uri.endsWith(OTHERS))
-    .map(([uri, entry]) => [uri.slice(0, -OTHERS.length), entry] as const)
-    .sort(([one], [other]) => other.length - one.length)
-  return (uri) => {
-    const known = uri.endsWith(OTHERS) ? undefined : exact.get(uri)
-    if (known !== undefined) return known
-    const isAmbiguous = AMBIGUOUS.test(uri)
-    return prefixes.find(
-      ([prefix]) => uri.startsWith(prefix) && (prefix === '' || !isAmbiguous),
-    )?.[1]
-  }
-}

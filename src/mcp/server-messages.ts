@@ -50,7 +50,7 @@ const LISTS = [
   { member: 'tools', what: 'tool', key: 'name' },
   { member: 'prompts', what: 'prompt', key: 'name' },
   { member: 'resources', what: 'resource', key: 'uri' },
-  { member: 'resourceTemplates', what: 'resource', key: 'uriTemplate' },
+  { member: 'resourceTemplates', what: 'template', key: 'uriTemplate' },
 ] as const
 
 async function visibleItems(

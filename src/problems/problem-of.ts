@@ -58,6 +58,8 @@ export function problemOfDenial(denial: Denial): Problem {
         { challenge: `${BEARER}, error="insufficient_scope", scope="${denial.permission}"` },
       )
     case 'call_refused':
+      if (denial.what === 'spelling')
+        return problem('insufficient_permission', 'The URI is not in its normal form (RFC 3986).')
       // The same response for unknown and forbidden calls. No permission would allow them.
       return problem('insufficient_permission', `This ${denial.what} is not allowed here.`)
     case 'relation_missing':

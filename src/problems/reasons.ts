@@ -96,7 +96,7 @@ export type Denial =
   /** The policy does not list this for the route. */
   | {
       readonly code: 'call_refused'
-      readonly what: 'method' | 'tool' | 'prompt' | 'resource' | 'definition'
+      readonly what: 'method' | 'tool' | 'prompt' | 'resource' | 'spelling' | 'definition'
     }
   | { readonly code: 'signature_matched'; readonly signature: SignatureId }
   | { readonly code: 'ambiguous_path'; readonly check: string }

@@ -38,6 +38,7 @@ function mistakesOf(options: object, others?: object): readonly string[] {
   }
 }
 
+const literal = (text: string) => text.replace(/[*?./]/g, '\\$&')
 const args = z.strictObject({ id: z.string() })
 const reader = { object: 'note:{arguments.id}', relation: 'reader' }
 const withModel = { relations: relations({ model: MODEL }) }
@@ -72,6 +73,27 @@ describe('mistakes in the options of an MCP server', () => {
       { tools: { '*': { definition: `sha256-${'a'.repeat(43)}` } } },
       /need a tool with a name/,
     ],
+    ...(
+      [
+        ['file://localhost/docs/*', 'did you mean "file:///docs/*"?'],
+        ['FILE:///docs/a.txt', 'did you mean "file:///docs/a.txt"?'],
+        ['file:///%64ocs/*', 'did you mean "file:///docs/*"?'],
+        ['file:///my docs/*', 'did you mean "file:///my%20docs/*"?'],
+        ['file:///docs//a/*', 'did you mean "file:///docs/a/*"?'],
+        ['https://Example.com:443/a', 'did you mean "https://example.com/a"?'],
+        ['https://example*', 'with a scheme, a whole host and a path'],
+        ['docs/*', 'with a scheme, a whole host and a path'],
+        ['file:///a/*/b', 'has a * that is not at its end'],
+        ['urn:Example:a', 'is not in the normal form'],
+      ] as const
+    ).map(
+      ([pattern, text]) =>
+        [
+          `the resource ${pattern}`,
+          { resources: { [pattern]: true } },
+          new RegExp(`${literal(`resources.${pattern}: `)}.*${literal(text)}`),
+        ] as [string, object, RegExp],
+    ),
     ['a version that is no date', { versions: ['2'] }, /versions.*must be a date/],
     ['a scope with a quote', { scopes: ['a"b'] }, /scopes.*must be a scope/],
     [
