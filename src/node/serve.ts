@@ -13,6 +13,7 @@ import { followCertificate, readCertificate } from './certificate.ts'
 import { orderlyEnd } from './orderly-end.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
+import { onWebSocketUpgrade } from './upgrades.ts'
 
 export interface ServeOptions {
   readonly policy: Policy
@@ -92,7 +93,7 @@ export async function serve({
   const listeners = createListeners(gateway, work)
   const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, listeners.request)
   const http = secure ?? createServer(LIMITS, listeners.request)
-  http.on('upgrade', listeners.upgrade)
+  onWebSocketUpgrade(http, listeners.upgrade)
   const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0

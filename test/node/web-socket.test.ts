@@ -87,6 +87,21 @@ describe('an upgrade', () => {
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401'])
   })
 
+  test('behind a request whose response is not complete waits for it', async () => {
+    const bearer = `Authorization: Bearer ${token}`
+    const socket = await dial(
+      gateway.port,
+      head('/orders', bearer) + head('/orders', ...HANDSHAKE, bearer),
+    )
+    let text = ''
+    socket.setEncoding('latin1').on('data', (data: string) => {
+      text += data
+    })
+    await expect.poll(() => text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 101'])
+    socket.destroy()
+    expect((await exchange(gateway.port, head('/orders', bearer))).status).toBe(200)
+  })
+
   test('is accepted with only the fields of the handshake', async () => {
     const reply = await exchange(
       gateway.port,

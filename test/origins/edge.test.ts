@@ -17,7 +17,9 @@ describe.each(['workerd', 'Node'] as const)('on %s', (runtime) => {
 
   beforeAll(async () => {
     redis = await startTestRedis()
-    origin = await startOrigin('one', (_, response) => response.writeHead(201, fields).end('one'))
+    origin = await startOrigin('one', ({ headers }, response) => {
+      response.writeHead(201, fields).end(headers['content-length'] ?? headers['transfer-encoding'])
+    })
     other = await startOrigin('other', (_, response) => response.writeHead(201, fields).end('two'))
     gateway = await startGateway(
       runtime,
@@ -147,4 +149,27 @@ describe.each(['workerd', 'Node'] as const)('on %s', (runtime) => {
       )
     }
   })
+
+  describe.each(['h2c', 'H2C', 'h2c, websocket', 'TLS/1.2', 'foo/1', 'websockets', 'HTTP/2.0'])(
+    'Upgrade: %s',
+    (protocol) => {
+      const asking = [
+        `Upgrade: ${protocol}`,
+        'Connection: Upgrade, HTTP2-Settings',
+        'HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA',
+      ]
+      test.each([
+        ['POST', ['Content-Length: 3'], 'x=1', '3'],
+        ['POST', ['Transfer-Encoding: chunked'], '3\r\nx=1\r\n0\r\n\r\n', 'chunked'],
+        ['POST', ['Content-Length: 0'], '', '0'],
+        ['GET', [], '', ''],
+      ])('is ignored for %s with %j', async (method, framing, body, seen) => {
+        const text = [`${method} /plain/a HTTP/1.1`, 'Host: gateway.test', ...asking, ...framing]
+        const reply = await exchange(gateway.port, [...text, '', body].join('\r\n'))
+        expect([reply.status, reply.body, reply.aborted]).toEqual([201, seen, false])
+        expect(origin.received).toHaveLength(1)
+        expect(Object.keys(origin.received[0]?.headers ?? {})).not.toContain('upgrade')
+      })
+    },
+  )
 })

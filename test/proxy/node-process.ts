@@ -4,6 +4,7 @@ import { createBackgroundWork } from '../../src/node/background-work.ts'
 import { createListeners } from '../../src/node/request-listener.ts'
 import { nodeRuntime } from '../../src/node/runtime.ts'
 import { LIMITS } from '../../src/node/serve.ts'
+import { onWebSocketUpgrade } from '../../src/node/upgrades.ts'
 import type { Build } from './entry.ts'
 
 const { ENTRY = '', PORT, ...variables } = process.env
@@ -15,6 +16,6 @@ const gateway = {
 }
 const listeners = createListeners(gateway, createBackgroundWork())
 const http = createServer(LIMITS, listeners.request)
-http.on('upgrade', listeners.upgrade)
+onWebSocketUpgrade(http, listeners.upgrade)
 http.maxHeadersCount = 0
 http.listen(Number(PORT), '127.0.0.1', () => console.error('listening'))
