@@ -53,7 +53,8 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
         },
       )
   const roles = new Map(Object.entries(options.roles ?? {}))
-  const services = guardServices({
+  const { maxTokenBytes } = options
+  const built = guardServices({
     ...clients,
     policy: {
       roles,
@@ -64,6 +65,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
     watch,
     now,
   })
+  const services = { ...built, maxTokenBytes }
   /** Undefined: without roles, every permission is one of scopes. */
   const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
   /** Permissions that were logged because no role grants them. */

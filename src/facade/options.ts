@@ -61,6 +61,11 @@ export interface GuardOptions<
   readonly maxBodyBytes?: number
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
+  /**
+   * The longest credential of a request, in bytes: 2,048 to 24,576. Default 16,384. The server must accept
+   * fields of this size: Node accepts 16 KiB for all of them, unless `maxHeaderSize` is larger.
+   */
+  readonly maxTokenBytes?: number
   /** Receives an event for each decision. Default: writes it to the console. */
   readonly audit?: AuditSink
   /**

@@ -81,7 +81,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
   const { cookies: sessionCookies = [], ownCookies = [] } = signIn ?? {}
   const tokenCookies = [...cookies, ...sessionCookies]
-  const { maxConcurrentRequests, keepHeaders } = policy
+  const { maxConcurrentRequests, maxTokenBytes, keepHeaders } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
   const mcp = mcpServices({
@@ -102,7 +102,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     stage('clientAddress', clientAddress({ addressOf })),
   ])
   const coalesced = coalescedOrigin({ origin })
-  const shared = sharedGuards(services)
+  const shared = sharedGuards({ ...services, maxTokenBytes })
   const limitedToResource = requireResource({ publicUrl })
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({

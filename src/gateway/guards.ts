@@ -25,6 +25,8 @@ export interface GuardParts
   > {
   readonly references?: References | undefined
   readonly proofs?: DpopVerifier | undefined
+  /** The longest credential. Default 16,384. */
+  readonly maxTokenBytes?: number | undefined
 }
 
 export interface CallerDemand {
@@ -50,7 +52,7 @@ export interface CallerDemand {
 
 /** Returns the guards up to the admission: they identify the caller, and check whether it may call. */
 export function callerGuards(parts: GuardParts, demand: CallerDemand): MiddlewareHandler[] {
-  const { verifier, references, proofs, sources } = parts
+  const { verifier, references, proofs, sources, maxTokenBytes } = parts
   const { admission, authorizer, failures, violations, now } = parts
   const { limits, maxBodyBytes, ofRequest = false, strict = false, relation } = demand
   const { admitBy = admit, identify = (guard) => guard } = demand
@@ -59,6 +61,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
     references,
     proofs,
     sources,
+    maxTokenBytes,
     dpop: demand.dpop ? 'required' : 'accepted',
     sendNonces: demand.sendNonces,
     anonymous: demand.anonymous,
@@ -66,7 +69,8 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
   return present([
     stage('limitBody', limitBody({ maxBytes: maxBodyBytes, ofRequest })),
     violations && stage('banOffenders', banOffenders({ violations, limits })),
-    failures && stage('throttle', throttle({ failures, verifier, references, sources })),
+    failures &&
+      stage('throttle', throttle({ failures, verifier, references, sources, maxTokenBytes })),
     stage('authenticate', identify(authenticate(credentials))),
     stage('admit', admitBy({ admission, limits, strict, relation, now })),
     serverTiming({ authorizer, now }),

@@ -36,6 +36,8 @@ export interface AuthenticateOptions {
   readonly sendNonces?: boolean | undefined
   /** From `createTokenSources`. Default: credentials are read from `Authorization`. */
   readonly sources?: TokenSources | undefined
+  /** The longest credential, in bytes. Default 16,384. */
+  readonly maxTokenBytes?: number | undefined
   /** Admits callers without a credential. Default false. */
   readonly anonymous?: boolean
 }
@@ -108,6 +110,7 @@ function createIdentification({
   proofs,
   dpop = 'accepted',
   sendNonces = false,
+  maxTokenBytes,
   anonymous = false,
 }: AuthenticateOptions): Identification {
   if (proofs === undefined && (dpop === 'required' || sendNonces))
@@ -116,11 +119,12 @@ function createIdentification({
     references: references !== undefined,
     dpop: proofs !== undefined,
     upstreamOf: verifier.opaqueIssuerOf,
+    maxTokenBytes,
   }
 
   /** The cached principal of a bearer token that needs no proof. Most tokens are cached. */
   function known(header: string): Principal | undefined {
-    const text = bearerText(header)
+    const text = bearerText(header, maxTokenBytes)
     const principal = text === undefined ? undefined : verifier.recall(text)
     return principal?.confirmation === undefined ? principal : undefined
   }

@@ -26,6 +26,8 @@ export interface ThrottleOptions {
   readonly verifier: Pick<TokenVerifier, 'recall' | 'opaqueIssuerOf'>
   readonly references?: References | undefined
   readonly sources?: TokenSources | undefined
+  /** As for `authenticate`. */
+  readonly maxTokenBytes?: number | undefined
 }
 
 /** The limit name in the response and the audit event of a throttled request. */
@@ -70,11 +72,18 @@ type Environment = { Variables: Partial<CredentialCheckVariables> }
  * app.use(clientAddress(), throttle({ failures, verifier }), authenticate({ verifier }))
  * ```
  */
-export const throttle = ({ failures, verifier, references, sources }: ThrottleOptions) => {
+export const throttle = ({
+  failures,
+  verifier,
+  references,
+  sources,
+  maxTokenBytes,
+}: ThrottleOptions) => {
   const forms = {
     references: references !== undefined,
     dpop: true,
     upstreamOf: verifier.opaqueIssuerOf,
+    maxTokenBytes,
   }
   const waiting = createInFlightCount(WAITING_SLOT_MS)
 

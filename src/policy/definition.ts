@@ -190,4 +190,9 @@ export interface PolicyDefinition<
   readonly features?: readonly ListedFeature[]
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
+  /**
+   * The longest credential of a request, in bytes: 2,048 to 24,576. Default 16,384. Tokens that no field
+   * of a request contains, such as ID tokens, may have 64 KiB.
+   */
+  readonly maxTokenBytes?: number
 }

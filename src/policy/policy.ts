@@ -4,6 +4,7 @@ import { Misconfigured } from '../errors.ts'
 import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import type { Method } from '../validators/policy.ts'
+import { DEFAULT_MAX_TOKEN_BYTES } from '../validators/protection.ts'
 import { checkedParts } from './checked-parts.ts'
 import { DEFAULT_MAX_CONCURRENT_REQUESTS } from './defaults.ts'
 import type { PolicyDefinition, RevocationDefinition } from './definition.ts'
@@ -30,6 +31,7 @@ export interface Policy {
   readonly keepHeaders?: readonly string[] | undefined
   readonly features: readonly ListedFeature[]
   readonly maxConcurrentRequests: number
+  readonly maxTokenBytes: number
 }
 
 /**
@@ -69,6 +71,7 @@ export function definePolicy<
     keepHeaders: definition.keepHeaders,
     features: definition.features ?? [],
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
+    maxTokenBytes: definition.maxTokenBytes ?? DEFAULT_MAX_TOKEN_BYTES,
   }
 }
 

@@ -113,6 +113,8 @@ const CALL_TIMEOUT_MS = 5_000
 const LEASE_MS = CALL_TIMEOUT_MS + 1_000
 /** A login begins only at a provider that responded in this time, and fails fast otherwise. */
 const METADATA_MS = 5_000
+/** Common servers accept addresses of 8 KB. */
+const MAX_HINT_CHARACTERS = 4_096
 /** Refreshed when this part of the access token's life has passed. */
 const REFRESHED_AT = 0.9
 /** For a provider that does not state how long an access token lives. */
@@ -305,7 +307,9 @@ export function createProvider({
       const url = new URL(endpoint)
       url.searchParams.set('client_id', credentials.id)
       url.searchParams.set('post_logout_redirect_uri', signedOutUri)
-      if (idToken !== undefined) url.searchParams.set('id_token_hint', idToken)
+      // Without the hint, most providers ask the user. A longer address gets no answer at all.
+      if (idToken !== undefined && idToken.length <= MAX_HINT_CHARACTERS)
+        url.searchParams.set('id_token_hint', idToken)
       return url
     },
 

@@ -1,8 +1,9 @@
 /** Parses credentials of an `Authorization` header: the scheme, the kind and the text. */
 import { Denied } from '../errors.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
+import { DEFAULT_MAX_TOKEN_BYTES } from '../validators/protection.ts'
 import { isApiKey, looksLikeApiKey } from './api-key.ts'
-import { isCompactJws, MAX_TOKEN_BYTES, refuseMalformed } from './jws.ts'
+import { isCompactJws, refuseMalformed } from './jws.ts'
 import type { BearerReferenceKind } from './reference.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
 
@@ -21,6 +22,8 @@ export interface CredentialForms {
   readonly references: boolean
   /** The scheme `DPoP`. */
   readonly dpop: boolean
+  /** The longest credential. Default 16,384. */
+  readonly maxTokenBytes?: number | undefined
   /** As in `TokenVerifier.opaqueIssuerOf`. Default: opaque tokens of other issuers are refused. */
   readonly upstreamOf?: TokenVerifier['opaqueIssuerOf']
 }
@@ -41,8 +44,11 @@ export function bearerToken(header: string | undefined): string {
  * spelling, and for a header that is too long. Use it for cache lookups: unlike
  * {@link credentialOf}, it does NOT check the grammar.
  */
-export function bearerText(header: string): string | undefined {
-  return header.startsWith(BEARER) && header.length <= MAX_TOKEN_BYTES + BEARER.length
+export function bearerText(
+  header: string,
+  maxTokenBytes: number = DEFAULT_MAX_TOKEN_BYTES,
+): string | undefined {
+  return header.startsWith(BEARER) && header.length <= maxTokenBytes + BEARER.length
     ? header.slice(BEARER.length)
     : undefined
 }
@@ -57,17 +63,18 @@ export function bearerText(header: string): string | undefined {
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
  *   scheme is not followed by exactly one credential of an accepted kind.
  *
- * A credential is a compact JWS of at most 8192 bytes, a UUID of version 4 in lower case, an API key
+ * A credential is a compact JWS of at most `maxTokenBytes`, a UUID of version 4 in lower case, an API key
  * with a correct checksum, or a text for which `upstreamOf` returns an issuer.
  */
 export function credentialOf(header: string | undefined, forms: CredentialForms): Credential {
   if (header === undefined) throw new Denied({ code: 'missing_token' })
   // The common case comes first and without pattern captures, because every request executes it.
-  const text = bearerText(header)
+  const { maxTokenBytes = DEFAULT_MAX_TOKEN_BYTES } = forms
+  const text = bearerText(header, maxTokenBytes)
   if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
   // Checked before any pattern runs over the header. No real client sends enough spaces to exceed
   // this.
-  if (header.length > MAX_TOKEN_BYTES + BEARER.length) throw rejected('length')
+  if (header.length > maxTokenBytes + BEARER.length) throw rejected('length')
   const [, name, token] = CREDENTIALS.exec(header) ?? []
   if (name === undefined) throw rejected('authorization_grammar')
   // Schemes are compared without case (RFC 9110 section 11.1).
@@ -81,7 +88,7 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
 /** Returns the kind of a credential by its form. Throws `Denied` (`token_rejected`) otherwise. */
 export function kindOf(
   text: string,
-  { references, upstreamOf }: Omit<CredentialForms, 'dpop'>,
+  { references, upstreamOf }: Pick<CredentialForms, 'references' | 'upstreamOf'>,
 ): Credential['kind'] {
   if (references && UUID_V4.test(text)) return 'opaque'
   if (references && looksLikeApiKey(text)) {

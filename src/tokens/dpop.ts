@@ -183,6 +183,8 @@ interface ProofKey {
 
 /** An estimate of the clients that an isolate serves at a time. Each has one key. */
 const MAX_KEYS = 500
+/** A proof is in a field of the request. With the largest keys, it has some 3 KB. */
+const MAX_PROOF_BYTES = 8_192
 /** The header with an RSA key of 4096 bits has 1,100. */
 const MAX_KEPT_CHARS = 1_536
 
@@ -196,7 +198,7 @@ export function createProofKeys() {
   return {
     /** Returns the key of a proof. Throws `Denied`. Does NOT verify the signature. */
     async find(proof: string): Promise<ProofKey> {
-      refuseMalformed(proof)
+      refuseMalformed(proof, MAX_PROOF_BYTES)
       return kept.get(headerTextOf(proof)) ?? importProofKey(proof)
     },
     /** Caches the key of a proof. The signature of the proof must be verified. */

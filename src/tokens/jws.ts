@@ -5,8 +5,11 @@ import { MAX_KEY_ID_CHARS } from '../validators/jwk.ts'
 import type { KeyHint, VerificationKey } from './key-ring.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
 
-/** Larger than any access token should be, and far below the limits on headers. */
-export const MAX_TOKEN_BYTES = 8192
+/**
+ * Of any token, such as an ID token in a response. What a field of a request contains has a lower bound:
+ * see `credentialOf`.
+ */
+export const MAX_TOKEN_BYTES = 65_536
 /** More than any header or claim set has, and low enough for the stack of a parser. */
 const MAX_JSON_DEPTH = 16
 
@@ -17,11 +20,11 @@ const LAST_OF_THREE = 'AEIMQUYcgkosw048'
 
 /**
  * Throws `Denied` unless `token` is a JWS in compact serialization (RFC 7515 section 7.1) of at
- * most 8192 bytes: three segments, none empty, each canonical base64url. A token therefore has
+ * most `maxBytes` (default 65,536): three segments, none empty, each canonical base64url. A token therefore has
  * exactly one accepted spelling.
  */
-export function refuseMalformed(token: string): void {
-  if (token.length > MAX_TOKEN_BYTES) throw rejected('length')
+export function refuseMalformed(token: string, maxBytes: number = MAX_TOKEN_BYTES): void {
+  if (token.length > maxBytes) throw rejected('length')
   if (isCompactJws(token)) return
   if (token === '') throw rejected('empty')
   if (/[\s,]/.test(token)) throw rejected('authorization_grammar')

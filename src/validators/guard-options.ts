@@ -7,7 +7,12 @@ import { callOf } from './introspection.ts'
 import { issuers } from './issuer.ts'
 import { limitsSchema } from './limit.ts'
 import { rolesSchema } from './names.ts'
-import { maxBodyBytesSchema, maxConcurrentRequestsSchema, revocationSchema } from './protection.ts'
+import {
+  maxBodyBytesSchema,
+  maxConcurrentRequestsSchema,
+  maxTokenBytesSchema,
+  revocationSchema,
+} from './protection.ts'
 import { wholeNumber } from './schema-parts.ts'
 import { httpUrl, keyPrefix, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS } from './variables.ts'
 
@@ -57,6 +62,7 @@ const guardOptions = z.strictObject(
     revocation: z.optional(revocationSchema),
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
+    maxTokenBytes: z.optional(maxTokenBytesSchema),
     audit: z.optional(
       z.custom<object>(
         (value) => hasMethod(value, 'record'),

@@ -11,7 +11,12 @@ import { inspectSchema } from './inspect.ts'
 import { limitsSchema, limitWindow } from './limit.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION, rolesSchema } from './names.ts'
-import { maxBodyBytesSchema, maxConcurrentRequestsSchema, revocationSchema } from './protection.ts'
+import {
+  maxBodyBytesSchema,
+  maxConcurrentRequestsSchema,
+  maxTokenBytesSchema,
+  revocationSchema,
+} from './protection.ts'
 import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
 import { nonEmpty, wholeNumber } from './schema-parts.ts'
@@ -119,4 +124,5 @@ export const policySchema = z.strictObject({
   keepHeaders: z.optional(z.array(keptHeader)),
   features: z.optional(z.array(listedFeature)),
   maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
+  maxTokenBytes: z.optional(maxTokenBytesSchema),
 })

@@ -52,6 +52,7 @@ interface ListedProvider {
 
 interface ListedOptions extends Pick<GatewayOptions, 'runtime' | 'definition' | 'scope'> {
   readonly port?: number
+  readonly policy?: StartOptions['policy']
 }
 
 /** Starts Redis, an origin and a gateway whose users sign in at these providers. */
@@ -85,7 +86,7 @@ export async function startGatewayFor(
       })),
     ),
   }
-  const start = () => startOn(runtime, { definition, vars, port })
+  const start = () => startOn(runtime, { definition, vars, port, policy: options.policy })
   let running = await start()
   return {
     url,
@@ -107,19 +108,25 @@ export async function startGatewayFor(
 
 interface StartOptions {
   readonly definition: SignInDefinition
+  /** Further fields of the policy. */
+  readonly policy?: { readonly maxTokenBytes?: number } | undefined
   readonly vars: Readonly<Record<string, string>>
   readonly port: number
 }
 
 export async function startOn(
   runtime: (typeof RUNTIMES)[number],
-  { definition, vars, port }: StartOptions,
+  { definition, vars, port, policy = {} }: StartOptions,
 ): Promise<{ stop(): Promise<void> }> {
   if (runtime === 'workerd') {
-    const bindings = { ...vars, SIGN_IN: JSON.stringify(definition) }
+    const bindings = {
+      ...vars,
+      SIGN_IN: JSON.stringify(definition),
+      POLICY: JSON.stringify(policy),
+    }
     return startWorkerd({ entry: 'test/sign-in/worker.ts', vars: bindings, port })
   }
   const env = { ...vars, AUDIT_DATABASE: undefined }
-  const server = await serve({ policy: policyFor(definition), env, port, graceMs: 1_000 })
+  const server = await serve({ policy: policyFor(definition, policy), env, port, graceMs: 1_000 })
   return { stop: () => server.close() }
 }

@@ -5,9 +5,13 @@ import { definePolicy } from '../../src/policy/policy.ts'
 import type { SignInDefinition } from '../../src/sign-in/definition.ts'
 
 /** Routes whose paths say what they need. */
-export function policyFor(definition: SignInDefinition = {}) {
+export function policyFor(
+  definition: SignInDefinition = {},
+  rest: { readonly maxTokenBytes?: number } = {},
+) {
   const browser = { limits: ['standard'], session: 'browser' } as const
   return definePolicy({
+    ...rest,
     roles: { reader: ['orders:read', 'orders:write'], auditor: ['audit:read'] },
     limits: { standard: '1000/min', inFlight: quotas({ concurrency: 100, slotSeconds: 3_600 }) },
     features: [signIn({ requestsPerMinute: 10_000, ...definition })],

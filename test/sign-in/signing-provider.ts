@@ -101,6 +101,7 @@ export async function startSigningProvider() {
       authorization_endpoint: `${server.url}/auth`,
       token_endpoint: `${server.url}/token`,
       jwks_uri: `${server.url}/jwks`,
+      end_session_endpoint: `${server.url}/end`,
       id_token_signing_alg_values_supported: ['ES256'],
       ...answer.metadata,
     }

@@ -3,14 +3,17 @@ import { composeServices, createGateway, type GatewayEnv } from '../../src/index
 import type { SignInDefinition } from '../../src/sign-in/definition.ts'
 import { policyFor } from './policy.ts'
 
-type Env = GatewayEnv & { readonly SIGN_IN: string }
+type Env = GatewayEnv & { readonly SIGN_IN: string; readonly POLICY?: string }
 
 let app: ReturnType<typeof createGateway> | undefined
 
 export default {
   fetch(request: Request, env: Env, context: ExecutionContext) {
     if (app === undefined) {
-      const policy = policyFor(JSON.parse(env.SIGN_IN) as SignInDefinition)
+      const policy = policyFor(
+        JSON.parse(env.SIGN_IN) as SignInDefinition,
+        JSON.parse(env.POLICY ?? '{}') as { maxTokenBytes?: number },
+      )
       app = createGateway({ ...composeServices(env, policy), auditSink: { record() {} } }, policy)
     }
     return app.fetch(request, env, context)

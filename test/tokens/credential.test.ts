@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { bearerText, credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
-import { MAX_TOKEN_BYTES } from '../../src/tokens/jws.ts'
+import { DEFAULT_MAX_TOKEN_BYTES } from '../../src/validators/protection.ts'
 import { outcome } from './signer.ts'
 
 const JWT = 'eyJh.eyJz.c2ln'
@@ -86,15 +86,17 @@ describe('the grammar of credentials', () => {
   })
 
   it('S21: checks the length of a header before any pattern', async () => {
-    const long = `${'a'.repeat(MAX_TOKEN_BYTES)}.a.a`
+    const long = `${'a'.repeat(DEFAULT_MAX_TOKEN_BYTES)}.a.a`
     expect(await read(`Bearer ${long}`)).toBe('token_rejected:length')
-    expect(await read(`DPoP ${' '.repeat(MAX_TOKEN_BYTES)}${UUID}`)).toBe('token_rejected:length')
+    expect(await read(`DPoP ${' '.repeat(DEFAULT_MAX_TOKEN_BYTES)}${UUID}`)).toBe(
+      'token_rejected:length',
+    )
   })
 })
 
 describe('the text of a bearer header', () => {
   it('is the part after the scheme, up to the longest token', () => {
-    const longest = 'a'.repeat(MAX_TOKEN_BYTES)
+    const longest = 'a'.repeat(DEFAULT_MAX_TOKEN_BYTES)
     for (const text of [JWT, UUID, KEY, longest, ''])
       expect(bearerText(`Bearer ${text}`)).toBe(text)
     expect(bearerText(`Bearer ${longest}a`)).toBeUndefined()

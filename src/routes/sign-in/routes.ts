@@ -34,7 +34,7 @@ import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../../sign
 import type { SessionReader } from '../../sign-in/session-reader.ts'
 import type { SessionOwner } from '../../sign-in/session-store.ts'
 import { ownerOf, type Sessions } from '../../sign-in/sessions.ts'
-import { own, readPayload } from '../../tokens/jws.ts'
+import { MAX_TOKEN_BYTES, own, readPayload } from '../../tokens/jws.ts'
 import { refuseCrossOrigin } from '../../tokens/token-cookie.ts'
 import type { RenderPage } from './page.ts'
 import { chooserPage, sessionsPage, signedOutPage, signOutPage } from './pages.ts'
@@ -64,8 +64,8 @@ type SignInContext = Context<Environment>
 const REFUSED = 'portcullis.refusedLogin' as never
 
 const MAX_USER_AGENT_CHARACTERS = 200
-/** A logout token of 8 KB, and reserve. */
-const MAX_BODY_BYTES = 16_384
+/** The longest logout token, and reserve. */
+const MAX_BODY_BYTES = MAX_TOKEN_BYTES + 1_024
 const FORM_TIMEOUT_MS = 3_000
 /** Pages are requested with `text/html` in the first place. */
 const JSON_TYPE = /^\s*application\/json\b/i
