@@ -18,7 +18,7 @@ export function addOpenApiCommands(program: Command): void {
   const openapi = program.command('openapi').description('import routes from OpenAPI documents')
   offlineCommand(openapi, {
     name: 'import',
-    does: 'write the routes and schemas of an OpenAPI 3.0 or 3.1 document as a TypeScript module',
+    does: 'write the routes and schemas of an OpenAPI 3.0 to 3.2 document as a TypeScript module',
     examples: [
       'portcullis openapi import openapi.yaml --out routes.generated.ts',
       'portcullis openapi import https://api.example.com/openapi.json --out routes.generated.ts',
@@ -28,7 +28,8 @@ export function addOpenApiCommands(program: Command): void {
     .argument('<document>', 'file or URL; JSON or YAML')
     .requiredOption('--out <file>', 'the module')
     .option('--prefix <path>', 'path before all paths (default: the path of the first server)')
-    .option('--limit <name...>', 'limits of routes without x-portcullis-limit')
+    .option('--limit <name...>', 'limits of routes with a permission, without x-portcullis-limit')
+    .option('--anonymous-limit <name...>', 'the same for anonymous routes')
     .option('--json-only', 'require JSON where the document allows other media types as well')
     .option('--remote-refs', 'follow references to URLs')
     .option('--check', 'write nothing; fail if the module is not current')

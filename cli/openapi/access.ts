@@ -1,7 +1,7 @@
 /** Who may call an operation: its permission, or anyone. */
 import { PERMISSION } from '../../src/validators/names.ts'
 
-import { at, type Document, isObject, type Located } from './document.ts'
+import { at, type Document, isObject, type JsonObject, type Located } from './document.ts'
 import type { Notes } from './notes.ts'
 
 /** `permission` or `anonymous`, and its value. */
@@ -18,49 +18,92 @@ const VERBS: Readonly<Record<string, string>> = {
 const COMMON = /^(?:api|rest|v\d[\w.]*|\d{4}-\d{2}-\d{2})$/i
 
 /**
- * Returns the access of an operation. Without a security requirement that names one permission, the
- * permission is derived from path and method.
+ * Returns the access of an operation: of its security requirements, or those of the document. Where
+ * they name no scope that is a permission, it is derived from path and method.
  */
 export function accessOf(
   { document, notes }: { readonly document: Document; readonly notes: Notes },
   operation: Located,
   route: { readonly method: string; readonly template: string; readonly place: string },
 ): Access {
-  const own = at(operation, 'security').value
-  const requirements = own ?? document.root.value.security
+  const ofOperation = at(operation, 'security')
+  const declared = ofOperation.value === undefined ? at(document.root, 'security') : ofOperation
   const { place } = route
-  if (Array.isArray(requirements)) {
-    if (requirements.length === 0) return ['anonymous', true]
-    if (requirements.some((one) => isObject(one) && Object.keys(one).length === 0))
-      return ['anonymous', true]
-  } else {
+  document.coverage.useAll(declared)
+  if (declared.value === undefined) {
     notes.assumed(
       place,
       'has no security requirement; the permission is derived, so callers need a token',
     )
     return ['permission', derived(route)]
   }
+  const requirements = (
+    Array.isArray(declared.value) ? declared.value : [declared.value]
+  ) as readonly JsonObject[]
   const alternatives = requirements.map(scopesOf)
-  const [first = [], ...others] = alternatives
-  const [scope, ...more] = first
-  const isAlike = others.every((scopes) => scopes.join(' ') === first.join(' '))
-  if (scope === undefined && isAlike) return ['permission', derived(route)]
-  if (scope !== undefined && more.length === 0 && isAlike && PERMISSION.test(scope))
-    return ['permission', scope]
-  const wanted = alternatives.map((scopes) => scopes.join(' and ') || 'none').join(', or ')
-  const permission = derived(route)
-  notes.assumed(
-    place,
-    `permission ${permission} is derived; the document requires the scopes: ${wanted}`,
-  )
+  const lists = alternatives.filter((scopes) => scopes !== undefined)
+  if (lists.length < alternatives.length) {
+    notes.unmapped(place, 'the security requirement cannot be read, so callers need a token')
+    return ['permission', derived(route)]
+  }
+  noteUndeclared(document, notes, requirements, place)
+  if (lists.length === 0 || requirements.some((one) => Object.keys(one).length === 0))
+    return ['anonymous', true]
+  if (lists.every((scopes) => scopes.length === 0)) return ['permission', derived(route)]
+  const candidates = candidatesIn(lists)
+  const own = derived(route)
+  const permission = candidates.includes(own) ? own : (candidates[0] ?? own)
+  const others = lists.map((scopes) => scopes.filter((scope) => scope !== permission))
+  if (lists.every((scopes) => scopes.length === 1) && others.flat().length === 0)
+    return ['permission', permission]
+  const wanted = lists.map((scopes) => scopes.join(' and ') || 'none').join(', or ')
+  const text = `the document requires the scopes: ${wanted}`
+  if (candidates.length === 0) notes.assumed(place, `permission ${permission} is derived; ${text}`)
+  else if (lists.some((scopes) => scopes.includes(permission) && scopes.length > 1))
+    notes.unmapped(
+      place,
+      `only the permission ${permission} is required, although ${text}; x-portcullis-permission names another one`,
+    )
+  else notes.assumed(place, `permission ${permission} is required; ${text}`)
   return ['permission', permission]
 }
 
-/** Returns the scopes of all schemes of one requirement. */
-function scopesOf(requirement: unknown): readonly string[] {
-  if (!isObject(requirement)) return []
-  const scopes = Object.values(requirement).flatMap((list) => (Array.isArray(list) ? list : []))
-  return [...new Set(scopes.map(String))].sort()
+/** A document without a list of schemes declares none. */
+function noteUndeclared(
+  document: Document,
+  notes: Notes,
+  requirements: readonly JsonObject[],
+  place: string,
+): void {
+  const declared = at(document.root, 'components', 'securitySchemes').value
+  if (!isObject(declared)) return
+  for (const name of requirements.flatMap(Object.keys))
+    if (!Object.hasOwn(declared, name))
+      notes.unmapped(
+        place,
+        `security names the scheme ${name}, which the document does not declare`,
+      )
+}
+
+/** Returns the scopes that are permissions: those of every alternative, or else those of the first. */
+function candidatesIn(lists: readonly (readonly string[])[]): readonly string[] {
+  const [first = [], ...others] = lists
+    .map((scopes) => scopes.filter((scope) => PERMISSION.test(scope)))
+    .filter((scopes) => scopes.length > 0)
+  const common = first.filter((scope) => others.every((scopes) => scopes.includes(scope)))
+  return common.length > 0 ? common : first
+}
+
+/**
+ * Returns the scopes of all schemes of one requirement, in their order. Undefined if it is not a
+ * requirement.
+ */
+function scopesOf(requirement: unknown): readonly string[] | undefined {
+  if (!isObject(requirement)) return undefined
+  const lists = Object.values(requirement)
+  if (!lists.every((list) => Array.isArray(list) && list.every((name) => typeof name === 'string')))
+    return undefined
+  return [...new Set(lists.flat() as string[])]
 }
 
 /** `GET /api/v1/orders/{id}` becomes `orders:read`. */
@@ -72,6 +115,7 @@ function derived({
   readonly template: string
 }): string {
   const thing = template
+    .replace(/\?.*/s, '')
     .split('/')
     .filter((segment) => segment !== '' && !segment.includes('{') && !COMMON.test(segment))
     .map((segment) =>

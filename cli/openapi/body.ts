@@ -27,26 +27,40 @@ export function bodyCode(
   { jsonOnly }: BodyOptions,
 ): BodyCode {
   const { document, notes } = context
+  const { coverage } = document
   const declared = at(operation, 'requestBody')
   if (declared.value === undefined) return { isForbidden: true }
-  const body = document.resolve(declared)
+  const body = document.follow(declared)
   if (body === undefined || !isObject(body.value) || !isObject(body.value.content)) {
+    coverage.useAll(declared)
     notes.unmapped(place, 'the request body cannot be read, and is not checked')
     return { isForbidden: false }
   }
+  const content = at(body, 'content')
+  coverage.use(content)
+  if (typeof body.value.required === 'boolean') coverage.use(at(body, 'required'))
   const types = Object.keys(body.value.content)
   const json =
     types.find((type) => JSON_TYPE.test(type)) ?? types.find((type) => jsonOnly && RANGE.test(type))
-  const others = types.filter((type) => type !== json && !JSON_TYPE.test(type))
+  const others = types.filter((type) => type !== json)
+  for (const type of others) coverage.useAll(at(content, type))
   if (types.length === 0) return { isForbidden: false }
-  if (json === undefined || (others.length > 0 && !jsonOnly)) {
+  const isAlike = others.every((type) => JSON_TYPE.test(type))
+  if (json === undefined || (!isAlike && !jsonOnly)) {
     const remedy = json === undefined ? '' : '; --json-only requires JSON'
+    if (json !== undefined) coverage.useAll(at(content, json))
     notes.unmapped(place, `a body of type ${others.join(', ')} is not checked${remedy}`)
     return { isForbidden: false }
   }
+  coverage.use(at(content, json))
   if (others.length > 0)
-    notes.unmapped(place, `a body of type ${others.join(', ')} is refused (--json-only)`)
-  const code = context.code(at(body, 'content', json, 'schema'), `${place} body`)
+    notes.unmapped(
+      place,
+      isAlike
+        ? `the schema of ${others.join(', ')} is not used, but that of ${json}`
+        : `a body of type ${others.join(', ')} is refused (--json-only)`,
+    )
+  const code = context.code(at(content, json, 'schema'), `${place} body`)
   return {
     isForbidden: false,
     body: body.value.required === true ? code : call('z.optional', code),

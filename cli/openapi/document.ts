@@ -4,6 +4,8 @@ import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { $RefParser } from '@apidevtools/json-schema-ref-parser'
 import { Failure, UNDECIDED, usage } from '../failure.ts'
+import { type Coverage, createCoverage } from './coverage.ts'
+import { parseText } from './parse.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -20,8 +22,16 @@ export interface Document {
   readonly root: Located<JsonObject>
   /** Whether it is OpenAPI 3.0, whose schemas are not those of JSON Schema 2020-12. */
   readonly is30: boolean
+  /** Which nodes the import used. */
+  readonly coverage: Coverage
+  /** The root, and the other files that references name. */
+  readonly files: readonly Located[]
+  /** Why files that references name cannot be read, by URL. */
+  readonly unreadable: ReadonlyMap<string, string>
   /** Returns the target of references, or the value itself. Undefined if there is no target. */
   resolve(located: Located): Located | undefined
+  /** Does the same, and records the references and the target as used. */
+  follow(located: Located): Located | undefined
 }
 
 export interface LoadOptions {
@@ -57,7 +67,7 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 /**
- * Loads a document from a file or URL. Throws a usage failure if it is not OpenAPI 3.0 or 3.1. A
+ * Loads a document from a file or URL. Throws a usage failure if it is not OpenAPI 3.0 to 3.2. A
  * reference that cannot be read is no failure: {@link Document.resolve} does not find its target.
  */
 export async function loadDocument(source: string, options: LoadOptions): Promise<Document> {
@@ -66,9 +76,28 @@ export async function loadDocument(source: string, options: LoadOptions): Promis
   const start = isUrl(rootUrl) ? rootUrl : fileURLToPath(rootUrl)
   const parser = new $RefParser()
   let rootFailure: Failure | undefined
+  const unreadable = new Map<string, string>()
   try {
     await parser.resolve(start, {
       continueOnError: true,
+      parse: {
+        json: false,
+        yaml: false,
+        text: false,
+        binary: false,
+        document: {
+          order: 1,
+          canParse: true,
+          parse: ({ url, data }: { readonly url: string; readonly data: unknown }) => {
+            try {
+              return parseText(String(data)) as object
+            } catch (error) {
+              unreadable.set(urlOf(url), oneLine(error as Error))
+              throw error
+            }
+          },
+        },
+      },
       resolve: {
         file: false,
         http: false,
@@ -89,20 +118,33 @@ export async function loadDocument(source: string, options: LoadOptions): Promis
     })
   } catch (error) {
     if (rootFailure !== undefined) throw rootFailure
+    const wrong = unreadable.get(rootUrl)
+    if (wrong !== undefined) throw usage(`${source}: ${wrong}`)
     const [first] = (error as { readonly errors?: readonly Error[] }).errors ?? [error as Error]
     if (!isObject(parser.schema)) throw usage(`${source}: ${oneLine(first)}`)
   }
   const root = parser.schema as unknown
   const version = isObject(root) ? root.openapi : undefined
-  if (!isObject(root) || typeof version !== 'string' || !/^3\.[01](?:\.|$)/.test(version))
+  if (!isObject(root) || typeof version !== 'string' || !/^3\.[012](?:\.|$)/.test(version))
     throw usage(`${source}: ${notOpenApi(root)}`)
   const files = new Map<string, unknown>(
     Object.entries(parser.$refs.values()).map(([path, value]) => [urlOf(path), value]),
   )
+  const coverage = createCoverage()
+  const rootNode = { value: root, file: rootUrl, pointer: '' }
   return {
-    root: { value: root, file: rootUrl, pointer: '' },
-    is30: version.startsWith('3.0'),
-    resolve: (located) => resolved(files, located, MAX_REFERENCES),
+    root: rootNode,
+    is30: /^3\.0(?:\.|$)/.test(version),
+    coverage,
+    unreadable,
+    files: [
+      rootNode,
+      ...[...files]
+        .filter(([file, value]) => file !== rootUrl && value !== undefined)
+        .map(([file, value]) => ({ value, file, pointer: '' })),
+    ],
+    resolve: (located) => resolved(files, located, MAX_REFERENCES, () => {}),
+    follow: (located) => resolved(files, located, MAX_REFERENCES, coverage.use),
   }
 }
 
@@ -111,7 +153,7 @@ function notOpenApi(root: unknown): string {
   if (root.swagger !== undefined)
     return `is Swagger ${String(root.swagger)}; convert it to OpenAPI 3 first, for example with \`npx swagger2openapi\``
   if (root.openapi === undefined) return 'is not an OpenAPI document: it has no field openapi'
-  return `is OpenAPI ${String(root.openapi)}; only 3.0 and 3.1 are supported`
+  return `is OpenAPI ${String(root.openapi)}; only 3.0, 3.1 and 3.2 are supported`
 }
 
 const urlOf = (path: string): string => (isUrl(path) ? path : pathToFileURL(decoded(path)).href)
@@ -149,19 +191,23 @@ function resolved(
   files: ReadonlyMap<string, unknown>,
   located: Located,
   left: number,
+  visit: (node: Located) => void,
 ): Located | undefined {
+  visit(located)
   const reference = isObject(located.value) ? located.value.$ref : undefined
   if (typeof reference !== 'string') return located
+  visit(at(located, '$ref'))
   if (left === 0) return undefined
   const [file, fragment] = targetOf(reference, located.file)
   if (file === undefined || !files.has(file)) return undefined
   let target: Located = { value: files.get(file), file, pointer: '' }
   for (const token of fragment.split('/').slice(1)) {
-    const parent = resolved(files, target, left - 1)
+    const isReference = isObject(target.value) && typeof target.value.$ref === 'string'
+    const parent = isReference ? resolved(files, target, left - 1, visit) : target
     if (parent === undefined) return undefined
     target = at(parent, decoded(token).replaceAll('~1', '/').replaceAll('~0', '~'))
   }
-  return target.value === undefined ? undefined : resolved(files, target, left - 1)
+  return target.value === undefined ? undefined : resolved(files, target, left - 1, visit)
 }
 
 function targetOf(reference: string, base: string): [file: string | undefined, fragment: string] {

@@ -1,5 +1,6 @@
 /** Fields of routes that a document sets itself: `x-portcullis-permission: orders:read`. */
-import { isObject } from './document.ts'
+import type { Coverage } from './coverage.ts'
+import { at, isObject, type Located } from './document.ts'
 
 const PREFIX = 'x-portcullis-'
 
@@ -33,12 +34,13 @@ export interface Extensions {
 }
 
 /** Returns the fields of several objects. Those of later objects replace those of earlier ones. */
-export function extensionsOf(objects: readonly unknown[]): Extensions {
+export function extensionsOf(coverage: Coverage, objects: readonly Located[]): Extensions {
   const fields = new Map<string, unknown>()
   const unknown: string[] = []
   for (const object of objects) {
-    for (const [name, value] of Object.entries(isObject(object) ? object : {})) {
+    for (const [name, value] of Object.entries(isObject(object.value) ? object.value : {})) {
       if (!name.startsWith(PREFIX)) continue
+      coverage.useAll(at(object, name))
       const field = FIELDS.get(name)
       if (name === LIMIT) fields.set('limits', [value])
       else if (field === undefined) unknown.push(name)

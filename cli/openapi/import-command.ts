@@ -4,7 +4,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Failure, REFUSED, usage } from '../failure.ts'
 import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
-import { counted } from '../text.ts'
+import { counted, visible } from '../text.ts'
 import { changeLines, changesBetween } from './changes.ts'
 import { type Imported, importDocument } from './import.ts'
 import { isUnedited } from './module.ts'
@@ -14,6 +14,7 @@ export interface ImportCommandOptions {
   readonly out: string
   readonly prefix?: string
   readonly limit?: readonly string[]
+  readonly anonymousLimit?: readonly string[]
   readonly jsonOnly?: boolean
   readonly remoteRefs?: boolean
   readonly check?: boolean
@@ -28,6 +29,7 @@ const TITLES: Readonly<Record<NoteKind, string>> = {
   unmapped: 'not mapped',
   approximated: 'accepts more than the document',
   assumed: 'assumed; check',
+  ignored: 'without effect on requests',
 }
 
 /** Runs the command. Throws a `Failure` for a document or a module that is refused. */
@@ -46,6 +48,7 @@ export async function importRoutes(document: string, options: ImportCommandOptio
   const imported = await importDocument(document, {
     prefix,
     limits: options.limit ?? [],
+    anonymousLimits: options.anonymousLimit ?? [],
     jsonOnly: options.jsonOnly ?? false,
     remoteRefs: options.remoteRefs ?? false,
     progress,
@@ -69,6 +72,7 @@ export async function importRoutes(document: string, options: ImportCommandOptio
       written: isWritten,
       current: isCurrent || isWritten,
       changes,
+      nodes: imported.nodes,
       notes,
     },
     summary(imported),
@@ -97,8 +101,14 @@ function showNotes(output: Output, notes: readonly Note[], out: string): void {
   for (const [kind, title] of Object.entries(TITLES)) {
     const some = notes.filter((note) => note.kind === kind)
     if (some.length === 0) continue
+    if (kind === 'ignored') {
+      const names = [...new Set(some.map(({ place }) => place))].sort()
+      output.remark(visible(`${title}: ${names.join(', ')}`))
+      continue
+    }
     output.remark(`${counted(some.length, 'note')}: ${title}`)
-    for (const { place, message } of some.slice(0, SHOWN)) output.remark(`  ${place}: ${message}`)
+    for (const { place, message } of some.slice(0, SHOWN))
+      output.remark(visible(`  ${place}: ${message}`))
     if (some.length > SHOWN)
       output.remark(`  and ${some.length - SHOWN} more, which ${out} and --json list`)
   }

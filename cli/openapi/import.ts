@@ -1,6 +1,7 @@
 /** Imports a document: from its source to the text of the module. */
 import { Failure, REFUSED } from '../failure.ts'
 import { counted } from '../text.ts'
+import type { NodeCounts } from './coverage.ts'
 import { type LoadOptions, loadDocument } from './document.ts'
 import { moduleText } from './module.ts'
 import { createNotes, type Note } from './notes.ts'
@@ -17,6 +18,8 @@ export interface Imported {
   readonly routes: readonly ImportedRoute[]
   readonly schemas: number
   readonly notes: readonly Note[]
+  /** Nodes of the document and of the files that it references. */
+  readonly nodes: NodeCounts
 }
 
 /** Throws a `Failure` for a document that cannot be read, and for extensions that are not valid. */
@@ -44,6 +47,9 @@ export async function importDocument(source: string, options: ImportOptions): Pr
     )
     return { ...route, fields: new Map([...route.fields, ['originSpelling', "'exact'"]]) }
   })
+  for (const [file, reason] of document.unreadable)
+    notes.unmapped(file, `the file cannot be read: ${reason}`)
+  const nodes = document.coverage.report(document.files, notes)
   const parts = { source, routes, definitions, notes: notes.all() }
   progress?.begin('writing the module')
   const text = moduleText(parts)
@@ -53,5 +59,6 @@ export async function importDocument(source: string, options: ImportOptions): Pr
     routes,
     schemas: definitions.all().length,
     notes: notes.all(),
+    nodes,
   }
 }

@@ -7,11 +7,13 @@ import { NOTE_KINDS } from './notes.ts'
 import { type ImportedRoute, rowCode } from './routes.ts'
 import { type Definitions, unmarked } from './schema/definitions.ts'
 
+const COLUMNS = 99
 const CHECKSUM = /^\/\/ Checksum: (\w+)\n/m
 const TITLES = {
   unmapped: 'Not mapped',
   approximated: 'Accepts more than the document',
   assumed: 'Assumed; check',
+  ignored: 'Without effect on requests',
 } as const
 
 export interface ModuleParts {
@@ -50,9 +52,24 @@ function headerOf(source: string, notes: readonly Note[]): string {
     const some = notes.filter((note) => note.kind === kind)
     if (some.length === 0) continue
     lines.push('//', `// ${TITLES[kind]} (${some.length}):`)
-    lines.push(...some.map(({ place, message }) => `//   ${visible(`${place}: ${message}`)}`))
+    if (kind === 'ignored') lines.push(...namesInLines(some.map(({ place }) => place)))
+    else lines.push(...some.map(({ place, message }) => `//   ${visible(`${place}: ${message}`)}`))
   }
   return `${lines.join('\n')}\n`
+}
+
+/** One name may have several notes. */
+function namesInLines(places: readonly string[]): readonly string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const name of [...new Set(places)].sort().map(visible)) {
+    const longer = line === '' ? `//   ${name}` : `${line}, ${name}`
+    if (longer.length > COLUMNS && line !== '') {
+      lines.push(`${line},`)
+      line = `//   ${name}`
+    } else line = longer
+  }
+  return [...lines, line]
 }
 
 function importOf(names: readonly string[]): string {

@@ -4,8 +4,9 @@
  * `unmapped`: a part of the document is not checked, or a request that it allows is refused.
  * `approximated`: a schema accepts more values than the document.
  * `assumed`: the document does not decide it. Check it.
+ * `ignored`: members that do not concern requests, such as `responses`. `place` is their name.
  */
-export const NOTE_KINDS = ['unmapped', 'approximated', 'assumed'] as const
+export const NOTE_KINDS = ['unmapped', 'approximated', 'assumed', 'ignored'] as const
 export type NoteKind = (typeof NOTE_KINDS)[number]
 
 export interface Note {
@@ -20,6 +21,7 @@ export interface Notes {
   unmapped(place: string, message: string): void
   approximated(place: string, message: string): void
   assumed(place: string, message: string): void
+  ignored(place: string, message: string): void
   all(): readonly Note[]
 }
 
@@ -32,6 +34,7 @@ export function createNotes(): Notes {
     unmapped: add('unmapped'),
     approximated: add('approximated'),
     assumed: add('assumed'),
+    ignored: add('ignored'),
     all: () => [...notes.values()],
   }
 }

@@ -1,10 +1,11 @@
 /** Code for the parameters of an operation, by the way in which a request contains them. */
 import { createHeaderCheck } from '../../src/validators/request-header.ts'
 import { type Code, call, list, object, quoted } from './code.ts'
-import { at, isObject, type JsonObject, type Located } from './document.ts'
+import { at, type Document, isObject, type JsonObject, type Located } from './document.ts'
 import type { SchemaContext } from './schema/context.ts'
+import { useKeywords } from './schema/keywords.ts'
 import { partsOf, possibleTypes, type SchemaType } from './schema/types.ts'
-import type { PathParameter } from './template.ts'
+import type { PathParameter, PathPattern } from './template.ts'
 
 export interface Parameter {
   readonly located: Located<JsonObject>
@@ -41,38 +42,78 @@ export function parametersOf(
   pathItem: Located,
   operation: Located,
 ): readonly Parameter[] {
+  const { document, notes } = context
   const found = new Map<string, Parameter>()
   for (const declared of [at(pathItem, 'parameters'), at(operation, 'parameters')]) {
     if (!Array.isArray(declared.value)) continue
+    document.coverage.use(declared)
+    const names = new Set<string>()
     for (const index of declared.value.keys()) {
-      const target = context.document.resolve(at(declared, index))
+      const target = document.follow(at(declared, index))
       const { value } = target ?? {}
       if (target === undefined || !isObject(value) || typeof value.name !== 'string') {
-        context.notes.unmapped(place, `parameter ${index + 1} of the list cannot be read`)
+        document.coverage.useAll(at(declared, index))
+        notes.unmapped(place, `parameter ${index + 1} of the list cannot be read`)
         continue
       }
       const where = String(value.in)
+      const key = `${where} ${where === 'header' ? value.name.toLowerCase() : value.name}`
       const parameter = { located: { ...target, value }, name: value.name, in: where }
-      found.set(`${where} ${value.name}`, parameter)
+      useFields(document, parameter)
+      if (names.has(key))
+        notes.unmapped(place, `only the last parameter ${key} of the list is used`)
+      names.add(key)
+      const replaced = found.get(key)
+      if (replaced !== undefined) document.coverage.useAll(replaced.located)
+      found.set(key, parameter)
     }
   }
   return [...found.values()]
 }
 
+const WHERE: ReadonlySet<string> = new Set(['path', 'query', 'header', 'cookie'])
+/** Types of the fields that are read. A value of another type is no field, and gets a note. */
+const FIELD_TYPES: Readonly<Record<string, string>> = {
+  name: 'string',
+  in: 'string',
+  required: 'boolean',
+  style: 'string',
+  explode: 'boolean',
+  allowEmptyValue: 'boolean',
+}
+
+function useFields({ coverage }: Document, { located }: Parameter): void {
+  for (const [name, type] of Object.entries(FIELD_TYPES))
+    if (typeof located.value[name] === type) coverage.use(at(located, name))
+}
+
 export function parameterCodes(
   reader: Reader,
   parameters: readonly Parameter[],
-  path: readonly PathParameter[],
+  { parameters: path, query: fixed }: PathPattern,
 ): ParameterCodes {
   const of = (where: string) => parameters.filter((parameter) => parameter.in === where)
-  const { notes } = reader.context
-  for (const { name } of of('cookie'))
+  const { document, notes } = reader.context
+  for (const { name, located } of of('cookie')) {
+    document.coverage.useAll(located)
     notes.unmapped(
       reader.place,
       `cookie ${name} is not checked, and reaches the origin only with forwardCookies`,
     )
+  }
+  const elsewhere = parameters.filter((parameter) => !WHERE.has(parameter.in))
+  for (const { name, located } of elsewhere) {
+    document.coverage.useAll(located)
+    notes.unmapped(
+      reader.place,
+      `parameter ${name} is in "${String(located.value.in)}", which is not known, and is not checked`,
+    )
+  }
   const params = paramsCode(reader, of('path'), path)
-  const query = queryCode(reader, of('query'))
+  // `querystring` of OpenAPI 3.2 is the whole query.
+  const query = elsewhere.some((parameter) => parameter.in === 'querystring')
+    ? undefined
+    : queryCode(reader, of('query'), fixed)
   const headers = headersCode(reader, of('header'))
   return { ...(params && { params }), ...(query && { query }), ...(headers && { headers }) }
 }
@@ -82,11 +123,13 @@ function paramsCode(
   declared: readonly Parameter[],
   path: readonly PathParameter[],
 ): Code | undefined {
-  const { use, notes } = reader.context
+  const { document, use, notes } = reader.context
+  for (const { name, located } of declared) {
+    if (path.some((part) => part.declared === name)) continue
+    document.coverage.useAll(located)
+    notes.unmapped(reader.place, `path parameter ${name} is not in the path`)
+  }
   if (path.length === 0) return undefined
-  for (const { name } of declared)
-    if (!path.some((part) => part.declared === name))
-      notes.unmapped(reader.place, `path parameter ${name} is not in the path`)
   const members = path.map((part): Member => {
     if (part.declared === undefined) return [part.name, 'z.string()']
     const parameter = declared.find(({ name }) => name === part.declared)
@@ -98,7 +141,11 @@ function paramsCode(
   return call('z.strictObject', object(members))
 }
 
-function queryCode(reader: Reader, declared: readonly Parameter[]): Code | undefined {
+function queryCode(
+  reader: Reader,
+  declared: readonly Parameter[],
+  fixed: ReadonlyMap<string, string>,
+): Code {
   const { notes } = reader.context
   const members: Member[] = []
   let isOpen = false
@@ -108,23 +155,19 @@ function queryCode(reader: Reader, declared: readonly Parameter[]): Code | undef
     const explode = parameter.located.value.explode ?? style === 'form'
     const types = typesOf(reader, parameter)
     if (types?.has('array') && explode === true && style !== 'deepObject') {
-      notes.unmapped(
-        reader.place,
-        `query parameter ${name} may be repeated, which a checked query does not allow: the query is not checked`,
-      )
-      return undefined
+      members.push([name, optionalCode(parameter, repeatedCode(reader, parameter, types))])
+      continue
     }
     if (types?.has('object') && explode === true) {
       const expanded = expandedMembers(reader, parameter, style === 'deepObject')
+      isOpen ||= expanded?.isOpen ?? true
       if (expanded === undefined) {
+        reader.context.document.coverage.useAll(parameter.located)
         notes.unmapped(
           reader.place,
-          `query parameter ${name} is an object with names that are not known: the query is not checked`,
+          `query parameter ${name} is an object with names that are not known: its members are not checked, and cannot be repeated`,
         )
-        return undefined
-      }
-      members.push(...expanded.members)
-      isOpen ||= expanded.isOpen
+      } else members.push(...expanded.members)
       continue
     }
     members.push([name, optionalCode(parameter, textCodeOf(reader, parameter) ?? 'z.string()')])
@@ -134,16 +177,38 @@ function queryCode(reader: Reader, declared: readonly Parameter[]): Code | undef
       reader.place,
       'unknown query parameters are accepted, because an object has further members',
     )
+  for (const [name, value] of fixed) members.push([name, call('z.literal', quoted(value))])
   const unique = [...new Map(members)]
   return call(isOpen ? 'z.looseObject' : 'z.strictObject', object(unique))
 }
 
+/** Returns code for a parameter that a request may repeat: `a=1&a=2`. */
+function repeatedCode(
+  { context, place }: Reader,
+  parameter: Parameter,
+  types: ReadonlySet<SchemaType>,
+): Code {
+  const schema = schemaOf(parameter)
+  const inside = `${place} ${parameter.in} ${parameter.name}`
+  const code = context.code(schema, inside)
+  const several = listCode(context, schema, code, { reader: 'repeated', place: inside })
+  const others = new Set([...types].filter((type) => type !== 'array' && type !== 'null'))
+  if (others.size === 0) return several
+  const single = scalarCode(context, schema, inside, others, ',')
+  return call('z.union', list([call(context.use('single'), single), several]))
+}
+
 function headersCode(reader: Reader, declared: readonly Parameter[]): Code | undefined {
-  const { notes } = reader.context
+  const { context } = reader
+  const { notes } = context
   const members: Member[] = []
   for (const parameter of declared) {
     const name = parameter.name.toLowerCase()
-    if (OTHER_HEADERS.has(name)) continue
+    if (OTHER_HEADERS.has(name)) {
+      context.document.coverage.useAll(parameter.located)
+      notes.ignored(`header ${parameter.name}`, 'OpenAPI describes this header elsewhere')
+      continue
+    }
     if (!mayReachOrigin(name))
       notes.unmapped(
         reader.place,
@@ -208,7 +273,7 @@ function scalarCode(
   if (accepts('number') || accepts('integer')) readings.push(call(use('numberText'), code))
   if (accepts('boolean')) readings.push(call(use('booleanText'), code))
   if (accepts('array') && types !== undefined)
-    readings.push(listCode(context, schema, code, separator, place))
+    readings.push(listCode(context, schema, code, { reader: 'listText', separator, place }))
   if (accepts('string') || readings.length === 0) readings.push(code)
   // A schema without a type: text is a value, whatever it looks like.
   if (types === undefined && schema.value === undefined) return 'z.string()'
@@ -221,8 +286,15 @@ function listCode(
   context: SchemaContext,
   schema: Located,
   code: Code,
-  separator: string,
-  place: string,
+  {
+    reader,
+    separator = ',',
+    place,
+  }: {
+    readonly reader: 'listText' | 'repeated'
+    readonly separator?: string
+    readonly place: string
+  },
 ): Code {
   const items = itemsOf(context, schema)
   const types = items && possibleTypes(context.document, items)
@@ -237,9 +309,9 @@ function listCode(
       place,
       'items of several types are not supported, so any text is accepted',
     )
-    return 'z.string()'
+    return reader === 'listText' ? 'z.string()' : call('z.array', 'z.string()')
   }
-  return call(context.use('listText'), code, ...(options.length === 0 ? [] : [object(options)]))
+  return call(context.use(reader), code, ...(options.length === 0 ? [] : [object(options)]))
 }
 
 /** Returns the items of an array, or of the array among alternatives (`null` or an array). */
@@ -257,13 +329,16 @@ function contentCode(reader: Reader, { located }: Parameter, place: string): Cod
     isObject(located.value.content) ? located.value.content : {},
   )
   if (type === undefined || others.length > 0 || !/^application\/json\b/i.test(type)) {
+    context.document.coverage.useAll(at(located, 'content'))
     context.notes.unmapped(
       place,
       'only content of type application/json is supported, so any text is accepted',
     )
     return undefined
   }
-  const schema = at(located, 'content', type, 'schema')
+  const content = at(located, 'content')
+  for (const node of [content, at(content, type)]) context.document.coverage.use(node)
+  const schema = at(content, type, 'schema')
   return call(context.use('jsonText'), context.code(schema, place))
 }
 
@@ -279,11 +354,17 @@ function expandedMembers(
   parameter: Parameter,
   isDeep: boolean,
 ): Expanded | undefined {
-  const schema = context.document.resolve(schemaOf(parameter))
+  const schema = context.document.follow(schemaOf(parameter))
   if (schema === undefined || !isObject(schema.value) || !isObject(schema.value.properties))
     return undefined
   const { properties, required, additionalProperties, allOf, anyOf, oneOf } = schema.value
   if (allOf !== undefined || anyOf !== undefined || oneOf !== undefined) return undefined
+  useKeywords(context, { ...schema, value: schema.value }, [
+    'type',
+    'properties',
+    'required',
+    'additionalProperties',
+  ])
   const names = Array.isArray(required) && parameter.located.value.required === true ? required : []
   const members: Member[] = []
   for (const name of Object.keys(properties)) {

@@ -17,8 +17,10 @@ import { comparePatterns, type PathPattern, patternOf, withoutNames } from './te
 export interface RouteOptions extends BodyOptions {
   /** Path before all paths, in place of that of the server. */
   readonly prefix: string | undefined
-  /** Names of limits of routes without `x-portcullis-limits`. */
+  /** Names of limits of routes with a permission and without `x-portcullis-limits`. */
   readonly limits: readonly string[]
+  /** The same for anonymous routes. Limits by subject do not suit these. */
+  readonly anonymousLimits?: readonly string[]
   readonly progress?: Progress | undefined
 }
 
@@ -26,6 +28,8 @@ export interface RouteOptions extends BodyOptions {
 export interface ImportedRoute {
   readonly method: Method
   readonly path: string
+  /** Query parameters that the path of the document contains. */
+  readonly query: ReadonlyMap<string, string>
   /** The operation in the document: `GET /orders/{id}`. */
   readonly place: string
   readonly fields: ReadonlyMap<string, Code>
@@ -42,7 +46,17 @@ export interface ImportedRoutes {
   readonly mistakes: readonly string[]
 }
 
-const OPERATIONS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'] as const
+const OPERATIONS = [
+  'get',
+  'put',
+  'post',
+  'delete',
+  'patch',
+  'head',
+  'options',
+  'trace',
+  'query',
+] as const
 
 export function routesOf(
   document: Document,
@@ -53,39 +67,80 @@ export function routesOf(
   const found: ImportedRoute[] = []
   const mistakes: string[] = []
   let operations = 0
-  const paths = at(document.root, 'paths')
+  const { root, coverage } = document
+  coverage.use(root)
+  for (const name of ['openapi', 'security']) coverage.useAll(at(root, name))
+  if (options.prefix !== undefined) coverage.useAll(at(root, 'servers'))
+  if (options.prefix === undefined) basePathOf(document, notes, root)
+  const paths = at(root, 'paths')
+  if (isObject(paths.value)) coverage.use(paths)
   for (const template of Object.keys(isObject(paths.value) ? paths.value : {})) {
-    if (!template.startsWith('/')) continue
-    const pathItem = document.resolve(at(paths, template))
+    if (template.startsWith('x-')) continue
+    const declared = at(paths, template)
+    const pathItem = document.follow(declared)
+    if (!template.startsWith('/')) {
+      coverage.useAll(declared)
+      notes.unmapped(template, 'the path must begin with a slash, so it has no routes')
+      continue
+    }
     if (pathItem === undefined || !isObject(pathItem.value)) {
+      coverage.useAll(declared)
       notes.unmapped(template, 'the path item cannot be read')
       continue
     }
-    for (const name of OPERATIONS) {
-      const operation = at(pathItem, name)
-      if (!isObject(operation.value)) continue
-      operations += 1
-      options.progress?.update(counted(operations, 'operation'))
+    if (options.prefix !== undefined) coverage.useAll(at(pathItem, 'servers'))
+    const pattern = patternOf(template)
+    for (const { name, operation } of operationsOf(document, pathItem)) {
       const place = `${name.toUpperCase()} ${template}`
-      const method = METHODS.find((known) => known.toLowerCase() === name)
-      if (method === undefined) {
-        // GET answers HEAD as well.
-        if (name !== 'head' || pathItem.value.get === undefined)
-          notes.unmapped(place, `there are no routes of the method ${name.toUpperCase()}`)
+      if (!isObject(operation.value)) {
+        coverage.useAll(operation)
+        notes.unmapped(place, 'the operation has no value, so it has no route')
         continue
       }
-      const prefix = options.prefix ?? basePathOf(operation, pathItem, document.root)
-      const pattern = patternOf(prefix + template)
+      operations += 1
+      options.progress?.update(counted(operations, 'operation'))
+      const method = METHODS.find((known) => known.toLowerCase() === name)
+      if (method === undefined) {
+        coverage.useAll(operation)
+        if (name === 'head' && isObject(pathItem.value.get))
+          notes.assumed(place, 'is answered by the route of GET, with its rules')
+        else notes.unmapped(place, `there are no routes of the method ${name.toUpperCase()}`)
+        continue
+      }
       if (typeof pattern === 'string') {
+        coverage.useAll(pathItem)
         notes.unmapped(place, `the path cannot be mapped: ${pattern}`)
         continue
       }
-      const route = { method, template, place, pattern, pathItem, operation }
+      coverage.use(operation)
+      const server = options.prefix ?? basePathOf(document, notes, operation, pathItem, root)
+      const prefixed = patternOf(server + template)
+      if (typeof prefixed === 'string') {
+        coverage.useAll(pathItem)
+        notes.unmapped(place, `the path of the server cannot be mapped: ${prefixed}`)
+        continue
+      }
+      const route = { method, template, place, pattern: prefixed, pathItem, operation }
       found.push(routeOf(document, definitions, route, options, mistakes))
     }
   }
   const routes = withoutShadowed(found, notes)
   return { routes, operations, mistakes }
+}
+
+/** Returns the operations of a path item, those of OpenAPI 3.2 as well. */
+function operationsOf(
+  { coverage }: Document,
+  pathItem: Located,
+): readonly { readonly name: string; readonly operation: Located }[] {
+  const own = OPERATIONS.map((name) => ({ name, operation: at(pathItem, name) }))
+  const additional = at(pathItem, 'additionalOperations')
+  if (isObject(additional.value)) coverage.use(additional)
+  const others = Object.keys(isObject(additional.value) ? additional.value : {}).map((name) => ({
+    name,
+    operation: at(additional, name),
+  }))
+  return [...own, ...others].filter(({ operation }) => operation.value !== undefined)
 }
 
 interface Operation {
@@ -106,28 +161,27 @@ function routeOf(
 ): ImportedRoute {
   const { method, place, pattern, pathItem, operation, template } = route
   const reader = { context: definitions, place }
-  const { fields: own, unknown } = extensionsOf([
-    document.root.value,
-    pathItem.value,
-    operation.value,
+  const { fields: own, unknown } = extensionsOf(document.coverage, [
+    document.root,
+    pathItem,
+    operation,
   ])
   mistakes.push(...unknown.map((name) => `${place}: there is no extension ${name}`))
   const data = new Map<string, unknown>()
   if (own.has('permission') || own.has('anonymous')) {
     const field = own.has('permission') ? 'permission' : 'anonymous'
     data.set(field, own.get(field))
+    const security = at(operation, 'security')
+    document.coverage.useAll(security)
+    if (security.value !== undefined)
+      definitions.notes.ignored('security', `the extension for ${field} replaces it`)
   } else {
     const [field, value] = accessOf(definitions, operation, route)
     data.set(field, value)
   }
-  if (options.limits.length > 0) data.set('limits', options.limits)
   const input = new Map<string, Code>()
   const name = method.toLowerCase() + pascal(template)
-  const codes = parameterCodes(
-    reader,
-    parametersOf(reader, pathItem, operation),
-    pattern.parameters,
-  )
+  const codes = parameterCodes(reader, parametersOf(reader, pathItem, operation), pattern)
   for (const part of ['params', 'query', 'headers'] as const) {
     const code = codes[part]
     if (code === undefined) continue
@@ -144,8 +198,13 @@ function routeOf(
     input.set('body', typeof body === 'string' ? body : definitions.constant(`${name}Body`, body))
   if (isForbidden && method !== 'GET') data.set('maxBodyBytes', 0)
   for (const [field, value] of own) data.set(field, value)
+  const isAnonymous = data.get('anonymous') === true
+  const limits = isAnonymous ? (options.anonymousLimits ?? []) : options.limits
+  if (limits.length > 0 && !data.has('limits')) data.set('limits', limits)
+  if (isAnonymous && options.limits.length > 0 && !data.has('limits'))
+    definitions.notes.assumed(place, 'is anonymous and has no limit; see --anonymous-limit')
   const fields = new Map<string, Code>([...data].map(([field, value]) => [field, literal(value)]))
-  return { method, path: pattern.path, place, fields, data, input }
+  return { method, path: pattern.path, query: pattern.query, place, fields, data, input }
 }
 
 /** Sorts the routes and removes those that another one hides. */
@@ -153,13 +212,20 @@ function withoutShadowed(found: readonly ImportedRoute[], notes: Notes): readonl
   const sorted = [...found].sort(
     (one, other) =>
       comparePatterns(one.path, other.path) ||
-      METHODS.indexOf(one.method) - METHODS.indexOf(other.method),
+      METHODS.indexOf(one.method) - METHODS.indexOf(other.method) ||
+      one.query.size - other.query.size,
   )
   const seen = new Map<string, ImportedRoute>()
   return sorted.filter((route) => {
     const key = `${route.method} ${withoutNames(route.path)}`
     const first = seen.get(key)
-    if (first !== undefined) notes.unmapped(route.place, `has the same requests as ${first.place}`)
+    if (first !== undefined)
+      notes.unmapped(
+        route.place,
+        first.query.size + route.query.size === 0
+          ? `has the same requests as ${first.place}`
+          : `has the same path as ${first.place}, and routes do not depend on the query: its requests are refused`,
+      )
     else seen.set(key, route)
     return first === undefined
   })

@@ -14,19 +14,26 @@ export interface PathParameter {
 export interface PathPattern {
   readonly path: string
   readonly parameters: readonly PathParameter[]
+  /** Query parameters that every request must have: `beta=true` of `/messages?beta=true`. */
+  readonly query: ReadonlyMap<string, string>
 }
 
 const WHOLE = /^\{([^{}]+)\}$/
 const PARTIAL = /^([^{}]*)\{([^{}]+)\}([^{}]*)$/
-/** A segment that the router would read as a pattern, although it is a literal: `items:search`. */
-const FIXED = /^[^{}/?#*]*:[^{}/?#*]*$/
+/** A segment that the router would read as a pattern, although it is a literal: `items:search`, `*`. */
+const FIXED = /^[^{}/?#]*[:*][^{}/?#]*$/
 
 /** An expression of the router can match slashes, and its text cannot contain one. */
 const IN_SEGMENT = '[^\\x2f]+'
 
 /** Returns the pattern, or why there is none. */
-export function patternOf(template: string): PathPattern | string {
-  if (/[?#]/.test(template)) return 'a path cannot contain a query or a fragment'
+export function patternOf(whole: string): PathPattern | string {
+  if (whole.includes('#')) return 'a request has no fragment'
+  const [template = '', ...rest] = whole.split('?')
+  const fixed = [...new URLSearchParams(rest.join('?'))]
+  const query = new Map(fixed)
+  if (query.size < fixed.length) return 'its query has a parameter twice'
+  if (fixed.flat().some((text) => /[{}]/.test(text))) return 'its query has a variable part'
   const parameters: PathParameter[] = []
   const taken = new Set<string>()
   const segments: string[] = []
@@ -47,7 +54,7 @@ export function patternOf(template: string): PathPattern | string {
   }
   const path = segments.join('/')
   if (!isPathPattern(path)) return 'the router cannot match this path'
-  return { path, parameters }
+  return { path, parameters, query }
 }
 
 function expressionFor(

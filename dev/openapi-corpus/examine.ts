@@ -68,6 +68,7 @@ export async function examine(
         unmapped: count('unmapped'),
         approximated: count('approximated'),
         assumed: count('assumed'),
+        ignored: count('ignored'),
       },
       isPolicy: routes.length > 0 && isPolicy(routes),
       ...(requests > 0 && { comparison: compare(document, content, imported, routes, requests) }),
@@ -82,8 +83,11 @@ export async function examine(
 /** Messages about operations without a route, and how the results name them. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^there are no routes of the method/, 'HEAD without GET, OPTIONS, or TRACE'],
-  [/a path cannot contain a query or a fragment/, 'the path contains a query or a fragment'],
+  [/a request has no fragment/, 'the path contains a fragment'],
+  [/routes do not depend on the query/, 'the path differs from another one only in its query'],
+  [/^the path cannot be mapped: its query/, 'the query of the path is not fixed'],
   [/^the path cannot be mapped: the segment/, 'a segment has several parameters'],
+  [/^the path of the server cannot be mapped/, 'the router cannot match the path'],
   [/^the path cannot be mapped/, 'the router cannot match the path'],
   [/^has the same requests as/, 'another operation has the same requests'],
   [

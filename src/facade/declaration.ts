@@ -50,7 +50,7 @@ export interface RouteGuard<
   body<Schema extends $ZodType>(
     schema: Schema,
   ): RouteGuard<Variables, LimitName, With<I, 'json', Schema>>
-  /** Requires a query that matches, without repeated parameters: `c.req.valid('query')`. */
+  /** Requires a query that matches: `c.req.valid('query')`. Only parameters of `z.array` may be repeated. */
   query<Schema extends $ZodType>(
     schema: Schema,
   ): RouteGuard<Variables, LimitName, With<I, 'query', Schema>>

@@ -30,6 +30,8 @@ export {
   listText,
   numberText,
   partText,
+  repeated,
+  single,
 } from '../json-schema/text.ts'
 export {
   allOf,

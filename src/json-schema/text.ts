@@ -53,6 +53,35 @@ export function listText<Schema extends $ZodType>(
   }, schema)
 }
 
+const texts = () => z.array(z.string())
+
+/**
+ * Reads a query parameter that may be repeated: the list of its values. `separator` has no effect.
+ */
+export function repeated<Schema extends $ZodType>(
+  schema: Schema,
+  { of }: ListRules = {},
+): Decoded<Schema> {
+  const item = of && z.array((of === 'number' ? numberText : booleanText)(z.unknown()))
+  const read = decodedList((items) => (item === undefined ? items : z.parse(item, items)), schema)
+  return z.pipe(texts(), read) as unknown as Decoded<Schema>
+}
+
+/** Reads a query parameter that may be repeated, if it is given once: its value. */
+export function single<Schema extends $ZodType>(schema: Schema): Decoded<Schema> {
+  const read = decodedList(([item]) => item, schema)
+  return z.pipe(texts().check(z.length(1)), read) as unknown as Decoded<Schema>
+}
+
+const decodedList = <Schema extends $ZodType>(
+  decode: (items: string[]) => unknown,
+  schema: Schema,
+) =>
+  z.pipe(
+    z.transform((items: string[]) => decode(items)),
+    schema as z.core.$ZodType<z.output<Schema>, unknown>,
+  )
+
 /** Removes the fixed parts of a path segment: `1.json` is `1` for the suffix `.json`. */
 export const partText = <Schema extends $ZodType>(
   prefix: string,

@@ -9,6 +9,7 @@ import { withDeadline } from '../isolate/timers.ts'
 import type { InputSchemas } from '../policy/definition.ts'
 import type { InputError } from '../problems/reasons.ts'
 import { checked, MAX_FINDINGS, pointer } from '../validators/findings.ts'
+import { repeatableNames } from '../validators/repeatable.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import { type BodyVariables, bodyOf } from './context.ts'
 
@@ -31,7 +32,8 @@ const READ_TIMEOUT_MS = 15_000
 
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
- * bytes. Refuses duplicate query parameters and member names, and anything but UTF-8 JSON. Findings
+ * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`, duplicate
+ * member names, and anything but UTF-8 JSON. Findings
  * contain paths, not values. A body may be absent if its schema is optional. Throws a `TypeError` for
  * a schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no schema. Needs `limitBody` before it.
  *
@@ -61,11 +63,13 @@ export const validate = ({
   }
 
   const isOptional = body?._zod.optin === 'optional'
+  const repeatable = query && repeatableNames(query)
 
   function checkBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
     if (params !== undefined) check(c, 'params', params, c.req.param(), errors)
-    if (query !== undefined) check(c, 'query', query, queryOf(c, errors), errors)
+    if (query !== undefined && repeatable !== undefined)
+      check(c, 'query', query, queryOf(c, repeatable, errors), errors)
     if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors)
     return errors
   }
@@ -105,13 +109,26 @@ function check(
   else c.req.addValidatedData(TARGETS[where], value as object)
 }
 
-/** A duplicate is a finding, because origins differ in which value they use. */
-function queryOf(c: Context, errors: InputError[]): Record<string, string> {
-  const query: Record<string, string> = Object.create(null)
+/**
+ * A duplicate is a finding, because origins differ in which value they use. A parameter that the
+ * schema reads as a list is always a list.
+ */
+function queryOf(
+  c: Context,
+  repeatable: ReadonlySet<string>,
+  errors: InputError[],
+): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null)
   const { url } = c.req
   const start = url.indexOf('?')
   if (start === -1) return query
   for (const [name, value] of queryParameters(url.slice(start + 1))) {
+    if (repeatable.has(name)) {
+      const values = query[name]
+      if (Array.isArray(values)) values.push(value)
+      else query[name] = [value]
+      continue
+    }
     if (name in query && errors.length < MAX_FINDINGS)
       errors.push({ in: 'query', path: pointer([name]), message: 'Must not be given twice' })
     query[name] = value

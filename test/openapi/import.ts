@@ -17,6 +17,10 @@ const DEFAULTS: ImportOptions = {
 }
 
 export interface LoadedModule extends Imported {
+  /** Without those of the kind `ignored`. */
+  readonly notes: readonly Note[]
+  /** Names of members without effect on requests. */
+  readonly ignored: readonly string[]
   readonly routes: Imported['routes']
   readonly module: {
     readonly routes: readonly RouteDefinition[]
@@ -44,7 +48,14 @@ export async function importFile(
   options: Partial<ImportOptions> = {},
 ): Promise<LoadedModule> {
   const imported = await importDocument(file, { ...DEFAULTS, ...options })
-  return { ...imported, module: await loadModule(imported.text) }
+  const notes = imported.notes.filter(({ kind }) => kind !== 'ignored')
+  const ignored = imported.notes.filter((note) => !notes.includes(note))
+  return {
+    ...imported,
+    notes,
+    ignored: [...new Set(ignored.map(({ place }) => place))],
+    module: await loadModule(imported.text),
+  }
 }
 
 /** Imports a document that is a value. */

@@ -134,12 +134,52 @@ describe('query, headers and path', () => {
     expect(await statuses(refused)).toEqual(refused.map(() => 422))
   })
 
-  test('a query that the gateway cannot check is listed, and every query passes', async () => {
-    const tags = { name: 'tag', schema: { type: 'array', items: { type: 'string' } } }
-    const { status, notes } = await gatewayOf(documentOf('/q', query(tags), { method: 'get' }))
-    expect(await status('GET /q?tag=a&tag=b')).toBe(200)
+  test('a parameter that may be repeated is checked, and so are the others of its query', async () => {
+    const parameters = query(
+      { name: 'tag', schema: { type: 'array', items: { type: 'string' }, maxItems: 2 } },
+      { name: 'id', schema: { type: 'array', items: { type: 'integer' }, minItems: 1 } },
+      {
+        name: 'either',
+        schema: { oneOf: [{ type: 'integer' }, { type: 'array', items: { type: 'integer' } }] },
+      },
+      { name: 'limit', schema: { type: 'integer' } },
+    )
+    const { status, notes } = await gatewayOf(documentOf('/q', parameters, { method: 'get' }))
+    expect(messagesOf(notes, 'unmapped')).toEqual([])
+    const accepted = [
+      '',
+      'tag=a',
+      'tag=a&tag=b',
+      'id=1&id=2',
+      'either=1',
+      'either=1&either=2',
+      'limit=1',
+    ]
+    const refused = [
+      'tag=a&tag=b&tag=c',
+      'id=1&id=x',
+      'either=x',
+      'either=1&either=x',
+      'limit=1&limit=2',
+      'limit=x&tag=a',
+      'more=1',
+    ]
+    const statuses = (lines: readonly string[]) =>
+      Promise.all(lines.map((line) => status(`GET /q?${line}`)))
+    expect(await statuses(accepted)).toEqual(accepted.map(() => 200))
+    expect(await statuses(refused)).toEqual(refused.map(() => 422))
+  })
+
+  test('an object with unknown members is listed, and the rest of the query is checked', async () => {
+    const parameters = query(
+      { name: 'filter', schema: { type: 'object', additionalProperties: { type: 'string' } } },
+      { name: 'limit', schema: { type: 'integer' } },
+    )
+    const { status, notes } = await gatewayOf(documentOf('/q', parameters, { method: 'get' }))
+    expect(await status('GET /q?anything=a&limit=1')).toBe(200)
+    expect(await status('GET /q?anything=a&limit=x')).toBe(422)
     expect(messagesOf(notes, 'unmapped')).toEqual([
-      expect.stringMatching(/^GET \/q: query parameter tag may be repeated/),
+      expect.stringMatching(/^GET \/q: query parameter filter is an object/),
     ])
   })
 
@@ -194,7 +234,8 @@ describe('access', () => {
       documentOf('/api/v1/orders/{id}', operation, { method: 'get', ...more }),
     )
     const [{ permission, anonymous } = {}] = routes
-    return { permission, anonymous, assumed: messagesOf(notes, 'assumed').length }
+    const count = (kind: 'assumed' | 'unmapped') => messagesOf(notes, kind).length
+    return { permission, anonymous, assumed: count('assumed'), unmapped: count('unmapped') }
   }
 
   test.each([
@@ -205,12 +246,21 @@ describe('access', () => {
     ],
     ['no scope', [{ oauth: [] }], { permission: 'orders:read', assumed: 0 }],
     ['a scope of another form', [{ oauth: ['orders'] }], { permission: 'orders:read', assumed: 1 }],
-    ['two scopes', [{ oauth: ['a:b', 'c:d'] }], { permission: 'orders:read', assumed: 1 }],
+    ['two scopes', [{ oauth: ['a:b', 'c:d'] }], { permission: 'a:b', assumed: 0, unmapped: 1 }],
     [
-      'two alternatives',
-      [{ a: ['a:b'] }, { b: ['c:d'] }],
-      { permission: 'orders:read', assumed: 1 },
+      'two scopes, one of them as derived',
+      [{ oauth: ['orders:admin', 'orders:read'] }],
+      { permission: 'orders:read', assumed: 0, unmapped: 1 },
     ],
+    [
+      'a scope of every alternative',
+      [{ a: ['a:b'] }, { b: ['a:b'] }],
+      { permission: 'a:b', assumed: 0 },
+    ],
+    ['a requirement that is no object', ['oauth'], { permission: 'orders:read', unmapped: 1 }],
+    ['an empty requirement without a list', {}, { anonymous: true, assumed: 0 }],
+    ['no value', null, { permission: 'orders:read', unmapped: 1 }],
+    ['two alternatives', [{ a: ['a:b'] }, { b: ['c:d'] }], { permission: 'a:b', assumed: 1 }],
     ['an empty list', [], { anonymous: true, assumed: 0 }],
     ['an optional requirement', [{}, { oauth: ['a:b'] }], { anonymous: true, assumed: 0 }],
   ])('%s', async (_, security, expected) => {

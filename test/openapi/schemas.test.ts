@@ -236,6 +236,34 @@ const CASES: readonly Case[] = [
     values: [{ b: [{ b: [] }] }, { b: [{ b: [{}, {}] }] }, { b: {} }],
   },
   {
+    name: 'unevaluatedProperties',
+    schema: {
+      allOf: [{ $ref: '#/components/schemas/Base' }, { properties: { b: {} } }],
+      properties: { c: {} },
+      patternProperties: { '^x-': {} },
+      unevaluatedProperties: false,
+    },
+    schemas: { Base: { type: 'object', properties: { a: {} } } },
+    values: [{ a: 1, b: 1, c: 1, 'x-d': 1 }, { a: 1, d: 1 }, { d: 1 }, {}],
+  },
+  {
+    name: 'unevaluatedProperties with a schema',
+    schema: {
+      allOf: [{ properties: { a: {} } }],
+      unevaluatedProperties: { type: 'integer' },
+    },
+    values: [{ a: 'x' }, { a: 'x', b: 1 }, { b: 'x' }, 1],
+  },
+  {
+    name: 'unevaluatedProperties beside a part that accepts every member',
+    schema: {
+      type: 'object',
+      allOf: [{ additionalProperties: { type: 'integer' } }],
+      unevaluatedProperties: false,
+    },
+    values: [{ a: 1 }, { a: 'x' }],
+  },
+  {
     name: 'boolean schemas',
     schema: { type: 'object', properties: { a: false, b: true } },
     values: [{ a: 1 }, { b: 1 }],
@@ -275,12 +303,23 @@ describe('schemas of OpenAPI 3.0', () => {
     expect(notes).toEqual([])
   })
 
-  test('members next to a reference do not count', async () => {
-    const { accepts } = await bodyOf(
+  test('nullable and an enumeration with null', async () => {
+    const { accepts, notes } = await bodyOf({ type: 'string', nullable: true, enum: ['x', null] })
+    expect(['x', null, 'y'].map(accepts)).toEqual([true, true, false])
+    expect(notes).toEqual([])
+    const without = await bodyOf({ type: 'string', nullable: true, enum: ['x'] })
+    expect(messagesOf(without.notes, 'approximated')).toEqual([
+      expect.stringMatching(/^POST \/a body: null is accepted, although another keyword/),
+    ])
+  })
+
+  test('members next to a reference do not count, and notes say so', async () => {
+    const { accepts, notes } = await bodyOf(
       { $ref: '#/components/schemas/Text', maxLength: 1 },
       { Text: { type: 'string' } },
     )
     expect(['ab', 1].map(accepts)).toEqual([true, false])
+    expect(messagesOf(notes, 'unmapped')).toEqual([expect.stringMatching(/\/maxLength: /)])
   })
 
   test('nullable next to allOf accepts null, and a note says so', async () => {
@@ -307,7 +346,13 @@ describe('what is approximated accepts what the document accepts, and a note say
     ['a type that does not exist', { type: 'money' }, 1, /"money"/],
     ['a bound that is no number', { type: 'number', minimum: '1' }, 0, /minimum/],
     ['contains', { type: 'array', contains: { type: 'null' } }, [null], /contains/],
-    ['unevaluatedProperties', { type: 'object', unevaluatedProperties: false }, {}, /unevaluated/],
+    ['unevaluatedItems', { type: 'array', unevaluatedItems: false }, [], /unevaluated/],
+    [
+      'unevaluatedProperties of a schema that cannot be read',
+      { $ref: '#/nothing', unevaluatedProperties: false },
+      {},
+      /unevaluated/,
+    ],
     ['not of an approximated schema', { not: { type: 'string', pattern: '(?i)a' } }, 'B', /not is/],
     [
       'oneOf with a discriminator',
@@ -325,7 +370,9 @@ describe('what is approximated accepts what the document accepts, and a note say
     const { module, notes } = await importValue(documentOf('/a', jsonBody(schema)))
     const body = module.routes[0]?.input?.body
     expect(body && z.safeParse(body, value).success).toBe(true)
-    expect(messagesOf(notes, 'approximated').join('\n')).toMatch(message)
+    expect(
+      [...messagesOf(notes, 'unmapped'), ...messagesOf(notes, 'approximated')].join('\n'),
+    ).toMatch(message)
   })
 })
 

@@ -3,6 +3,7 @@ import { type Code, call, list, prefixed, written } from '../code.ts'
 import { at, isObject, type JsonObject, type Located } from '../document.ts'
 import { arrayCode, objectCode } from './containers.ts'
 import type { SchemaContext } from './context.ts'
+import { KEYWORDS, useKeywords, useTypedKeywords } from './keywords.ts'
 import { enumCode, numberCode, textCode, typeNames } from './scalars.ts'
 import {
   areDisjoint,
@@ -14,35 +15,20 @@ import {
   type SchemaType,
   UNCHECKED_KEYWORDS,
 } from './types.ts'
+import { unevaluatedCode } from './unevaluated.ts'
 
-const KEYWORDS: readonly (readonly [SchemaType, readonly string[]])[] = [
-  ['string', ['minLength', 'maxLength', 'pattern']],
-  ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
-  ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
-  [
-    'object',
-    [
-      'properties',
-      'required',
-      'additionalProperties',
-      'patternProperties',
-      'propertyNames',
-      'minProperties',
-      'maxProperties',
-      'dependentRequired',
-    ],
-  ],
-]
 const NUMBER_FORMATS: ReadonlySet<unknown> = new Set(['int32', 'int64', 'float', 'double'])
 
 /** Returns code that accepts what the schema accepts. What it accepts besides is noted. */
 export function schemaCode(context: SchemaContext, schema: Located, place: string): Code {
   const { value } = schema
   const { document, notes, use } = context
+  document.coverage.use(schema)
   if (value === undefined || value === true) return `${use('json')}()`
   if (value === false) return 'z.never()'
   if (!isObject(value)) {
-    notes.approximated(place, 'is not a schema, so any value is accepted')
+    document.coverage.useAll(schema)
+    notes.unmapped(place, 'is not a schema, so any value is accepted')
     return `${use('json')}()`
   }
   const located: Located<JsonObject> = { ...schema, value }
@@ -51,11 +37,14 @@ export function schemaCode(context: SchemaContext, schema: Located, place: strin
   const parts = [...reference, ...own]
   const [first = `${use('json')}()`] = parts
   const code = parts.length > 1 ? call(use('allOf'), list(parts)) : first
+  if (document.is30) useKeywords(context, located, ['nullable'])
   if (!document.is30 || value.nullable !== true) return code
   if (!isPlainNullable(value))
     notes.approximated(
       place,
-      'null is accepted, although OpenAPI 3.0 defines nullable only beside type',
+      value.type === undefined
+        ? 'null is accepted, although OpenAPI 3.0 defines nullable only beside type'
+        : 'null is accepted, although another keyword beside nullable does not accept it',
     )
   return call('z.nullable', code)
 }
@@ -64,8 +53,15 @@ export function schemaCode(context: SchemaContext, schema: Located, place: strin
 function ownParts(context: SchemaContext, schema: Located<JsonObject>, place: string): Code[] {
   const { value } = schema
   const { notes, use } = context
+  const { coverage } = context.document
+  const closing = unevaluatedCode(context, schema, place)
   for (const keyword of UNCHECKED_KEYWORDS)
-    if (Object.hasOwn(value, keyword)) notes.approximated(place, `${keyword} is not checked`)
+    if (Object.hasOwn(value, keyword) && keyword !== closing?.keyword) {
+      coverage.useAll(at(schema, keyword))
+      notes.unmapped(place, `${keyword} is not checked`)
+    }
+  useKeywords(context, schema, ['type', 'enum', 'const', 'allOf', 'anyOf', 'oneOf', 'not'])
+  useTypedKeywords(context, schema)
   const values = valuesOf(value)
   const parts: Code[] = []
   const base = typedCode(context, schema, place, values !== undefined)
@@ -83,10 +79,14 @@ function ownParts(context: SchemaContext, schema: Located<JsonObject>, place: st
     const inner = at(schema, 'not')
     if (isExact(context.document, inner))
       parts.push(call(use('not'), context.code(inner, `${place}/not`)))
-    else notes.approximated(place, 'not is not checked, because its schema is approximated')
+    else {
+      coverage.useAll(inner)
+      notes.unmapped(place, 'not is not checked, because its schema is approximated')
+    }
   }
   if (value.if !== undefined && !context.document.is30)
     parts.push(...conditionalParts(context, schema, place))
+  if (closing?.code !== undefined) parts.push(closing.code)
   return parts
 }
 
@@ -115,10 +115,9 @@ function typedCode(
   const { notes, use } = context
   const types = declaredTypes(value)
   if (value.type !== undefined && types === undefined)
-    notes.approximated(
-      place,
-      `type ${JSON.stringify(value.type)} does not exist, and is not checked`,
-    )
+    notes.unmapped(place, `type ${JSON.stringify(value.type)} does not exist, and is not checked`)
+  else if (Array.isArray(value.type) && types?.length !== value.type.length)
+    notes.unmapped(place, `the types ${JSON.stringify(value.type)} do not all exist`)
   const used = KEYWORDS.filter(([, keywords]) =>
     keywords.some((keyword) => Object.hasOwn(value, keyword)),
   ).map(([type]) => type)
@@ -202,10 +201,16 @@ function conditionalParts(
 ): readonly Code[] {
   const { document, notes, use } = context
   const condition = at(schema, 'if')
+  useKeywords(context, schema, ['if', 'then', 'else'])
   const { then: positive, else: negative } = schema.value
-  if (positive === undefined && negative === undefined) return []
+  if (positive === undefined && negative === undefined) {
+    document.coverage.useAll(condition)
+    notes.ignored('if', 'has no effect without then or else')
+    return []
+  }
   if (!isExact(document, condition)) {
-    notes.approximated(place, 'if is not checked, because its schema is approximated')
+    for (const name of ['if', 'then', 'else']) document.coverage.useAll(at(schema, name))
+    notes.unmapped(place, 'if is not checked, because its schema is approximated')
     return []
   }
   const code = () => context.code(condition, `${place}/if`)

@@ -25,7 +25,8 @@ export function arrayCode(
   if (value.uniqueItems === true) checks.push(`${use('uniqueItems')}()`)
   const first = context.document.is30 ? undefined : value.prefixItems
   if (Array.isArray(value.items)) {
-    notes.approximated(place, 'items is a list of schemas, and is not checked')
+    context.document.coverage.useAll(at(schema, 'items'))
+    notes.unmapped(place, 'items is a list of schemas, and is not checked')
     return checked(call('z.array', `${use('json')}()`), checks)
   }
   const rest = () =>

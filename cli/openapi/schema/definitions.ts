@@ -1,6 +1,6 @@
 /** The constants of a module: shared schemas, and the inputs of routes. */
 import { type Code, written } from '../code.ts'
-import type { Document, Located } from '../document.ts'
+import { at, type Document, type Located } from '../document.ts'
 import { createNames, pascal } from '../names.ts'
 import type { Notes } from '../notes.ts'
 import { schemaCode } from './code.ts'
@@ -50,7 +50,8 @@ export function createDefinitions(document: Document, notes: Notes): Definitions
     notes,
     code(schema, place) {
       if (depth >= MAX_DEPTH) {
-        notes.approximated(place, 'is nested too deeply, so any value is accepted')
+        document.coverage.useAll(schema)
+        notes.unmapped(place, 'is nested too deeply, so any value is accepted')
         return `${context.use('json')}()`
       }
       depth += 1
@@ -61,9 +62,10 @@ export function createDefinitions(document: Document, notes: Notes): Definitions
       }
     },
     reference(schema, place) {
-      const target = document.resolve(schema)
+      const target = document.follow(schema)
       if (target === undefined) {
         const { $ref } = schema.value as { readonly $ref: string }
+        document.coverage.useAll(at(schema, '$ref'))
         notes.unmapped(place, `the reference ${$ref} cannot be resolved, so any value is accepted`)
         return `${context.use('json')}()`
       }

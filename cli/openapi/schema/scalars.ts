@@ -43,7 +43,7 @@ export function numberIn(
 ): number | undefined {
   const value = schema[keyword]
   if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value
-  notes.approximated(place, `${keyword} is not a number, and is not checked`)
+  notes.unmapped(place, `${keyword} is not a number, and is not checked`)
   return undefined
 }
 
@@ -73,7 +73,7 @@ export function textCode(context: SchemaContext, schema: JsonObject, place: stri
     else notes.approximated(place, `format ${format} is not checked`)
   }
   if (typeof pattern === 'string') checks.push(...patternCheck(context, pattern, place))
-  else if (pattern !== undefined) notes.approximated(place, 'pattern is not text')
+  else if (pattern !== undefined) notes.unmapped(place, 'pattern is not text, and is not checked')
   return checked('z.string()', checks)
 }
 
@@ -90,7 +90,7 @@ export function expressionCode(
 ): string | undefined {
   const expression = expressionOf(pattern)
   if (expression === undefined)
-    notes.approximated(place, `pattern is no ECMAScript regular expression, and is not checked`)
+    notes.unmapped(place, 'pattern is no ECMAScript regular expression, and is not checked')
   else if (!expression.unicode)
     notes.approximated(place, 'pattern is not valid with the flag u, and is checked without it')
   if (expression === undefined) return undefined

@@ -167,10 +167,14 @@ export function isExact(
   )
 }
 
-/** OpenAPI 3.0 defines `nullable` only beside `type`, and an `enum` must then contain null. */
+/**
+ * Reports whether OpenAPI 3.0 says that null is accepted: beside `type`, unless another keyword refuses
+ * it, such as an `enum` without null.
+ */
 export const isPlainNullable = (schema: JsonObject): boolean =>
   schema.type !== undefined &&
-  !['enum', 'allOf', 'anyOf', 'oneOf', '$ref'].some((keyword) => Object.hasOwn(schema, keyword))
+  (!Array.isArray(schema.enum) || schema.enum.includes(null)) &&
+  !['allOf', 'anyOf', 'oneOf', '$ref'].some((keyword) => Object.hasOwn(schema, keyword))
 
 /** Returns a regular expression with the flag `u`, or without it if it is not valid with it. */
 export function expressionOf(pattern: string): RegExp | undefined {

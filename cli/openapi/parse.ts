@@ -1,0 +1,69 @@
+/** Parses the text of a document: JSON, or YAML 1.2 with the merge keys of YAML 1.1. */
+import { CORE_SCHEMA, load, mergeTag } from 'js-yaml'
+
+/** A larger document repeats itself through aliases, or is not written for people. */
+const MAX_NODES = 20_000_000
+const MAX_DEPTH = 500
+/** The tokens of valid JSON that decide what is a key. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
+const SCHEMA = CORE_SCHEMA.withTags(mergeTag)
+
+/**
+ * Returns the value. Throws an `Error` for text that is neither JSON nor YAML, for an object with two
+ * members of one name, and for aliases that make a value endless.
+ */
+export function parseText(text: string): unknown {
+  const value = parseJson(text) ?? load(text, { schema: SCHEMA })
+  checkSize(value)
+  return value
+}
+
+function parseJson(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  refuseDuplicates(text)
+  return value
+}
+
+/** `JSON.parse` uses the last of two members with one name. Other programs use the first. */
+function refuseDuplicates(json: string): void {
+  const open: (Set<string> | undefined)[] = []
+  let before = ''
+  for (const match of json.matchAll(TOKEN)) {
+    const [token] = match
+    if (token === '{') open.push(new Set())
+    else if (token === '[') open.push(undefined)
+    else if (token === '}' || token === ']') open.pop()
+    else if (token.startsWith('"') && (before === '{' || before === ',')) {
+      const names = open.at(-1)
+      const name = names && (JSON.parse(token) as string)
+      if (name !== undefined && names?.has(name)) {
+        const line = json.slice(0, match.index).split('\n').length
+        throw new Error(`line ${line}: an object has two members ${token}; remove one`)
+      }
+      if (name !== undefined) names?.add(name)
+    }
+    before = token
+  }
+}
+
+/** Aliases of YAML can repeat a value without end. */
+function checkSize(root: unknown): void {
+  let nodes = 0
+  const visit = (value: unknown, depth: number): void => {
+    nodes += 1
+    if (depth > MAX_DEPTH || nodes > MAX_NODES)
+      throw new Error(
+        depth > MAX_DEPTH
+          ? `values are nested more than ${MAX_DEPTH} times, or an alias contains itself`
+          : `aliases repeat values more than ${MAX_NODES} times`,
+      )
+    if (typeof value !== 'object' || value === null) return
+    for (const member of Object.values(value)) visit(member, depth + 1)
+  }
+  visit(root, 0)
+}
