@@ -12,11 +12,7 @@ import {
   DEFAULT_REGISTRATION,
   DEFAULT_SESSION_SECONDS,
 } from '../oauth/code/definition.ts'
-import {
-  assertionIssuerOf,
-  identityAssertionGrant,
-  JWT_BEARER_GRANT,
-} from '../oauth/code/identity-assertion-grant.ts'
+import { identityAssertionGrant, JWT_BEARER_GRANT } from '../oauth/code/identity-assertion-grant.ts'
 import { codeFlowMetadata } from '../oauth/code/metadata.ts'
 import { createOffer } from '../oauth/code/offer.ts'
 import { createPushedRequestEndpoint } from '../oauth/code/pushed-request.ts'
@@ -38,6 +34,7 @@ import { anyOrigin } from '../routes/oauth/any-origin.ts'
 import { authorizeRoutes } from '../routes/oauth/authorize.ts'
 import { registrationRoutes } from '../routes/oauth/register.ts'
 import { codeFlowOperations } from '../routes/openapi/code-flow-operations.ts'
+import { issuerFor } from '../tokens/issuer-uses.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { authorizationCodeSchema } from '../validators/authorization-code.ts'
 import { type ConfiguredClient, clientsOf } from '../validators/client.ts'
@@ -221,7 +218,9 @@ function assertionVerifierOf(
     .map((name) => `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS`)
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   const issuers = found.flatMap((issuer) =>
-    issuer === undefined ? [] : [assertionIssuerOf(issuer, config.publicUrl)],
+    issuer === undefined
+      ? []
+      : [issuerFor(issuer, { use: 'assertion', audience: config.publicUrl })],
   )
   // Each is used once, so that none is cached.
   return createTokenVerifier({ issuers, maxCachedBytes: 0, keySets: { watch }, now })

@@ -1,20 +1,15 @@
 /** Verifies the ID tokens of a provider (OpenID Connect Core section 3.1.3.7). */
 import { Denied } from '../errors.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
-import { PRESETS } from '../identity-providers/presets.ts'
 import { principalFrom } from '../tokens/claims.ts'
-import { issuerRules, KIND_CLAIMS } from '../tokens/issuer-rules.ts'
+import { issuerRules } from '../tokens/issuer-rules.ts'
+import { issuerFor } from '../tokens/issuer-uses.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import type { KeySet } from '../tokens/key-set.ts'
 import { rejectedFor } from '../tokens/rejection.ts'
-import { type IssuerConfig, NO_TYPE } from '../validators/issuer.ts'
+import type { IssuerConfig } from '../validators/issuer.ts'
 import type { SignInSettings } from '../validators/sign-in.ts'
 import { signInRefused } from './refused.ts'
-
-/** Types of ID tokens. Most providers set one of these. */
-const ID_TOKEN_TYPES = ['JWT', NO_TYPE]
-/** An ID token is used once, so its life does not matter. */
-const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER
 
 export interface IdToken {
   readonly payload: Readonly<Record<string, unknown>>
@@ -49,7 +44,8 @@ export function createIdTokenVerifier({
   now,
 }: IdTokenOptions): IdTokenVerifier {
   const { issuer } = config
-  const rules = issuerRules(idTokenRules(config, client, settings))
+  const { require } = settings
+  const rules = issuerRules(issuerFor(config, { use: 'id_token', client, require }))
 
   async function verified(text: string, waitUntil: WaitUntil | undefined): Promise<IdToken> {
     const header = readHeader(text)
@@ -78,35 +74,3 @@ export function createIdTokenVerifier({
     }
   }
 }
-
-/**
- * Returns the rules for the ID tokens of an issuer: its rules for access tokens with the gateway as
- * the audience. Rules about the kind of the token do not apply; those about the user do.
- */
-function idTokenRules(config: IssuerConfig, id: string, settings: SignInSettings): IssuerConfig {
-  const require = Object.entries(config.require ?? {}).filter(
-    ([name, value]) => !KIND_CLAIMS.includes(name) && !isOfAccessTokens(name, value),
-  )
-  return {
-    ...config,
-    audience: id,
-    audienceClaim: undefined,
-    typ: ID_TOKEN_TYPES,
-    tokenUse: 'id',
-    clients: undefined,
-    refuse: ['events'],
-    require: settings.require ?? Object.fromEntries(require),
-    maxTokenAge: ANY_AGE_SECONDS,
-  }
-}
-
-/** Presets with a rule on a claim that ID tokens do not have, or have with another value. */
-const ACCESS_TOKEN_RULES: readonly Readonly<Record<string, string>>[] = [
-  PRESETS.authentik.require,
-  PRESETS.fusionauth.require,
-  PRESETS.okta.require,
-  PRESETS.zitadel.require,
-]
-
-const isOfAccessTokens = (name: string, value: unknown): boolean =>
-  ACCESS_TOKEN_RULES.some((rules) => Object.hasOwn(rules, name) && rules[name] === value)

@@ -35,7 +35,13 @@ export const DEFAULT_SCOPE_USE = 'narrow'
 /** Names the absence of `typ`, in the field `typ`. */
 export const NO_TYPE = 'none'
 /** Claims of ID tokens and logout tokens (OpenID Connect Core, Back-Channel Logout). */
-const MARKS_OF_OTHER_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
+export const MARKS_OF_OTHER_TOKENS: readonly string[] = [
+  'nonce',
+  'at_hash',
+  'c_hash',
+  's_hash',
+  'events',
+]
 
 const MISSING = 'is missing'
 

@@ -47,6 +47,8 @@ const withoutUndefined = (params: Params) =>
 export async function startCodeGateway(
   definition: AuthorizationCodeDefinition = {},
   runtime: Partial<Runtime> = {},
+  /** Further issuers with the key of the first. */
+  issuers: readonly object[] = [],
 ) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
@@ -112,6 +114,11 @@ export async function startCodeGateway(
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([
       { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },
+      ...issuers.map((more) => ({
+        audience: PUBLIC_URL,
+        jwks: { keys: [idp.publicJwk] },
+        ...more,
+      })),
     ]),
     SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
   }

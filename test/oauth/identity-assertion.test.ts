@@ -5,10 +5,24 @@ import { type CodeGateway, MCP, PUBLIC_URL, startCodeGateway } from './code-gate
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
+/** Issuers with one rule each. */
+const RULES = [
+  { issuer: 'https://require.test', require: { department: 'sales' } },
+  { issuer: 'https://refuse.test', refuse: ['guest'] },
+  { issuer: 'https://clients.test', clients: ['ffffffff-*'] },
+  { issuer: 'https://audience.test', audienceClaim: 'target', audience: 'orders' },
+  { issuer: 'https://client-claim.test', clientClaim: ['app'] },
+  { issuer: 'https://scopes.test', scopesMap: { 'use-mcp': 'mcp:use' } },
+]
+
 let gateway: CodeGateway
 let client: { id: string; secret: string }
 beforeAll(async () => {
-  gateway = await startCodeGateway({ identityAssertions: [ISSUER] })
+  gateway = await startCodeGateway(
+    { identityAssertions: [ISSUER, ...RULES.map(({ issuer }) => issuer)] },
+    {},
+    RULES,
+  )
   client = await confidential()
 })
 afterAll(() => gateway.close())
@@ -181,5 +195,48 @@ describe('S77: refused, without a token or a request to the origin:', () => {
     await expect(
       startCodeGateway({ identityAssertions: ['https://unknown.test'] }),
     ).rejects.toThrow('https://unknown.test is not an issuer of ISSUERS')
+  })
+})
+
+describe('S83: the rules of the issuer apply to assertions', () => {
+  test.each<[string, string, object, string | number]>([
+    ['a required claim', 'require', { department: 'sales' }, 200],
+    ['no required claim', 'require', {}, 'required_claim'],
+    ['another value of it', 'require', { department: 'legal' }, 'required_claim'],
+    ['no refused claim', 'refuse', {}, 200],
+    ['a refused claim', 'refuse', { guest: true }, 'refused_claim'],
+    ['a client that is not accepted', 'clients', {}, 'client_id'],
+    ['the audience in its claim', 'audience', { target: 'orders' }, 200],
+    ['another audience in its claim', 'audience', { target: 'reports' }, 'aud'],
+    ['no audience in its claim', 'audience', {}, 'aud'],
+    [
+      'an audience there, and another `aud`',
+      'audience',
+      { target: 'orders', aud: 'orders' },
+      'aud',
+    ],
+    ['the client in `client_id`', 'client-claim', {}, 200],
+    ['a scope of the map', 'scopes', { scope: 'use-mcp' }, 200],
+  ])('%s', async (_, name, claims, expected) => {
+    const assertion = await assertionOf({ iss: `https://${name}.test`, ...claims })
+    if (expected === 200) return expect((await present(assertion)).status).toBe(200)
+    const { status, body } = await presentInVain(assertion)
+    expect([status, body.error]).toEqual([400, 'invalid_grant'])
+    expect(reasonOfToken()).toBe(`invalid_grant:assertion_${expected}`)
+  })
+
+  test('no other claim takes the place of `client_id`', async () => {
+    for (const name of ['azp', 'cid', 'appid', 'app'])
+      for (const client_id of [undefined, null, ''])
+        for (const iss of [ISSUER, 'https://client-claim.test']) {
+          const assertion = await assertionOf({ iss, client_id, [name]: client.id })
+          expect((await presentInVain(assertion)).body.error).toBe('invalid_grant')
+          expect(reasonOfToken()).toBe('invalid_grant:assertion_client')
+        }
+  })
+
+  test('scopes that the map drops give no other scopes', async () => {
+    const assertion = await assertionOf({ iss: 'https://scopes.test', scope: 'other' })
+    expect((await presentInVain(assertion)).body.error).toBe('invalid_scope')
   })
 })

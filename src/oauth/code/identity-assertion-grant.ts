@@ -13,7 +13,6 @@ import {
 } from '../../tokens/access-grant.ts'
 import { own, readPayload } from '../../tokens/jws.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
-import type { IssuerConfig } from '../../validators/issuer.ts'
 import { type Client, mayActFor } from '../client.ts'
 import { decideGrant } from '../decide-grant.ts'
 import { issuableAtSeconds, refuseReplay, revocationLookup } from '../grant-store.ts'
@@ -22,30 +21,8 @@ import { isPermission, isWithin, namesIn } from '../scope.ts'
 import { type GrantHandler, issueOptionsOf, tokenResponse } from '../token-request.ts'
 import type { Offer } from './offer.ts'
 
-/** The `typ` of assertions. No other token of a provider has it. */
-const ASSERTION_TYPE = 'oauth-id-jag+jwt'
-/** Providers issue them for one exchange. */
-const MAX_ASSERTION_SECONDS = 600
-
 export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
-
-/**
- * Returns the entry that verifies the assertions of a trusted issuer: its keys and its claims of
- * users, with the type and the audience of assertions. Rules about access tokens do not apply.
- */
-export function assertionIssuerOf(issuer: IssuerConfig, publicUrl: string): IssuerConfig {
-  const { clients, require, tokenUse, introspection, userinfo, tokenSources, ...entry } = issuer
-  const { audienceClaim, clientClaim, sessionClaim, tokenIdClaim, ...rest } = entry
-  return {
-    ...rest,
-    typ: ASSERTION_TYPE,
-    // No other token has this type.
-    refuse: [],
-    audience: publicUrl,
-    maxTokenAge: MAX_ASSERTION_SECONDS,
-  }
-}
 
 export interface IdentityAssertionOptions {
   /** Verifies assertions of the issuers that the policy lists, and no other token. */
@@ -75,6 +52,9 @@ export function identityAssertionGrant(
       const check = denial.code === 'token_rejected' ? denial.check : denial.code
       throw oauthRefused('invalid_grant', `assertion_${check}`, { cause: error })
     }
+    // Also if the issuer names audiences in another claim.
+    if (![own(readPayload(text), 'aud')].flat().includes(issuer))
+      throw oauthRefused('invalid_grant', 'assertion_aud')
     // The provider has decided about one client.
     if (user.client !== client.id) throw oauthRefused('invalid_grant', 'assertion_client')
     if (user.tokenIdHash === undefined) throw oauthRefused('invalid_grant', 'assertion_jti')
@@ -92,11 +72,11 @@ export function identityAssertionGrant(
     const resources = resourcesOf(text ?? '', form.all('resource'))
     const audiences = offer.audiencesOf(resources, client)
     const requested = form.one('scope')
+    // Also if the map of the issuer drops all of its scopes.
+    const isLimited = user.scopes.length > 0 || namesScope(text ?? '')
     const scopes = offer
       .scopesFor(user, client, requested === undefined ? undefined : namesIn(requested), audiences)
-      .filter(
-        (name) => user.scopes.length === 0 || isWithin(name, user.scopes.filter(isPermission)),
-      )
+      .filter((name) => !isLimited || isWithin(name, user.scopes.filter(isPermission)))
     if (scopes.length === 0) throw oauthRefused('invalid_scope', 'assertion_scope')
     const grant: AccessGrant = {
       subject: user.subject,
@@ -136,6 +116,12 @@ export function identityAssertionGrant(
     refuseReplay(facts)
     return issuableAtSeconds(facts.values.slice(own), now())
   }
+}
+
+/** Reports whether an assertion with a verified signature has a scope. Null and empty are absent. */
+function namesScope(assertion: string): boolean {
+  const payload = readPayload(assertion)
+  return ['scope', 'scp'].some((name) => [own(payload, name) ?? []].flat().join('') !== '')
 }
 
 /**
