@@ -37,6 +37,7 @@ const SLOW = [
   'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
   'test/relations/{check,decision-points/coalescing,pipeline/{faults,hostile},tuples/ids}**',
   'test/{mcp/browser,mcp/python,sign-in/browser}.test.ts',
+  'test/streams/**',
   'test/stores/{exact-changes,operators,resp-servers,revocation-feed}.test.ts',
 ]
 

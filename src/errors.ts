@@ -48,6 +48,8 @@ interface UnavailableOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
   /** A circuit breaker refused the call before it reached the dependency. */
   readonly shortCircuited?: boolean
+  /** What was wrong, for the response. Never text of the dependency. Default: general words. */
+  readonly detail?: string | undefined
 }
 
 /** Short, because a circuit breaker or a failover usually recovers within seconds. */
@@ -67,7 +69,8 @@ export class Unavailable extends ProblemError {
 
   constructor(dependency: Dependency, fault: Fault, options: UnavailableOptions = {}) {
     const { retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS, shortCircuited = false } = options
-    const failure = { dependency, fault, retryAfterSeconds, shortCircuited }
+    const { detail } = options
+    const failure = { dependency, fault, retryAfterSeconds, shortCircuited, detail }
     super(problemOfFailure(failure), `${dependency}: ${fault}`, options)
     this.dependency = dependency
     this.fault = fault

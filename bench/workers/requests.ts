@@ -41,6 +41,7 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler<RequestsEnv
 const UNASKED: Admission = {
   admit: async () => ({ denial: undefined, limits: [], uncounted: [], observed: [] }),
   admitReference: () => Promise.reject(new Error('references need a call to Redis')),
+  recheck: async (callers) => callers.map(() => undefined),
 }
 
 const farOf = (env: RequestsEnv): RequestsEnv => ({

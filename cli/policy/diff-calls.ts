@@ -77,7 +77,7 @@ const DEMANDS = [
   ['definition', 'an approved definition'],
 ] as const
 
-const SETTINGS = ['scopes', 'versions', 'definitions', 'maxMessageBytes', 'recheckSeconds'] as const
+const SETTINGS = ['scopes', 'versions', 'definitions', 'maxMessageBytes'] as const
 
 /** Yields the changes of an MCP server besides its calls. Its three routes share them. */
 export function* changesInServer(

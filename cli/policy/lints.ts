@@ -42,6 +42,20 @@ export const RULES = {
           }
     },
   },
+  'unchecked-streams': {
+    severity: 'warning',
+    reason:
+      'An open response or WebSocket survives a revocation and a ban until the token expires.',
+    *find({ routes }) {
+      for (const [index, route] of routes.entries())
+        if (route.recheckSeconds === 0 && route.permission !== undefined)
+          yield {
+            path: ['routes', index, 'recheckSeconds'],
+            message: `${nameOfRoute(route)}: recheckSeconds is 0, so open streams are never checked again`,
+            suggestion: 'remove recheckSeconds, or set it to a number of seconds',
+          }
+    },
+  },
   'unused-limit': {
     severity: 'warning',
     reason: 'A limit that no route names limits nothing.',

@@ -3,6 +3,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
 import { DECISIONS } from '../../src/audit/event.ts'
+import { STREAM_ENDED } from '../../src/audit/reason.ts'
 import type { EventPage } from '../commands/audit-filter.ts'
 import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
@@ -60,10 +61,11 @@ export function parseLine(line: string): ReplayLine {
     return 'malformed'
   }
   const event = eventSchema.safeParse(value)
-  if (event.success) return event.data
+  if (event.success) return isAboutEnd(event.data) ? 'skipped' : event.data
   const row = rowSchema.safeParse(value)
   if (!row.success) return checkpointSchema.safeParse(value).success ? 'skipped' : 'malformed'
   const { issuer, subject, client, request_id: requestId, time_ms, ...columns } = row.data.event
+  if (isAboutEnd(columns)) return 'skipped'
   const { host, origin, ...rest } = columns
   const time = Number.isFinite(new Date(time_ms).getTime()) ? new Date(time_ms).toISOString() : ''
   return {
@@ -75,6 +77,9 @@ export function parseLine(line: string): ReplayLine {
     actor: { issuer, subject, client },
   }
 }
+
+/** Of an open stream, whose request has an event of its own. */
+const isAboutEnd = ({ reason }: { readonly reason: string }) => reason.startsWith(STREAM_ENDED)
 
 /** Yields the events of a file, or of standard input for `-`, one line at a time. */
 export async function* eventsOfFile(file: string): AsyncGenerator<readonly ReplayLine[]> {
@@ -114,7 +119,9 @@ export async function* eventsOfGateway(
   let cursor: string | undefined
   do {
     const page = await pageOf(gateway, { since, limit: PAGE_EVENTS, cursor })
-    yield page.events.map((event) => eventSchema.safeParse(event).data ?? 'malformed')
+    yield page.events
+      .map((event) => eventSchema.safeParse(event).data)
+      .map((event) => (event !== undefined && isAboutEnd(event) ? 'skipped' : event) ?? 'malformed')
     cursor = page.cursor
   } while (cursor !== undefined)
 }

@@ -119,6 +119,8 @@ export default definePolicy({
       limits: ['downloads'],
       forwardCookies: true,
       webSocketOrigins: ['https://app.example.com'],
+      recheckGraceSeconds: 30,
+      finishDownloads: true,
     },
     {
       method: 'GET',

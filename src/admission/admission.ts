@@ -8,7 +8,12 @@ import type { References } from '../tokens/references.ts'
 import { createKeyCache, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
 import { createLocalAdmission, type LocalTally } from './local-admission.ts'
-import { createReferenceResolver, type ReferenceRequest, withKey } from './reference-resolver.ts'
+import {
+  createReferenceResolver,
+  factsFor,
+  type ReferenceRequest,
+  withKey,
+} from './reference-resolver.ts'
 import type { AdmissionFacts, AdmissionStore, ProofUse } from './store.ts'
 import {
   type AdmissionVerdict,
@@ -49,6 +54,18 @@ export interface Admission {
    * of a valid reference, revoked or not. Throws `Unavailable` as `admit` does.
    */
   admitReference(request: ReferenceRequest): Promise<ReferenceVerdict>
+  /**
+   * Returns what refuses each of many callers now, by revocations and bans, whatever `maxStalenessMs`
+   * is. All callers share one round trip, or two if the feed has changes of them. Counts nothing. Throws `Unavailable` if the store fails.
+   */
+  recheck(callers: readonly AdmittedCaller[]): Promise<readonly (Denial | undefined)[]>
+}
+
+/** A caller that was admitted before. */
+export interface AdmittedCaller {
+  readonly principal: Principal
+  /** Normalized client address. */
+  readonly address: string
 }
 
 export interface ReferenceVerdict extends AdmissionVerdict {
@@ -190,6 +207,32 @@ export function createAdmission({
       if (verdict.denial !== undefined || (local === undefined && relation === undefined))
         return verdict
       return { ...verdict, relation: facts.relation, renewal: local?.renewal(limits) }
+    },
+
+    async recheck(callers) {
+      const derived = callers.map(({ principal, address }) => keysOf(principal, address))
+      const all = await Promise.all(derived)
+      await local?.refresh()
+      const doubtful = new Set(
+        local === undefined ? all : all.filter((one) => !local.holds(one.parties)),
+      )
+      // Read before the call: what changes during the call is reported to the next one.
+      const mark = local?.mark()
+      const nowMs = now()
+      const names = new Set<string>()
+      for (const { parties } of doubtful)
+        for (const party of parties) for (const key of party.keys) names.add(key)
+      const read = await store.read([...names])
+      return callers.map(({ principal }, index) => {
+        const keys = all[index]
+        if (keys === undefined || !doubtful.has(keys)) return undefined
+        const facts = factsFor(store.keys, keys, { read, proofUsed: false }, true)
+        const refusal = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
+        const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
+        const isClean = refusal === undefined && observed === undefined
+        for (const party of keys.parties) party.cleanAt = isClean ? mark : undefined
+        return refusal?.denial
+      })
     },
 
     async admitReference(request) {

@@ -85,9 +85,12 @@ export function createLocalAdmission({
     book.settle(limits, facts?.limits, sentMs)
     if (facts === undefined) return undefined
     if (since !== undefined) return facts.feed && feed.update(facts.feed, sentMs)
-    // The view was read before the call was sent: what has changed since is reported later.
-    return cursor.position === '' ? undefined : cursor.mark
+    return markOf(cursor)
   }
+
+  /** The view was read before the call was sent: what has changed since is reported later. */
+  const markOf = ({ position, mark }: FeedCursor): FeedMark | undefined =>
+    position === '' ? undefined : mark
 
   return {
     /** Admits a request and returns the states of its limits. Undefined: call the store. */
@@ -101,6 +104,18 @@ export function createLocalAdmission({
       if (states !== undefined) tally.admitted += 1
       return states
     },
+
+    /** Reads the feed now. Never rejects: without an answer, {@link holds} returns false. */
+    refresh: () => renew([], true),
+
+    /** Reports whether nothing refuses a caller with these parties, by the view. */
+    holds(parties: readonly Party[]): boolean {
+      const nowMs = now()
+      return parties.every(({ cleanAt, keys }) => feed.holds(cleanAt, keys, nowMs))
+    },
+
+    /** Returns the mark for parties that a call which is sent now finds clean. */
+    mark: (): FeedMark | undefined => markOf(feed.cursor),
 
     /** Returns what a call sent now requests in addition. The caller must end the call. */
     beginCall(limits: readonly LimitRequest[]): LocalCall {

@@ -12,6 +12,7 @@ import type { AdmissionStore } from './store.ts'
 export function readOnlyStore(store: AdmissionStore): AdmissionStore {
   return {
     keys: store.keys,
+    read: (keys) => store.read(keys),
 
     async consult({ limits, proof: _, since: __, ...query }) {
       const facts = await store.consult({

@@ -149,10 +149,10 @@ export function withKey({ rule, window }: Pick<DeferredLimit, 'rule' | 'window'>
 }
 
 /** Returns the values in the order of `keys`. Throws `Unavailable` for a key that was not read. */
-function factsFor(
+export function factsFor(
   names: RedisKeys,
   { revocation, bans }: DecidingKeys,
-  { read, proofUsed }: ReferenceFacts,
+  { read, proofUsed }: Pick<ReferenceFacts, 'read' | 'proofUsed'>,
   observesBans: boolean,
 ): Omit<AdmissionFacts, 'limits'> {
   const storedValue = ({ key }: { readonly key: string }): number | undefined => {

@@ -4,6 +4,12 @@ import type { Denial, RejectionDetail } from '../problems/reasons.ts'
 import type { AuditDecision } from './event.ts'
 
 /**
+ * The reason begins with it in an event about the end of an open response or WebSocket, which follows the
+ * event of its request.
+ */
+export const STREAM_ENDED = 'stream_ended:'
+
+/**
  * No error is `allow`: the guarded handler ran, and its status may be any, such as 404 or 500. The
  * same is true of an `HTTPException` that the handler threw as its response.
  */

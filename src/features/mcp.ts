@@ -10,19 +10,13 @@ import { createMcpGuard } from '../mcp/access.ts'
 import { createBinding } from '../mcp/binding.ts'
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
-  DEFAULT_RECHECK_SECONDS,
   DEFAULT_VERSIONS,
   type McpDefinition,
 } from '../mcp/definition.ts'
 import { mistakeInPattern } from '../mcp/resource-uri.ts'
 import { admit } from '../middleware/admit.ts'
-import {
-  argumentOf,
-  mcpAdmit,
-  mcpInspection,
-  mcpResponse,
-  mcpTransport,
-} from '../middleware/mcp.ts'
+import { argumentOf, mcpAdmit, mcpInspection, mcpTransport } from '../middleware/mcp.ts'
+import { mcpResponse } from '../middleware/mcp-response.ts'
 import type { RouteDefinition } from '../policy/definition.ts'
 import { limitsNamed } from '../policy/limits.ts'
 import type { McpFeature, McpReferences } from '../policy/mcp.ts'
@@ -83,10 +77,10 @@ export function mcp<
   const OriginName extends string = never,
 >(options: McpOptions<LimitName, OriginName>): RouteDefinition<LimitName, OriginName>[] {
   const { tools, resources, prompts, methods, scopes, versions, definitions, ...others } = options
-  const { maxMessageBytes, recheckSeconds, inspect, maxBodyBytes, cors, ...route } = others
+  const { maxMessageBytes, inspect, maxBodyBytes, cors, ...route } = others
   const definition: McpDefinition = {
     ...{ tools, resources, prompts, methods, scopes, versions, definitions },
-    ...{ maxMessageBytes, recheckSeconds },
+    ...{ maxMessageBytes },
   } as McpDefinition
   configured('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
   const feature: McpServer = {
@@ -197,7 +191,6 @@ function permissionsOf({ tools, resources, prompts, methods }: McpDefinition): r
 
 function services(parts: McpParts): McpServices {
   const { routes, limits: limitOf, ruleOf, checker, authorizer, resource, sharedSecret } = parts
-  const { readmissionOf, now } = parts
   if (sharedSecret === undefined)
     throw new Misconfigured('The environment', [
       'SIGNING_KEYS: is missing; mcp() binds the sessions of a server to their callers with it',
@@ -237,14 +230,16 @@ function services(parts: McpParts): McpServices {
     )
     const pages = pagesOf(route.cors)
     const ownPage = new URL(publicUrl).origin
+    const versions = new Set<string>(server.versions ?? DEFAULT_VERSIONS)
     return {
       relations,
       limits,
+      versions,
       common: { guard: createMcpGuard(server), binding, authorizer, changed: new Set<string>() },
       url,
       transport: mcpTransport({
         allowsOrigin: (origin) => origin === ownPage || pages(origin),
-        versions: new Set(server.versions ?? DEFAULT_VERSIONS),
+        versions,
         metadata: {
           general: `${publicUrl}/.well-known/oauth-protected-resource`,
           own: `${publicUrl}/.well-known${document}`,
@@ -268,7 +263,7 @@ function services(parts: McpParts): McpServices {
     guardsOf(route) {
       const found = route.mcp && known.get(route.mcp)
       if (found === undefined) return undefined
-      const { server, relations, limits, common, url, transport } = found
+      const { server, relations, limits, versions, common, url, transport } = found
       const named = new Set([...relations.keys(), ...limits.keys()])
       return {
         transport,
@@ -292,9 +287,7 @@ function services(parts: McpParts): McpServices {
           ...common,
           definitions: server.definitions ?? 'enforce',
           maxMessageBytes: server.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
-          recheckSeconds: server.recheckSeconds ?? DEFAULT_RECHECK_SECONDS,
-          readmit: readmissionOf(route),
-          now,
+          versions,
         }),
       }
     },

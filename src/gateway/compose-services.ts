@@ -79,6 +79,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly publicOriginOf: (c: Context) => PublicOrigin
   /** Default: WebSockets of workerd. */
   readonly upgrades?: Runtime['upgrades']
+  /** Default: as on Workers. */
+  readonly streams?: Runtime['streams']
   /** Undefined without signing keys, and with `origins`, which sign for each origin. */
   readonly assertions: AssertionSigner | undefined
   /** Gateways with the same signing keys share it. Undefined without signing keys. */
@@ -229,6 +231,7 @@ export function composeServices(
     addressOf: runtime.addressOf,
     publicOriginOf,
     upgrades: runtime.upgrades,
+    streams: runtime.streams,
     sharedSecret,
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },

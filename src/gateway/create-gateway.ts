@@ -4,13 +4,14 @@ import { METHOD_NAME_ALL } from 'hono/router'
 import type { RouterRoute } from 'hono/types'
 import { Denied } from '../errors.ts'
 import { createApp, createRouter } from '../http/router.ts'
-import { audit } from '../middleware/audit.ts'
+import { createAudit } from '../middleware/audit.ts'
 import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
 import { inOrder, type StageWatch, stage, watched } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
+import { createStreamWatch } from '../middleware/open-stream.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
 import { createReadmission } from '../middleware/readmit.ts'
 import { refuseLookAlikes } from '../middleware/refuse-look-alikes.ts'
@@ -20,6 +21,7 @@ import { requireResource } from '../middleware/require-resource.ts'
 import { sanitizeHeaders } from '../middleware/sanitize-headers.ts'
 import { shedLoad } from '../middleware/shed-load.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
+import { DEFAULT_RECHECK_GRACE_SECONDS } from '../policy/defaults.ts'
 import { lookAlikesOf } from '../policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import { pathOfRoute } from '../policy/route.ts'
@@ -28,6 +30,8 @@ import { healthRoutes } from '../routes/health.ts'
 import { metricsCall } from '../routes/metrics.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
+import { createOpenStreams } from '../streams/open-streams.ts'
+import { streamsOfWorkers } from '../streams/stream-runtime.ts'
 import type { Services } from './compose-services.ts'
 import { corsServices, mcpServices } from './features.ts'
 import { sharedGuards } from './guards.ts'
@@ -90,12 +94,12 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     resource: services,
     checker,
     ruleOf: policy.relations?.ruleOf,
-    readmissionOf: (route) => createReadmission(readmissionOptions(route)),
   })
   if (mcp !== undefined) wellKnown.route('/', mcp.metadata)
+  const recorder = createAudit({ sink: auditSink, now })
   const hygiene = compose([
     ...(crossOrigin === undefined ? [] : [crossOrigin.headers]),
-    audit({ sink: auditSink, now }),
+    recorder.stage,
     stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
@@ -104,12 +108,33 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const coalesced = coalescedOrigin({ origin })
   const shared = sharedGuards({ ...services, maxTokenBytes })
   const limitedToResource = requireResource({ publicUrl })
+  const { maxStalenessMs } = policy.revocation
+  const runtime = services.streams ?? streamsOfWorkers(maxStalenessMs > 0)
+  const { isShared } = runtime
+  const streams = createOpenStreams({
+    recheck: (callers) => admission.recheck(callers),
+    now,
+    isShared,
+  })
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
     relation: requiredRelation(route, checker),
     isLimited: route.limits.length > 0,
   })
+  /** Returns how the responses of a route are watched while they are open. */
+  const watchOf = (route: PolicyRoute) =>
+    createStreamWatch({
+      streams,
+      terms: {
+        recheckMs: (route.recheckSeconds ?? runtime.recheckSeconds) * 1_000,
+        graceMs: (route.recheckGraceSeconds ?? DEFAULT_RECHECK_GRACE_SECONDS) * 1_000,
+        finishes: route.finishDownloads === true,
+      },
+      readmission:
+        route.relation === undefined ? undefined : createReadmission(readmissionOptions(route)),
+      ended: recorder.recordEnd,
+    })
   /**
    * Returns the guards of a route of the policy or of an operators' call. With `strict`, as for
    * operators' calls, a revocation is in force at once.
@@ -190,6 +215,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
           publicOriginOf,
           locate: origins?.locateFor(route) ?? locate,
           upgrades,
+          watchStream: watchOf(route),
+          watchResponse: runtime.watch,
         }),
       )
       const stages = [...guards(route, false), ...ownCookies, forward]

@@ -14,7 +14,6 @@ import type { McpDefinition } from '../mcp/definition.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
 import type { SessionStages } from '../middleware/browser-session.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
-import type { Readmission } from '../middleware/readmit.ts'
 import type { ClientAuthenticator } from '../oauth/client-authenticator.ts'
 import type { AuthorizationServerOptions, PublicClients } from '../oauth/options.ts'
 import type { GrantHandlers } from '../oauth/token-endpoint.ts'
@@ -239,7 +238,6 @@ export interface McpParts {
   /** Gateways with the same keys share it. Undefined without signing keys. */
   readonly sharedSecret: string | undefined
   /** Returns the readmission of a route. */
-  readonly readmissionOf: (route: PolicyRoute) => Readmission
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }

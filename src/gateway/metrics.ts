@@ -4,6 +4,7 @@ import { newLocalTally } from '../admission/local-admission.ts'
 import { newestEventMs } from '../audit/d1/audit-events.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { AuditSink } from '../audit/event.ts'
+import { STREAM_ENDED } from '../audit/reason.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { newAuditTally, newTally, type Tally } from '../isolate/tally.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
@@ -95,7 +96,8 @@ export function metricsServices({
       record(event, waitUntil) {
         // First, so that an error in the metrics costs a count and not an audit event.
         const recorded = sink.record(event, waitUntil)
-        count(event)
+        // The request was counted when its response began.
+        if (!event.reason.startsWith(STREAM_ENDED)) count(event)
         scheduleReport(waitUntil)
         return recorded
       },

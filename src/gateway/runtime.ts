@@ -8,6 +8,7 @@ import type { RedisCallOptions } from '../redis/bounded-calls.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createRedisRest } from '../redis/rest.ts'
 import type { Upgrades } from '../routes/web-socket.ts'
+import type { StreamRuntime } from '../streams/stream-runtime.ts'
 import type { Config, EnvironmentSchema, FeatureVariables } from '../validators/environment.ts'
 
 /** Creates a connection to the Redis of the configuration. Connections may share a socket. */
@@ -38,6 +39,8 @@ export interface Runtime {
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
   /** Default: WebSockets of workerd. */
   readonly upgrades?: Upgrades | undefined
+  /** How open streams are ended. Default: as on Workers. */
+  readonly streams?: StreamRuntime | undefined
   /** Calls only addresses of the public internet. Default: `fetch`, which reaches no other on Workers. */
   readonly fetchPublic?: typeof fetch
 }

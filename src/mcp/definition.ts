@@ -50,16 +50,22 @@ export interface McpDefinition {
    * route. `[]`: scopes do nothing at the issuer, so no response names one.
    */
   readonly scopes?: readonly string[]
-  /** Accepted values of `MCP-Protocol-Version`. Default: the revisions since 2025-03-26. */
+  /**
+   * Accepted values of `MCP-Protocol-Version`. The answer of a server that negotiates another version is
+   * refused. Default: the revisions since 2024-11-05.
+   */
   readonly versions?: readonly string[]
   /** `observe` audits changed definitions of tools, and lets them pass. Default `enforce`. */
   readonly definitions?: Mode
   /** Maximum size of one message of the server in a list or a stream. Default 1 MiB. */
   readonly maxMessageBytes?: number
-  /** How often an open stream checks that its caller is still admitted. Default 30. */
-  readonly recheckSeconds?: number
 }
 
-export const DEFAULT_VERSIONS = ['2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const
+export const DEFAULT_VERSIONS = [
+  '2024-11-05',
+  '2025-03-26',
+  '2025-06-18',
+  '2025-11-25',
+  '2026-07-28',
+] as const
 export const DEFAULT_MAX_MESSAGE_BYTES = 1_048_576
-export const DEFAULT_RECHECK_SECONDS = 30

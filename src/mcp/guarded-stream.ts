@@ -1,4 +1,5 @@
 /** Guards an event stream of an MCP server while it passes to its client. */
+import { DeadlineExceeded, withDeadline } from '../isolate/timers.ts'
 import { createEventReader, eventText, type ServerSentEvent } from './event-stream.ts'
 
 export interface EventTerms {
@@ -37,83 +38,67 @@ export function createEventGuard({ maxMessageBytes, message, bindEvent }: EventT
 
 export interface StreamTerms {
   readonly guard: (bytes: Uint8Array) => Promise<string>
-  /** The stream ends at this time, in milliseconds since the epoch. Undefined: never. */
-  readonly endsAtMs: number | undefined
-  readonly recheckMs: number
-  /** Rejects if the caller may not continue. Undefined: no caller is known. */
-  readonly readmit: (() => Promise<void>) | undefined
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+  /**
+   * How long the first event may take before the client gets the head of the response without it, in
+   * milliseconds.
+   */
+  readonly headMs: number
+  /**
+   * Returns the last event of a stream that cannot continue. Empty: it ends without one. Undefined: it
+   * breaks off.
+   */
+  readonly lastEvent: (cause: unknown) => string | undefined
 }
 
-/** Longest delay that `setTimeout` accepts, in milliseconds. */
-const MAX_DELAY_MS = 2_147_483_647
-
 /**
- * Returns the stream with guarded events. It ends when the token of the caller expires, and when the
- * next check does not admit the caller or cannot be made. The stream of the server is then cancelled.
+ * Returns the stream with guarded events. Rejects if the first event cannot pass, so that the client
+ * gets an error in place of a stream. The stream of the server is then cancelled, as it is when a later
+ * event cannot pass.
  */
-export function guardedStream(
+export async function guardedStream(
   source: ReadableStream<Uint8Array>,
-  { guard, endsAtMs, recheckMs, readmit, now }: StreamTerms,
-): ReadableStream<Uint8Array> {
+  { guard, headMs, lastEvent }: StreamTerms,
+): Promise<ReadableStream<Uint8Array>> {
   const reader = source.getReader()
   const encoder = new TextEncoder()
-  let expiry: ReturnType<typeof setTimeout> | undefined
-  let recheck: ReturnType<typeof setTimeout> | undefined
-  let isEnded = false
 
-  function stop(): void {
-    isEnded = true
-    clearTimeout(expiry)
-    clearTimeout(recheck)
+  /** Returns the next events. Undefined: the stream has ended. */
+  async function next(): Promise<string | undefined> {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return undefined
+      const text = await guard(value)
+      if (text !== '') return text
+    }
   }
 
+  const leave = (): void => void reader.cancel().catch(() => {})
+  let first: Promise<string | undefined> | undefined = next()
+  try {
+    await withDeadline(first, headMs)
+  } catch (error) {
+    if (!(error instanceof DeadlineExceeded)) {
+      leave()
+      throw error
+    }
+  }
   return new ReadableStream<Uint8Array>(
     {
-      start(controller) {
-        function end(): void {
-          if (isEnded) return
-          stop()
-          controller.close()
-          reader.cancel().catch(() => {})
-        }
-        function checkLater(readmit: () => Promise<void>): void {
-          recheck = setTimeout(() => {
-            readmit().then(() => isEnded || checkLater(readmit), end)
-          }, recheckMs)
-        }
-        if (endsAtMs !== undefined)
-          expiry = setTimeout(end, Math.min(Math.max(endsAtMs - now(), 0), MAX_DELAY_MS))
-        if (readmit !== undefined) checkLater(readmit)
-      },
       async pull(controller) {
         try {
-          while (!isEnded) {
-            const { done, value } = await reader.read()
-            if (isEnded) return
-            if (done) {
-              stop()
-              controller.close()
-              return
-            }
-            const text = await guard(value)
-            // The stream may have ended meanwhile.
-            if (text === '' || isEnded) continue
-            controller.enqueue(encoder.encode(text))
-            return
-          }
+          const text = await (first ?? next())
+          first = undefined
+          if (text === undefined) controller.close()
+          else controller.enqueue(encoder.encode(text))
         } catch (error) {
-          if (isEnded) return
-          stop()
-          reader.cancel().catch(() => {})
-          throw error
+          leave()
+          const last = lastEvent(error)
+          if (last === undefined) throw error
+          if (last !== '') controller.enqueue(encoder.encode(last))
+          controller.close()
         }
       },
-      cancel(reason) {
-        stop()
-        return reader.cancel(reason)
-      },
+      cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },
   )

@@ -20,6 +20,8 @@ export interface MessageTerms {
   readonly isApproved: (name: string, tool: object) => boolean | Promise<boolean>
   /** Binds the id of a request of the server, as JSON. */
   readonly bindRequest: (id: string) => Promise<string>
+  /** Called for a response of the server before it passes. May throw. */
+  readonly answered: (message: JsonObject) => void
 }
 
 /**
@@ -36,6 +38,7 @@ export interface MessageTerms {
 export async function guardedMessage(text: string, terms: MessageTerms): Promise<string> {
   const message = parsed(text)
   if (Object.hasOwn(message, 'method')) return guardedRequest(text, message, terms)
+  terms.answered(message)
   const { result } = message
   if (!isRecord(result)) return text
   const lists = LISTS.filter(({ member }) => Object.hasOwn(result, member))

@@ -7,8 +7,9 @@ import {
   type AuditSink,
   NO_TRACE_ID,
 } from '../audit/event.ts'
-import { decisionOf, reasonOf, rejectionOf } from '../audit/reason.ts'
+import { decisionOf, reasonOf, rejectionOf, STREAM_ENDED } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
+import type { ProblemError } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
@@ -27,6 +28,8 @@ export interface ChangeVariables {
 type AuditEnvironment = {
   Variables: Partial<GatewayVariables & CallVariables & ChangeVariables> & TimelineVariables
 }
+
+type AuditContext = Context<AuditEnvironment>
 
 export interface AuditOptions {
   readonly sink: AuditSink
@@ -52,11 +55,18 @@ export interface AuditOptions {
  * app.use(requestId(), audit({ sink }))
  * ```
  */
-export const audit = ({
-  sink,
-  now = Date.now,
-  newId = uuidV7,
-}: AuditOptions): MiddlewareHandler<AuditEnvironment> => {
+export const audit = (options: AuditOptions): MiddlewareHandler<AuditEnvironment> =>
+  createAudit(options).stage
+
+export interface Audit {
+  /** See {@link audit}. */
+  readonly stage: MiddlewareHandler<AuditEnvironment>
+  /** Records that an open response or WebSocket was ended before its time, in an event of its own. */
+  recordEnd(c: Context, error: ProblemError): void
+}
+
+/** Creates the stage, and what records later events of its requests. */
+export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptions): Audit {
   const dataCentreOf = createDataCentre()
 
   function eventOf(
@@ -128,11 +138,22 @@ export const audit = ({
     }
   }
 
-  return function audit(c, next) {
-    const waitUntil = waitUntilOf(c)
-    const decided = decide(c, next, waitUntil)
-    waitUntil(decided)
-    return decided
+  return {
+    stage: function audit(c, next) {
+      const waitUntil = waitUntilOf(c)
+      const decided = decide(c, next, waitUntil)
+      waitUntil(decided)
+      return decided
+    },
+    recordEnd(c, error) {
+      const timeline = c.get('portcullis.timeline') ?? createTimeline(now)
+      try {
+        const event = eventOf(c as unknown as AuditContext, timeline, c.res.status, error)
+        void sink.record({ ...event, reason: STREAM_ENDED + event.reason }, waitUntilOf(c))
+      } catch (failure) {
+        console.error(`audit sink: ${failure instanceof Error ? failure.name : typeof failure}`)
+      }
+    },
   }
 }
 

@@ -1,8 +1,7 @@
 /** Stages of a route before an MCP server. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Authorizer } from '../authorization/permissions.ts'
-import { Denied, Unavailable } from '../errors.ts'
-import { boundedText } from '../http/bounded-text.ts'
+import { Denied } from '../errors.ts'
 import { writeHeaders } from '../http/response-headers.ts'
 import type { Principal } from '../identity/principal.ts'
 import { DEFAULT_INSPECTION, type InspectionLimits } from '../inspection/definition.ts'
@@ -14,25 +13,20 @@ import {
   type JsonRpcCall,
   malformedCall,
 } from '../inspection/json-rpc.ts'
-import { DeadlineExceeded, withDeadline } from '../isolate/timers.ts'
 import { type McpGuard, type Target, targetsOf } from '../mcp/access.ts'
 import type { Binding } from '../mcp/binding.ts'
-import { createEventGuard, guardedStream } from '../mcp/guarded-stream.ts'
 import { refuseOtherHeaders, usesSessions } from '../mcp/request-headers.ts'
-import { guardedMessage, type MessageTerms } from '../mcp/server-messages.ts'
-import { definitionHash } from '../mcp/tool-definition.ts'
-import type { Mode } from '../validators/mode.ts'
 import type { CallVariables } from './audit.ts'
 import {
   type BodyVariables,
   callerOf,
   type ForwardHeadersVariables,
   forwardHeadersOf,
-  observe,
+  type RequestIdVariables,
 } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { permittedTo } from './inspect.ts'
-import type { Readmission } from './readmit.ts'
+import type { OpenStreamVariables } from './open-stream.ts'
 import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
 import { receivedHeaders } from './request-headers.ts'
 import { jsonTextOf } from './validate.ts'
@@ -44,15 +38,18 @@ export interface McpVariables {
   'portcullis.mcpOwner': readonly string[]
 }
 
-interface McpMessage {
+export interface McpMessage {
   readonly message: JsonObject
   /** Undefined: the message is a response. */
   readonly call: JsonRpcCall | undefined
   readonly targets: readonly Target[]
 }
 
-type Environment = {
-  Variables: Partial<McpVariables & CallVariables> & BodyVariables & ForwardHeadersVariables
+/** The variables of the stages. */
+export type McpEnvironment = {
+  Variables: Partial<McpVariables & CallVariables & OpenStreamVariables & RequestIdVariables> &
+    BodyVariables &
+    ForwardHeadersVariables
 }
 
 export interface McpTransportOptions {
@@ -128,7 +125,7 @@ export interface McpAdmitOptions {
  * limits count it and callers without the permission of the route learn nothing about it.
  */
 export function mcpAdmit({ limits, ofTools, otherwise }: McpAdmitOptions): MiddlewareHandler {
-  return createMiddleware<Environment>(async function admit(c, next) {
+  return createMiddleware<McpEnvironment>(async function admit(c, next) {
     if (c.req.method !== 'POST') return otherwise(c, next)
     const received = await messageOf(c, limits ?? DEFAULT_INSPECTION)
     c.set('portcullis.mcpMessage', received)
@@ -149,7 +146,7 @@ export function mcpAdmit({ limits, ofTools, otherwise }: McpAdmitOptions): Middl
 const MAX_AUDITED_CHARS = 256
 
 async function messageOf(
-  c: Context<Environment>,
+  c: Context<McpEnvironment>,
   limits: InspectionLimits,
 ): Promise<McpMessage | Denied> {
   try {
@@ -171,7 +168,7 @@ async function messageOf(
 
 /** Returns an argument of the tool that is called, if it can be part of an object's name. */
 export function argumentOf(c: Context, name: string): string | undefined {
-  const received = (c as Context<Environment>).get('portcullis.mcpMessage')
+  const received = (c as Context<McpEnvironment>).get('portcullis.mcpMessage')
   if (received === undefined || received instanceof Denied) return undefined
   const [target] = received.targets
   if (target?.what !== 'tool' || !Object.hasOwn(target.values, name)) return undefined
@@ -202,7 +199,11 @@ export interface McpInspectionOptions {
 export function mcpInspection(options: McpInspectionOptions): MiddlewareHandler {
   const { resource, guard, binding, authorizer, relations, changed, next: inspection } = options
 
-  async function checkCall(c: Context<Environment>, call: JsonRpcCall, targets: readonly Target[]) {
+  async function checkCall(
+    c: Context<McpEnvironment>,
+    call: JsonRpcCall,
+    targets: readonly Target[],
+  ) {
     guard.guard(call, targets, permittedTo(c, authorizer))
     const [target] = targets
     if (target?.what !== 'tool') return
@@ -215,7 +216,7 @@ export function mcpInspection(options: McpInspectionOptions): MiddlewareHandler 
   }
 
   async function checkAnswer(
-    c: Context<Environment>,
+    c: Context<McpEnvironment>,
     message: JsonObject,
     owner: readonly string[],
   ): Promise<void> {
@@ -229,7 +230,7 @@ export function mcpInspection(options: McpInspectionOptions): MiddlewareHandler 
     c.set('portcullis.body', new TextEncoder().encode(text))
   }
 
-  return createMiddleware<Environment>(async function mcp(c, next) {
+  return createMiddleware<McpEnvironment>(async function mcp(c, next) {
     const received = c.get('portcullis.mcpMessage')
     if (received instanceof Denied) throw received
     const caller = [resource, ...identityOf(callerOf(c, 'mcp'))]
@@ -258,140 +259,4 @@ export function mcpInspection(options: McpInspectionOptions): MiddlewareHandler 
 function identityOf(caller: Principal | null): readonly string[] {
   if (caller === null) return []
   return [caller.issuer, caller.subject, caller.client ?? '', caller.tenant ?? '']
-}
-
-export interface McpResponseOptions {
-  readonly guard: McpGuard
-  readonly binding: Binding
-  readonly authorizer: Authorizer
-  readonly changed: Set<string>
-  /** Whether changed definitions are only observed. */
-  readonly definitions: Mode
-  readonly maxMessageBytes: number
-  readonly recheckSeconds: number
-  readonly readmit: Readmission
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
-const LIST = /^(?:tools|prompts|resources(?:\/templates)?)\/list$/
-const EVENT_STREAM = /^text\/event-stream[ \t]*(?:;|$)/i
-const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
-const SESSION = 'Mcp-Session-Id'
-/** For the whole answer to a list. */
-const LIST_TIMEOUT_MS = 15_000
-
-/**
- * Guards the response of the server: lists show only what the caller may use, and the identifiers of
- * sessions, requests and events are bound to the caller. A list is read as a whole. Any other stream
- * is guarded event by event; it ends when the token expires, and at most `recheckSeconds` after the
- * caller is no longer admitted. Throws `Unavailable` for a list that cannot be read.
- */
-export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
-  const { guard, binding, authorizer, changed, definitions, now } = options
-  const { maxMessageBytes, recheckSeconds, readmit } = options
-
-  function messageTerms(c: Context<Environment>, owner: readonly string[]): MessageTerms {
-    const permitted = permittedTo(c, authorizer)
-    const isPermitted = (permission: string) => callerOf(c, 'mcp') !== null && permitted(permission)
-    return {
-      isVisible: (what, name) => guard.isVisible(what, name, isPermitted),
-      bindRequest: (id) => binding.bind('request', owner, id),
-      async isApproved(name, tool) {
-        const approved = guard.tool(name)?.definition
-        if (approved === undefined) return true
-        const hash = await definitionHash(tool)
-        if (hash === approved) {
-          changed.delete(name)
-          return true
-        }
-        if (definitions === 'enforce') changed.add(name)
-        observe(c, `tool_changed:${name}:${hash}`)
-        return definitions === 'observe'
-      },
-    }
-  }
-
-  return createMiddleware<Environment>(async function mcpResponse(c, next) {
-    await next()
-    const owner = c.get('portcullis.mcpOwner')
-    const { res: response } = c
-    const { headers, status } = response
-    if (owner === undefined) return
-    const session = headers.get(SESSION)
-    if (session !== null) {
-      const bound = await binding.bind('session', owner.slice(0, -1), session)
-      writeHeaders(c, (fields) => fields.set(SESSION, bound))
-      // Requests of the server in this stream belong to the new session.
-      if (owner.at(-1) === '') c.set('portcullis.mcpOwner', [...owner.slice(0, -1), session])
-    }
-    if (status < 200 || status > 299) return
-    const received = c.get('portcullis.mcpMessage')
-    const call = received instanceof Denied ? undefined : received?.call
-    const isList = call !== undefined && LIST.test(call.method)
-    const type = headers.get('Content-Type') ?? ''
-    const isStream = EVENT_STREAM.test(type)
-    if (!isList && !isStream) return
-    // Not before: on Node, a body that nothing reads passes without a web stream.
-    const { body } = c.res
-    if (body === null) return
-    try {
-      if ((headers.get('Content-Encoding') ?? 'identity') !== 'identity') throw new TypeError(type)
-      const terms = messageTerms(c, c.get('portcullis.mcpOwner') ?? owner)
-      const events = {
-        maxMessageBytes,
-        message: (text: string) => guardedMessage(text, terms),
-        bindEvent: (id: string) => binding.bind('event', c.get('portcullis.mcpOwner') ?? owner, id),
-      }
-      if (!isList) {
-        const caller = callerOf(c, 'mcp')
-        replaceBody(
-          c,
-          guardedStream(body, {
-            guard: createEventGuard(events),
-            endsAtMs: caller === null ? undefined : caller.expiresAtSeconds * 1_000,
-            recheckMs: recheckSeconds * 1_000,
-            readmit: caller === null ? undefined : () => readmit(c, undefined),
-            now,
-          }),
-        )
-        return
-      }
-      if (!isStream && !JSON_TYPE.test(type)) throw new TypeError(type)
-      const whole = isStream
-        ? wholeList(body, createEventGuard(events), maxMessageBytes)
-        : boundedText(body, maxMessageBytes).then(events.message)
-      replaceBody(c, await withDeadline(whole, LIST_TIMEOUT_MS))
-    } catch (cause) {
-      body.cancel().catch(() => {})
-      if (cause instanceof Denied) throw cause
-      const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'malformed'
-      throw new Unavailable('origin', fault, { cause })
-    }
-  })
-}
-
-/** Returns the guarded events of a stream that answers one request. */
-async function wholeList(
-  body: ReadableStream<Uint8Array>,
-  guard: (bytes: Uint8Array) => Promise<string>,
-  maxBytes: number,
-): Promise<string> {
-  let text = ''
-  let length = 0
-  for await (const chunk of body) {
-    length += chunk.byteLength
-    if (length > maxBytes) throw new RangeError('length')
-    text += await guard(chunk)
-  }
-  return text
-}
-
-function replaceBody(c: Context, body: string | ReadableStream<Uint8Array>): void {
-  const { status, headers: received } = c.res
-  const headers = new Headers([...received])
-  headers.delete('Content-Length')
-  // Otherwise Hono copies the headers of the old response to the new one.
-  c.res = undefined
-  c.res = new Response(body, { status, headers })
 }

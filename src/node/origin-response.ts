@@ -1,6 +1,7 @@
 /** A response of the origin that passes to the client without a web stream, unless a stage reads it. */
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { OpenStream } from '../streams/open-streams.ts'
 import { breakOff } from './break-off.ts'
 import type { Fields } from './fields.ts'
 
@@ -31,6 +32,8 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
   #isEnded = false
   #error: Error | undefined
   #body: ReadableStream<Uint8Array> | undefined
+  #watch: OpenStream | undefined
+  #passedBytes = 0
 
   constructor(
     status: number,
@@ -52,6 +55,12 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
     if (!this.#hasBody) return null
     this.#body ??= this.#stream()
     return this.#body
+  }
+
+  /** Breaks the body off when the stream must end. */
+  watchWith(stream: OpenStream): this {
+    if (this.#hasBody) this.#watch = stream
+    return this
   }
 
   /** Writes the response. A body that is incomplete ends the connection of the client. */
@@ -76,6 +85,7 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
   data(chunk: Buffer): void {
     // undici passes on an empty chunk whenever it resumes. A reader would read it, and resume at once, forever.
     if (chunk.length === 0) return
+    this.#passedBytes += chunk.length
     if (this.#sink !== undefined) {
       if (!this.#sink.data(chunk)) this.#controller.pause()
       return
@@ -87,16 +97,28 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
 
   end(): void {
     this.#isEnded = true
+    this.#watch?.closed()
     this.#sink?.end()
   }
 
   fail(error: Error): void {
+    // The first error counts: ending the call of the origin is another one.
+    if (this.#error !== undefined) return
     this.#error = error
+    this.#watch?.closed()
     this.#sink?.fail(error)
   }
 
   #passTo(sink: Sink): void {
     this.#sink = sink
+    if (!this.#isEnded && this.#error === undefined)
+      this.#watch?.opened({
+        cut: (error) => {
+          this.fail(error)
+          this.#controller.abort(error)
+        },
+        bytes: () => this.#passedBytes,
+      })
     let wantsMore = true
     for (const chunk of this.#held.splice(0)) wantsMore = sink.data(chunk)
     if (this.#error !== undefined) sink.fail(this.#error)

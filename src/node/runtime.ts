@@ -2,12 +2,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { OVERFLOW_TIMEOUT_MS } from '../audit/queue/audit-queue.ts'
 import { type Runtime, WORKERS } from '../gateway/runtime.ts'
+import { watchedResponse } from '../streams/watched-response.ts'
 import { nodeEnvironment } from '../validators/node-environment.ts'
 import { serverSettings } from '../validators/server-environment.ts'
 import { awaitedAuditSink } from './audit/sink.ts'
 import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
 import { createEventLog } from './event-log.ts'
 import { createNodeOrigin, type NodeOrigin } from './origin.ts'
+import { OriginResponse } from './origin-response.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { connectResp, type RespClient } from './redis/resp.ts'
 import type { NodeBindings } from './request-listener.ts'
@@ -64,8 +66,16 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     writeEvent: createEventLog(process.stdout),
     upgrades: {
       isPossible: (c) => (c.env as NodeBindings).canUpgrade,
-      accept: (received, caller) =>
-        (received as unknown as UpgradedResponse).endWith(caller) as unknown as Response,
+      accept: (received, stream) =>
+        (received as unknown as UpgradedResponse).endWith(stream) as unknown as Response,
+    },
+    streams: {
+      recheckSeconds: 2,
+      isShared: true,
+      watch: (response, stream) =>
+        response instanceof OriginResponse
+          ? (response.watchWith(stream) as unknown as Response)
+          : watchedResponse(response, stream),
     },
     // Rejects at once when `hurry` aborts the wait.
     sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { reportSocketEnd } from '../http/socket-end.ts'
-import type { Principal } from '../identity/principal.ts'
-import { MAX_DELAY_MS, TOKEN_EXPIRED } from '../routes/web-socket.ts'
+import type { OpenStream } from '../streams/open-streams.ts'
 import { Fields } from './fields.ts'
 import { type Relay, relay } from './web-socket-relay.ts'
 
@@ -21,7 +20,7 @@ export class UpgradedResponse {
   readonly body = null
   readonly headers = new Fields()
   readonly #origin: Duplex
-  #endMs = Number.POSITIVE_INFINITY
+  #stream: OpenStream | undefined
 
   /** `received` are the fields of the origin. Only those of the handshake are kept. */
   constructor(origin: Duplex, received: Fields) {
@@ -36,9 +35,9 @@ export class UpgradedResponse {
     }
   }
 
-  /** Ends the WebSocket when the token of its caller expires. */
-  endWith(caller: Principal | null): this {
-    if (caller !== null) this.#endMs = caller.expiresAtSeconds * 1_000
+  /** Closes the WebSocket at both ends when its stream must end. */
+  endWith(stream: OpenStream | undefined): this {
+    this.#stream = stream
     return this
   }
 
@@ -47,16 +46,20 @@ export class UpgradedResponse {
     const lines = [...this.headers].map(([name, value]) => `${name}: ${value}\r\n`)
     client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
     if (head.length > 0) client.unshift(head)
-    let timer: ReturnType<typeof setTimeout> | undefined
+    const stream = this.#stream
     const joined = relay(client, this.#origin, () => {
       relays.delete(joined)
-      clearTimeout(timer)
+      stream?.closed()
       reportSocketEnd(this)
     })
     relays.add(joined)
-    if (this.#endMs === Number.POSITIVE_INFINITY) return
-    const delayMs = Math.min(Math.max(this.#endMs - Date.now(), 0), MAX_DELAY_MS)
-    timer = setTimeout(() => joined.close(1008, TOKEN_EXPIRED), delayMs).unref()
+    stream?.opened({
+      cut: ({ problem }) => {
+        // The other end may take a second to close.
+        reportSocketEnd(this)
+        joined.close(1008, problem.code)
+      },
+    })
   }
 
   /** Ends the connection to the origin: the client has left. */

@@ -132,6 +132,22 @@ export interface RouteDefinition<
   readonly dpop?: boolean
   /** Lets concurrent identical GET requests of one caller share one call. Default false. */
   readonly coalesce?: boolean
+  /**
+   * An open response or WebSocket of an authenticated caller ends at most this many seconds after the
+   * caller is revoked or banned, 0 to 3,600. Default 2; on Workers without `revocation.maxStalenessMs`
+   * 30, because each check is a subrequest there. 0: it ends only when the token expires.
+   */
+  readonly recheckSeconds?: number
+  /**
+   * A check that fails is repeated for this many seconds, 0 to 3,600, and then ends the response or the
+   * WebSocket. Default 10.
+   */
+  readonly recheckGraceSeconds?: number
+  /**
+   * Lets a response that must end finish as long as its bytes pass. Event streams and WebSockets end
+   * nevertheless. Use it only for responses that have an end. Default false.
+   */
+  readonly finishDownloads?: boolean
 }
 
 /** What the login of the user must be; otherwise, the user signs in again. */

@@ -50,6 +50,12 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
   readonly inspect?: InspectDefinition | undefined
   /** Undefined: no MCP server. */
   readonly mcp?: McpFeature | undefined
+  /** Undefined: the default of the runtime. */
+  readonly recheckSeconds?: number | undefined
+  /** Undefined: 10. */
+  readonly recheckGraceSeconds?: number | undefined
+  /** Undefined: false. */
+  readonly finishDownloads?: boolean | undefined
 }
 
 /** Fills in the defaults of a row. The gateway has rows of its own, which need no origin. */

@@ -8,6 +8,11 @@ const BEARER = 'Bearer realm="portcullis"'
 const DPOP = 'DPoP realm="portcullis"'
 const DPOP_ALGS = `algs="${DPOP_ALGORITHMS.join(' ')}"`
 
+/** Requests that are not well formed in a way that their sender can correct. */
+const MALFORMED: Readonly<Record<string, string>> = {
+  mcp_version: 'The setting `versions` of this server does not list this MCP-Protocol-Version.',
+}
+
 export function problemOfDenial(denial: Denial): Problem {
   switch (denial.code) {
     case 'missing_token':
@@ -80,7 +85,10 @@ export function problemOfDenial(denial: Denial): Problem {
     case 'ambiguous_path':
       return problem('ambiguous_path', 'The path can be read in more than one way.')
     case 'malformed_request':
-      return problem('malformed_request', 'The request is not well formed.')
+      return problem(
+        'malformed_request',
+        MALFORMED[denial.check] ?? 'The request is not well formed.',
+      )
     case 'invalid_input':
       return problem('invalid_input', 'The input does not match the schema of this route.', {
         errors: denial.errors,
@@ -115,6 +123,7 @@ interface Failure {
   readonly fault: Fault
   readonly retryAfterSeconds: number
   readonly shortCircuited: boolean
+  readonly detail?: string | undefined
 }
 
 export function problemOfFailure(failure: Failure): Problem {
@@ -129,5 +138,5 @@ export function problemOfFailure(failure: Failure): Problem {
   const details = shortCircuited ? { headers } : undefined
   return fault === 'timeout'
     ? problem('origin_timeout', 'The origin did not answer in time.', details)
-    : problem('origin_unreachable', 'The origin could not be reached.', details)
+    : problem('origin_unreachable', failure.detail ?? 'The origin could not be reached.', details)
 }

@@ -15,6 +15,7 @@ import {
   traceOf,
   waitUntilOf,
 } from '../middleware/context.ts'
+import { createStreamWatch, type StreamWatch } from '../middleware/open-stream.ts'
 import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
@@ -22,6 +23,9 @@ import { setIdentity } from '../origin/identity-headers.ts'
 import type { OriginRequest } from '../origin/origin.ts'
 import { type Locate, publishLocations } from '../origin/public-location.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/defaults.ts'
+import { createOpenStreams } from '../streams/open-streams.ts'
+import type { StreamRuntime } from '../streams/stream-runtime.ts'
+import { watchedResponse } from '../streams/watched-response.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { withoutCookies } from '../tokens/token-cookie.ts'
 import { sanitizeResponse } from './origin-response.ts'
@@ -56,10 +60,19 @@ export interface ProxyOptions {
   readonly publicOriginOf?: (c: Context) => PublicOrigin
   /** Returns the public URL for a URL of the origin in `Location` and the like. Default: it stays. */
   readonly locate?: Locate | undefined
+  /**
+   * Returns the stream of an authenticated caller's request. Default: responses and WebSockets end when
+   * the token expires, and a revocation does not end them.
+   */
+  readonly watchStream?: StreamWatch | undefined
+  /** How the runtime watches a response. Default: as on Workers. */
+  readonly watchResponse?: StreamRuntime['watch'] | undefined
   /** Returns the client's address, sent as `X-Forwarded-For`. Default: `CF-Connecting-IP`. */
   readonly addressOf?: ClientAddressOptions['addressOf']
 }
 
+/** A response that does not end by itself. */
+const EVENT_STREAM = /^text\/event-stream[ \t]*(?:;|$)/i
 /** Request headers that identify callers, unless the configuration names other sources. */
 const CALLER_HEADERS = ['Authorization']
 
@@ -93,6 +106,8 @@ export const proxy = ({
   upgrades = { accept: acceptUpgrade },
   coalesce = false,
   readmission,
+  watchStream = endingAtExpiry(),
+  watchResponse = watchedResponse,
   method = '',
   path,
   publicOriginOf = originOfRequest(),
@@ -115,7 +130,8 @@ export const proxy = ({
     }
     const address = clientAddressOf(c, 'proxy')
     if (originOf !== undefined) c.set('portcullis.origin', originOf({ caller, address }))
-    const response = await origin.send(
+    const stream = watchStream(c)
+    const sending = origin.send(
       {
         incoming: request,
         headers,
@@ -127,7 +143,14 @@ export const proxy = ({
       },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
-    if (response.status === 101) return upgrades.accept(response, caller, Date.now())
+    const received = await (stream === undefined || upgrade
+      ? sending
+      : stream.during(sending, timeoutMs, cancelBody))
+    if (received.status === 101) return upgrades.accept(received, stream)
+    if (stream?.finishes && EVENT_STREAM.test(received.headers.get('Content-Type') ?? ''))
+      stream.finishes = false
+    const response =
+      stream === undefined ? received : watchResponse(received, stream, request.method)
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
     if (locate !== undefined) publishLocations(fields, locate, publicOrigin)
@@ -135,6 +158,20 @@ export const proxy = ({
     varyBy(fields, CALLER_HEADERS)
     return response
   }
+}
+
+function endingAtExpiry(): StreamWatch {
+  const streams = createOpenStreams({ recheck: async () => [], now: Date.now })
+  return createStreamWatch({
+    streams,
+    terms: { recheckMs: 0, graceMs: 0, finishes: false },
+    ended() {},
+  })
+}
+
+/** Of a response that came after its stream was ended. */
+function cancelBody({ body }: Response): void {
+  body?.cancel().catch(() => {})
 }
 
 /** A request that waits for another one is admitted again if that took long. */

@@ -1,8 +1,9 @@
-/** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets of expired tokens. */
+/** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets that must end. */
 import type { Context } from 'hono'
 import { Denied, Unavailable } from '../errors.ts'
 import { reportSocketEnd } from '../http/socket-end.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { OpenStream } from '../streams/open-streams.ts'
 
 /** RFC 6455 section 4.1: the base64 of 16 bytes. */
 const KEY = /^[A-Za-z0-9+/]{22}==$/
@@ -13,17 +14,13 @@ const UPGRADE_OPTION = /(?:^|,)\s*upgrade\s*(?:,|$)/i
 const CLOSE_POLICY = 1008
 /** RFC 6455 section 7.1.5: the received close frame had no code, so ours has none. */
 const NO_STATUS_RECEIVED = 1005
-/** Longest delay that `setTimeout` accepts, in milliseconds. */
-export const MAX_DELAY_MS = 2_147_483_647
-/** The reason of the close frame when the token of the caller expires. */
-export const TOKEN_EXPIRED = 'token expired'
 
 /** Upgrades of a runtime. */
 export interface Upgrades {
   /** Whether the connection of a request can be upgraded. Default: each can. */
   readonly isPossible?: (c: Context) => boolean
   /** Returns the response to an upgrade that the origin accepted; see `acceptUpgrade`. */
-  accept(received: Response, caller: Principal | null, nowMs: number): Response
+  accept(received: Response, stream: OpenStream | undefined): Response
 }
 
 /** Reports whether a request is a WebSocket upgrade. Any other `Upgrade` is ignored. */
@@ -57,39 +54,36 @@ export function refuseBadUpgrade(
 }
 
 /**
- * Returns the response to an upgrade that the origin accepted. The socket of an authenticated
- * caller is closed with 1008 when the caller's token expires. A revocation does NOT close it.
+ * Returns the response to an upgrade that the origin accepted. Both ends are closed with 1008 and the
+ * code of the problem if the stream must end. Without a stream, nothing closes them.
  */
-export function acceptUpgrade(
-  received: Response,
-  caller: Principal | null,
-  nowMs: number,
-): Response {
+export function acceptUpgrade(received: Response, stream: OpenStream | undefined): Response {
   const { webSocket: origin } = received
   if (origin === null) throw new Unavailable('origin', 'malformed')
   const headers = new Headers()
   const protocol = received.headers.get('Sec-WebSocket-Protocol')
   if (protocol !== null) headers.set('Sec-WebSocket-Protocol', protocol)
-  // Without an expiry, the runtime can join the two sockets natively.
-  if (caller === null) return new Response(null, { status: 101, webSocket: origin, headers })
+  // Without an end, the runtime can join the two sockets natively.
+  if (stream === undefined) return new Response(null, { status: 101, webSocket: origin, headers })
   const { 0: client, 1: server } = new WebSocketPair()
   for (const socket of [server, origin]) {
     // A Blob must be read before it can be sent on, and later messages would overtake it.
     socket.binaryType = 'arraybuffer'
     socket.accept()
   }
-  const timer = setTimeout(
-    () => {
-      close(server, CLOSE_POLICY, TOKEN_EXPIRED)
-      close(origin, CLOSE_POLICY, TOKEN_EXPIRED)
-    },
-    Math.min(Math.max(caller.expiresAtSeconds * 1_000 - nowMs, 0), MAX_DELAY_MS),
-  )
   const upgraded = new Response(null, { status: 101, webSocket: client, headers })
   function end(): void {
-    clearTimeout(timer)
+    stream?.closed()
     reportSocketEnd(upgraded)
   }
+  stream.opened({
+    cut({ problem }) {
+      // A client may never answer the close frame.
+      reportSocketEnd(upgraded)
+      close(server, CLOSE_POLICY, problem.code)
+      close(origin, CLOSE_POLICY, problem.code)
+    },
+  })
   join(server, origin, end)
   join(origin, server, end)
   return upgraded

@@ -136,6 +136,7 @@ export function exchangeable(services: Services) {
     admission: {
       admit: (request) => present.admission.admit(request),
       admitReference: (request) => present.admission.admitReference(request),
+      recheck: (callers) => present.admission.recheck(callers),
     },
     failures: failures && {
       mode: failures.mode,

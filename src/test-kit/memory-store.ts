@@ -172,7 +172,12 @@ export function createMemoryStore(now: () => number): MemoryStore {
   }
 
   return {
-    admission: { keys: DEFAULT_KEYS, consult, resolve },
+    admission: {
+      keys: DEFAULT_KEYS,
+      consult,
+      resolve,
+      read: async (keys) => new Map(keys.map((key) => [key, revoked.get(key) ?? bans.get(key)])),
+    },
     bans,
     plans,
     revocations: {

@@ -83,5 +83,4 @@ export const mcpSchema = z.strictObject({
   ),
   definitions: z.optional(modeSchema),
   maxMessageBytes: z.optional(wholeNumber(1_024, 16_777_216)),
-  recheckSeconds: z.optional(wholeNumber(1, 300)),
 })

@@ -84,6 +84,9 @@ const routeSchema = z
     session: unchecked,
     dpop: z.optional(z.boolean()),
     coalesce: z.optional(z.boolean()),
+    recheckSeconds: z.optional(wholeNumber(0, 3_600)),
+    recheckGraceSeconds: z.optional(wholeNumber(0, 3_600)),
+    finishDownloads: z.optional(z.boolean()),
   })
   .check(
     z.refine((route) => (route.permission === undefined) === (route.anonymous === true), {

@@ -172,7 +172,7 @@ describe('calls that do not reach the server', () => {
   })
 
   test.each([
-    ['an unknown version', request('ping'), { 'MCP-Protocol-Version': '2024-11-05' }],
+    ['an unknown version', request('ping'), { 'MCP-Protocol-Version': '2024-10-07' }],
     ['a version that is no date', request('ping'), { 'MCP-Protocol-Version': '1' }],
     ['another method than the body', request('tools/list'), { 'Mcp-Method': 'tools/call' }],
     ['another name than the body', call('list_shelves'), { 'Mcp-Name': 'search_books' }],

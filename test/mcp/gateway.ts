@@ -24,6 +24,7 @@ const SERVER: McpOptions<'standard' | 'costly'> = {
   limits: ['standard'],
   cors: cors({ origins: [PAGE] }),
   recheckSeconds: 1,
+  recheckGraceSeconds: 0,
   maxMessageBytes: 65_536,
   tools: {
     list_shelves: true,

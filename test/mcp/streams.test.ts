@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ISSUER } from '../harness/issuer.ts'
-import { call, type McpGateway, messagesIn, startMcpGateway } from './gateway.ts'
+import { call, type McpGateway, messagesIn, request, startMcpGateway } from './gateway.ts'
+
+const NO_MESSAGE = 'The MCP server sent an event that is not one JSON-RPC message.'
 
 let gateway: McpGateway
 /** The response of the server that is open. */
@@ -194,7 +196,110 @@ describe('events', () => {
       'is a request with a long id',
       `data: {"jsonrpc":"2.0","id":"${'i'.repeat(300)}","method":"ping"}\n\n`,
     ],
-  ])('a stream breaks off at an event that %s', async (_, text) => {
-    await expect(passed(text)).rejects.toThrow()
+  ])(
+    'a stream that begins with an event that %s is answered with 502 and a reason',
+    async (_, text) => {
+      gateway.respondWith((_, response) =>
+        response.setHeader('Content-Type', 'text/event-stream').end(text),
+      )
+      const response = await gateway.send(call('list_shelves'))
+      expect(response.status).toBe(502)
+      expect(await response.json()).toMatchObject({
+        code: 'origin_unreachable',
+        detail: NO_MESSAGE,
+      })
+    },
+  )
+
+  test.each(['json', 'events'] as const)(
+    'a list that is a batch has the same answer, sent as %s',
+    async (as) => {
+      gateway.answerWith(() => [JSON.parse(one)], as)
+      const response = await gateway.send(request('tools/list'))
+      expect(response.status).toBe(502)
+      expect(await response.json()).toMatchObject({ detail: NO_MESSAGE })
+    },
+  )
+
+  test.each([
+    ['no JSON', 'data: {\n\n'],
+    ['a batch', `data: [${one}]\n\n`],
+    ['too large', `data: "${'x'.repeat(70_000)}"\n\n`],
+  ])(
+    'after the first event, one that is %s ends the stream with an error for the request',
+    async (_, bad) => {
+      gateway.respondWith(async (_, response) => {
+        response.setHeader('Content-Type', 'text/event-stream').write(`data: ${one}\n\n`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        response.end(bad)
+      })
+      const response = await gateway.send(call('list_shelves', {}, 'q-1'))
+      expect(response.status).toBe(200)
+      expect(messagesIn(await response.text())).toEqual([
+        note(1),
+        {
+          jsonrpc: '2.0',
+          id: 'q-1',
+          error: {
+            code: -32_000,
+            message: NO_MESSAGE,
+            data: { code: 'origin_unreachable', requestId: expect.any(String) },
+          },
+        },
+      ])
+    },
+  )
+
+  test('a request that was answered gets no error when the stream ends', async () => {
+    const answer = { jsonrpc: '2.0', id: 1, result: {} }
+    gateway.respondWith(async (_, response) => {
+      response.setHeader('Content-Type', 'text/event-stream')
+      response.write(`data: ${JSON.stringify(answer)}\n\n`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      response.end('data: {\n\n')
+    })
+    await expect((await gateway.send(call('list_shelves'))).text()).rejects.toThrow()
+  })
+})
+
+describe('the version of the protocol that a server negotiates', () => {
+  const initialize = request('initialize', {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  })
+  const answering = (protocolVersion: string, as: 'json' | 'events') =>
+    gateway.answerWith(
+      ({ id }) => ({ jsonrpc: '2.0', id, result: { protocolVersion, capabilities: {} } }),
+      as,
+    )
+
+  test.each(['json', 'events'] as const)('passes if the route lists it, in %s', async (as) => {
+    answering('2024-11-05', as)
+    const response = await gateway.send(initialize)
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('2024-11-05')
+    gateway.answerWith(({ id }) => ({ jsonrpc: '2.0', id, result: {} }))
+    const next = await gateway.send(request('ping'), { 'MCP-Protocol-Version': '2024-11-05' })
+    expect(next.status).toBe(200)
+  })
+
+  test.each(['json', 'events'] as const)(
+    'is refused at initialize, with the name of the setting, if the route does not list it, in %s',
+    async (as) => {
+      answering('2024-10-07', as)
+      const response = await gateway.send(initialize)
+      expect(response.status).toBe(502)
+      expect(await response.json()).toMatchObject({
+        detail:
+          'The MCP server negotiated 2024-10-07, which the setting `versions` of this route does not list.',
+      })
+    },
+  )
+
+  test('is named in the refusal of a later request', async () => {
+    const response = await gateway.send(request('ping'), { 'MCP-Protocol-Version': '2024-10-07' })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ detail: expect.stringContaining('`versions`') })
   })
 })

@@ -61,6 +61,11 @@ const CASES: Readonly<
     good: {},
     path: ['routes', 1],
   },
+  'unchecked-streams': {
+    bad: { routes: [READ, { ...WRITE, recheckSeconds: 0 }] },
+    good: { routes: [READ, { ...WRITE, recheckSeconds: 1 }] },
+    path: ['routes', 1, 'recheckSeconds'],
+  },
   'unused-limit': {
     bad: { limits: { standard, spare: standard } },
     good: { limits: { standard, operators: standard }, features: [operators()] },

@@ -149,8 +149,8 @@ describe('an open WebSocket', () => {
   test('R28: is closed with 1008 when the token of its caller expires', async () => {
     const expired = await open({ 'Test-Caller': callerUntil(Date.now() / 1_000 + 0.5) })
     const lasting = await open({ 'Test-Caller': callerUntil(FAR) })
-    expect(await expired.closed).toEqual({ code: 1008, reason: 'token expired' })
-    await expect.poll(async () => (await atOrigin()).closed).toContain('1008 token expired')
+    expect(await expired.closed).toEqual({ code: 1008, reason: 'invalid_token' })
+    await expect.poll(async () => (await atOrigin()).closed).toContain('1008 invalid_token')
     lasting.socket.send('still here')
     expect(await lasting.messages(1)).toEqual(['still here'])
     lasting.socket.close()

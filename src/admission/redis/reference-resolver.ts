@@ -2,7 +2,15 @@
 import { Unavailable } from '../../errors.ts'
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { withPrefix } from '../../redis/keys.ts'
-import { countOf, integerOf, listOf, malformed, secondsOf, textOf } from '../../redis/reply.ts'
+import {
+  countOf,
+  integerOf,
+  listOf,
+  malformed,
+  resultOf,
+  secondsOf,
+  textOf,
+} from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { parseStoredReference, REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
@@ -89,10 +97,39 @@ function readingsOf(pairs: unknown, revokedToken: string): ReferenceFacts['read'
   for (let index = 0; index < list.length; index += 2) {
     const key = textOf(list[index])
     const value = list[index + 1] === null ? undefined : textOf(list[index + 1])
-    const isRevocation = key.startsWith(revokedToken)
-    read.set(key, value === undefined ? undefined : isRevocation ? 1 : secondsOf(value))
+    read.set(key, readingOf(key, value, revokedToken))
   }
   return read
+}
+
+function readingOf(key: string, value: string | undefined, revokedToken: string) {
+  if (value === undefined) return undefined
+  return key.startsWith(revokedToken) ? 1 : secondsOf(value)
+}
+
+/** Keys in one command: more would delay the other clients of Redis. */
+const KEYS_AT_ONCE = 500
+
+/** Creates `read` of an {@link AdmissionStore}. */
+export function createReader(redis: RedisConnection): AdmissionStore['read'] {
+  const { revokedToken } = redis.keys
+  return async function read(keys) {
+    const parts: (readonly string[])[] = []
+    for (let at = 0; at < keys.length; at += KEYS_AT_ONCE)
+      parts.push(keys.slice(at, at + KEYS_AT_ONCE))
+    const found = new Map<string, number | undefined>()
+    if (parts.length === 0) return found
+    const replies = await redis.send(parts.map((part) => ['MGET', ...part]))
+    for (const [index, part] of parts.entries()) {
+      const values = listOf(resultOf(replies[index]), part.length)
+      for (const [place, key] of part.entries()) {
+        const value = values[place]
+        const text = value === null ? undefined : textOf(value)
+        found.set(key, readingOf(key, text, revokedToken))
+      }
+    }
+    return found
+  }
 }
 
 function windowOf(

@@ -15,7 +15,7 @@ import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
 import { isExact } from './exact-limit.ts'
 import { type AdmissionScript, EXACT_ADMISSION, meterScriptsOf } from './meter.ts'
-import { createReferenceResolver } from './reference-resolver.ts'
+import { createReader, createReferenceResolver } from './reference-resolver.ts'
 import type { PendingLimits, PipelinedEngine } from './upstash-engine.ts'
 
 /**
@@ -41,6 +41,7 @@ export function createUpstashAdmissionStore(
   return {
     keys: connection.keys,
     resolve: createReferenceResolver(connection),
+    read: createReader(connection),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
       const admission = meterScriptsOf(query.limits) ?? EXACT_ADMISSION

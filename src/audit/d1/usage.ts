@@ -1,4 +1,5 @@
 /** Computes the usage of API keys in the audit database. */
+import { STREAM_ENDED } from '../reason.ts'
 import { type AuditUsage, daysOf, type UsageCount } from '../usage.ts'
 import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
@@ -10,6 +11,8 @@ const MAX_COUNTS = 10_000
 const COUNTS =
   'SELECT time_ms / 86400000 AS day, decision, reason, count(*) AS requests FROM audit_events ' +
   'WHERE api_key = ? AND time_ms >= ? AND time_ms < ? ' +
+  // Their requests have events of their own.
+  `AND reason NOT LIKE '${STREAM_ENDED}%' ` +
   'GROUP BY time_ms / 86400000, decision, reason ORDER BY day, decision, reason LIMIT ?'
 
 /** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */

@@ -1,0 +1,47 @@
+/** Watches the response of a request while it is open. */
+import type { Context } from 'hono'
+import type { ProblemError } from '../errors.ts'
+import { queryKey } from '../relations/rule.ts'
+import type { OpenStream, OpenStreams, StreamTerms } from '../streams/open-streams.ts'
+import { callerOf, clientAddressOf, type GatewayVariables } from './context.ts'
+import type { Readmission } from './readmit.ts'
+
+export interface OpenStreamVariables {
+  /** Set by `proxy` for an authenticated caller. */
+  'portcullis.openStream': OpenStream
+}
+
+export interface StreamWatchOptions {
+  readonly streams: OpenStreams
+  readonly terms: StreamTerms
+  /** Checks a request with a relation. Default: only revocations and bans are checked. */
+  readonly readmission?: Readmission | undefined
+  /** Called once after a stream was ended. */
+  readonly ended: (c: Context, error: ProblemError) => void
+}
+
+/** Returns the stream of a request that is admitted now. Undefined: nothing ends it. */
+export type StreamWatch = (c: Context) => OpenStream | undefined
+
+/** Creates the watch of one route. The streams of anonymous callers are not ended. */
+export function createStreamWatch(options: StreamWatchOptions): StreamWatch {
+  const { streams, terms, readmission, ended } = options
+  return function watchStream(c: Context<{ Variables: GatewayVariables }>) {
+    const principal = callerOf(c, 'proxy')
+    if (principal === null) return undefined
+    const query = readmission && c.get('portcullis.relation')?.query
+    const relation = query === undefined || 'code' in query ? undefined : queryKey(query)
+    const stream = streams.watch({
+      principal,
+      address: clientAddressOf(c, 'proxy'),
+      terms,
+      readmit:
+        readmission === undefined || relation === undefined
+          ? undefined
+          : { relation, check: () => readmission(c, undefined) },
+      onEnd: (error) => ended(c, error),
+    })
+    c.set('portcullis.openStream' as never, stream as never)
+    return stream
+  }
+}

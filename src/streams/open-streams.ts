@@ -1,0 +1,237 @@
+/**
+ * Ends open responses and WebSockets when the token of their caller expires, and soon after the caller
+ * is no longer admitted.
+ */
+import { Denied, type ProblemError, Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { Denial } from '../problems/reasons.ts'
+import {
+  endOf,
+  type OpenStream,
+  type StreamCaller,
+  type StreamGroup,
+  type StreamRequest,
+  WatchedStream,
+} from './watched-stream.ts'
+
+export type { OpenStream, StreamCaller, StreamTerms } from './watched-stream.ts'
+
+export interface OpenStreams {
+  /** Watches the stream of a request that is admitted now. */
+  watch(request: StreamRequest): OpenStream
+}
+
+export interface OpenStreamsOptions {
+  /** Decides about many callers at once. Rejects with `Unavailable` if it cannot. Charges no limit. */
+  readonly recheck: (callers: readonly StreamCaller[]) => Promise<readonly (Denial | undefined)[]>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /**
+   * Whether all requests share one timer and each other's I/O. Default false: on Workers, both end with
+   * their request, so each stream has a timer, and only data is shared.
+   */
+  readonly isShared?: boolean | undefined
+}
+
+/** A check includes the callers that are due within this part of their interval. */
+const JOINS_FROM_PART = 3 / 4
+const TICK_MS = 100
+/** Interval at which a stream looks for the result of a check that another request makes. */
+const POLL_MS = 250
+/** After this time, the request that makes the check has ended, and another one takes over. */
+const LEASE_MS = 3_000
+const RETRY_MS = 500
+/** A download that may finish ends if no byte passes for this time. */
+const PROGRESS_MS = 5_000
+const FORGOTTEN_AFTER_INTERVALS = 3 / 2
+/** Longest delay that `setTimeout` accepts, in milliseconds. */
+const MAX_DELAY_MS = 2_147_483_647
+
+/**
+ * Creates the watch over all open streams of an isolate. A stream that ends before its first check
+ * costs no call and no group. Then one call decides about all callers that are due, so the number of
+ * calls depends neither on the number of streams nor on the number of callers.
+ */
+export function createOpenStreams({
+  recheck,
+  now,
+  isShared = false,
+}: OpenStreamsOptions): OpenStreams {
+  const open = new Set<WatchedStream>()
+  const groups = new Set<StreamGroup>()
+  const ofPrincipal = new WeakMap<Principal, StreamGroup[]>()
+  let ticking: ReturnType<typeof setInterval> | undefined
+  let busyUntilMs = Number.NEGATIVE_INFINITY
+
+  function groupOf({ request, admittedMs }: WatchedStream): StreamGroup {
+    const { principal, address, readmit } = request
+    const relation = readmit?.relation
+    const known = ofPrincipal.get(principal) ?? []
+    // A caller that was admitted after a refusal has another group.
+    const current = known.filter((group) => groups.has(group))
+    let group = current.find((one) => one.address === address && one.relation === relation)
+    if (group === undefined) {
+      group = {
+        principal,
+        address,
+        relation,
+        check: undefined,
+        checkedMs: admittedMs,
+        triedMs: Number.NEGATIVE_INFINITY,
+        isDue: false,
+        intervalMs: Number.POSITIVE_INFINITY,
+        seenMs: admittedMs,
+        failingSinceMs: undefined,
+        failure: undefined,
+        refusal: undefined,
+      }
+      groups.add(group)
+      ofPrincipal.set(principal, [...current, group])
+    }
+    return group
+  }
+
+  /** Ends the stream if it must end. Otherwise sets the time of its next visit. */
+  function visit(stream: WatchedStream, nowMs: number): void {
+    const { request, group, admittedMs, intervalMs, endMs } = stream
+    const end = endOf(stream, nowMs)
+    if (end !== undefined) {
+      if (stream.makesProgress()) stream.nextMs = nowMs + PROGRESS_MS
+      else stream.end(end)
+      return
+    }
+    if (intervalMs === 0) {
+      stream.nextMs = endMs
+      return
+    }
+    stream.group = group ?? groupOf(stream)
+    const own = stream.group
+    if (own.refusal === undefined) groups.add(own)
+    own.seenMs = nowMs
+    own.intervalMs = Math.min(own.intervalMs, intervalMs)
+    if (request.readmit !== undefined) own.check = request.readmit.check
+    const dueMs = Math.max(admittedMs, own.checkedMs) + intervalMs
+    own.isDue ||= nowMs >= dueMs
+    const pollMs = isShared ? TICK_MS : POLL_MS
+    stream.nextMs = Math.min(endMs, nowMs >= dueMs ? nowMs + pollMs : dueMs)
+  }
+
+  /** Checks the groups that are due, unless another request does. Never rejects. */
+  async function examine(by?: WatchedStream): Promise<void> {
+    const sentMs = now()
+    if (sentMs < busyUntilMs) return
+    const due: StreamGroup[] = []
+    for (const group of groups) {
+      // Its streams have ended. A stream that is visited later adds its group again.
+      if (sentMs - group.seenMs > FORGOTTEN_AFTER_INTERVALS * group.intervalMs + POLL_MS)
+        groups.delete(group)
+      else if (isReady(group, sentMs)) due.push(group)
+    }
+    // A check with a relation belongs to the request of its stream.
+    const mine = due.filter(({ relation }) => relation === undefined || isShared)
+    if (by?.group?.relation !== undefined && due.includes(by.group) && !isShared)
+      mine.push(by.group)
+    if (!mine.some(({ isDue }) => isDue)) return
+    busyUntilMs = sentMs + LEASE_MS
+    for (const group of mine) group.triedMs = sentMs
+    const alike = mine.filter(({ relation }) => relation === undefined)
+    const others = mine.filter(({ relation }) => relation !== undefined)
+    await Promise.all([
+      alike.length > 0 && outcomeOf(recheck(alike)).then((found) => settle(alike, found, sentMs)),
+      ...others.map((group) =>
+        outcomeOf((group.check ?? unchecked)().then(() => [undefined])).then((found) =>
+          settle([group], found, sentMs),
+        ),
+      ),
+    ])
+    if (busyUntilMs === sentMs + LEASE_MS) busyUntilMs = Number.NEGATIVE_INFINITY
+  }
+
+  function settle(
+    checked: readonly StreamGroup[],
+    found: readonly (Denial | undefined)[] | ProblemError,
+    sentMs: number,
+  ): void {
+    for (const [index, group] of checked.entries()) {
+      const failed = Array.isArray(found) ? undefined : (found as ProblemError)
+      if (failed instanceof Denied) refuse(group, failed)
+      else if (failed !== undefined) {
+        group.failingSinceMs ??= sentMs
+        group.failure = failed
+      } else {
+        group.isDue = false
+        group.checkedMs = Math.max(group.checkedMs, sentMs)
+        group.failingSinceMs = undefined
+        group.failure = undefined
+        const denial = (found as readonly (Denial | undefined)[])[index]
+        if (denial !== undefined) refuse(group, new Denied(denial))
+      }
+    }
+  }
+
+  function refuse(group: StreamGroup, error: Denied): void {
+    group.refusal = error
+    groups.delete(group)
+  }
+
+  function tick(): void {
+    const nowMs = now()
+    let isChecked = false
+    for (const stream of open) {
+      if (nowMs < stream.nextMs) continue
+      visit(stream, nowMs)
+      isChecked = true
+    }
+    if (isChecked) void examine()
+    if (open.size > 0) return
+    clearInterval(ticking)
+    ticking = undefined
+    groups.clear()
+  }
+
+  function start(stream: WatchedStream): void {
+    if (isShared) {
+      open.add(stream)
+      if (ticking !== undefined) return
+      ticking = setInterval(tick, TICK_MS)
+      ticking.unref?.()
+      return
+    }
+    const delayMs = Math.min(Math.max(stream.nextMs - now(), 0), MAX_DELAY_MS)
+    stream.timer = setTimeout(() => {
+      visit(stream, now())
+      if (stream.isOpen) start(stream)
+      if (stream.group?.isDue) void examine(stream)
+    }, delayMs)
+  }
+
+  function stop(stream: WatchedStream): void {
+    if (isShared) open.delete(stream)
+    else clearTimeout(stream.timer)
+  }
+
+  return {
+    watch: (request) => new WatchedStream(request, now(), { start, stop }),
+  }
+}
+
+function isReady(group: StreamGroup, nowMs: number): boolean {
+  if (nowMs - group.triedMs < Math.min(RETRY_MS, group.intervalMs)) return false
+  return group.isDue || nowMs - group.checkedMs >= group.intervalMs * JOINS_FROM_PART
+}
+
+/** Of a group with a relation before its first visit, which does not happen. */
+const unchecked = (): Promise<void> => Promise.reject(new Unavailable('gateway', 'malformed'))
+
+/** Returns an error in place of a rejection. An error of this program is a failed check as well. */
+async function outcomeOf(
+  checking: Promise<readonly (Denial | undefined)[]>,
+): Promise<readonly (Denial | undefined)[] | ProblemError> {
+  try {
+    return await checking
+  } catch (error) {
+    if (error instanceof Denied || error instanceof Unavailable) return error
+    console.error(`open streams: ${error instanceof Error ? error.name : typeof error}`)
+    return new Unavailable('gateway', 'malformed', { cause: error })
+  }
+}

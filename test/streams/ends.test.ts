@@ -1,0 +1,290 @@
+/** Open responses, WebSockets and MCP streams end with the rights of their callers, on both runtimes. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { tokenIdHash } from '../../src/identity/token-id.ts'
+import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
+import { ISSUER } from '../harness/issuer.ts'
+import {
+  isComplete,
+  pendingCall,
+  type Received,
+  RUNTIMES,
+  type StreamGateway,
+  startStreamGateway,
+} from './gateway.ts'
+
+/** `recheckSeconds` of the routes. */
+const RECHECK_MS = 1_000
+/** For the work of a machine that runs other tests. A stream that is not checked lives for minutes. */
+const MARGIN_MS = 4_000
+
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+
+describe.each(RUNTIMES)('S79: on %s', (runtime) => {
+  let gateway: StreamGateway
+  beforeAll(async () => {
+    gateway = await startStreamGateway(runtime)
+  })
+  afterAll(() => gateway?.close())
+
+  /** Opens one stream of each kind. Resolves when each of them is open. */
+  async function openAll(token: string, address?: string) {
+    const options = { ...(address !== undefined && { address }) }
+    const [events, download, chunks, call, server, webSocket] = await Promise.all([
+      gateway.open('/events', token, options),
+      gateway.open('/files/whole', token, options),
+      gateway.open('/files/chunks', token, options),
+      gateway.open('/mcp', token, { ...options, ...pendingCall(7) }),
+      gateway.open('/mcp', token, { ...options, headers: { Accept: 'text/event-stream' } }),
+      gateway.openSocket('/events', token, address),
+    ])
+    const responses = { events, download, chunks, call, server }
+    onTestFinished(() => {
+      for (const response of Object.values(responses)) response.leave()
+      webSocket.socket.terminate()
+    })
+    return { responses, webSocket }
+  }
+
+  type Opened = Awaited<ReturnType<typeof openAll>>
+
+  /** Waits until all streams have ended, and checks how. Returns when the last one ended. */
+  async function ended({ responses, webSocket }: Opened, code: string): Promise<number> {
+    const { atMs, ...close } = await webSocket.closed
+    expect(close).toEqual({ code: 1008, reason: code })
+    const times = [atMs]
+    for (const [name, response] of Object.entries(responses)) {
+      if (name === 'call' || name === 'server') {
+        await expect.poll(() => isComplete(response.text())).toBe(true)
+        continue
+      }
+      times.push(await response.ended)
+      expect(response.text()).toMatch(/^HTTP\/1\.1 200 /)
+      expect([name, isComplete(response.text())]).toEqual([name, false])
+    }
+    const { call } = responses
+    const data = /^data: (\{.*\})$/m.exec(call.text())?.[1] ?? '{}'
+    expect(JSON.parse(data)).toMatchObject({ id: 7, error: { data: { code } } })
+    return Math.max(...times)
+  }
+
+  const stillOpen = ({ text }: Received) => text().length
+
+  test('responses that end before their first check cost no call to Redis but their admission', async () => {
+    const token = await gateway.token()
+    await gateway.open('/files/short', token)
+    const before = gateway.redis.decisions()
+    for (let count = 0; count < 5; count++)
+      (await gateway.open('/files/short', token, { headers: { Connection: 'close' } })).leave()
+    expect(gateway.redis.decisions() - before).toBe(5)
+  })
+
+  test('every stream of a token ends when it expires, and what is cut does not look complete', async () => {
+    const exp = nowSeconds() + 2
+    const opened = await openAll(await gateway.token({ exp }))
+    const lasting = await openAll(await gateway.token())
+    const endedMs = await ended(opened, 'invalid_token')
+    expect(endedMs - exp * 1_000).toBeLessThan(MARGIN_MS)
+    expect(endedMs).toBeGreaterThanOrEqual(exp * 1_000)
+    const { events } = lasting.responses
+    const length = stillOpen(events)
+    await expect.poll(() => stillOpen(events)).toBeGreaterThan(length)
+    expect(lasting.webSocket.socket.readyState).toBe(1)
+  })
+
+  test('every stream ends soon after each kind of revocation and ban, and others stay open', async () => {
+    const { rest, revocations } = gateway
+    const at = () => ({ atSeconds: Date.now() / 1_000, ttlSeconds: 600 })
+    const by = { issuer: ISSUER, issuers: [ISSUER], createdBy: 'olga' } as const
+    const bans = createBanList(rest, Date.now)
+    const cutoff = (kind: 'session' | 'client' | 'tenant' | 'subject', value: string) =>
+      revocations.revokeBefore({ kind, issuer: ISSUER, value, ...at() })
+    const ways = {
+      token: async (id: string) =>
+        revocations.revokeToken({
+          tokenIdHash: await tokenIdHash(ISSUER, id),
+          untilSeconds: nowSeconds() + 600,
+        }),
+      subject: (id: string) => cutoff('subject', id),
+      session: (id: string) => cutoff('session', id),
+      client: (id: string) => cutoff('client', id),
+      tenant: (id: string) => cutoff('tenant', id),
+      'subject, by an operator': (id: string) =>
+        createRevocationLog(rest, Date.now).create({
+          kind: 'subject',
+          value: id,
+          ...by,
+          ttlSeconds: 600,
+        }),
+      'ban of the subject': (id: string) =>
+        bans.create({ kind: 'subject', value: id, ...by, seconds: 600 }),
+    }
+    const callers = await Promise.all(
+      Object.entries(ways).map(async ([name, revoke]) => {
+        const id = crypto.randomUUID()
+        const claims = { sub: id, jti: id, sid: id, client_id: id, tenant: id }
+        return { name, id, revoke, opened: await openAll(await gateway.token(claims)) }
+      }),
+    )
+    const others = await openAll(await gateway.token())
+    const anonymous = await gateway.open('/public/events')
+    onTestFinished(() => anonymous.leave())
+    const revokedMs = Date.now()
+    await Promise.all(callers.map(({ id, revoke }) => revoke(id)))
+    for (const { name, opened } of callers) {
+      const endedMs = await ended(opened, name.startsWith('ban') ? 'banned' : 'invalid_token')
+      expect(endedMs - revokedMs, name).toBeLessThan(RECHECK_MS + MARGIN_MS)
+    }
+    for (const stream of [others.responses.events, anonymous]) {
+      const length = stillOpen(stream)
+      await expect.poll(() => stillOpen(stream)).toBeGreaterThan(length)
+    }
+    expect(others.webSocket.socket.readyState).toBe(1)
+  })
+
+  test('a ban of an address ends the streams of callers from there, and no anonymous stream', async () => {
+    const address = '198.51.100.9'
+    const opened = await openAll(await gateway.token(), address)
+    const elsewhere = await gateway.open('/events', await gateway.token())
+    const anonymous = await gateway.open('/public/events', undefined, { address })
+    onTestFinished(() => {
+      for (const one of [elsewhere, anonymous]) one.leave()
+    })
+    const by = { issuer: undefined, issuers: [], createdBy: 'olga' } as const
+    await createBanList(gateway.rest, Date.now).create({
+      kind: 'address',
+      value: address,
+      ...by,
+      seconds: 600,
+    })
+    await ended(opened, 'banned')
+    for (const stream of [elsewhere, anonymous]) {
+      const length = stillOpen(stream)
+      await expect.poll(() => stillOpen(stream)).toBeGreaterThan(length)
+    }
+  })
+
+  test('the streams of an API key end when it expires and when it is revoked', async () => {
+    const { apiKeys } = gateway
+    const members = { name: 'robot', subject: 'robot', roles: ['reader'] }
+    const short = await apiKeys.create({ ...members, expiresInSeconds: 2 }, 'olga')
+    const long = await apiKeys.create(members, 'olga')
+    const expiring = await openAll(short.secret)
+    const revoked = await openAll(long.secret)
+    await apiKeys.end(long.key.id)
+    await ended(revoked, 'invalid_token')
+    await ended(expiring, 'invalid_token')
+  })
+
+  test('a response that the origin begins after a revocation does not reach the caller', async () => {
+    const id = crypto.randomUUID()
+    const late = await gateway.open('/late', await gateway.token({ sub: id }))
+    onTestFinished(() => late.leave())
+    await expect.poll(() => gateway.origin.waiting()).toBe(1)
+    await gateway.revocations.revokeBefore({
+      kind: 'subject',
+      issuer: ISSUER,
+      value: id,
+      atSeconds: Date.now() / 1_000,
+      ttlSeconds: 600,
+    })
+    await expect.poll(late.text).toMatch(/^HTTP\/1\.1 401 /)
+    expect(late.text()).not.toContain('late')
+  })
+
+  test('a download that may finish does so while its bytes pass, and ends when they stop', async () => {
+    const id = crypto.randomUUID()
+    const token = await gateway.token({ sub: id })
+    const [whole, chunks, stalled, events] = await Promise.all(
+      ['whole', 'chunks', 'stalled', 'events'].map((name) =>
+        gateway.open(`/finish/${name}`, token, { headers: { Connection: 'close' } }),
+      ),
+    )
+    for (const response of [whole, chunks, stalled, events])
+      expect(response?.text()).toMatch(/^HTTP\/1\.1 200 /)
+    await gateway.revocations.revokeBefore({
+      kind: 'subject',
+      issuer: ISSUER,
+      value: id,
+      atSeconds: Date.now() / 1_000,
+      ttlSeconds: 600,
+    })
+    const complete = async (response: Received | undefined) => {
+      await response?.ended
+      return isComplete(response?.text() ?? '')
+    }
+    expect(await Promise.all([whole, chunks, stalled, events].map(complete))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+
+  test('a stream renews its slot while it lives, and frees it when it is ended', async () => {
+    const id = crypto.randomUUID()
+    const token = await gateway.token({ sub: id, jti: id })
+    const first = await gateway.open('/slot/events', token)
+    onTestFinished(() => first.leave())
+    // Longer than the slot is held without a renewal.
+    await new Promise((resolve) => setTimeout(resolve, 5_500))
+    const second = await gateway.open('/slot/events', token)
+    expect(second.text()).toMatch(/^HTTP\/1\.1 429 /)
+    second.leave()
+    await gateway.revocations.revokeToken({
+      tokenIdHash: await tokenIdHash(ISSUER, id),
+      untilSeconds: nowSeconds() + 600,
+    })
+    await first.ended
+    const third = await gateway.open('/slot/events', await gateway.token({ sub: id }))
+    onTestFinished(() => third.leave())
+    expect(third.text()).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test('one call checks all streams of all callers', async () => {
+    const streams = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const sub = `caller-${index % 10}`
+        return gateway.open('/events', await gateway.token({ sub }))
+      }),
+    )
+    onTestFinished(() => {
+      for (const stream of streams) stream.leave()
+    })
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const before = gateway.redis.decisions()
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    const calls = gateway.redis.decisions() - before
+    // Three intervals of one second, of ten callers. Each stream has a token of its own.
+    expect(calls).toBeGreaterThan(0)
+    expect(calls).toBeLessThanOrEqual(30)
+  })
+
+  test('an outage of Redis that ends in time cuts no stream, and a longer one cuts them', async () => {
+    const token = await gateway.token()
+    const events = await gateway.open('/events', token)
+    const webSocket = await gateway.openSocket('/events', token)
+    const call = await gateway.open('/mcp', token, pendingCall('a'))
+    onTestFinished(() => {
+      for (const response of [events, call]) response.leave()
+      webSocket.socket.terminate()
+    })
+    gateway.redis.setAnswering(false)
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      gateway.redis.setAnswering(true)
+      const length = stillOpen(events)
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      expect(stillOpen(events)).toBeGreaterThan(length)
+      expect(webSocket.socket.readyState).toBe(1)
+      gateway.redis.setAnswering(false)
+      const code = 'dependency_unavailable'
+      expect(await webSocket.closed).toMatchObject({ code: 1008, reason: code })
+      await events.ended
+      expect(isComplete(events.text())).toBe(false)
+      await expect.poll(call.text).toContain(`"data":{"code":"${code}"`)
+    } finally {
+      gateway.redis.setAnswering(true)
+    }
+  })
+})

@@ -1,0 +1,155 @@
+/** A gateway with open streams on each runtime, and raw clients that see how a stream ends. */
+import { join } from 'node:path'
+import { WebSocket } from 'ws'
+import { serve } from '../../src/node/index.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
+import { createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { freePort } from '../harness/process.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
+import { dial } from '../proxy/wire.ts'
+import { startWorkerd } from '../proxy/workerd.ts'
+import { startStreamOrigin } from './origin.ts'
+import { streamPolicy } from './policy.ts'
+
+export const RUNTIMES = ['workerd', 'Node'] as const
+export type StreamRuntimeName = (typeof RUNTIMES)[number]
+
+/** What a client has received of a response. */
+export interface Received {
+  /** Everything from the status line on. */
+  text(): string
+  /** Resolves when the connection has ended, to the time in milliseconds since the epoch. */
+  readonly ended: Promise<number>
+  leave(): void
+}
+
+export interface ClosedSocket {
+  readonly code: number
+  readonly reason: string
+  readonly atMs: number
+}
+
+export type StreamGateway = Awaited<ReturnType<typeof startStreamGateway>>
+
+export async function startStreamGateway(runtime: StreamRuntimeName, maxStalenessMs = 0) {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  const origin = await startStreamOrigin()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const [key, signing] = [await createKey('idp'), await createKey('gateway')]
+  const vars = {
+    ...redisVars(redis),
+    PUBLIC_URL: url,
+    ORIGIN_URL: origin.url,
+    SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
+    ISSUERS: JSON.stringify([{ issuer: ISSUER, audience: url, jwks: { keys: [key.publicJwk] } }]),
+  }
+  const running = await start()
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+
+  async function start(): Promise<{ stop(): Promise<void> }> {
+    if (runtime === 'workerd')
+      return startWorkerd({
+        entry: join(import.meta.dirname, 'worker.ts'),
+        vars: { ...vars, MAX_STALENESS_MS: String(maxStalenessMs) },
+        port,
+      })
+    const env = { ...vars, AUDIT_DATABASE: undefined, TRUSTED_PROXIES: '127.0.0.1' }
+    const policy = streamPolicy(maxStalenessMs)
+    const server = await serve({ policy, env, port, graceMs: 1_000 })
+    return { stop: () => server.close() }
+  }
+
+  /** The client's address, as each runtime receives it. */
+  const addressFields = (address: string) => ({
+    'cf-connecting-ip': address,
+    'x-forwarded-for': address,
+  })
+
+  return {
+    url,
+    port,
+    redis,
+    rest,
+    origin,
+    revocations: createRevocations(rest, Date.now),
+    apiKeys: createApiKeys({ redis: rest, publicUrl: url, now: Date.now }),
+    token: (claims: object = {}) => mint(key, { claims: { aud: url, ...claims } }),
+
+    /** Sends a request and returns when its response has begun. */
+    async open(
+      path: string,
+      token?: string,
+      { method = 'GET', body = '', headers = {}, address = '192.0.2.1' } = {},
+    ): Promise<Received> {
+      const fields = {
+        Host: `127.0.0.1:${port}`,
+        ...addressFields(address),
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...(body !== '' && {
+          'Content-Type': 'application/json',
+          'Content-Length': String(body.length),
+        }),
+        ...headers,
+      }
+      const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+      const socket = await dial(port, `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+      let text = ''
+      let begun = () => {}
+      const beginning = new Promise<void>((resolve) => {
+        begun = resolve
+      })
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        text += chunk
+        if (text.includes('\r\n\r\n')) begun()
+      })
+      const ended = new Promise<number>((resolve) => {
+        socket.on('close', () => {
+          begun()
+          resolve(Date.now())
+        })
+      })
+      if (!path.endsWith('/late')) await beginning
+      return { text: () => text, ended, leave: () => void socket.destroy() }
+    },
+
+    async openSocket(path: string, token?: string, address = '192.0.2.1') {
+      const headers = {
+        ...addressFields(address),
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      }
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers })
+      const closed = new Promise<ClosedSocket>((resolve) => {
+        socket.on('close', (code, reason) =>
+          resolve({ code, reason: reason.toString(), atMs: Date.now() }),
+        )
+      })
+      await new Promise((resolve, reject) => socket.on('open', resolve).on('error', reject))
+      return { socket, closed }
+    },
+
+    async close() {
+      await running.stop()
+      await origin.close()
+      await redis.close()
+    },
+  }
+}
+
+/** Whether a response is complete by its framing. */
+export function isComplete(text: string): boolean {
+  const at = text.indexOf('\r\n\r\n')
+  const [head, body] = [text.slice(0, at), text.slice(at + 4)]
+  const length = /^content-length: (\d+)/im.exec(head)?.[1]
+  return length === undefined ? body.endsWith('0\r\n\r\n') : body.length >= Number(length)
+}
+
+/** A request of an MCP client that its server never answers. */
+export const pendingCall = (id: number | string) => ({
+  method: 'POST',
+  body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'wait' } }),
+  headers: { Accept: 'application/json, text/event-stream' },
+})

@@ -1,0 +1,71 @@
+/** An origin whose responses stay open, and that counts them. */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { WebSocketServer } from 'ws'
+import { KEEP_ALIVE_MS } from '../harness/http-server.ts'
+
+const PAUSE_MS = 50
+/** Bytes of each part of a download. */
+const PART = 'x'.repeat(1_000)
+/** Parts of a download. */
+const PARTS = 50
+export const DOWNLOAD_BYTES = PART.length * PARTS
+
+export type StreamOrigin = Awaited<ReturnType<typeof startStreamOrigin>>
+
+export async function startStreamOrigin() {
+  const open = new Set<ServerResponse>()
+  const waiting = new Set<ServerResponse>()
+  const webSockets = new WebSocketServer({ noServer: true })
+
+  /** Writes a part again and again, and ends the response after `count` parts. */
+  function repeat(response: ServerResponse, part: string, count = Number.POSITIVE_INFINITY): void {
+    let written = 0
+    const timer = setInterval(() => {
+      response.write(part)
+      written += 1
+      if (written >= count) response.end()
+    }, PAUSE_MS)
+    response.on('close', () => clearInterval(timer))
+    response.flushHeaders()
+  }
+
+  const server = createServer((request, response) => {
+    request.resume()
+    open.add(response)
+    response.on('close', () => open.delete(response))
+    const { url = '' } = request
+    const whole = { 'Content-Length': DOWNLOAD_BYTES }
+    if (url.endsWith('/late')) {
+      waiting.add(response)
+      setTimeout(() => response.end('late'), 3_000)
+      response.on('close', () => waiting.delete(response))
+    } else if (url.endsWith('/whole')) repeat(response.writeHead(200, whole), PART, PARTS)
+    else if (url.endsWith('/chunks')) repeat(response.writeHead(200), PART, PARTS)
+    else if (url.endsWith('/stalled')) response.writeHead(200, whole).write(PART)
+    else if (url.endsWith('/short')) response.end('short')
+    else repeat(response.writeHead(200, { 'Content-Type': 'text/event-stream' }), ': tick\n\n')
+  })
+  server.on('upgrade', (request, socket, head) => {
+    webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('error', () => {})
+      webSocket.on('message', (data, isBinary) => webSocket.send(data, { binary: isBinary }))
+    })
+  })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** Responses that have not ended. */
+    open,
+    /** Returns the number of requests that have no response yet. */
+    waiting: () => waiting.size,
+    webSockets: webSockets.clients,
+    close() {
+      for (const client of webSockets.clients) client.terminate()
+      server.closeAllConnections()
+      return new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}

@@ -1,0 +1,26 @@
+/** Routes with open streams. One second between a revocation and the end keeps the tests short. */
+import { mcp } from '../../src/features/mcp.ts'
+import { quotas } from '../../src/features/plans.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+
+const checked = { permission: 'events:read', recheckSeconds: 1, recheckGraceSeconds: 3 } as const
+const get = { method: 'GET' } as const
+
+export const streamPolicy = (maxStalenessMs = 0) =>
+  definePolicy({
+    roles: { reader: ['events:read'] },
+    limits: { one: quotas({ concurrency: 1, by: 'subject', slotSeconds: 5 }) },
+    abuse: { bans: false, authenticationFailures: false },
+    routes: [
+      { ...get, ...checked, path: '/events' },
+      { ...get, ...checked, path: '/files/:name' },
+      { ...get, ...checked, path: '/late' },
+      { ...get, ...checked, path: '/finish/:name', finishDownloads: true },
+      { ...get, ...checked, path: '/slot/events', limits: ['one'] },
+      { ...get, ...checked, path: '/never/events', recheckSeconds: 0 },
+      { ...get, permission: 'events:read', path: '/default/events' },
+      { ...get, anonymous: true, path: '/public/events', recheckSeconds: 1 },
+      ...mcp({ ...checked, path: '/mcp', tools: { wait: true } }),
+    ],
+    revocation: { maxStalenessMs },
+  })
