@@ -253,6 +253,64 @@ describe('login', () => {
     expect(same.answer.get('error')).toBe('login_required')
   })
 
+  test.each([
+    [{ prompt: 'login' }, 300],
+    [{ prompt: 'select_account' }, 300],
+    [{ max_age: '60' }, 300],
+    [{ prompt: 'login', max_age: '3600' }, 300],
+  ])('the time of a login in the URL meets no demand: %j', async (demand, ageSeconds) => {
+    const nowSeconds = Math.floor(Date.now() / 1000)
+    const cookie = gateway.signIn({
+      subject: 'login-after',
+      issuedAtSeconds: nowSeconds - ageSeconds,
+    })
+    for (const isPushed of [true, false])
+      for (const seconds of [0, nowSeconds - 590, nowSeconds, nowSeconds + 600]) {
+        const added = { login_after: String(seconds) }
+        const request = requestOf(demand) as Record<string, string>
+        let path = `/oauth/authorize?${new URLSearchParams({ ...request, ...added })}`
+        if (isPushed) {
+          // Neither a parameter that the client pushes nor one of the query counts.
+          const pushed = await gateway.send('/oauth/par', {
+            method: 'POST',
+            body: new URLSearchParams({ ...request, ...added }),
+          })
+          const query = { client_id: id, request_uri: pushed.body.request_uri, ...added }
+          const opened = await gateway.send(`/oauth/authorize?${new URLSearchParams(query)}`)
+          path = `${opened.location}&login_after=${seconds}&prompt=none&max_age=9999`
+        }
+        const { location } = await gateway.send(path, { headers: { cookie } })
+        expect([isPushed, seconds, location?.slice(0, 15)]).toEqual([
+          isPushed,
+          seconds,
+          '/oauth/sign-in?',
+        ])
+        expect(returnPathOf(location)).not.toContain('login_after')
+      }
+  })
+
+  test('max_age is met by a login that was young enough when the request came', async () => {
+    const nowSeconds = Math.floor(Date.now() / 1000)
+    const old = gateway.signIn({ issuedAtSeconds: nowSeconds - 7_200 })
+    const { location } = await gateway.authorize(requestOf({ max_age: '3600' }), old)
+    const path = returnPathOf(location)
+    const statusFor = async (ageSeconds: number) => {
+      const cookie = gateway.signIn({ issuedAtSeconds: nowSeconds - ageSeconds })
+      return (await gateway.send(path, { headers: { cookie } })).status
+    }
+    expect(await statusFor(1_800)).toBe(200)
+    expect(await statusFor(3_700)).toBe(303)
+  })
+
+  test('an address may demand 60 logins in a minute', async () => {
+    const address = '192.0.2.77'
+    const request = new URLSearchParams(requestOf({ prompt: 'login' }) as Record<string, string>)
+    const statuses = []
+    for (let at = 0; at < 61; at++)
+      statuses.push((await gateway.send(`/oauth/authorize?${request}`, { address })).status)
+    expect([statuses.filter((status) => status === 303).length, statuses.at(-1)]).toEqual([60, 429])
+  })
+
   test('prompt=none shows no page', async () => {
     const none = { prompt: 'none' }
     const reply = await gateway.authorize(requestOf(none))
@@ -388,25 +446,21 @@ describe('pushed requests', () => {
     })
   })
 
-  test('a time of a login in the query does not replace a demand of the pushed request', async () => {
-    const cookie = gateway.signIn({
-      subject: 'pushed-login',
-      issuedAtSeconds: Math.floor(Date.now() / 1000) - 3_600,
-    })
-    await gateway.codeFor(requestOf(), cookie)
-    const ask = async (prompt: string, loginAfter: string) => {
-      const { body } = await push({ ...requestOf(), prompt } as Record<string, string>)
-      const query = { client_id: id, request_uri: body.request_uri, login_after: loginAfter }
-      const { location } = await open(query, cookie)
-      expect(location).not.toContain('login_after')
-      return gateway.send(`${location}&login_after=${loginAfter}`, { headers: { cookie } })
-    }
-    const now = String(Math.floor(Date.now() / 1000))
-    // Not remembered, although the query has no `prompt`.
-    expect((await ask('consent', now)).answer.get('error')).toBe('login_required')
-    expect((await ask('login', '0')).location).toMatch(/^\/oauth\/sign-in\?/)
-    expect((await ask('login', now)).answer.get('error')).toBe('login_required')
-    expect((await ask('consent', '0')).status).toBe(200)
+  test('a pushed request gets one code, also after a login that it has demanded', async () => {
+    const request = { ...requestOf(), prompt: 'login' } as Record<string, string>
+    const { body } = await push(request)
+    const old = gateway.signIn({ subject: 'one-code' })
+    const { location } = await open({ client_id: id, request_uri: body.request_uri }, old)
+    const first = await gateway.send(location ?? '', { headers: { cookie: old } })
+    const back = new URL(first.location ?? '', PUBLIC_URL).searchParams.get('return_to') ?? ''
+    const cookie = gateway.signIn({ subject: 'one-code' })
+    const pages = await Promise.all(
+      [back, back].map((path) => gateway.send(path, { headers: { cookie } })),
+    )
+    const decisions = []
+    for (const page of pages) decisions.push(await gateway.decide(page, cookie))
+    expect(decisions.map(({ answer }) => answer.has('code'))).toEqual([true, false])
+    expect((await gateway.send(location ?? '', { headers: { cookie } })).status).toBe(400)
   })
 
   test('S77: a proof binds the code to its key, and is used once', async () => {

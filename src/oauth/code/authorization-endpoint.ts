@@ -14,7 +14,7 @@ import type { AuthorizationServerOptions } from '../options.ts'
 import type { ClientDirectory, ClientSearch, FoundClient } from '../registration/directory.ts'
 import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
-import { type AuthorizationRequest, promptsAfterLogin } from './authorization-request.ts'
+import { type AuthorizationRequest, parametersOf } from './authorization-request.ts'
 import { type ConsentChange, type Consents, isCovered } from './consent.ts'
 import type { Offer } from './offer.ts'
 import {
@@ -23,6 +23,7 @@ import {
   handleHash,
   newHandle,
   OPENED_SECONDS,
+  type PushedRequest,
   REQUEST_URI_PREFIX,
   type WaitingRequests,
 } from './waiting-request.ts'
@@ -30,6 +31,8 @@ import type { Withdrawal } from './withdrawal.ts'
 
 /** Documents of clients that one user may cause to be fetched. */
 const DOCUMENTS = { name: 'client_documents', limit: 30, windowSeconds: 60 }
+/** Requests of an address that demand a login. Each is stored for ten minutes. */
+const LOGINS = { name: 'login_requests', limit: 60, windowSeconds: 60 }
 /** A client that registered itself is kept for this time after its last session has ended. */
 const KEPT_SECONDS = 2_592_000
 
@@ -59,6 +62,8 @@ export interface ReadRequest {
   readonly clientId: string
   /** The hash of the handle of the opened request, if the client has pushed it. */
   readonly pushed: string | undefined
+  /** From the stored request, if the browser comes back from a login that the request demanded. */
+  readonly loginAfterSeconds: number | undefined
 }
 
 /** The query with which the browser continues. It replaces that with a pushed request. */
@@ -77,50 +82,62 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
   const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
   const { withdrawal, offer, sessionSeconds, now } = options
 
+  /** Stores a request under a new handle. Returns the query that names it. */
+  async function opened(request: PushedRequest): Promise<string> {
+    const { text, hash } = await newHandle(randomBytes)
+    await waiting.put(hash, request, OPENED_SECONDS)
+    const query = { client_id: request.client, request_uri: REQUEST_URI_PREFIX + text }
+    return String(new URLSearchParams(query))
+  }
+
   return {
     /**
-     * Returns the parameters of a query. The parameters of a pushed request replace all others (RFC
-     * 9126 section 4), except the time of the login that the gateway has added. A `request_uri` of a
-     * client is valid for one use. The browser continues with one that the client does not know, so
-     * that it can return from a login and load the page again.
+     * Returns the parameters of a query. The parameters of a stored request replace all others (RFC
+     * 9126 section 4). A `request_uri` of a client is valid for one use. The browser continues with one
+     * that the client does not know, so that it can return from a login and load the page again.
      */
     async read(query: string): Promise<ReadRequest | OpenedRequest> {
       const given = parseForm(query)
       const clientId = given.one('client_id')
       if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
       const uri = given.one('request_uri')
-      if (uri === undefined) return { form: given, clientId, pushed: undefined }
+      if (uri === undefined)
+        return { form: given, clientId, pushed: undefined, loginAfterSeconds: undefined }
       const handle = uri.startsWith(REQUEST_URI_PREFIX)
         ? uri.slice(REQUEST_URI_PREFIX.length)
         : undefined
-      const pushed = await handleHash(handle)
-      const found = pushed && (await waiting.find(pushed))
-      if (!pushed || !found || found.kind === 'undecided' || found.client !== clientId)
+      const hash = await handleHash(handle)
+      const found = hash && (await waiting.find(hash))
+      if (!hash || !found || found.kind === 'undecided' || found.client !== clientId)
         throw oauthRefused('invalid_request_uri', 'request_uri')
       if (found.kind === 'pushed') {
         // Of two uses at the same time, one gets the request.
-        if ((await waiting.take(pushed)) === undefined)
+        if ((await waiting.take(hash)) === undefined)
           throw oauthRefused('invalid_request_uri', 'request_uri_used')
-        const { text, hash } = await newHandle(randomBytes)
-        await waiting.put(hash, { ...found, kind: 'opened' }, OPENED_SECONDS)
-        const continued = { client_id: clientId, request_uri: REQUEST_URI_PREFIX + text }
-        return { query: String(new URLSearchParams(continued)) }
+        return { query: await opened({ ...found, kind: 'opened' }) }
       }
-      const kept = parseForm(found.parameters)
-      const loginAfter = given.one('login_after')
-      const isReturn = loginAfter !== undefined && isFresh(Number(loginAfter), now())
-      const form: OAuthForm = {
-        all: kept.all,
-        one(name) {
-          if (name === 'login_after') return isReturn ? loginAfter : undefined
-          const value = kept.one(name)
-          if (!isReturn || (name !== 'prompt' && name !== 'max_age')) return value
-          // The browser comes back from the login that these parameters have caused.
-          if (name === 'max_age') return undefined
-          return promptsAfterLogin(value?.split(' ') ?? []).join(' ') || undefined
-        },
-      }
-      return { form, clientId, pushed }
+      const { loginAfterSeconds } = found
+      const pushed = loginAfterSeconds === undefined ? hash : found.pushed
+      return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds }
+    },
+
+    /**
+     * Stores a request whose user must log in again, and returns the query with which the browser comes
+     * back. The time of this demand is in the stored request, where no URL can change it. Throws `Denied`
+     * (`rate_limited`) for an address with too many.
+     */
+    async awaitLogin(
+      { form, clientId, pushed }: ReadRequest,
+      { address, atSeconds }: { readonly address: string; readonly atSeconds: number },
+    ): Promise<string> {
+      const key = await counterKey(options, 'logins', address)
+      const { exhausted } = await store.consult({ keys: [], counters: [{ ...LOGINS, key }] })
+      if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
+      const parameters = parametersOf(form, form.one('dpop_jkt'))
+      const request = { kind: 'opened', client: clientId, parameters } as const
+      // The login takes as long as the request was kept, and the request is used up only by a code.
+      if (pushed !== undefined) await waiting.put(pushed, request, OPENED_SECONDS)
+      return opened({ ...request, loginAfterSeconds: atSeconds, pushed })
     },
 
     /** Returns the client from what is stored or cached. Calls no other host. */
@@ -185,6 +202,12 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
     /** Reports whether the user has allowed all of it before, and need not be asked again. */
     async isAllowed(user: RequestUser, authorization: Authorization): Promise<boolean> {
       return isCovered(await consents.find(user.principal, authorization.client), authorization)
+    },
+
+    /** Reports whether the user has allowed the client before, with this redirect URI. */
+    async hasAllowed({ principal }: RequestUser, clientId: string, redirectUri: string) {
+      const consent = await consents.find(principal, clientId)
+      return consent?.redirectUri === withoutLoopbackPort(redirectUri)
     },
 
     /** Stores what the consent page shows. Returns the handle for its form. */
@@ -283,12 +306,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
 export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>
 
-/** How long a login may take. */
+/** How old a login may be that a request demands. */
 export const LOGIN_SECONDS = 600
-
-/** Reports whether a login that was demanded at this second may have led to the request. */
-export const isFresh = (loginAfterSeconds: number, nowMs: number): boolean =>
-  nowMs / 1000 - loginAfterSeconds <= LOGIN_SECONDS
 
 /** Returns the key of a counter of requests that anyone may send. */
 async function counterKey(

@@ -14,15 +14,6 @@ const SHA256 = z.string().check(z.regex(/^[\w-]{43}$/))
 const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof PROMPTS)[number]
 
-/**
- * Returns the prompts of a request to which the browser comes back from a login. The choice of an
- * account stays, because it demands no new login; `login` demands one, and has been met.
- */
-export function promptsAfterLogin(prompts: readonly string[]): readonly string[] {
-  const hasChosen = !prompts.includes('login')
-  return prompts.filter((one) => one === 'consent' || (one === 'select_account' && hasChosen))
-}
-
 const parameters = z.object({
   response_type: z.literal('code'),
   response_mode: z.optional(z.literal('query')),
@@ -40,7 +31,6 @@ const parameters = z.object({
       ),
   ),
   max_age: z.optional(z.string().check(z.regex(/^\d{1,9}$/))),
-  login_after: z.optional(z.string().check(z.regex(/^\d{1,12}$/))),
   dpop_jkt: z.optional(SHA256),
   // RFC 9101. PAR is the way to protect the parameters.
   request: z.optional(z.never()),
@@ -66,11 +56,6 @@ export interface AuthorizationRequest {
   readonly resources: readonly string[]
   readonly prompts: ReadonlySet<Prompt>
   readonly maxAgeSeconds: number | undefined
-  /**
-   * The login must not be older, in seconds since the epoch. The gateway adds this parameter when it
-   * sends the browser to a new login, in place of `prompt=login`.
-   */
-  readonly loginAfterSeconds: number | undefined
   /** Thumbprint of the key that the tokens will be bound to (RFC 9449 section 10). */
   readonly dpopKey: string | undefined
 }
@@ -101,7 +86,6 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
     resources,
     prompts: new Set((data.prompt?.split(' ') ?? []) as Prompt[]),
     maxAgeSeconds: data.max_age === undefined ? undefined : Number(data.max_age),
-    loginAfterSeconds: data.login_after === undefined ? undefined : Number(data.login_after),
     dpopKey: data.dpop_jkt,
   }
 }

@@ -6,6 +6,7 @@ import { base64url } from 'jose'
 import * as z from 'zod/mini'
 import type { RandomBytes } from '../../crypto/random.ts'
 import { credentialHash } from '../../tokens/reference.ts'
+import { integer } from '../../validators/schema-parts.ts'
 
 /** How long a user may read the consent page. */
 export const DECISION_SECONDS = 600
@@ -48,6 +49,13 @@ export const pushedSchema = z.strictObject({
   client: z.string(),
   /** Form-encoded. */
   parameters: z.string(),
+  /**
+   * The login must not be older, in seconds since the epoch. Set when the browser is sent to a new login,
+   * for which it comes back with another handle.
+   */
+  loginAfterSeconds: z.optional(integer()),
+  /** The hash of the handle of the request before that login, if the client has pushed it. */
+  pushed: z.optional(z.string()),
 })
 
 export type PushedRequest = Readonly<z.output<typeof pushedSchema>>

@@ -1,6 +1,6 @@
 /** The authorization endpoint over HTTP: `/oauth/authorize`, and what the user decides there. */
 import type { Context, Hono, MiddlewareHandler } from 'hono'
-import { Denied } from '../../errors.ts'
+import { Denied, Unavailable } from '../../errors.ts'
 import { createApp } from '../../http/router.ts'
 import { clientAddressOf, type GatewayVariables } from '../../middleware/context.ts'
 import { stage } from '../../middleware/in-order.ts'
@@ -8,15 +8,14 @@ import { limitBody } from '../../middleware/limit-body.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import {
   type AuthorizationEndpoint,
-  isFresh,
   LOGIN_SECONDS,
   type ReadRequest,
   type RedirectTarget,
+  type RequestUser,
 } from '../../oauth/code/authorization-endpoint.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
-  promptsAfterLogin,
 } from '../../oauth/code/authorization-request.ts'
 import type { Withdrawal } from '../../oauth/code/withdrawal.ts'
 import { AUTHORIZE_PATH } from '../../oauth/metadata.ts'
@@ -58,6 +57,15 @@ type AuthorizeContext = Context<Environment>
 
 /** Where errors go. Set as soon as the redirect URI is verified. */
 const REDIRECT = 'portcullis.redirect' as never
+
+interface ErrorTarget extends RedirectTarget {
+  /** Whether the user, or the operator, has decided about the redirect URI. */
+  readonly isTrusted: boolean
+  readonly clientId: string
+  /** Undefined: no user is signed in, as far as the request was read. */
+  readonly user?: RequestUser
+}
+
 /** See `ChangeVariables`. */
 const CHANGE = 'portcullis.change' as never
 
@@ -69,7 +77,8 @@ const CLOCK_TOLERANCE_SECONDS = 60
 
 /**
  * Creates the pages. An error goes to the redirect URI only after that has been verified; before, it
- * is a page. No other page may send the forms, and none may frame them.
+ * is a page. Anyone can register a client, or describe one: errors go to its redirect URI only after
+ * the signed-in user has allowed it before, or has decided now (RFC 9700 section 4.11.2). No other page may send the forms, and none may frame them.
  */
 export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   const { endpoint, withdrawal, users, renderPage, publicUrl, words, schemes, now } = options
@@ -80,14 +89,27 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   ] as const
   const app = createApp<Environment>()
 
-  app.onError(function answerRefusal(error, c) {
-    const target = c.get(REDIRECT) as RedirectTarget | undefined
+  app.onError(async function answerRefusal(error, c) {
+    const target = c.get(REDIRECT) as ErrorTarget | undefined
     const { status, error: code, description, headers } = oauthProblemOf(error)
+    const page = { status, error: code, description, headers }
     const isForClient = error instanceof Denied && error.denial.code === 'oauth_refused'
-    if (target === undefined || !isForClient)
-      return renderPage(c, refusalPage({ status, error: code, description, headers }))
-    return redirect(endpoint.responseUrl(target, { error: code, error_description: description }))
+    if (target === undefined || !isForClient) return renderPage(c, refusalPage(page))
+    const url = endpoint.responseUrl(target, { error: code, error_description: description })
+    if (await isTrusted(target)) return redirect(url)
+    return renderPage(c, refusalPage({ ...page, returnTo: target.user && url }))
   })
+
+  async function isTrusted({ isTrusted, user, clientId, redirectUri }: ErrorTarget) {
+    if (isTrusted || user === undefined) return isTrusted
+    try {
+      return await endpoint.hasAllowed(user, clientId, redirectUri)
+    } catch (error) {
+      // The refusal is the answer, whatever the store knows.
+      if (error instanceof Unavailable) return false
+      throw error
+    }
+  }
 
   /** Returns the user of the browser. Throws the response that sends it to the sign-in. */
   async function userOf(
@@ -119,40 +141,40 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   }
 
   /** Returns the user whose login meets the request, or the redirect to the sign-in. */
-  async function signedIn(c: AuthorizeContext, request: AuthorizationRequest) {
-    const { prompts, maxAgeSeconds, loginAfterSeconds } = request
-    const nowSeconds = Math.floor(now() / 1000)
-    const hasLoggedIn = loginAfterSeconds !== undefined && isFresh(loginAfterSeconds, now())
-    const forced = hasLoggedIn
-      ? undefined
-      : prompts.has('login')
-        ? 'login'
-        : prompts.has('select_account')
-          ? 'select_account'
-          : undefined
-    if (prompts.has('none') && forced !== undefined)
+  async function signedIn(c: AuthorizeContext, read: ReadRequest, request: AuthorizationRequest) {
+    const { prompts, maxAgeSeconds } = request
+    const { loginAfterSeconds } = read
+    const prompt = (['login', 'select_account'] as const).find((name) => prompts.has(name))
+    if (prompts.has('none') && prompt !== undefined)
       throw oauthRefused('invalid_request', 'authorize_prompt')
-    const returnPath =
-      forced === undefined && maxAgeSeconds === undefined
-        ? pathAndQuery(c)
-        : afterLogin(c, request, hasLoggedIn ? loginAfterSeconds : nowSeconds)
     // With `max_age`, the provider must say when the user logged in. Otherwise, nothing shows it.
-    const ageSeconds = forced === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
-    const user = await userOf(c, {
-      returnPath,
-      ...(forced !== undefined && { prompt: forced }),
-      ...(ageSeconds !== undefined && !hasLoggedIn && { maxAgeSeconds: ageSeconds }),
-    })
+    const ageSeconds = prompt === 'login' ? (maxAgeSeconds ?? LOGIN_SECONDS) : maxAgeSeconds
+    const isTimed = prompt !== undefined || ageSeconds !== undefined
+    const demand =
+      loginAfterSeconds !== undefined
+        ? {}
+        : {
+            ...(prompt !== undefined && { prompt }),
+            ...(ageSeconds !== undefined && { maxAgeSeconds: ageSeconds }),
+          }
+    let user = await userOf(c, { returnPath: pathAndQuery(c), ...demand })
     if ('signInPath' in user) {
       if (prompts.has('none')) throw oauthRefused('login_required', 'authorize_login')
-      return redirect(user.signInPath)
+      if (isTimed && loginAfterSeconds === undefined) {
+        const atSeconds = Math.floor(now() / 1000)
+        const query = await endpoint.awaitLogin(read, { address: clientAddressOf(c), atSeconds })
+        user = await userOf(c, { returnPath: `${AUTHORIZE_PATH}?${query}`, ...demand })
+      }
+      if ('signInPath' in user) return redirect(user.signInPath)
     }
+    if (loginAfterSeconds === undefined) return user
     // The provider did not let the user log in again, or does not say so. Another redirect would
     // repeat for ever. The choice of an account needs no new login, but a new session.
-    const loginAtSeconds = prompts.has('select_account')
-      ? user.principal.issuedAtSeconds
-      : (user.authenticatedAtSeconds ?? Number.NEGATIVE_INFINITY)
-    if (hasLoggedIn && loginAtSeconds < loginAfterSeconds - CLOCK_TOLERANCE_SECONDS)
+    const demandedSeconds = loginAfterSeconds - CLOCK_TOLERANCE_SECONDS
+    const oldestSeconds = demandedSeconds - (prompt === 'login' ? 0 : (maxAgeSeconds ?? 0))
+    const { authenticatedAtSeconds = Number.NEGATIVE_INFINITY, principal } = user
+    const isOld = ageSeconds !== undefined && authenticatedAtSeconds < oldestSeconds
+    if (isOld || (prompt === 'select_account' && principal.issuedAtSeconds < demandedSeconds))
       throw oauthRefused('login_required', 'authorize_login_age')
     return user
   }
@@ -176,10 +198,13 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     const client = await found(c, read)
     if (client instanceof Response) return client
     const target = endpoint.targetOf(client, read.form)
-    c.set(REDIRECT, target as never)
+    const isTrusted = client.origin === 'operator'
+    const errorTarget: ErrorTarget = { ...target, isTrusted, clientId: client.client.id }
+    c.set(REDIRECT, errorTarget as never)
     const request = parseAuthorizationRequest(read.form)
-    const user = await signedIn(c, request)
+    const user = await signedIn(c, read, request)
     if (user instanceof Response) return user
+    c.set(REDIRECT, { ...errorTarget, user } as never)
     const proposed = endpoint.propose(client, user, request, { ...target, pushed: read.pushed })
     const isAllowed = !request.prompts.has('consent') && (await endpoint.isAllowed(user, proposed))
     if (isAllowed) {
@@ -207,7 +232,8 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     if ('signInPath' in user) throw oauthRefused('login_required', 'consent_login')
     const authorization = await endpoint.taken(form.one('request'), user)
     const target = { redirectUri: authorization.redirectUri, state: authorization.state }
-    c.set(REDIRECT, target as never)
+    const { client: clientId } = authorization
+    c.set(REDIRECT, { ...target, isTrusted: true, clientId } satisfies ErrorTarget as never)
     if (form.one('decision') !== 'allow') throw oauthRefused('access_denied', 'consent_denied')
     const search = await endpoint.search(authorization.client)
     // A document that left the cache meanwhile was valid when the user saw it.
@@ -266,18 +292,3 @@ function pathAndQuery(c: Context): string {
 }
 
 const promptsIn = ({ form }: ReadRequest): readonly string[] => form.one('prompt')?.split(' ') ?? []
-
-/** Returns the address of the same request after a login: it demands one after `loginAfterSeconds`. */
-function afterLogin(
-  c: Context,
-  { prompts }: AuthorizationRequest,
-  loginAfterSeconds: number,
-): string {
-  const { pathname, searchParams } = new URL(c.req.url)
-  searchParams.delete('prompt')
-  searchParams.delete('max_age')
-  const left = promptsAfterLogin([...prompts])
-  if (left.length > 0) searchParams.set('prompt', left.join(' '))
-  searchParams.set('login_after', String(loginAfterSeconds))
-  return `${pathname}?${searchParams}`
-}

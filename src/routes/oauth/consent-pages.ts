@@ -122,16 +122,26 @@ export interface Refusal {
   readonly error: string
   readonly description: string
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The URL of the response at the client, to which only the user may go. */
+  readonly returnTo?: string | undefined
+}
+
+/** A scheme without a host is that of an app. */
+const placeOf = (url: string): string => {
+  const { host, protocol } = new URL(url)
+  return host || protocol
 }
 
 /** Returns the page for a request that must not be answered at its redirect URI. */
-export function refusalPage({ status, error, description, headers = {} }: Refusal): Page {
+export function refusalPage(refusal: Refusal): Page {
+  const { status, error, description, headers = {}, returnTo } = refusal
   const isOutage = status >= 500
   return {
     title: isOutage ? 'Not possible now' : 'This request is not valid',
     status: status as NonNullable<Page['status']>,
     headers,
     content: html`<p>${description} <code>${error}</code></p>
-<p>${isOutage ? 'Reload this page in a moment.' : 'The app that sent you here has made a mistake, or the link is old. Start again in the app.'}</p>`,
+<p>${isOutage ? 'Reload this page in a moment.' : 'The app that sent you here has made a mistake, or the link is old. Start again in the app.'}</p>
+${returnTo === undefined ? '' : html`<p>You have not allowed this app before. If you trust it: <a href="${returnTo}" rel="noreferrer">return to ${placeOf(returnTo)}</a>.</p>`}`,
   }
 }
