@@ -1,7 +1,7 @@
 /** Throttles addresses that sent too many bad credentials: their next ones are not verified. */
 import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
-import type { WaitUntil } from '../identity/principal.ts'
+import type { Signer, WaitUntil } from '../identity/principal.ts'
 import { createInFlightCount, FULL, type InFlightCount } from '../isolate/in-flight.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import type { Mode } from '../validators/mode.ts'
@@ -26,10 +26,10 @@ export interface FailureCount {
 /** Port: a counter that all isolates share. */
 export interface FailureCounter {
   /**
-   * Counts one failure. The first failure starts a window of `windowSeconds`. Throws `Unavailable`
-   * if the failure may not have been counted.
+   * Counts one failure of an address, or of a signer's tokens from an address. The first failure starts
+   * a window of `windowSeconds`. Throws `Unavailable` if the failure may not have been counted.
    */
-  count(address: string, windowSeconds: number): Promise<FailureCount>
+  count(address: string, windowSeconds: number, signer?: Signer): Promise<FailureCount>
 }
 
 export interface RunningCheck {
@@ -48,8 +48,16 @@ export interface AuthenticationFailures {
   begin(address: string): RunningCheck | undefined
   /** Returns how long credentials of the address are refused; undefined: they are checked. */
   waitSeconds(address: string): number | undefined
-  /** Counts a failure: in this isolate at once, in the shared counter after the response. */
-  record(address: string, waitUntil: WaitUntil): void
+  /**
+   * Returns how long a signer's tokens from the address are refused; undefined: they are checked.
+   * Calls `signerOf` only if tokens of any signer from the address are refused.
+   */
+  waitSecondsOf(address: string, signerOf: () => Signer | undefined): number | undefined
+  /**
+   * Counts a failure: in this isolate at once, in the shared counter after the response. With a
+   * `signer`, the credential was authentic, and counts only for this signer's tokens from the address.
+   */
+  record(address: string, waitUntil: WaitUntil, signer?: Signer): void
 }
 
 export interface AuthenticationFailuresOptions extends FailureLimit {
@@ -71,6 +79,10 @@ interface Window {
   untilMs: number
 }
 
+/** No address contains a space. */
+const nameOf = (address: string, signer: Signer | undefined): string =>
+  signer === undefined ? address : `${address} ${JSON.stringify([signer.issuer, signer.subject])}`
+
 /**
  * Creates the failure count of an isolate. It shares its count with all isolates through `counter`.
  * No request waits for the counter: the reply to a recorded failure contains the count of all
@@ -86,6 +98,10 @@ interface Window {
  * `limit` failures an isolate writes no more, and never more than 100 per second over all
  * addresses. A failure that is not written counts only in this isolate.
  *
+ * A refused token whose signature is valid is no guess. It counts for its address together with its issuer
+ * and subject, and refuses only further tokens of that subject from that address. So a caller with an
+ * expired token causes no more verifications than a caller who guesses, and locks no other caller out.
+ *
  * Does NOT count requests without a known address: they would share one bucket.
  */
 export function createAuthenticationFailures({
@@ -98,40 +114,61 @@ export function createAuthenticationFailures({
   maxAddresses = MAX_ADDRESSES,
 }: AuthenticationFailuresOptions): AuthenticationFailures {
   const windows = new LRUCache<string, Window>({ max: maxAddresses })
+  const signerWindows = new LRUCache<string, Window>({ max: maxAddresses })
+  /** Until when tokens of at least one signer are refused, in milliseconds, by address. */
+  const signersRefusedUntilMs = new LRUCache<string, number>({ max: maxAddresses })
   /** Checks in progress by address, without those that have failed. */
   const checks = new LRUCache<string, InFlightCount>({ max: maxAddresses })
   const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)
 
   const isUncounted = (address: string) => address === UNKNOWN_ADDRESS || isExempt(address)
 
-  function windowOf(address: string, nowMs: number): Window {
-    const known = windows.get(address)
+  function windowOf(address: string, signer: Signer | undefined, nowMs: number): Window {
+    const all = signer === undefined ? windows : signerWindows
+    const name = nameOf(address, signer)
+    const known = all.get(name)
     if (known !== undefined && nowMs < known.untilMs) return known
     const begun: Window = { count: 0, untilMs: nowMs + windowSeconds * 1000 }
-    windows.set(address, begun)
+    all.set(name, begun)
     return begun
   }
 
-  async function learn(address: string): Promise<void> {
+  /** Marks an address from which a signer's tokens are refused. */
+  function mark(address: string, signer: Signer | undefined, { count, untilMs }: Window): void {
+    if (signer === undefined || count < limit) return
+    const knownMs = signersRefusedUntilMs.get(address) ?? 0
+    signersRefusedUntilMs.set(address, Math.max(knownMs, untilMs))
+  }
+
+  async function learn(address: string, signer: Signer | undefined): Promise<void> {
     try {
-      const { count, resetSeconds } = await counter.count(address, windowSeconds)
+      const { count, resetSeconds } = await counter.count(address, windowSeconds, signer)
       const nowMs = now()
-      const window = windowOf(address, nowMs)
+      const window = windowOf(address, signer, nowMs)
       window.count = Math.max(window.count, count)
       window.untilMs = nowMs + Math.min(resetSeconds, windowSeconds) * 1000
+      mark(address, signer, window)
     } catch {
       // The count of this isolate stays in force. No response waits for this call.
     }
   }
 
+  /** Returns the rest of a window whose failures are used up. */
+  function remainingSeconds(window: Window | undefined): number | undefined {
+    if (window === undefined || window.count < limit) return undefined
+    const waitMs = window.untilMs - now()
+    return waitMs > 0 ? Math.ceil(waitMs / 1000) : undefined
+  }
+
   return {
     mode,
 
-    waitSeconds(address) {
-      const window = windows.get(address)
-      if (window === undefined || window.count < limit) return undefined
-      const waitMs = window.untilMs - now()
-      return waitMs > 0 ? Math.ceil(waitMs / 1000) : undefined
+    waitSeconds: (address) => remainingSeconds(windows.get(address)),
+
+    waitSecondsOf(address, signerOf) {
+      if ((signersRefusedUntilMs.get(address) ?? 0) <= now()) return undefined
+      const signer = signerOf()
+      return signer && remainingSeconds(signerWindows.get(nameOf(address, signer)))
     },
 
     begin(address) {
@@ -151,12 +188,13 @@ export function createAuthenticationFailures({
       }
     },
 
-    record(address, waitUntil) {
+    record(address, waitUntil, signer) {
       if (isUncounted(address)) return
-      const window = windowOf(address, now())
+      const window = windowOf(address, signer, now())
       if (window.count >= limit) return
       window.count += 1
-      if (mayWrite()) waitUntil(learn(address))
+      mark(address, signer, window)
+      if (mayWrite()) waitUntil(learn(address, signer))
     },
   }
 }

@@ -5,6 +5,7 @@ import { modeSchema } from '../validators/mode.ts'
 import { issuerName, name } from '../validators/names.ts'
 import type { Records } from '../validators/page.ts'
 import { integer, wholeNumber } from '../validators/schema-parts.ts'
+import { BAN_SCOPES } from './ban.ts'
 
 export const BAN_KINDS = ['address', 'subject'] as const
 /** One year. */
@@ -40,6 +41,8 @@ export const banSchema = z.strictObject({
   issuers: z.array(z.string()),
   /** `observe`: earned while the policy only observed bans, so it refuses no request. */
   mode: z._default(modeSchema, 'enforce'),
+  /** Of an address. */
+  refuses: z._default(z.enum(BAN_SCOPES), 'everything'),
   reason: z.nullable(z.string()),
   createdAtSeconds: integer(),
   createdBy: z.string(),

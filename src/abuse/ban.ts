@@ -4,14 +4,24 @@ import { keyPart } from '../redis/key-part.ts'
 import type { RedisKeys } from '../redis/keys.ts'
 import type { Mode } from '../validators/mode.ts'
 
+export const BAN_SCOPES = ['credentials', 'everything'] as const
+/**
+ * What a ban of an address refuses: requests with a credential, or every request. A ban of a subject
+ * refuses every request of the subject.
+ */
+export type BanScope = (typeof BAN_SCOPES)[number]
+
 export interface BanKey {
   readonly by: 'address' | 'subject'
   readonly key: string
+  /** Of an address. Default `everything`. */
+  readonly refuses?: BanScope
 }
 
 /** Observed bans have their own names, so that they are never read as bans in force. */
 const NAMES = {
-  address: { enforce: 'addressBan', observe: 'observedAddressBan' },
+  everything: { enforce: 'addressBan', observe: 'observedAddressBan' },
+  credentials: { enforce: 'credentialsBan', observe: 'observedCredentialsBan' },
   subject: { enforce: 'subjectBan', observe: 'observedSubjectBan' },
 } as const
 
@@ -20,8 +30,24 @@ export async function addressBanKey(
   keys: RedisKeys,
   address: string,
   mode: Mode = 'enforce',
+  refuses: BanScope = 'everything',
 ): Promise<string> {
-  return `${keys[NAMES.address[mode]]}${await keyPart(address)}`
+  return `${keys[NAMES[refuses][mode]]}${await keyPart(address)}`
+}
+
+/** Returns the keys of the bans of an address, for requests with a credential. */
+export async function addressBanKeys(
+  keys: RedisKeys,
+  address: string,
+): Promise<readonly [everything: BanKey, credentials: BanKey]> {
+  const [everything, credentials] = await Promise.all([
+    addressBanKey(keys, address),
+    addressBanKey(keys, address, 'enforce', 'credentials'),
+  ])
+  return [
+    { by: 'address', key: everything },
+    { by: 'address', key: credentials, refuses: 'credentials' },
+  ]
 }
 
 /** Returns the key of a subject's ban. Its value is the second since the epoch when it ends. */
@@ -35,9 +61,10 @@ export async function subjectBanKey(
 }
 
 /** Returns the key of the same ban in observe mode. */
-export function observedBan(keys: RedisKeys, { by, key }: BanKey): BanKey {
-  const { enforce, observe } = NAMES[by]
-  return { by, key: keys[observe] + key.slice(keys[enforce].length) }
+export function observedBan(keys: RedisKeys, ban: BanKey): BanKey {
+  const { by, key, refuses = 'everything' } = ban
+  const { enforce, observe } = NAMES[by === 'subject' ? by : refuses]
+  return { ...ban, key: keys[observe] + key.slice(keys[enforce].length) }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The part of a policy that throttles failed authentications and sets automatic bans. */
 import type { Mode } from '../validators/mode.ts'
+import type { BanScope } from './ban.ts'
 
 export interface FailureLimit {
   /** 1 to 1,000,000. Default 20. */
@@ -22,6 +23,12 @@ export interface BanDefinition {
   readonly maxSeconds?: number
   /** Default `enforce`. Bans that operators create are in force in both modes. */
   readonly mode?: Mode
+  /**
+   * What an automatic ban of an address refuses: requests with a credential, or every request, those of
+   * anonymous callers to routes with limits included. Bans that operators create refuse every request.
+   * Default `credentials`.
+   */
+  readonly refuses?: BanScope
 }
 
 export interface AbuseDefinition {
@@ -55,6 +62,7 @@ export const DEFAULT_BANS: Required<BanDefinition> = {
   seconds: 3_600,
   maxSeconds: 86_400,
   mode: 'enforce',
+  refuses: 'credentials',
 }
 
 /** Loopback: on the platform no request comes from there, in development every request does. */

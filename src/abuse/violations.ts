@@ -4,6 +4,7 @@ import { isSharedAddress } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import type { Mode } from '../validators/mode.ts'
+import type { BanScope } from './ban.ts'
 import type { BanDefinition } from './definition.ts'
 
 /** The party that violations count towards. */
@@ -48,6 +49,8 @@ export interface ViolationCounter {
 
 export interface Violations {
   readonly mode: Mode
+  /** What a ban of an address refuses. */
+  readonly refuses: BanScope
   /** Counts a violation after the response has been sent. */
   record(violation: Violation, waitUntil: WaitUntil): void
   /**
@@ -140,6 +143,7 @@ export function createViolations({
 
   return {
     mode: rule.mode,
+    refuses: rule.refuses,
     learn,
 
     record({ of, by, from }, waitUntil) {

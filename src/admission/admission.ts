@@ -243,7 +243,8 @@ export function createAdmission({
         recallCredential(undefined, request.proof, refusals, nowMs) ??
         recallLimits(request.limits.flatMap(withKey), refusals, nowMs)
       if (remembered !== undefined) return { ...remembered, principal: undefined }
-      const { principal, failed, keys, facts, limits, states } = await resolve(request, nowMs)
+      const resolved = await resolve(request, nowMs)
+      const { principal, failed, signer, keys, facts, limits, states } = resolved
       if (principal !== undefined) references.remember(request.reference.text, principal)
       // A reference that is not valid did not use its proof.
       const proof = principal && request.proof
@@ -252,7 +253,8 @@ export function createAdmission({
       const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
       const verdict = conclude(refusal, limits, counted, observed)
       if (failed === undefined || verdict.denial !== undefined) return { ...verdict, principal }
-      return { ...verdict, denial: { code: 'token_rejected', check: failed }, principal }
+      const denial: Denial = { code: 'token_rejected', check: failed, ...(signer && { signer }) }
+      return { ...verdict, denial, principal }
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Storage keys of a request, derived once per principal and address. */
 import { LRUCache } from 'lru-cache'
-import { addressBanKey, type BanKey, observedBan, subjectBanKey } from '../abuse/ban.ts'
+import { addressBanKeys, type BanKey, observedBan, subjectBanKey } from '../abuse/ban.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { RedisKeys } from '../redis/keys.ts'
 import type { FeedMark } from '../revocation/feed.ts'
@@ -17,7 +17,7 @@ export interface DecidingKeys {
 }
 
 export interface RequestKeys extends DecidingKeys {
-  /** The party of the address, and the party of the principal if there is one. */
+  /** The party of the address. With a principal, also those of its credentials and of the principal. */
   readonly parties: readonly Party[]
 }
 
@@ -30,12 +30,17 @@ export interface Party {
 
 const MAX_ADDRESSES = 1_000
 
-interface AddressKeys {
+interface PartyKeys {
   readonly ban: BanKey
   readonly party: Party
 }
 
-interface PrincipalKeys extends AddressKeys {
+/** An address, and its credentials, which can be banned without it. */
+interface AddressKeys extends PartyKeys {
+  readonly credentials: PartyKeys
+}
+
+interface PrincipalKeys extends PartyKeys {
   readonly revocation: RevocationKeys
 }
 
@@ -52,9 +57,13 @@ export function createKeyCache(
   const addresses = new LRUCache<string, AddressKeys>({ max })
 
   async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
-    const ban: BanKey = { by: 'address', key: await addressBanKey(keys, address) }
+    const [everything, credentials] = await addressBanKeys(keys, address)
     // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
-    const known = addresses.get(address) ?? { ban, party: partyOf(keys, ban) }
+    const known = addresses.get(address) ?? {
+      ban: everything,
+      party: partyOf(keys, everything),
+      credentials: { ban: credentials, party: partyOf(keys, credentials) },
+    }
     addresses.set(address, known)
     if (principal === null) return joined(known)
     const made = principals.get(principal) ?? (await principalKeysOf(keys, principal))
@@ -72,9 +81,13 @@ export function createKeyCache(
   }
 }
 
-function joined({ ban, party }: AddressKeys, own?: PrincipalKeys): RequestKeys {
+function joined({ ban, party, credentials }: AddressKeys, own?: PrincipalKeys): RequestKeys {
   if (own === undefined) return { revocation: NOTHING_REVOCABLE, bans: [ban], parties: [party] }
-  return { revocation: own.revocation, bans: [ban, own.ban], parties: [party, own.party] }
+  return {
+    revocation: own.revocation,
+    bans: [ban, own.ban, credentials.ban],
+    parties: [party, own.party, credentials.party],
+  }
 }
 
 function partyOf(

@@ -1,7 +1,7 @@
 /** Resolves a reference that this isolate has not cached, for the admission decision. */
-import { addressBanKey, type BanKey, observedBan } from '../abuse/ban.ts'
+import { addressBanKeys, observedBan } from '../abuse/ban.ts'
 import type { Unavailable } from '../errors.ts'
-import type { Principal } from '../identity/principal.ts'
+import type { Principal, Signer } from '../identity/principal.ts'
 import type { RedisKeys } from '../redis/keys.ts'
 import { malformed } from '../redis/reply.ts'
 import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
@@ -38,6 +38,8 @@ interface ResolvedReference {
   readonly principal: Principal | undefined
   /** Why there is no principal. */
   readonly failed: TokenCheck | undefined
+  /** Whose credential failed, if the store has its record. */
+  readonly signer?: Signer | undefined
   readonly keys: DecidingKeys
   readonly facts: Omit<AdmissionFacts, 'limits'>
   /** The limits that the request counts for: without a principal, those with a known window. */
@@ -73,7 +75,8 @@ export function createReferenceResolver({
   ): Promise<ResolvedReference> {
     const counted = limits.flatMap(withWindow)
     const thumbprint = proof?.thumbprint
-    const addressBan: BanKey = { by: 'address', key: await addressBanKey(names, address) }
+    const addressBans = await addressBanKeys(names, address)
+    const [addressBan, credentialsBan] = addressBans
     const found = await store.resolve({
       reference,
       audience,
@@ -84,6 +87,8 @@ export function createReferenceResolver({
       recordsUse: true,
       addressBan: addressBan.key,
       observedBan: observesBans ? observedBan(names, addressBan).key : undefined,
+      credentialsBan: credentialsBan.key,
+      observedCredentialsBan: observesBans ? observedBan(names, credentialsBan).key : undefined,
     })
     const { record } = found
     const failed =
@@ -92,12 +97,13 @@ export function createReferenceResolver({
         : (failedCheckOf(record, { audience, nowMs }) ??
           failedBindingOf(record.confirmation, thumbprint))
     if (record === undefined || failed !== undefined) {
-      const keys: DecidingKeys = { revocation: NOTHING_REVOCABLE, bans: [addressBan] }
+      const keys: DecidingKeys = { revocation: NOTHING_REVOCABLE, bans: addressBans }
       const known = counted.flatMap(withKey)
       const states = found.limits.filter((_, index) => 'key' in (counted[index]?.window ?? {}))
       return {
         principal: undefined,
         failed,
+        signer: record && { issuer: record.tokenIssuer, subject: record.subject },
         keys,
         facts: factsFor(names, keys, found, observesBans),
         limits: known,

@@ -74,6 +74,9 @@ export interface ReferenceQuery {
   readonly addressBan: string
   /** The key of the same ban in observe mode. If set, the store also reads the subject's. */
   readonly observedBan?: string | undefined
+  /** The key of the ban of the address's credentials, and the same in observe mode. Default: not read. */
+  readonly credentialsBan?: string | undefined
+  readonly observedCredentialsBan?: string | undefined
   readonly limits: readonly ReferenceLimit[]
   readonly proof: ProofUse | undefined
   /** Records the use of an API key, if no revocation and no ban refuses it. Default false. */

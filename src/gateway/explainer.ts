@@ -90,6 +90,7 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
         failures: failures && {
           mode: failures.mode,
           waitSeconds: failures.waitSeconds,
+          waitSecondsOf: failures.waitSecondsOf,
           begin: () => ({ end() {} }),
           record() {},
         },

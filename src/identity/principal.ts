@@ -86,4 +86,16 @@ export interface TokenVerifier {
    * Default: `verify` accepts only JWTs.
    */
   readonly opaqueIssuerOf?: ((text: string) => string | undefined) | undefined
+  /**
+   * Returns whose token a text would be if it were authentic; undefined: of no trusted issuer. Does NOT
+   * verify anything. Default: no token has a signer.
+   */
+  readonly signerOf?: ((text: string) => Signer | undefined) | undefined
+}
+
+/** The issuer of a token, and its subject: empty if the token names none. */
+export interface Signer {
+  readonly issuer: string
+  /** At most 256 characters. */
+  readonly subject: string
 }

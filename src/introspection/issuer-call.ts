@@ -13,7 +13,7 @@ import type { Locator } from '../tokens/discovery.ts'
 import type { IssuerRules } from '../tokens/issuer-rules.ts'
 import { own } from '../tokens/jws.ts'
 import { credentialHash } from '../tokens/reference.ts'
-import { rejected, rejectedFor } from '../tokens/rejection.ts'
+import { ofSigner, rejected, rejectedFor } from '../tokens/rejection.ts'
 import { cachedBytes, type IssuerCall, type Verified } from '../tokens/verifier.ts'
 import type { ClaimsRequest, TokenClaims } from './requests.ts'
 
@@ -130,11 +130,14 @@ export function createIssuerCall({
     token: string,
     { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
   ): Promise<Principal> {
-    const iss = own(claims, 'iss')
-    if (iss !== undefined && iss !== issuer) throw rejectedFor('iss', iss, [issuer])
-    refuseTypes(claims)
     const defaults = { aud: audience, exp: untilMs / 1000, jti: await credentialHash(token) }
-    return principalFrom(claims, rules, { nowMs, isOwn: false, defaults })
+    // The issuer vouches for the token, as a signature does.
+    return ofSigner(rules.signerOf(claims), () => {
+      const iss = own(claims, 'iss')
+      if (iss !== undefined && iss !== issuer) throw rejectedFor('iss', iss, [issuer])
+      refuseTypes(claims)
+      return principalFrom(claims, rules, { nowMs, isOwn: false, defaults })
+    })
   }
 
   async function attempt(token: string, flight: Flight<Outcome>): Promise<Outcome> {

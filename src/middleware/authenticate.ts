@@ -138,13 +138,15 @@ function createIdentification({
     if (authorization === undefined && dpop === 'required')
       throw new Denied({ code: 'missing_token', proof: true })
     const credential = credentialOf(authorization, forms)
-    if (dpop === 'required' && credential.scheme !== 'dpop')
-      throw new Denied({ code: 'invalid_dpop_proof', check: 'required' })
     let principal = recall(credential)
     const running = c.get('portcullis.credentialCheck')
     if (principal === undefined && (await running?.begin())) principal = recall(credential)
     if (principal === undefined && !isReference(credential))
       principal = await verifier.verify(credential.text, waitUntilOf(c))
+    // Set for refused requests as well: the audit event names the caller, and the token is no guess.
+    if (principal !== undefined) c.set('portcullis.principal', principal)
+    if (dpop === 'required' && credential.scheme !== 'dpop')
+      throw new Denied({ code: 'invalid_dpop_proof', check: 'required' })
     const { method, url } = c.req
     const header = receivedHeaders(c).get('dpop')
     const proof =
@@ -154,7 +156,6 @@ function createIdentification({
     if (principal !== undefined) {
       const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
       if (failed !== undefined) throw rejected(failed)
-      c.set('portcullis.principal', principal)
     }
     if (principal === undefined || proof !== undefined)
       c.set('portcullis.pending', {

@@ -11,7 +11,7 @@ import {
   waitUntilOf,
 } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
-import { AUTHENTICATION_FAILURES_LIMIT, isFailedCredential } from './throttle.ts'
+import { AUTHENTICATION_FAILURES_LIMIT, isFailedCredential, signerOfRefused } from './throttle.ts'
 
 export interface BanOffendersOptions {
   readonly violations: Violations
@@ -22,10 +22,12 @@ export interface BanOffendersOptions {
 type Environment = { Variables: Partial<PrincipalVariables & TimelineVariables> }
 
 /**
- * Counts violations after the response. An invalid credential counts for its address. A limit that
- * the caller exhausted alone, and input that `inspect` refused, count for the subject if it is
- * identified, otherwise for the address. Tokens and proofs that have only expired, requests that
- * `throttle` refuses unread, and limits with a shared window do NOT count.
+ * Counts violations after the response. A credential that may be a guess counts for its address. A limit
+ * that the caller exhausted alone, and input that `inspect` refused, count for the subject if it is
+ * identified, otherwise for the address. A refused credential that is authentic, such as a signed token
+ * that has expired or that has another audience, requests that `throttle` refuses unread, and limits with a
+ * shared window do NOT count. Nor does an anonymous request without a credential, unless bans refuse
+ * everything.
  *
  * `admit` refuses banned callers, but an invalid credential never reaches it. If this isolate has
  * cached that the address is banned, the refusal of the credential becomes `banned`. Comes after
@@ -72,6 +74,8 @@ function judge(
   }
   if (of === undefined) return
   const principal = of === 'credential' ? undefined : c.get('portcullis.principal')
+  // The ban would refuse everybody at the address except the anonymous callers who earned it.
+  if (of !== 'credential' && principal == null && violations.refuses === 'credentials') return
   const by: Offender =
     principal == null
       ? { kind: 'address', value: address }
@@ -92,9 +96,8 @@ function violationOf(
 ): Violation['of'] | undefined {
   switch (denial.code) {
     case 'token_rejected':
-      return denial.check === 'exp' ? undefined : 'credential'
     case 'invalid_dpop_proof':
-      return denial.check === 'iat' ? undefined : 'credential'
+      return isGuess(denial, c) ? 'credential' : undefined
     case 'rate_limited':
       return denial.limit !== AUTHENTICATION_FAILURES_LIMIT &&
         isOwnWindow(scopes.get(denial.limit), c.get('portcullis.principal') != null)
@@ -112,6 +115,12 @@ function violationOf(
     default:
       return undefined
   }
+}
+
+/** An authentic credential is no guess. Nor is a proof of possession that is only too old. */
+function isGuess(denial: Denial & { readonly check: string }, c: Context<Environment>): boolean {
+  if (denial.code === 'invalid_dpop_proof' && denial.check === 'iat') return false
+  return signerOfRefused(denial, c.get('portcullis.principal')) === undefined
 }
 
 /** Other callers may have exhausted a window of a tenant, a client or a function's value. */

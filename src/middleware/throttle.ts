@@ -1,13 +1,14 @@
 /** The `throttle` stage: limits the failed credential checks of each client address. */
-
+import type { Context } from 'hono'
+import { LRUCache } from 'lru-cache'
 import type { AuthenticationFailures, RunningCheck } from '../abuse/authentication-failures.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
-import type { TokenVerifier } from '../identity/principal.ts'
+import type { Principal, Signer, TokenVerifier } from '../identity/principal.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
 import { sleep } from '../isolate/timers.ts'
 import type { Denial } from '../problems/reasons.ts'
-import { credentialOf, isReference } from '../tokens/credential.ts'
+import { type Credential, credentialOf, isReference } from '../tokens/credential.ts'
 import type { References } from '../tokens/references.ts'
 import type { TokenSources } from '../tokens/token-sources.ts'
 import {
@@ -15,6 +16,7 @@ import {
   type CredentialCheckVariables,
   clientAddressOf,
   observe,
+  type PrincipalVariables,
   waitUntilOf,
 } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
@@ -23,7 +25,7 @@ import { receivedHeaders } from './request-headers.ts'
 export interface ThrottleOptions {
   readonly failures: AuthenticationFailures
   /** This and the next two as for `authenticate`: tokens that it has cached as valid pass. */
-  readonly verifier: Pick<TokenVerifier, 'recall' | 'opaqueIssuerOf'>
+  readonly verifier: Pick<TokenVerifier, 'recall' | 'opaqueIssuerOf' | 'signerOf'>
   readonly references?: References | undefined
   readonly sources?: TokenSources | undefined
   /** As for `authenticate`. */
@@ -43,13 +45,16 @@ const POLLS_PER_MS = 4
 /** A waiting request counts for 7 to 8 slots: the platform may have ended it without notice. */
 const WAITING_SLOT_MS = 2_000
 
+/** Characters of the refused references and opaque tokens that an isolate keeps with their signers. */
+const MAX_REFUSED_CHARS = 500_000
+
 /** Random: requests that arrived together would compete for one place and leave others empty. */
 function pauseMs(waiting: number): number {
   const mean = Math.min(Math.max(waiting / POLLS_PER_MS, MIN_POLL_MS), MAX_POLL_MS)
   return mean * (0.5 + Math.random())
 }
 
-type Environment = { Variables: Partial<CredentialCheckVariables> }
+type Environment = { Variables: Partial<CredentialCheckVariables & PrincipalVariables> }
 
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
@@ -61,6 +66,10 @@ type Environment = { Variables: Partial<CredentialCheckVariables> }
  * costs no more checks than the same tokens one after another. In a burst of valid tokens that are
  * not cached, some wait for others; none is refused. Throws `Unavailable` (`gateway`, `overloaded`)
  * for a request that waits longer than 10 seconds.
+ *
+ * A credential that is authentic and refused, such as a signed token with another audience, is no guess.
+ * It counts for its address together with its issuer and subject, and refuses (`rate_limited`) only further
+ * credentials of that subject from that address.
  *
  * Must run after `clientAddress` and before `authenticate`. Does NOT count revoked tokens, missing
  * tokens or requests for a nonce: these are not guesses.
@@ -86,23 +95,51 @@ export const throttle = ({
     maxTokenBytes,
   }
   const waiting = createInFlightCount(WAITING_SLOT_MS)
+  /** Signers of refused credentials whose text does not name them. */
+  const refusedSigners = new LRUCache<string, Signer>({
+    maxSize: MAX_REFUSED_CHARS,
+    sizeCalculation: (_signer, text) => text.length,
+  })
 
-  function isKnown(header: string): boolean {
+  function credentialIn(header: string): Credential | undefined {
     try {
-      const credential = credentialOf(header, forms)
-      const recall = isReference(credential) ? references?.recall : verifier.recall
-      const known = recall?.(credential.text)
-      return known !== undefined
+      return credentialOf(header, forms)
     } catch (error) {
-      if (error instanceof Denied) return false
+      if (error instanceof Denied) return undefined
       throw error
     }
   }
 
+  function isKnown(header: string): boolean {
+    const credential = credentialIn(header)
+    if (credential === undefined) return false
+    const recall = isReference(credential) ? references?.recall : verifier.recall
+    return recall?.(credential.text) !== undefined
+  }
+
+  function signerIn(header: string): Signer | undefined {
+    const credential = credentialIn(header)
+    if (credential === undefined) return undefined
+    const { kind, text } = credential
+    return kind === 'jwt' ? verifier.signerOf?.(text) : refusedSigners.get(text)
+  }
+
   function refusalOf(address: string, header: string): Denial | undefined {
-    const retryAfterSeconds = failures.waitSeconds(address)
+    const retryAfterSeconds =
+      failures.waitSeconds(address) ?? failures.waitSecondsOf(address, () => signerIn(header))
     if (retryAfterSeconds === undefined || isKnown(header)) return undefined
     return { code: 'rate_limited', limit: AUTHENTICATION_FAILURES_LIMIT, retryAfterSeconds }
+  }
+
+  /** Counts the failure of the request, if it is one. */
+  function recordFailure(c: Context<Environment>, address: string, header: string): void {
+    const { error } = c
+    if (!(error instanceof Denied) || !isFailedCredential(error.denial)) return
+    const signer = signerOfRefused(error.denial, c.get('portcullis.principal'))
+    failures.record(address, waitUntilOf(c), signer)
+    const credential = signer && credentialIn(header)
+    if (credential !== undefined && credential.kind !== 'jwt')
+      refusedSigners.set(credential.text, signer)
   }
 
   function checkOf(address: string, header: string): CredentialCheck {
@@ -150,7 +187,7 @@ export const throttle = ({
       // Other requests may have failed in the meantime.
       const later = refusal === undefined ? refusalOf(address, header) : undefined
       if (later !== undefined) observe(c, reasonOfDenial(later))
-      return failures.record(address, waitUntilOf(c))
+      return recordFailure(c, address, header)
     }
     if (refusal !== undefined) throw new Denied(refusal)
     const check = checkOf(address, header)
@@ -158,7 +195,7 @@ export const throttle = ({
     try {
       await next()
       // Counted before the place is freed, so that no other check starts in between.
-      if (isFailure(c.error)) failures.record(address, waitUntilOf(c))
+      recordFailure(c, address, header)
     } finally {
       check.passed()
     }
@@ -170,3 +207,13 @@ const isFailure = (error: unknown): boolean =>
 
 export const isFailedCredential = ({ code }: Denial): boolean =>
   code === 'token_rejected' || code === 'invalid_dpop_proof'
+
+/** Returns whose credential was refused although it is authentic. Undefined: it may be a guess. */
+export function signerOfRefused(
+  denial: Denial,
+  principal: Principal | null | undefined,
+): Signer | undefined {
+  if (denial.code === 'token_rejected' && denial.signer !== undefined) return denial.signer
+  // The principal of a request is set only after its credential was verified.
+  return principal ? { issuer: principal.tokenIssuer, subject: principal.subject } : undefined
+}

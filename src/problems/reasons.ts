@@ -1,4 +1,5 @@
 /** Why a request was refused, completely, for the audit trail. Responses have fewer details. */
+import type { Signer } from '../identity/principal.ts'
 
 /** What revoked a token: a revocation of the token itself, or a cutoff that covers it. */
 export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
@@ -62,7 +63,13 @@ export interface RejectionDetail {
 export type Denial =
   /** `proof`: a proof of possession (RFC 9449) is required. */
   | { readonly code: 'missing_token'; readonly proof?: true }
-  | { readonly code: 'token_rejected'; readonly check: string; readonly detail?: RejectionDetail }
+  /** `signer`: the signature, or the record of the credential, is valid. Such a credential is no guess. */
+  | {
+      readonly code: 'token_rejected'
+      readonly check: string
+      readonly detail?: RejectionDetail
+      readonly signer?: Signer
+    }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
   /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
   | { readonly code: 'invalid_dpop_proof'; readonly check: string }

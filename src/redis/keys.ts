@@ -27,8 +27,11 @@ export function createKeys(prefix: string) {
 
     /** Bans in force, and bans in observe mode. An address, or issuer and subject, follow. */
     addressBan: `${prefix}ban:address:`,
+    /** Bans of the credentials of an address: they refuse no anonymous request. */
+    credentialsBan: `${prefix}ban:credentials:`,
     subjectBan: `${prefix}ban:subject:`,
     observedAddressBan: `${prefix}observed-ban:address:`,
+    observedCredentialsBan: `${prefix}observed-ban:credentials:`,
     observedSubjectBan: `${prefix}observed-ban:subject:`,
 
     /** The list of bans, see {@link recordKeys}. */

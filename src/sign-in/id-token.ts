@@ -49,7 +49,8 @@ export function createIdTokenVerifier({
 
   async function verified(text: string, waitUntil: WaitUntil | undefined): Promise<IdToken> {
     const header = readHeader(text)
-    rules.checkHeader(header)
+    rules.checkAlgorithm(header)
+    rules.checkType(header)
     await verifySignature(text, await keySet.find(header, waitUntil))
     const payload = readPayload(text)
     const iss = own(payload, 'iss')

@@ -13,11 +13,12 @@ import { createExpiringValues, type ExpiringValues } from './expiring-values.ts'
 export function createMemoryFailureCounter(now: () => number): FailureCounter {
   const counts = createExpiringValues<number>(now)
   return {
-    async count(address, windowSeconds) {
-      const known = counts.get(address)
-      const untilMs = known === undefined ? now() + windowSeconds * 1000 : counts.endOf(address)
+    async count(address, windowSeconds, signer) {
+      const name = JSON.stringify([address, signer])
+      const known = counts.get(name)
+      const untilMs = known === undefined ? now() + windowSeconds * 1000 : counts.endOf(name)
       const count = (known ?? 0) + 1
-      counts.set(address, count, untilMs)
+      counts.set(name, count, untilMs)
       return { count, resetSeconds: Math.max(1, Math.ceil((untilMs - now()) / 1000)) }
     },
   }
@@ -52,7 +53,7 @@ export function createMemoryViolationCounter(
     async count(offender, of, rule) {
       const key =
         offender.kind === 'address'
-          ? await addressBanKey(DEFAULT_KEYS, offender.value, rule.mode)
+          ? await addressBanKey(DEFAULT_KEYS, offender.value, rule.mode, rule.refuses)
           : await subjectBanKey(DEFAULT_KEYS, offender.issuer, offender.value, rule.mode)
       const nowMs = now()
       const present = bans.get(key)

@@ -142,10 +142,12 @@ export function exchangeable(services: Services) {
       mode: failures.mode,
       begin: (address) => present.failures?.begin(address),
       waitSeconds: (address) => present.failures?.waitSeconds(address),
-      record: (address, waitUntil) => present.failures?.record(address, waitUntil),
+      waitSecondsOf: (address, signerOf) => present.failures?.waitSecondsOf(address, signerOf),
+      record: (address, waitUntil, signer) => present.failures?.record(address, waitUntil, signer),
     },
     violations: violations && {
       mode: violations.mode,
+      refuses: violations.refuses,
       record: (violation, waitUntil) => present.violations?.record(violation, waitUntil),
       banSeconds: (address, of, waitUntil) =>
         present.violations?.banSeconds(address, of, waitUntil),

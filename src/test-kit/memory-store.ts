@@ -133,7 +133,8 @@ export function createMemoryStore(now: () => number): MemoryStore {
   }
 
   async function resolve(query: ReferenceQuery): Promise<ReferenceFacts> {
-    const { reference, audience, thumbprint, addressBan, observedBan, proof, nowMs } = query
+    const { reference, audience, thumbprint, proof, nowMs } = query
+    const { addressBan, observedBan, credentialsBan, observedCredentialsBan } = query
     const record = records.get(reference.hash)
     const principal = record && (await principalOfRecord(record))
     const isValid =
@@ -143,9 +144,14 @@ export function createMemoryStore(now: () => number): MemoryStore {
     const revocation = principal
       ? await revocationKeysOf(DEFAULT_KEYS, principal)
       : NOTHING_REVOCABLE
-    const banKeys = [addressBan, ...(await subjectBansOf(principal, 'enforce'))]
-    const observedKeys =
-      observedBan === undefined ? [] : [observedBan, ...(await subjectBansOf(principal, 'observe'))]
+    const banKeys = [
+      ...[addressBan, credentialsBan].filter((key) => key !== undefined),
+      ...(await subjectBansOf(principal, 'enforce')),
+    ]
+    const observedKeys = [
+      ...[observedBan, observedCredentialsBan].filter((key) => key !== undefined),
+      ...(observedBan === undefined ? [] : await subjectBansOf(principal, 'observe')),
+    ]
     const owner = isValid ? principal : undefined
     const requests = await Promise.all(query.limits.map((limit) => requestOf(limit, owner)))
     // Nothing below waits, so no other request decides in between.

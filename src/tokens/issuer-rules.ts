@@ -1,4 +1,5 @@
 /** The rules of an issuer's configuration for its tokens, prepared once for all of them. */
+import type { Signer } from '../identity/principal.ts'
 import { type ClaimSources, type Path, pathOf, pathsOf } from '../validators/claim-path.ts'
 import {
   DEFAULT_ROLES_CLAIM,
@@ -16,8 +17,12 @@ type Payload = Readonly<Record<string, unknown>>
 
 export interface IssuerRules {
   readonly config: IssuerConfig
-  /** Throws `Denied` unless the header's `alg` and `typ` are permitted. */
-  checkHeader(header: JwsHeader): void
+  /** Throws `Denied` unless the header's `alg` is permitted. Comes before the signature. */
+  checkAlgorithm(header: JwsHeader): void
+  /** Throws `Denied` unless the header's `typ` is permitted. Comes after the signature. */
+  checkType(header: JwsHeader): void
+  /** Returns whose token it would be if it were authentic. Does NOT verify anything. */
+  signerOf(payload: Payload): Signer
   /** Reads the claims where the configuration says they are. Does NOT check their form. */
   read(payload: Payload): Record<Exclude<ClaimName, 'sub_iss'>, unknown>
   /** Reports whether the token has roles, even if the map drops all of them. */
@@ -37,6 +42,9 @@ const AUDIENCE = 'aud'
 /** Claims in which a token states its kind, and kinds that give no access to an API. */
 export const KIND_CLAIMS: readonly string[] = ['typ', 'type', 'token_type', 'token_use']
 const OTHER_KIND = /^(id|refresh|offline|logout)([ _-]?token)?$/i
+
+/** A valid subject has at most 255 characters. A sender chooses the length of an invalid one. */
+const MAX_SIGNER_CHARS = 256
 
 export function issuerRules(config: IssuerConfig): IssuerRules {
   const types = new Set([config.typ].flat().map(mediaType))
@@ -86,10 +94,19 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
 
   return {
     config,
-    checkHeader({ alg, typ }) {
+    checkAlgorithm({ alg }) {
       const { algorithms } = config
       if (!algorithms.some((algorithm) => algorithm === alg))
         throw rejectedFor('alg', alg, algorithms)
+    },
+    signerOf(payload) {
+      const text = subject(payload)
+      return {
+        issuer: config.issuer,
+        subject: typeof text === 'string' ? text.slice(0, MAX_SIGNER_CHARS) : '',
+      }
+    },
+    checkType({ typ }) {
       if (!types.has(typ === undefined ? NO_TYPE : mediaType(typ)))
         throw rejectedFor('typ', typ, [...types])
     },

@@ -1,4 +1,5 @@
 import { Denied } from '../errors.ts'
+import type { Signer } from '../identity/principal.ts'
 import type { OAuthErrorCode, RejectionDetail } from '../problems/reasons.ts'
 import type { Claims } from '../validators/claims.ts'
 
@@ -51,6 +52,22 @@ export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {
   return new Denied({ code: 'token_rejected', check }, options)
 }
 
+/**
+ * Returns the result of `check`, a check of a token that is authentic. Its refusals name the signer: the
+ * token is no guess, and its sender may only be misconfigured.
+ */
+export async function ofSigner<Value>(
+  signer: Signer,
+  check: () => Value | Promise<Value>,
+): Promise<Value> {
+  try {
+    return await check()
+  } catch (error) {
+    if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') throw error
+    throw new Denied({ ...error.denial, signer }, { cause: error.cause })
+  }
+}
+
 /** The longest text of a value in an audit event. */
 const MAX_SHOWN_CHARS = 200
 
@@ -75,7 +92,7 @@ export function rejectedFor(
   const detail: RejectionDetail = {
     seen: shown(seen),
     expected: shown(expected),
-    verified: check === 'aud',
+    verified: check === 'aud' || check === 'typ',
   }
   return new Denied({ code: 'token_rejected', check, detail })
 }

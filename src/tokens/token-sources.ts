@@ -8,7 +8,6 @@ import {
   type TokenSource,
 } from '../validators/token-source.ts'
 import type { References } from './references.ts'
-import { rejected } from './rejection.ts'
 import {
   createCookieReader,
   type Received,
@@ -162,8 +161,10 @@ export function acceptedFrom(
   { verifier, references }: CredentialParts,
 ): CredentialParts {
   function accepted(principal: Principal): Principal {
-    if (issuers.has(principal.tokenIssuer)) return principal
-    throw rejected('source')
+    const { tokenIssuer, subject } = principal
+    if (issuers.has(tokenIssuer)) return principal
+    const signer = { issuer: tokenIssuer, subject }
+    throw new Denied({ code: 'token_rejected', check: 'source', signer })
   }
   const { opaqueIssuerOf } = verifier
   return {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { Misconfigured } from '../errors.ts'
+import { Denied, Misconfigured } from '../errors.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
 import { callOf } from '../validators/introspection.ts'
@@ -7,10 +7,17 @@ import type { IssuerConfig } from '../validators/issuer.ts'
 import { principalFrom } from './claims.ts'
 import { createDiscovery } from './discovery.ts'
 import { type IssuerRules, issuerRules } from './issuer-rules.ts'
-import { isCompactJws, own, readHeader, readPayload, verifySignature } from './jws.ts'
+import {
+  isCompactJws,
+  own,
+  readHeader,
+  readPayload,
+  refuseMalformed,
+  verifySignature,
+} from './jws.ts'
 import type { VerificationKey } from './key-ring.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
-import { rejectedFor } from './rejection.ts'
+import { ofSigner, rejectedFor } from './rejection.ts'
 import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
 
 export interface TokenVerifierOptions {
@@ -108,13 +115,14 @@ export function createTokenVerifier({
     const { config } = rules
     const call = calls?.callTo(config.issuer, 'jwt')
     if (call !== undefined) return call(token, waitUntil)
-    rules.checkHeader(header)
+    rules.checkAlgorithm(header)
 
     const key = await keySet.find(header, waitUntil)
     await verifySignature(token, key)
-    const principal = await principalFrom(payload, rules, {
-      nowMs: now(),
-      isOwn: config.issuer === ownIssuer,
+    // All other checks come after the signature, because they decide whether a refusal is a guess.
+    const principal = await ofSigner(rules.signerOf(payload), () => {
+      rules.checkType(header)
+      return principalFrom(payload, rules, { nowMs: now(), isOwn: config.issuer === ownIssuer })
     })
     const expiresAtMs = (principal.expiresAtSeconds + config.clockTolerance) * 1000
     return { principal, key, keySet, expiresAtMs }
@@ -123,6 +131,16 @@ export function createTokenVerifier({
   return {
     verify,
     recall,
+    signerOf(token) {
+      try {
+        refuseMalformed(token)
+        const payload = readPayload(token)
+        return trusted.get(own(payload, 'iss'))?.rules.signerOf(payload)
+      } catch (error) {
+        if (error instanceof Denied) return undefined
+        throw error
+      }
+    },
     opaqueIssuerOf: calls?.opaqueIssuerOf,
     async ready(waitUntil) {
       const verifying = [...trusted.values()].filter(

@@ -28,6 +28,7 @@ export const abuseSchema = z.partial(
           seconds: banSeconds,
           maxSeconds: banSeconds,
           mode,
+          refuses: z.enum(['credentials', 'everything']),
         }),
       ),
     ),

@@ -152,7 +152,11 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       // An expired record lives only a moment longer; this keeps it long enough.
       await redis.direct.persist(DEFAULT_KEYS.reference + reference.hash)
       expect((await gateway.send(reference.text)).status).toBe(401)
-      expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check })
+      expect(denialOf(gateway)).toEqual({
+        code: 'token_rejected',
+        check,
+        signer: { issuer: GATEWAY, subject: record.subject },
+      })
       expect(await windows()).toBe(0)
       expect(gateway.reached).toEqual([])
     },

@@ -80,6 +80,21 @@ describe('a burst of credentials in workerd', () => {
     expect(originCalls).toBe(0)
   })
 
+  test('of 300 expired tokens of one subject from one address few are verified, and others are served', async () => {
+    const [past, address] = [Math.floor(Date.now() / 1000) - 600, newAddress()]
+    const claims = { sub: 'alice', iat: past - 60, exp: past }
+    const expired = await Promise.all(Array.from({ length: BURST }, () => mint(key, { claims })))
+    const statuses = await Promise.all(expired.map((text) => statusOf(text, address)))
+    const checked = await verifications()
+    expect(checked).toBeGreaterThanOrEqual(limit)
+    // Twenty checks may run when the last failure is counted.
+    expect(checked).toBeLessThan(2 * limit)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(checked)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(BURST - checked)
+    expect(await statusOf(await mint(key, { claims: { sub: 'bob' } }), address)).toBe(200)
+    expect(originCalls).toBe(1)
+  })
+
   test('300 valid tokens from one address are all served, and each is verified once', async () => {
     const [good, address] = [await tokensOf(key), newAddress()]
     const statuses = await Promise.all(good.map((text) => statusOf(text, address)))

@@ -67,4 +67,4 @@ export const rules = fc
     seconds: fc.constantFrom(600, 3_600),
     maxSeconds: fc.constant(7_200),
   })
-  .map((rule): Required<BanDefinition> => ({ ...rule, mode: 'enforce' }))
+  .map((rule): Required<BanDefinition> => ({ ...rule, mode: 'enforce', refuses: 'everything' }))

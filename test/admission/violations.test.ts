@@ -144,11 +144,15 @@ describe('automatic bans', () => {
     expect(count).toBeLessThanOrEqual(most)
   })
 
-  test('an anonymous caller over a limit is banned by its address', async () => {
-    const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
-    expect((await send('/public', address)).status).toBe(200)
-    expect((await send('/public', address)).status).toBe(429)
-    expect((await send('/free', address, await token())).status).toBe(403)
+  test('an anonymous caller over a limit is banned by its address, if bans refuse everything', async () => {
+    for (const refuses of ['credentials', 'everything'] as const) {
+      const [{ send }, address] = [gateway({ violations: 1, refuses }), newAddress()]
+      expect((await send('/public', address)).status).toBe(200)
+      expect((await send('/public', address)).status).toBe(429)
+      const status = refuses === 'everything' ? 403 : 200
+      expect((await send('/free', address, await token())).status).toBe(status)
+    }
+    expect(await listed()).toMatchObject([{ refuses: 'everything' }])
   })
 
   test.each(['tenant', 'client', 'address', () => 'everybody'] as const)(
@@ -195,7 +199,7 @@ describe('automatic bans', () => {
   })
 
   test('R18: further requests of a banned address write nothing on routes that do not check bans', async () => {
-    const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
+    const [{ send }, address] = [gateway({ violations: 1, refuses: 'everything' }), newAddress()]
     expect((await send('/open?x=%ff', address)).status).toBe(400)
     expect(await listed()).toHaveLength(1)
     const before = redis.calls()
@@ -255,7 +259,7 @@ describe('automatic bans', () => {
   })
 
   test('S63: input refused by inspection bans the subject, or the address of an anonymous caller', async () => {
-    const { send } = gateway({ violations: 3 })
+    const { send } = gateway({ violations: 3, refuses: 'everything' })
     const call = (body: string, sub: string, query = '') =>
       token(sub).then((credential) =>
         send(`/rpc${query}`, newAddress(), credential, {

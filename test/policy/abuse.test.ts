@@ -17,6 +17,7 @@ const bans = {
   seconds: 3_600,
   maxSeconds: 86_400,
   mode: 'enforce',
+  refuses: 'credentials',
 }
 
 test('S44: by default, a policy throttles bad credentials and bans, and exempts loopback', () => {

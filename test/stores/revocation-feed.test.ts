@@ -108,11 +108,13 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
   },
   'an automatic ban of an address': async ({ violations }) => {
     const offender = { kind: 'address', value: ADDRESS.value } as const
-    return () => violations.count(offender, 'credential', { ...BANS, mode: 'enforce' })
+    return () =>
+      violations.count(offender, 'credential', { ...BANS, mode: 'enforce', refuses: 'everything' })
   },
   'a ban of a subject in observe mode': async ({ violations }) => {
     const offender = { kind: 'subject', issuer: ISSUER, value: 'alice' } as const
-    return () => violations.count(offender, 'credential', { ...BANS, mode: 'observe' })
+    return () =>
+      violations.count(offender, 'credential', { ...BANS, mode: 'observe', refuses: 'everything' })
   },
   'a session that ends': async ({ families }) => {
     await families.open('family', FAMILY, 600)
@@ -194,7 +196,12 @@ describe.each(ALL_REDIS_PROTOCOLS)('the revocation feed ($name)', ({ prefer, con
     await log.remove('0190a6b4-0000-7000-8000-000000000001')
     await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
     const offender = { kind: 'address', value: ADDRESS.value } as const
-    await violations.count(offender, 'credential', { ...BANS, violations: 2, mode: 'enforce' })
+    await violations.count(offender, 'credential', {
+      ...BANS,
+      violations: 2,
+      mode: 'enforce',
+      refuses: 'everything',
+    })
     expect(await since(cursor)).toEqual({ since: cursor, position: cursor.position, changed: [] })
   })
 

@@ -215,7 +215,11 @@ describe('a server that accepts the flag', () => {
     for (let n = 0; n < 3; n++) {
       await createFailureCounter(rest).count(ADDRESSES[0], 60)
       const offender = { kind: 'address', value: ADDRESSES[0] } as const
-      await violations.count(offender, 'credential', { ...bans, mode: 'enforce' })
+      await violations.count(offender, 'credential', {
+        ...bans,
+        mode: 'enforce',
+        refuses: 'everything',
+      })
     }
     await redis.direct.set('the end', '1')
     await sleep(50)

@@ -11,8 +11,10 @@ import type { FailureCounter } from '../authentication-failures.ts'
 export function createFailureCounter(redis: RedisConnection): FailureCounter {
   const script = createScript(COUNT_FAILURES_SCRIPT)
   return {
-    async count(address, windowSeconds) {
-      const key = redis.keys.authenticationFailures + (await keyPart(address))
+    async count(address, windowSeconds, signer) {
+      const parts = signer === undefined ? [address] : [address, signer.issuer, signer.subject]
+      const key =
+        redis.keys.authenticationFailures + (await Promise.all(parts.map(keyPart))).join(':')
       const [counted, ttl] = listOf(await runScript(redis, script, [key], [windowSeconds]))
       const count = countOf(counted)
       if (count === 0) throw malformed()

@@ -29,6 +29,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
         issuer: issuer ?? null,
         issuers: kind === 'subject' ? [...issuers] : [],
         mode: 'enforce',
+        refuses: 'everything',
         reason: reason ?? null,
         createdAtSeconds: nowSeconds,
         createdBy,
@@ -43,8 +44,14 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
 /** Returns the keys at which `admit` reads a ban. */
 export async function banKeysOf(
   keys: RedisKeys,
-  { kind, value, issuers, mode }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'mode'>,
+  {
+    kind,
+    value,
+    issuers,
+    mode,
+    refuses,
+  }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'mode' | 'refuses'>,
 ): Promise<string[]> {
-  if (kind === 'address') return [await addressBanKey(keys, value, mode)]
+  if (kind === 'address') return [await addressBanKey(keys, value, mode, refuses)]
   return Promise.all(issuers.map((issuer) => subjectBanKey(keys, issuer, value, mode)))
 }

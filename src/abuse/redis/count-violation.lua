@@ -1,7 +1,7 @@
 --- Counts a violation of an address or subject, and bans it after too many.
 --
 -- KEYS: violations; number of bans so far; record, index and ends of the list of bans; the feed; the
--- key of the ban, and its owners. ARGV:
+-- key of the ban, and its owners; the key of the ban that operators set. ARGV:
 --
 -- 1. The kind to count: `limit`, `event`, or `look` for nothing.
 -- 2. The violations that lead to a ban.
@@ -28,7 +28,7 @@ local function banned(ends)
   local left = ends * 1000 - wall
   return { math.ceil(left / 1000), math.min(left, LIMIT_VIOLATION_MS) }
 end
-local banned_until = tonumber(redis.call('GET', KEYS[7]) or 0)
+local banned_until = math.max(redis.call('GET', KEYS[7]) or 0, redis.call('GET', KEYS[9]) or 0)
 if banned_until * 1000 > wall then return banned(banned_until) end
 if kind == 'look' then return { 0, 0 } end
 local clock = redis.call('TIME')
@@ -55,5 +55,5 @@ local seconds = math.min(first * 2 ^ math.min(bans - 1, 30), longest)
 redis.call('EXPIRE', KEYS[2], string.format('%d', seconds + longest))
 local ends = now + seconds
 local text = ARGV[8] .. string.format('%d', ends) .. '}'
-add_owner({ unpack(KEYS, 3) }, ARGV[7], text, ends, ends, now, 0)
+add_owner({ unpack(KEYS, 3, 8) }, ARGV[7], text, ends, ends, now, 0)
 return banned(ends)

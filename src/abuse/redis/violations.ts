@@ -25,7 +25,7 @@ export function createViolationCounter(
   const script = createScript(COUNT_VIOLATION_SCRIPT)
   const { violations: violationsKey, automaticBans, banRecords } = redis.keys
   return {
-    async count(offender, of, { violations, windowSeconds, seconds, maxSeconds, mode }) {
+    async count(offender, of, { violations, windowSeconds, seconds, maxSeconds, mode, refuses }) {
       const nowMs = now()
       const nowSeconds = Math.floor(nowMs / 1000)
       const ban: Omit<Ban, 'expiresAtSeconds'> = {
@@ -35,6 +35,7 @@ export function createViolationCounter(
         issuer: offender.kind === 'subject' ? offender.issuer : null,
         issuers: offender.kind === 'subject' ? [offender.issuer] : [],
         mode,
+        refuses: offender.kind === 'address' ? refuses : 'everything',
         reason: `${violations} violations in ${windowSeconds} s`,
         createdAtSeconds: nowSeconds,
         createdBy: AUTOMATIC_BANS_CREATOR,
@@ -47,6 +48,8 @@ export function createViolationCounter(
         banRecords.index,
         endsKey(banRecords.index),
         ...withOwners(redis.keys, await banKeysOf(redis.keys, ban)),
+        // A ban that refuses everything: nothing is counted meanwhile either.
+        ...(await banKeysOf(redis.keys, { ...ban, refuses: 'everything' })),
       ]
       const reply = await runScript(redis, script, keys, [
         of === undefined ? 'look' : KINDS[of],

@@ -10,6 +10,8 @@
 -- 5. Seconds to keep the use of the proof.
 -- 6. The key of the address's ban in observe mode (empty: such bans are not read).
 -- 7. Whether to record the use of an API key (1: yes). -1: nothing is written.
+-- 8. The key of the ban of the address's credentials (empty: it is not read).
+-- 9. The same in observe mode (empty: as above).
 --
 -- Six more arguments follow for each limit: the four of `read_window` (a limit that is not exact
 -- refuses at -1); then either an empty text and the window's name, or `key`, `subject`, `client` or
@@ -68,6 +70,8 @@ local function includes(list, wanted)
 end
 
 check_ban(KEYS[2])
+if ARGV[8] ~= '' then check_ban(ARGV[8]) end
+if ARGV[9] ~= '' then get(ARGV[9]) end
 local reads_observed = ARGV[6] ~= ''
 if reads_observed then get(ARGV[6]) end
 local text = call('GET', KEYS[1])
@@ -133,7 +137,7 @@ if ARGV[7] == '-1' then
   take, write_window = pass, pass
 end
 local counts, all_admit = {}, true
-for at = 8, #ARGV, 6 do
+for at = 10, #ARGV, 6 do
   local force, by, name = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
   if by ~= '' and part then
     if by == 'key' and not part.key then by = 'subject' end

@@ -45,6 +45,8 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
     thumbprint,
     addressBan,
     observedBan,
+    credentialsBan,
+    observedCredentialsBan,
     limits,
     proof,
     recordsUse,
@@ -62,6 +64,8 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
       proof?.replayTtlSeconds ?? 0,
       observedBan ?? '',
       isReading ? READS : recordsUse ? 1 : 0,
+      credentialsBan ?? '',
+      observedCredentialsBan ?? '',
       ...limits.flatMap((limit) => argumentsOf(limit, meters)),
     ]
     const script = meters?.resolution(names) ?? exact

@@ -1,5 +1,5 @@
 /** Reads clients and counts their failed authentications in Redis. */
-import { addressBanKey } from '../../abuse/ban.ts'
+import { addressBanKeys } from '../../abuse/ban.ts'
 import { type RedisConnection, sentOnce } from '../../redis/connection.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { authorizationServerKeys, type RedisKeys } from '../../redis/keys.ts'
@@ -45,6 +45,7 @@ export function createClientLogins({
     async begin(login) {
       const { clientId, address } = login
       const [byAddress, byClient] = await failureKeys(keys, login)
+      const [addressBan, credentialsBan] = await addressBanKeys(keys, address)
       const revokedBeforeKeys = await revokedBeforeKeysOf(keys, publicUrl, clientId)
       const replies = await redis.send([
         ['GET', keys.client + (await keyPart(clientId))],
@@ -53,7 +54,8 @@ export function createClientLogins({
         ['GET', byClient],
         ['TTL', byClient],
         ['TTL', await clientAddressKey(keys, clientId, address)],
-        ['GET', await addressBanKey(keys, address)],
+        ['GET', addressBan.key],
+        ['GET', credentialsBan.key],
         ...revokedBeforeKeys.map((key) => ['GET', key]),
       ])
       const [
@@ -63,7 +65,8 @@ export function createClientLogins({
         clientCount,
         clientTtl,
         known,
-        ban,
+        bannedUntil,
+        credentialsBannedUntil,
         ...revokedBefore
       ] = replies.map(resultOf)
       return {
@@ -71,7 +74,7 @@ export function createClientLogins({
         byAddress: failures(addressCount ?? 0, addressTtl),
         byClient: failures(clientCount ?? 0, clientTtl),
         knownForSeconds: whole(known),
-        bannedUntilSeconds: ban === null ? undefined : whole(ban),
+        bannedUntilSeconds: latestOf(bannedUntil, credentialsBannedUntil),
         revokedBefore: new Map(
           revokedBeforeKeys.map((key, index) => [key, secondOrNull(revokedBefore[index])]),
         ),
@@ -142,6 +145,12 @@ async function clientAddressKey(
 /** A count without a remaining TTL is about to expire, so the wait is at least 1 s. */
 function failures(count: unknown, ttlSeconds: unknown): Failures {
   return { count: whole(count), resetSeconds: Math.max(1, whole(ttlSeconds)) }
+}
+
+/** Returns the later end of two bans. Undefined: there is none. */
+function latestOf(...ends: readonly unknown[]): number | undefined {
+  const inForce = ends.filter((end) => end !== null).map(whole)
+  return inForce.length === 0 ? undefined : Math.max(...inForce)
 }
 
 /** Throws `Unavailable` if the value is not an integer: an unreadable count must not count as 0. */

@@ -1,6 +1,7 @@
 /** Operators' calls that create, list and delete bans. */
 
 import * as z from 'zod/mini'
+import { BAN_SCOPES } from '../../abuse/ban.ts'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../abuse/ban-record.ts'
 import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
@@ -21,6 +22,11 @@ const banView = () =>
     createdAt: time,
     createdBy: z.string().check(describe('subject of the operator, or portcullis')),
     expiresAt: time,
+    refuses: z
+      .enum(BAN_SCOPES)
+      .check(
+        describe('credentials: an automatic ban of an address, which refuses no anonymous request'),
+      ),
     mode: modeSchema.check(
       describe(
         'observe: the ban refuses no request; audit events record the requests that it would refuse',
