@@ -62,7 +62,7 @@ export interface GuardOptions<
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
   /**
-   * The longest credential of a request, in bytes: 2,048 to 24,576. Default 16,384. The server must accept
+   * The longest credential of a request, in bytes: 2,048 to 65,536. Default 16,384. The server must accept
    * fields of this size: Node accepts 16 KiB for all of them, unless `maxHeaderSize` is larger.
    */
   readonly maxTokenBytes?: number

@@ -85,7 +85,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
   const { cookies: sessionCookies = [], ownCookies = [] } = signIn ?? {}
   const tokenCookies = [...cookies, ...sessionCookies]
-  const { maxConcurrentRequests, maxTokenBytes, keepHeaders } = policy
+  const { maxConcurrentRequests, maxHeaderBytes, maxTokenBytes, keepHeaders } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
   const mcp = mcpServices({
@@ -102,7 +102,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     recorder.stage,
     stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
     stage('canonicalPath', canonicalPath()),
-    stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
+    stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders, maxHeaderBytes })),
     stage('clientAddress', clientAddress({ addressOf })),
   ])
   const coalesced = coalescedOrigin({ origin })

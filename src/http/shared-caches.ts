@@ -23,7 +23,10 @@ export function fieldsOf(headers: Headers): ResponseFields {
   const { fields } = headers as { readonly fields?: Names }
   if (fields !== undefined) return { headers, names: fields }
   const names = new Set<string>()
-  for (const name of headers.keys()) names.add(name)
+  // Not a `for` loop: each step would leave JavaScript.
+  headers.forEach((_, name) => {
+    names.add(name)
+  })
   return { headers, names }
 }
 

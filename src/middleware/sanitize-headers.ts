@@ -1,19 +1,21 @@
 /** Decides which of a client's headers are forwarded to an origin. */
 
 import { Denied } from '../errors.ts'
+import { MOST_HEADER_BYTES } from '../validators/protection.ts'
 import { createHeaderCheck, type HeaderRules } from '../validators/request-header.ts'
 import type { ForwardHeadersVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
 
-/** Cloudflare's limit on all request headers, in bytes; `wrangler dev` accepts more. */
-const MAX_HEADER_BYTES = 131_072
 /** Far above what any client sends. Each header uses resources of the origin. */
 export const MAX_HEADERS = 500
 /** Colon, space, CR and LF of a header line. */
 const LINE_OVERHEAD_BYTES = 4
 
-export type SanitizeHeadersOptions = HeaderRules
+export interface SanitizeHeadersOptions extends HeaderRules {
+  /** Maximum size of all header fields, in bytes. Default 131,072. */
+  readonly maxHeaderBytes?: number | undefined
+}
 
 /**
  * Sets `forwardHeaders`: a copy of the request's headers without
@@ -25,7 +27,7 @@ export type SanitizeHeadersOptions = HeaderRules
  * - every name that is not plain letters, digits and hyphens
  *
  * `stripHeaders` adds names to this list, `keepHeaders` removes names from it. Throws `Denied`
- * (`malformed_request`) for more than 500 headers or 128 KiB. Does NOT check values.
+ * (`malformed_request`) for more than 500 headers, or more than `maxHeaderBytes`. Does NOT check values.
  *
  * @example
  * ```ts
@@ -33,7 +35,11 @@ export type SanitizeHeadersOptions = HeaderRules
  * app.all('*', (c) => fetch(ORIGIN, { headers: Object.fromEntries(forwardHeadersOf(c)) }))
  * ```
  */
-export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOptions = {}) => {
+export const sanitizeHeaders = ({
+  stripHeaders,
+  keepHeaders,
+  maxHeaderBytes = MOST_HEADER_BYTES,
+}: SanitizeHeadersOptions = {}) => {
   const mayReachOrigin = createHeaderCheck({ stripHeaders, keepHeaders })
   return createMiddleware<{ Variables: ForwardHeadersVariables }>(
     function sanitizeHeaders(c, next) {
@@ -46,7 +52,7 @@ export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOp
       }
       if (received.size > MAX_HEADERS)
         throw new Denied({ code: 'malformed_request', check: 'header_count' })
-      if (bytes > MAX_HEADER_BYTES)
+      if (bytes > maxHeaderBytes)
         throw new Denied({ code: 'malformed_request', check: 'header_bytes' })
       deleteNamedIn(received.get('connection'), forward)
       c.set('portcullis.forwardHeaders', forward)

@@ -1,7 +1,7 @@
 /** Calls of the origin over undici. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Denied, Unavailable } from '../errors.ts'
 import {
   baseOf,
@@ -10,7 +10,14 @@ import {
   targetBelow,
   UNWATCHED_MS,
 } from '../origin/origin.ts'
+import type { Fault } from '../problems/reasons.ts'
 import { fieldsOf } from './fields.ts'
+import {
+  isLost,
+  isRepeatable,
+  type OriginConnection,
+  originConnections,
+} from './origin-connections.ts'
 import { OriginResponse } from './origin-response.ts'
 import { isAccepted, UpgradedResponse } from './upgraded-response.ts'
 import { Upload } from './upload.ts'
@@ -20,8 +27,6 @@ export interface NodeOrigin extends Origin {
   close(): Promise<void>
 }
 
-/** Idle connections end before common origins end them (Node: 5 s), so that no request meets the end. */
-const KEEP_ALIVE_MS = 4_000
 /** Fetch standard: responses with these statuses have no body. */
 const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -29,20 +34,15 @@ const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304])
  * Creates the port to an origin. It keeps connections, returns redirects, and neither decodes bodies nor
  * adds headers, except `Host` and the framing. It passes on chunks as they come, in both directions, and
  * drops trailers. A request body that fails ends the connection, so that the origin does not read what
- * it has as the whole. It retries nothing.
+ * it has as the whole. A request that may be repeated is sent once more, on a new connection, if it was
+ * sent on a kept one that the origin has ended.
  *
  * `send` throws as that of `createOrigin`. Throws `Misconfigured` for an invalid URL.
  */
 export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin {
   const base = new URL(baseOf(url))
   const basePath = base.pathname === '/' ? '' : base.pathname
-  const pool = new Pool(base.origin, {
-    // The deadline of each call is its caller's.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-  })
+  const connections = originConnections(base.origin)
   return {
     async send(request) {
       const path = basePath + targetBelow(request)
@@ -51,30 +51,42 @@ export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin 
       return new Promise<Response>((resolve, reject) => {
         const { body } = request
         const upload = body instanceof ReadableStream ? new Upload(body) : undefined
-        const call = new OriginCall(request, upload, resolve, reject)
-        pool.dispatch(
-          {
-            path,
-            method: request.incoming.method as Dispatcher.HttpMethod,
-            headers,
-            ...(upgrade !== undefined && { upgrade }),
-            // undici also reads an async iterable, which its types omit.
-            body: (upload ?? body) as Uint8Array | null,
-          },
-          call,
-        )
+        const options = {
+          path,
+          method: request.incoming.method as Dispatcher.HttpMethod,
+          headers,
+          ...(upgrade !== undefined && { upgrade }),
+          // undici also reads an async iterable, which its types omit.
+          body: (upload ?? body) as Uint8Array | null,
+        }
+        const repeat = isRepeatable(options)
+          ? (again: OriginCall) => connections.dispatchAlone(options, again)
+          : undefined
+        const call = new OriginCall(request, upload, { resolve, reject, repeat })
+        connections.dispatch({ ...options, selected: call.selected }, call)
       })
     },
-    close: () => pool.close(),
+    close: connections.close,
   }
+}
+
+interface Outcome {
+  readonly resolve: (response: Response) => void
+  readonly reject: (reason: unknown) => void
+  /** Sends the request once more. Undefined: it may have been handled. */
+  readonly repeat: ((call: OriginCall) => void) | undefined
 }
 
 /** One call: settles when the headers of the response have arrived. */
 class OriginCall implements Dispatcher.DispatchHandler {
+  #connection: OriginConnection | undefined
   readonly #request: OriginRequest
   readonly #upload: Upload | undefined
-  readonly #resolve: (response: Response) => void
-  readonly #reject: (reason: unknown) => void
+  readonly #resolve: Outcome['resolve']
+  readonly #reject: Outcome['reject']
+  /** Undefined: the call is not repeated, or not once more. */
+  #repeat: Outcome['repeat']
+  #isReused = false
   #timer: ReturnType<typeof setTimeout>
   #watched: AbortSignal | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -84,14 +96,18 @@ class OriginCall implements Dispatcher.DispatchHandler {
   constructor(
     request: OriginRequest,
     upload: Upload | undefined,
-    resolve: (response: Response) => void,
-    reject: (reason: unknown) => void,
+    { resolve, reject, repeat }: Outcome,
   ) {
     this.#request = request
     this.#upload = upload
     this.#resolve = resolve
     this.#reject = reject
+    this.#repeat = repeat
     this.#timer = setTimeout(this.#watch, Math.min(UNWATCHED_MS, request.timeoutMs))
+  }
+
+  readonly selected = (connection: OriginConnection) => {
+    this.#connection = connection
   }
 
   readonly #watch = () => {
@@ -124,6 +140,7 @@ class OriginCall implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#isReused = this.#connection?.carry() ?? false
     // The call was aborted before it had a connection.
     if (this.#aborted !== undefined) controller.abort(this.#aborted)
   }
@@ -172,13 +189,25 @@ class OriginCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
+    const repeat = this.#repeat
+    this.#repeat = undefined
+    const isEnded = this.#response !== undefined || this.#aborted !== undefined
+    if (repeat !== undefined && this.#isReused && !isEnded && isLost(cause)) {
+      this.#controller = undefined
+      this.#connection = undefined
+      repeat(this)
+      return
+    }
     this.#settle()
     this.#upload?.stop()
     const isKnown = cause instanceof Denied || cause instanceof Unavailable
     if (this.#response !== undefined) this.#response.fail(cause)
-    else this.#reject(isKnown ? cause : new Unavailable('origin', 'unreachable', { cause }))
+    else this.#reject(isKnown ? cause : new Unavailable('origin', faultOf(cause), { cause }))
   }
 }
+
+const faultOf = (cause: Error): Fault =>
+  (cause as NodeJS.ErrnoException).code === 'UND_ERR_HEADERS_OVERFLOW' ? 'too_large' : 'unreachable'
 
 /** Adds the length of a stream that the client declared: Node has checked it. undici knows other lengths. */
 function framed({ incoming, headers, body }: OriginRequest): ReadonlyMap<string, string> {

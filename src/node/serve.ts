@@ -91,8 +91,9 @@ export async function serve({
   const gateway = createGateway({ ...services, checks: [...services.checks, stopping] }, policy)
   const work = createBackgroundWork()
   const listeners = createListeners(gateway, work)
-  const secure = certificate && createSecureServer({ ...LIMITS, ...certificate }, listeners.request)
-  const http = secure ?? createServer(LIMITS, listeners.request)
+  const limits = { ...LIMITS, maxHeaderSize: policy.maxHeaderBytes ?? LIMITS.maxHeaderSize }
+  const secure = certificate && createSecureServer({ ...limits, ...certificate }, listeners.request)
+  const http = secure ?? createServer(limits, listeners.request)
   onWebSocketUpgrade(http, listeners.upgrade)
   const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.

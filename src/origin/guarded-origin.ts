@@ -20,7 +20,7 @@ export interface GuardedOriginOptions
  * throws `Unavailable` with the fault that opened it, without a call.
  *
  * Failures are errors that `send` reports as `Unavailable`. Every response counts as a success,
- * including a 500. If the request body still streams from the client, a failure does not count,
+ * including a 500 and one with too large a header. If the request body still streams from the client, a failure does not count,
  * because a slow client looks like a slow origin. A client that disconnects does not count either.
  * If its request was the probe, the next request becomes the probe.
  *
@@ -54,7 +54,8 @@ export function guardedOrigin({
         return answer
       } catch (error) {
         const isStreaming = request.body instanceof ReadableStream
-        if (error instanceof Unavailable && !isStreaming) breaker.failed(entry, error.fault)
+        if (error instanceof Unavailable && error.fault === 'too_large') breaker.succeeded()
+        else if (error instanceof Unavailable && !isStreaming) breaker.failed(entry, error.fault)
         // Otherwise a client that disconnects during each probe could keep the breaker open.
         else breaker.abandoned(entry)
         throw error

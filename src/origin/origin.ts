@@ -42,6 +42,12 @@ export interface Origin {
   send(request: OriginRequest): Promise<Response>
 }
 
+/**
+ * Maximum size of all names and values of the header fields of a response: the limit of Cloudflare. A
+ * larger header is `too_large`.
+ */
+export const MAX_RESPONSE_HEADER_BYTES = 131_072
+
 /** Most origins respond within this time, and watching the client's abort signal costs CPU. */
 export const UNWATCHED_MS = 50
 
@@ -54,7 +60,7 @@ const BINDING_URL = 'https://origin'
  * Requests bypass Cloudflare's cache, which does not distinguish callers.
  *
  * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
- * status that does not exist in HTTP, `unreachable` for any other failure. A `Denied` of the body
+ * status that does not exist in HTTP, `too_large` for a header that is, `unreachable` for any other failure. A `Denied` of the body
  * is thrown as it is. The response body streams without a timeout.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
@@ -101,6 +107,11 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
           ? fetch(base + target, init)
           : binding.fetch(base + target, init))
         if (!isStatus(answer.status)) throw new Unavailable('origin', 'malformed')
+        if (isLarge(answer.headers)) {
+          const refusal = new Unavailable('origin', 'too_large')
+          abort.abort(refusal)
+          throw refusal
+        }
         // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
         return answer.status === 101 ? answer : new Response(answer.body, answer)
       } catch (cause) {
@@ -175,6 +186,14 @@ export function baseOf(text: string = BINDING_URL): string {
       'must not have credentials, a query or a fragment in its URL',
     ])
   return url.origin + url.pathname.replace(/\/+$/, '')
+}
+
+function isLarge(headers: Headers): boolean {
+  let bytes = 0
+  headers.forEach((value, name) => {
+    bytes += name.length + value.length
+  })
+  return bytes > MAX_RESPONSE_HEADER_BYTES
 }
 
 /** 101 is an accepted upgrade. Other informational statuses never reach this code. */

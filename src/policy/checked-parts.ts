@@ -2,6 +2,7 @@
 import { Misconfigured } from '../errors.ts'
 import { issuesOf, mistakeOf } from '../validators/configuration.ts'
 import { policySchema } from '../validators/policy.ts'
+import { mistakesInBounds } from '../validators/protection.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
 import { DEFAULT_REVOCATION } from './defaults.ts'
 import type {
@@ -74,6 +75,7 @@ export function checkedParts(definition: Definition): Parts {
     add(mistakesInFeatures({ ...definition, routes: table.map(([, route]) => route) }))
   if (definition.tenantIssuers !== undefined && relations?.issuers !== undefined)
     add(['tenantIssuers: cannot be combined with relations.issuers; remove one of them'])
+  if (areSound('maxTokenBytes', 'maxHeaderBytes')) add(mistakesInBounds(definition))
   if (areSound('stripHeaders', 'keepHeaders')) add(mistakesInHeaders(definition))
   const indices = new Map(
     soundRows().map(([index, route]) => [complete(route, limits, relations, origins), index]),

@@ -204,10 +204,16 @@ export interface PolicyDefinition<
   readonly keepHeaders?: readonly string[]
   /** `operators()`, `authorizationServer()`, `signIn()`, `openapi()`, `otlp()`, each from its own module. */
   readonly features?: readonly ListedFeature[]
+  /**
+   * Maximum size of all header fields of a request, in bytes, 8,192 to 131,072. Default 32,768 on Node,
+   * and 131,072 on Workers, which is the limit of Cloudflare. A larger header is 431 or 400.
+   */
+  readonly maxHeaderBytes?: number
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
   /**
-   * The longest credential of a request, in bytes: 2,048 to 24,576. Default 16,384. Tokens that no field
+   * The longest credential of a request, in bytes: from 2,048 to `maxHeaderBytes` less 8,192, so to
+   * 24,576 by default. Default 16,384. Tokens that no field
    * of a request contains, such as ID tokens, may have 64 KiB.
    */
   readonly maxTokenBytes?: number

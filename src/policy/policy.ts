@@ -30,6 +30,8 @@ export interface Policy {
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
   readonly features: readonly ListedFeature[]
+  /** Undefined: the default of the runtime. */
+  readonly maxHeaderBytes?: number | undefined
   readonly maxConcurrentRequests: number
   readonly maxTokenBytes: number
 }
@@ -70,6 +72,7 @@ export function definePolicy<
     stripHeaders: definition.stripHeaders,
     keepHeaders: definition.keepHeaders,
     features: definition.features ?? [],
+    maxHeaderBytes: definition.maxHeaderBytes,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
     maxTokenBytes: definition.maxTokenBytes ?? DEFAULT_MAX_TOKEN_BYTES,
   }

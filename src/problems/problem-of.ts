@@ -136,7 +136,11 @@ export function problemOfFailure(failure: Failure): Problem {
     return problem('dependency_unavailable', detail, { headers })
   }
   const details = shortCircuited ? { headers } : undefined
-  return fault === 'timeout'
-    ? problem('origin_timeout', 'The origin did not answer in time.', details)
-    : problem('origin_unreachable', failure.detail ?? 'The origin could not be reached.', details)
+  if (fault === 'timeout')
+    return problem('origin_timeout', 'The origin did not answer in time.', details)
+  const detail =
+    fault === 'too_large'
+      ? 'The header fields of the response of the origin are too large.'
+      : 'The origin could not be reached.'
+  return problem('origin_unreachable', failure.detail ?? detail, details)
 }

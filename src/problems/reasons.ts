@@ -133,8 +133,16 @@ export type Dependency =
  * - `unreachable`: refused, reset, DNS, TLS.
  * - `timeout`: our deadline passed.
  * - `malformed`: the response violates its protocol.
+ * - `too_large`: the header of the response is too large.
  * - `refused`: it returned an error of its own.
  * - `overloaded`: too many requests are waiting.
  * - `stale`: its data is older than the request allows.
  */
-export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded' | 'stale'
+export type Fault =
+  | 'unreachable'
+  | 'timeout'
+  | 'malformed'
+  | 'too_large'
+  | 'refused'
+  | 'overloaded'
+  | 'stale'

@@ -14,6 +14,7 @@ import { PERMISSION, rolesSchema } from './names.ts'
 import {
   maxBodyBytesSchema,
   maxConcurrentRequestsSchema,
+  maxHeaderBytesSchema,
   maxTokenBytesSchema,
   revocationSchema,
 } from './protection.ts'
@@ -126,6 +127,7 @@ export const policySchema = z.strictObject({
   stripHeaders: z.optional(z.array(strippedHeader)),
   keepHeaders: z.optional(z.array(keptHeader)),
   features: z.optional(z.array(listedFeature)),
+  maxHeaderBytes: z.optional(maxHeaderBytesSchema),
   maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
   maxTokenBytes: z.optional(maxTokenBytesSchema),
 })

@@ -5,6 +5,7 @@ import { definePolicy, group } from '../../src/index.ts'
 export default definePolicy({
   roles: {},
   limits: {},
+  maxHeaderBytes: 65_536,
   abuse: { bans: false, authenticationFailures: false },
   origins: origins({
     below: { variable: 'ORIGIN_URL_BELOW', audience: 'urn:below' },

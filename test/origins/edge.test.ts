@@ -172,4 +172,37 @@ describe.each(['workerd', 'Node'] as const)('on %s', (runtime) => {
       })
     },
   )
+
+  test('a request may have as large a header as the policy says', async () => {
+    const { status } = await send('/plain/a', 'gateway.test', `Cookie: ${'x'.repeat(60_000)}`)
+    expect(status).toBe(201)
+    expect(origin.received).toHaveLength(1)
+    const larger = await send('/plain/a', 'gateway.test', `Cookie: ${'x'.repeat(66_000)}`)
+    expect(larger.status).toBe(runtime === 'Node' ? 431 : 400)
+    expect(origin.received).toHaveLength(1)
+  })
+
+  test.each([1, 10])(
+    'a response of the origin may have a header of 120,000 bytes in %d fields',
+    async (count) => {
+      const value = 'y'.repeat(120_000 / count)
+      fields = Object.fromEntries(
+        Array.from({ length: count }, (_, at) => [`X-Large-${at}`, value]),
+      )
+      const { status, headers } = await send('/plain/a', 'gateway.test')
+      expect(status).toBe(201)
+      expect(headers.split(value)).toHaveLength(count + 1)
+    },
+  )
+
+  test('a larger header of a response is 502, and opens no circuit breaker', async () => {
+    fields = { 'X-Large': 'y'.repeat(132_000) }
+    for (let count = 0; count < 7; count += 1) {
+      const { status, body } = await send('/plain/a', 'gateway.test')
+      expect([status, body]).toEqual([502, expect.stringContaining('header fields')])
+    }
+    expect(origin.received).toHaveLength(7)
+    fields = {}
+    expect((await send('/plain/a', 'gateway.test')).status).toBe(201)
+  })
 })

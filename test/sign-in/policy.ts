@@ -7,7 +7,7 @@ import type { SignInDefinition } from '../../src/sign-in/definition.ts'
 /** Routes whose paths say what they need. */
 export function policyFor(
   definition: SignInDefinition = {},
-  rest: { readonly maxTokenBytes?: number } = {},
+  rest: { readonly maxTokenBytes?: number; readonly maxHeaderBytes?: number } = {},
 ) {
   const browser = { limits: ['standard'], session: 'browser' } as const
   return definePolicy({

@@ -96,6 +96,12 @@ describe.each(RUNTIMES)('S21: the size of a token on %s', (runtime) => {
 
 test('a bound that the fields of a request would exceed is a mistake', () => {
   expect(() => policyFor({}, { maxTokenBytes: 24_577 })).toThrow(/maxTokenBytes.*maxHeaderBytes/)
+  expect(() => policyFor({}, { maxTokenBytes: 40_001, maxHeaderBytes: 48_192 })).toThrow(
+    /maxTokenBytes.*40000/,
+  )
+  expect(policyFor({}, { maxTokenBytes: 40_000, maxHeaderBytes: 48_192 }).maxTokenBytes).toBe(
+    40_000,
+  )
   expect(() => policyFor({}, { maxTokenBytes: 1_000 })).toThrow(/maxTokenBytes/)
   expect(() => policyFor({}, { maxTokenBytes: 8_192.5 })).toThrow(/maxTokenBytes/)
   expect(
