@@ -7,6 +7,8 @@ import { type McpOptions, mcp } from '../../src/features/mcp.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
+import type { GatewayFeature } from '../../src/gateway/features.ts'
+import { createClientRegistry } from '../../src/oauth/redis/clients.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
@@ -62,7 +64,10 @@ export type Respond = (request: IncomingMessage, response: ServerResponse, body:
 
 export type McpGateway = Awaited<ReturnType<typeof startMcpGateway>>
 
-export async function startMcpGateway(options: Partial<McpOptions<'standard' | 'costly'>> = {}) {
+export async function startMcpGateway(
+  options: Partial<McpOptions<'standard' | 'costly'>> = {},
+  features: readonly GatewayFeature[] = [],
+) {
   const key = await createKey('idp')
   const signing = await createKey('gateway')
   const redis = await startTestRedis()
@@ -82,6 +87,7 @@ export async function startMcpGateway(options: Partial<McpOptions<'standard' | '
     limits: { standard: { ...limit, limit: 10_000 }, costly: { ...limit, limit: 2 } },
     relations: relations({ model: MODEL, issuers: [ISSUER] }),
     abuse: { bans: false, authenticationFailures: false },
+    features: [...features],
     routes: [...mcp({ ...SERVER, ...options })],
   })
   const env = {
@@ -134,6 +140,12 @@ export async function startMcpGateway(options: Partial<McpOptions<'standard' | '
     isolate,
     fetch: (path: string, init?: RequestInit) => here.fetch(new Request(PUBLIC_URL + path, init)),
     revocations: createRevocations(rest, Date.now),
+    clients: createClientRegistry({
+      redis: rest,
+      configured: [],
+      publicUrl: PUBLIC_URL,
+      now: Date.now,
+    }),
     tuples: createRelationTuples(rest, ['user', 'note']),
     respondWith(next: Respond) {
       respond = next
