@@ -25,7 +25,7 @@ const resolve = { tsconfigPaths: true }
  * it answers within minutes; `npm run test:all` runs them, and so does continuous integration.
  */
 const SLOW = [
-  'test/{cli,package,create,deploy,interop,look-alikes,node,ops,start}/**',
+  'test/{cli,package,create,deploy,interop,look-alikes,node,ops,patterns,start}/**',
   'test/admin/{permissions,schemathesis}.test.ts',
   'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
   'test/audit/{chain,delivery,erasure,export,lost-count,postgres*,process,spool/outage}.test.ts',

@@ -4,6 +4,7 @@ import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { $RefParser } from '@apidevtools/json-schema-ref-parser'
 import { Failure, UNDECIDED, usage } from '../failure.ts'
+import { loadRunTimes, type RunTimes } from '../patterns/run-time.ts'
 import { type Coverage, createCoverage } from './coverage.ts'
 import { parseText } from './parse.ts'
 
@@ -22,6 +23,8 @@ export interface Document {
   readonly root: Located<JsonObject>
   /** Whether it is OpenAPI 3.0, whose schemas are not those of JSON Schema 2020-12. */
   readonly is30: boolean
+  /** Run times of the document's patterns. */
+  readonly runTimes: RunTimes
   /** Which nodes the import used. */
   readonly coverage: Coverage
   /** The root, and the other files that references name. */
@@ -135,6 +138,7 @@ export async function loadDocument(source: string, options: LoadOptions): Promis
   return {
     root: rootNode,
     is30: /^3\.0(?:\.|$)/.test(version),
+    runTimes: [...files.values()].some(hasPattern) ? await loadRunTimes() : NO_PATTERNS,
     coverage,
     unreadable,
     files: [
@@ -146,6 +150,15 @@ export async function loadDocument(source: string, options: LoadOptions): Promis
     resolve: (located) => resolved(files, located, MAX_REFERENCES, () => {}),
     follow: (located) => resolved(files, located, MAX_REFERENCES, coverage.use),
   }
+}
+
+const NO_PATTERNS: RunTimes = { mistakeIn: () => undefined }
+
+function hasPattern(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(
+    ([name, member]) => name === 'pattern' || name === 'patternProperties' || hasPattern(member),
+  )
 }
 
 function notOpenApi(root: unknown): string {

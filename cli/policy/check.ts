@@ -4,6 +4,7 @@ import type { Misconfigured } from '../../src/errors.ts'
 import { type Policy, requirePolicy } from '../../src/policy/policy.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
+import { loadRunTimes } from '../patterns/run-time.ts'
 import { requireProject } from '../project.ts'
 import { counted, type Style, visible } from '../text.ts'
 import type { Finding, PlacedFinding, Severity } from './finding.ts'
@@ -11,6 +12,7 @@ import { ignoresIn } from './ignores.ts'
 import { lint, RULES } from './lints.ts'
 import { loadPolicy, policyFile } from './load.ts'
 import { findingsOf } from './mistakes.ts'
+import { patternsOf } from './route-patterns.ts'
 import { sarifOf } from './sarif.ts'
 import { readSource, type Source } from './source.ts'
 import { suggestionFor } from './suggest.ts'
@@ -82,7 +84,10 @@ export async function examine(
     return { findings: placed(findings, source), silenced: 0 }
   }
   const source = readSource(file, loaded.routes.length)
-  const all = placed(lint(loaded), source, loaded)
+  // Most policies have no patterns, and need no checker.
+  const hasPatterns = loaded.routes.some((route) => !patternsOf(route).next().done)
+  const runTimes = hasPatterns ? await loadRunTimes() : undefined
+  const all = placed(lint(loaded, process.env, runTimes), source, loaded)
   const ignores = new Map<string, ReturnType<typeof ignoresIn>>()
   const findings = all.filter(({ rule, path, place }) => {
     const row = source.placeOf({ path: path.slice(0, 2), route: routeAt(loaded, path) })

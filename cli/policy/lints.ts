@@ -8,10 +8,12 @@ import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
 import { permissionsOfRoute } from '../../src/policy/route-permissions.ts'
+import type { RunTimes } from '../patterns/run-time.ts'
 import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
 import { sendersOfAuthTime } from './login-ages.ts'
 import { admits, roleCaller } from './matrix.ts'
+import { patternsOf } from './route-patterns.ts'
 import { meantBy } from './suggest.ts'
 
 interface Rule {
@@ -19,7 +21,11 @@ interface Rule {
   /** One sentence for reports: why this is reported. */
   readonly reason: string
   /** `variables` are those of the shell. */
-  find(policy: Policy, variables: NodeJS.ProcessEnv): Iterable<Omit<Finding, 'rule' | 'severity'>>
+  find(
+    policy: Policy,
+    variables: NodeJS.ProcessEnv,
+    runTimes: RunTimes | undefined,
+  ): Iterable<Omit<Finding, 'rule' | 'severity'>>
 }
 
 const isWrite = ({ method }: PolicyRoute) => method !== 'GET'
@@ -261,6 +267,24 @@ export const RULES = {
           }
     },
   },
+  'slow-pattern': {
+    severity: 'warning',
+    reason: 'A pattern whose run time is not linear lets one request block the process.',
+    *find({ routes }, _, runTimes) {
+      if (runTimes === undefined) return
+      for (const [index, route] of routes.entries())
+        for (const { path, name, used } of patternsOf(route)) {
+          const mistake = runTimes.mistakeIn(used.pattern, used.maxLength)
+          if (mistake !== undefined)
+            yield {
+              path: ['routes', index, ...path],
+              message: `${nameOfRoute(route)}: the pattern ${used.pattern.source} of ${name} ${mistake}`,
+              suggestion:
+                'rewrite it so that each text matches in one way, or put z.maxLength(count, { abort: true }) before it',
+            }
+        }
+    },
+  },
   'observe-mode': {
     severity: 'info',
     reason: 'A rule in observe mode is recorded, and refuses nothing.',
@@ -288,10 +312,11 @@ export type RuleName = keyof typeof RULES
 export function lint(
   policy: Policy,
   variables: NodeJS.ProcessEnv = process.env,
+  runTimes?: RunTimes,
 ): readonly Finding[] {
   return (Object.entries(RULES) as [RuleName, Rule][])
     .flatMap(([rule, { severity, find }]) =>
-      [...find(policy, variables)].map((finding) => ({ rule, severity, ...finding })),
+      [...find(policy, variables, runTimes)].map((finding) => ({ rule, severity, ...finding })),
     )
     .sort((one, another) => rowOf(one) - rowOf(another))
 }

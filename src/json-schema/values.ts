@@ -30,11 +30,20 @@ export const otherThan = (...types: readonly JsonType[]): z.ZodMiniType<unknown>
 
 /** Requires at least so many characters (Unicode code points, not UTF-16 code units). */
 export const minChars = (count: number): z.core.$ZodCheck<string> =>
-  z.refine((text) => hasChars(text, count), `Must have at least ${count} characters`)
+  z.refine((text) => hasChars(text, count), {
+    error: `Must have at least ${count} characters`,
+    abort: true,
+  })
 
-/** Requires at most so many characters (Unicode code points, not UTF-16 code units). */
+/**
+ * Requires at most so many characters (Unicode code points, not UTF-16 code units). Later checks, such
+ * as patterns, do not run on longer text.
+ */
 export const maxChars = (count: number): z.core.$ZodCheck<string> =>
-  z.refine((text) => !hasChars(text, count + 1), `Must have at most ${count} characters`)
+  z.refine((text) => !hasChars(text, count + 1), {
+    error: `Must have at most ${count} characters`,
+    abort: true,
+  })
 
 /** Requires that no two items are equal. Takes time linear in the size of the list. */
 export const uniqueItems = (): z.core.$ZodCheck<readonly unknown[]> =>

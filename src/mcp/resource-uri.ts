@@ -20,6 +20,9 @@ const SEPARATOR = /%(?:2F|3F|23)/
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
 /** Also with parameters, which some servers remove before they resolve it. */
 const DOT_SEGMENT = /(?:^|[/:])\.{1,2}(?:;[^/]*)?(?:\/|$)/
+/** Without the look-behind, a match is tried again from each of the dots: quadratic time. */
+const TRAILING = /(?<![. ])[. ]+(?=[/?#]|$)/g
+const TRAILING_BEFORE = /(?<![. ])[. ]+(?=[/?#])/g
 /** An expression of a template (RFC 6570). */
 const EXPRESSION = /\{[+#./;?&]?[\w.%,:*]+\}/g
 
@@ -106,5 +109,5 @@ function isResolved(uri: string): boolean {
 export function foldedUri(uri: string, isPrefix = false): string {
   const text = (decoded(uri) ?? uri).replace(/\p{Default_Ignorable_Code_Point}/gu, '')
   const folded = text.normalize('NFKC').toUpperCase().toLowerCase()
-  return folded.replace(isPrefix ? /[. ]+(?=[/?#])/g : /[. ]+(?=[/?#]|$)/g, '')
+  return folded.replace(isPrefix ? TRAILING_BEFORE : TRAILING, '')
 }

@@ -57,8 +57,8 @@ export function createLocate(origins: readonly LocatedOrigin[]): Locate {
   }
 }
 
-/** A delay, and a URL that may be in quotation marks (HTML Standard, `Refresh`). */
-const REFRESH = /^(\s*[\d.]+\s*[;,]\s*(?:url\s*=\s*)?)(["']?)(.*?)\2\s*$/i
+/** A delay, before a URL that may be in quotation marks (HTML Standard, `Refresh`). */
+const DELAY = /^[\d.]+\s*[;,]\s*(?:url\s*=\s*)?/i
 
 /** Replaces addresses of an origin in `Location`, `Content-Location` and `Refresh`. */
 export function publishLocations(fields: ResponseFields, locate: Locate, at: PublicOrigin): void {
@@ -67,8 +67,13 @@ export function publishLocations(fields: ResponseFields, locate: Locate, at: Pub
     const location = value === undefined ? undefined : locate(value, at)
     if (location !== undefined) fields.headers.set(name, location)
   }
-  const refresh = fieldOf(fields, 'refresh')
-  const [, before = '', mark = '', url = ''] = REFRESH.exec(refresh ?? '') ?? []
-  const location = locate(url, at)
+  const refresh = fieldOf(fields, 'refresh')?.trim() ?? ''
+  const [before = ''] = DELAY.exec(refresh) ?? []
+  if (before === '') return
+  const target = refresh.slice(before.length)
+  const [first = ''] = target
+  const isQuoted = /["']/.test(first) && target.length > 1 && target.endsWith(first)
+  const mark = isQuoted ? first : ''
+  const location = locate(target.slice(mark.length, target.length - mark.length), at)
   if (location !== undefined) fields.headers.set('refresh', before + mark + location + mark)
 }

@@ -112,4 +112,4 @@ const parametersIn = (pattern: string) =>
     .split('/')
     .map((segment) => (segment.startsWith(':') ? segment : ''))
     .join('/')
-    .replace(/\/+$/, '')
+    .replace(/(?<!\/)\/+$/, '')

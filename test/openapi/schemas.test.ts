@@ -334,6 +334,63 @@ describe('schemas of OpenAPI 3.0', () => {
   })
 })
 
+describe('S84: a pattern that could block the process', () => {
+  const bodyOf = async (schema: object) => {
+    const { module, notes } = await importValue(documentOf('/a', jsonBody(schema)))
+    const body = module.routes[0]?.input?.body
+    if (body === undefined) throw new Error('no body')
+    return { notes, parse: (value: unknown) => z.safeParse(body, value) }
+  }
+
+  test.each([
+    ['nested repetition', { type: 'string', pattern: '^(a+)+$' }],
+    ['alternatives that overlap', { type: 'string', pattern: '^(a|a)*$', maxLength: 40 }],
+    ['a repetition without an anchor', { type: 'string', pattern: '[a-z]+$' }],
+    ['a text that is too long for it', { type: 'string', pattern: '[a-z]+$', maxLength: 5000 }],
+    ['names of members', { type: 'object', patternProperties: { '^(x*)*y$': { type: 'null' } } }],
+    ['names of all members', { type: 'object', propertyNames: { pattern: '(a*)*b' } }],
+  ])('is not used, and a note says so: %s', async (_, schema) => {
+    const { notes, parse } = await bodyOf(schema)
+    expect(messagesOf(notes, 'unmapped')).toEqual([
+      expect.stringMatching(/pattern .* is not checked/),
+    ])
+    const hostile = `${'a'.repeat(30)}!`
+    const value = schema.type === 'object' ? { [hostile]: 1 } : hostile
+    expect(parse(value).success).toBe(true)
+  })
+
+  test('not, if and oneOf of such a pattern accept what the document accepts', async () => {
+    const slow = { type: 'string', pattern: '^(a+)+$' }
+    for (const schema of [
+      { not: slow },
+      { if: slow, else: false },
+      { oneOf: [slow, { type: 'string' }] },
+    ])
+      expect((await bodyOf(schema)).parse('b').success).toBe(true)
+  })
+
+  test.each([
+    ['lines', { pattern: '^[a-z]+(,[a-z]+)*$' }, 'a,b', 'a,'],
+    ['a short text', { pattern: '[a-z]+$', maxLength: 100 }, '1a', '1'],
+    ['a large count', { pattern: '^[\\s\\S]{1,4096}$' }, 'a', ''],
+  ])('other patterns are used: %s', async (_, schema, accepted, refused) => {
+    const { notes, parse } = await bodyOf({ type: 'string', ...schema })
+    expect(notes).toEqual([])
+    expect([accepted, refused].map((value) => parse(value).success)).toEqual([true, false])
+  })
+
+  test('a pattern is not run on text that is longer than maxLength', async () => {
+    const { parse } = await bodyOf({
+      type: 'string',
+      pattern: '[a-z]+$',
+      maxLength: 100,
+      format: 'email',
+    })
+    const issues = parse('a'.repeat(1_000_000)).error?.issues.map(({ message }) => message)
+    expect(issues).toEqual(['Must have at most 100 characters'])
+  })
+})
+
 describe('what is approximated accepts what the document accepts, and a note says so:', () => {
   const TAGGED = { type: 'object', properties: { kind: { type: 'string' } } }
 

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import * as mini from 'zod/mini'
+import { loadRunTimes } from '../../cli/patterns/run-time.ts'
 import { lint, RULES, type RuleName } from '../../cli/policy/lints.ts'
 import { mcp } from '../../src/features/mcp.ts'
 import { operators } from '../../src/features/operators.ts'
@@ -14,6 +16,8 @@ import { definePolicy } from '../../src/policy/policy.ts'
 import { ROOT } from '../harness/process.ts'
 
 type Definition = PolicyDefinition<string, string>
+
+const runTimes = await loadRunTimes()
 
 const model = JSON.parse(readFileSync(join(ROOT, 'portcullis.model.json'), 'utf8'))
 const standard = { limit: 10, windowSeconds: 60, by: 'address', onUnavailable: 'deny' } as const
@@ -46,6 +50,10 @@ const VARIABLES = {
   ISSUERS: JSON.stringify([{ issuer: 'https://idp.example.com', audience: ['x', AUDIENCE] }]),
 }
 
+const withName = (name: z.ZodType) => ({
+  routes: [READ, { ...WRITE, input: { body: z.strictObject({ name: z.array(name).optional() }) } }],
+})
+
 const CASES: Readonly<
   Record<
     RuleName,
@@ -56,6 +64,16 @@ const CASES: Readonly<
     }
   >
 > = {
+  'slow-pattern': {
+    bad: withName(z.string().regex(/^(a+)+$/)),
+    good: withName(
+      z
+        .string()
+        .max(100, { abort: true })
+        .regex(/[a-z]+$/),
+    ),
+    path: ['routes', 1, 'input', 'body'],
+  },
   'unlimited-route': {
     bad: { routes: [READ, { ...WRITE, limits: [] }] },
     good: {},
@@ -224,14 +242,62 @@ test('a permission that no role grants is found with each tool that requires it,
   ])
 })
 
+test.each([
+  [
+    'a pattern whose length is checked later',
+    z
+      .string()
+      .regex(/[a-z]+$/)
+      .max(100, { abort: true }),
+  ],
+  [
+    'a length that does not end the checks',
+    z
+      .string()
+      .max(100)
+      .regex(/[a-z]+$/),
+  ],
+  [
+    'a length that is too large',
+    z
+      .string()
+      .max(10_000, { abort: true })
+      .regex(/[a-z]+$/),
+  ],
+  ['a schema of zod/mini', mini.string().check(mini.regex(/^(a|a)*$/))],
+  [
+    'a transformed value',
+    z
+      .string()
+      .transform(String)
+      .pipe(z.string().regex(/(x*)*y/)),
+  ],
+  ['a name of a record', z.record(z.string().regex(/^(\d+)*$/), z.string())],
+  ['a lazy schema', z.lazy(() => z.string().regex(/^(\d+)*$/))],
+])('S84: slow-pattern is found in %s', (_, name) => {
+  const definition = withName(name as z.ZodType)
+  const found = lint(policyWith(definition), VARIABLES, runTimes)
+  expect(found).toMatchObject([{ rule: 'slow-pattern', path: ['routes', 1, 'input', 'body'] }])
+})
+
+test('slow-pattern is found in a path', () => {
+  const routes = [READ, WRITE, { ...READ, path: '/orders/:id{(a+)+b}' }] as const
+  const found = lint(policyWith({ routes }), VARIABLES, runTimes)
+  expect(found).toMatchObject([{ rule: 'slow-pattern', path: ['routes', 2, 'path'] }])
+})
+
 describe.each(Object.entries(CASES))('%s', (rule, { bad, good, path }) => {
   test('is found at its place, once', () => {
-    const found = lint(policyWith(bad), VARIABLES).filter((finding) => finding.rule === rule)
+    const found = lint(policyWith(bad), VARIABLES, runTimes).filter(
+      (finding) => finding.rule === rule,
+    )
     expect(found).toMatchObject([{ rule, path, suggestion: expect.any(String) }])
   })
 
   test('is not found in a policy that is different in this', () => {
-    const found = lint(policyWith(good), VARIABLES).filter((finding) => finding.rule === rule)
+    const found = lint(policyWith(good), VARIABLES, runTimes).filter(
+      (finding) => finding.rule === rule,
+    )
     expect(found).toEqual([])
   })
 

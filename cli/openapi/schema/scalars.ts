@@ -2,7 +2,7 @@
 import { type Code, call, checked, list, literal } from '../code.ts'
 import type { JsonObject } from '../document.ts'
 import type { SchemaContext } from './context.ts'
-import { declaredTypes, expressionOf, isType, type SchemaType } from './types.ts'
+import { declaredTypes, expressionOf, isType, type SchemaType, unitsOf } from './types.ts'
 
 /** Formats of text that are checked, by the function that checks them. */
 const TEXT_FORMATS: Readonly<Record<string, string>> = {
@@ -72,28 +72,43 @@ export function textCode(context: SchemaContext, schema: JsonObject, place: stri
     if (name !== undefined) checks.push(`${use(name)}()`)
     else notes.approximated(place, `format ${format} is not checked`)
   }
-  if (typeof pattern === 'string') checks.push(...patternCheck(context, pattern, place))
+  if (typeof pattern === 'string') checks.push(...patternCheck(context, pattern, place, max))
   else if (pattern !== undefined) notes.unmapped(place, 'pattern is not text, and is not checked')
   return checked('z.string()', checks)
 }
 
-function patternCheck(context: SchemaContext, pattern: string, place: string): readonly Code[] {
-  const code = expressionCode(context, pattern, place)
+function patternCheck(
+  context: SchemaContext,
+  pattern: string,
+  place: string,
+  maxChars: number | undefined,
+): readonly Code[] {
+  const code = expressionCode(context, pattern, place, maxChars)
   return code === undefined ? [] : [`z.regex(${code})`]
 }
 
-/** Returns a regular expression literal. Notes a pattern that is not checked as it is written. */
+/**
+ * Returns a regular expression literal for text of at most `maxChars` characters. Notes a pattern that is
+ * not checked as it is written, and one that could block the gateway.
+ */
 export function expressionCode(
-  { notes }: SchemaContext,
+  { document, notes }: SchemaContext,
   pattern: string,
   place: string,
+  maxChars?: number,
 ): string | undefined {
   const expression = expressionOf(pattern)
-  if (expression === undefined)
+  if (expression === undefined) {
     notes.unmapped(place, 'pattern is no ECMAScript regular expression, and is not checked')
-  else if (!expression.unicode)
+    return undefined
+  }
+  const mistake = document.runTimes.mistakeIn(expression, unitsOf(maxChars))
+  if (mistake !== undefined) {
+    notes.unmapped(place, `pattern ${pattern} is not checked: it ${mistake}`)
+    return undefined
+  }
+  if (!expression.unicode)
     notes.approximated(place, 'pattern is not valid with the flag u, and is checked without it')
-  if (expression === undefined) return undefined
   const source = expression.source.replace(
     /[\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

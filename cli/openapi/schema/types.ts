@@ -154,7 +154,7 @@ export function isExact(
       (document.is30 && value.nullable === true && !isPlainNullable(value))
     )
       return false
-    if (typeof value.pattern === 'string' && expressionOf(value.pattern)?.unicode !== true)
+    if (typeof value.pattern === 'string' && !isUsed(document, value.pattern, value.maxLength))
       return false
     if (value.discriminator !== undefined) return false
     if (typeof value.$ref === 'string') {
@@ -162,6 +162,9 @@ export function isExact(
       if (target === undefined || !isExact(document, target, seen)) return false
     }
   }
+  if (isObject(value) && isObject(value.patternProperties))
+    if (!Object.keys(value.patternProperties).every((pattern) => isUsed(document, pattern)))
+      return false
   return Object.keys(value).every(
     (name) => DATA.has(name) || isExact(document, at(schema, name), seen),
   )
@@ -175,6 +178,18 @@ export const isPlainNullable = (schema: JsonObject): boolean =>
   schema.type !== undefined &&
   (!Array.isArray(schema.enum) || schema.enum.includes(null)) &&
   !['allOf', 'anyOf', 'oneOf', '$ref'].some((keyword) => Object.hasOwn(schema, keyword))
+
+/** Reports whether a pattern is checked as it is written. */
+function isUsed({ runTimes }: Document, pattern: string, maxLength?: unknown): boolean {
+  const expression = expressionOf(pattern)
+  if (expression?.unicode !== true) return false
+  const maxChars = typeof maxLength === 'number' ? maxLength : undefined
+  return runTimes.mistakeIn(expression, unitsOf(maxChars)) === undefined
+}
+
+/** A character has one or two UTF-16 code units. */
+export const unitsOf = (chars: number | undefined): number | undefined =>
+  chars === undefined ? undefined : 2 * chars
 
 /** Returns a regular expression with the flag `u`, or without it if it is not valid with it. */
 export function expressionOf(pattern: string): RegExp | undefined {
