@@ -12,7 +12,7 @@ import {
   MAX_UNDATED_ASSERTION_SECONDS,
 } from '../validators/claims.ts'
 import type { ASSERTION_ALGORITHMS } from '../validators/client.ts'
-import { MIN_RSA_BITS } from '../validators/jwk.ts'
+import { isSameKey, MIN_RSA_BITS } from '../validators/jwk.ts'
 import type { Client } from './client.ts'
 
 /** The record of the use of an assertion, which must not be accepted twice. */
@@ -128,12 +128,14 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
 
 /** Returns the only registered key that matches the assertion; undefined for none or several. */
 function keyOf(client: Client, alg: AssertionAlgorithm, kid: string | undefined): JWK | undefined {
-  const [key, another] = (client.jwks?.keys ?? []).filter(
+  const [key, ...others] = (client.jwks?.keys ?? []).filter(
     (jwk) =>
       (kid === undefined || jwk.kid === kid) &&
       (jwk.alg === undefined ? jwk.kty === KEY_TYPES[alg] : jwk.alg === alg),
   )
-  return another === undefined ? key : undefined
+  return key && others.every((other) => isSameKey(other as JsonWebKey, key as JsonWebKey))
+    ? key
+    : undefined
 }
 
 /** Creates a public key that verifies no signature. A random modulus needs no search for primes. */

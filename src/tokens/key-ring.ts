@@ -1,7 +1,7 @@
 /** Imports the keys of a key set and selects the key for a token. */
 import { base64url, type CryptoKey, importJWK } from 'jose'
 import type { Denied } from '../errors.ts'
-import { type Algorithm, sortKeys, type UsableJwk } from '../validators/jwk.ts'
+import { type Algorithm, type IgnoredKey, sortKeys, type UsableJwk } from '../validators/jwk.ts'
 import { rejected } from './rejection.ts'
 
 /** One key for one algorithm. Cached tokens refer to it by identity (`===`). */
@@ -15,11 +15,7 @@ export interface VerificationKey {
 
 export type KeyRing = ReadonlySet<VerificationKey>
 
-/** A key that the gateway does not use, and the reason, for logs. */
-export interface IgnoredKey {
-  readonly index: number
-  readonly check: string
-}
+export type { IgnoredKey }
 
 /** The members of an unverified header that select the key. */
 export interface KeyHint {
@@ -70,19 +66,29 @@ function importSecret(secret: string): Promise<CryptoKey> {
 }
 
 /**
- * Returns the one key that a token can mean. Returns undefined if the ring has no key with this
- * `kid`, or, for a token without a `kid`, no key for its algorithm. Throws `Denied` if the key with
+ * Returns the one key that a token can mean: `kid` and algorithm select it (RFC 7517 section 4.5).
+ * Returns undefined if the ring has no key with this `kid`, or several that `ignored` names, or, for a token without a `kid`, no key for its algorithm. Throws `Denied` if the key with
  * this `kid` is for another algorithm (RFC 8725 section 3.1), or if several keys match.
  */
-export function keyFor(ring: KeyRing, { alg, kid }: KeyHint): VerificationKey | undefined {
+export function keyFor(
+  ring: KeyRing,
+  { alg, kid }: KeyHint,
+  ignored: readonly IgnoredKey[] = [],
+): VerificationKey | undefined {
   const named = [...ring].filter((key) => kid === undefined || key.kid === kid)
   const [match, ...others] = named.filter(({ algorithm }) => algorithm === alg)
   if (others.length > 0) throw rejected('kid_missing')
-  if (match === undefined && kid !== undefined && named.length > 0) throw rejected('key_algorithm')
+  const isOther = match === undefined && kid !== undefined && named.length > 0
+  if (isOther && !isAmbiguous({ alg, kid }, ignored)) throw rejected('key_algorithm')
   return match
 }
 
-/** Creates the refusal of a token with a key that is not in the set. */
-export function keyNotFound({ kid }: KeyHint): Denied {
-  return rejected(kid === undefined ? 'kid_missing' : 'kid_unknown')
+/** Creates the refusal of a token with a key that is not in the set, or that is one of several there. */
+export function keyNotFound({ kid, alg }: KeyHint, ignored: readonly IgnoredKey[] = []): Denied {
+  if (kid === undefined) return rejected('kid_missing')
+  return rejected(isAmbiguous({ alg, kid }, ignored) ? 'kid_duplicate' : 'kid_unknown')
 }
+
+/** Reports whether several keys of the set have this `kid` and algorithm. */
+const isAmbiguous = ({ alg, kid }: KeyHint, ignored: readonly IgnoredKey[]): boolean =>
+  ignored.some((key) => key.kid === kid && key.algorithms?.some((name) => name === alg))

@@ -3,6 +3,7 @@ import { Misconfigured, Unavailable } from '../errors.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import {
+  type IgnoredKey,
   importKeys,
   type KeyHint,
   type KeyRing,
@@ -34,6 +35,7 @@ export function createInlineKeySet(
   now: () => number = Date.now,
 ): KeySet {
   let ring: KeyRing | undefined
+  let ignored: readonly IgnoredKey[] = []
   // Concurrent first requests each import the keys, and the first result is kept. On Workers, they
   // must not await one another's promises.
   const load = async (): Promise<KeyRing> => {
@@ -42,6 +44,7 @@ export function createInlineKeySet(
       throw new Misconfigured('A key set', ['has no usable key'])
     }
     ring ??= imported.ring
+    ignored = imported.ignored
     return ring
   }
   const isLive = ({ expiresAtSeconds }: VerificationKey) =>
@@ -50,8 +53,8 @@ export function createInlineKeySet(
     new Set([...(ring ?? (await load()))].filter(isLive))
   return {
     async find(hint) {
-      const key = keyFor(await liveKeys(), hint)
-      if (key === undefined) throw keyNotFound(hint)
+      const key = keyFor(await liveKeys(), hint, ignored)
+      if (key === undefined) throw keyNotFound(hint, ignored)
       return key
     },
     isCurrent: (key) => ring?.has(key) === true && isLive(key),

@@ -32,6 +32,8 @@ export type TokenCheck =
   // The key and the signature.
   | 'kid_unknown'
   | 'kid_missing'
+  // Several keys of the set have this `kid` and algorithm.
+  | 'kid_duplicate'
   | 'key_algorithm'
   | 'signature'
   // The payload (RFC 7519 section 4, RFC 9068 section 4).

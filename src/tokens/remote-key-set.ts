@@ -200,17 +200,17 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   async function findUnknown(hint: KeyHint, waitUntil: WaitUntil | undefined) {
     if (isRefreshing() || now() - attemptAtMs >= COOL_DOWN_MS) await refreshed(waitUntil)
     const error = lastError()
-    const { ring } = await current(waitUntil)
-    const key = keyFor(ring, hint)
+    const { ring, ignored } = await current(waitUntil)
+    const key = keyFor(ring, hint, ignored)
     if (key !== undefined) return key
     // If the provider fails, it may have published this key: the token is not refused as bad.
-    throw error ?? keyNotFound(hint)
+    throw error ?? keyNotFound(hint, ignored)
   }
 
   return {
     async find(hint, waitUntil) {
-      const { ring } = await current(waitUntil)
-      return keyFor(ring, hint) ?? findUnknown(hint, waitUntil)
+      const { ring, ignored } = await current(waitUntil)
+      return keyFor(ring, hint, ignored) ?? findUnknown(hint, waitUntil)
     },
     isCurrent(key) {
       const cached = usable()

@@ -35,7 +35,7 @@ const clientKeys = converted(
   z.strictObject({ keys }).check(
     // An unusable key that is silently ignored would make the client fail later.
     z.refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
-      error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a unique kid`,
+      error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a kid that no other key for its algorithm has`,
     }),
   ),
   (set) => set as JSONWebKeySet,

@@ -144,6 +144,17 @@ export interface UsableJwk {
   readonly jwk: JsonWebKey
 }
 
+/** A key, or a part of its algorithms, that is not used. For logs. */
+export interface IgnoredKey {
+  /** Position in the set. */
+  readonly index: number
+  /** The member or rule that made it unusable. */
+  readonly check: string
+  /** Of keys that share a `kid`: that `kid`, and the algorithms for which it is ambiguous. */
+  readonly kid?: string | undefined
+  readonly algorithms?: readonly Algorithm[]
+}
+
 const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)) })
 
 /**
@@ -151,17 +162,16 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)
  * if the value is not a JWK Set or has more than 128 keys.
  *
  * A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
- * type for which `allowed` has no algorithm. Keys that share a `kid` are all ignored, because the
- * `kid` of a token would be ambiguous. Without `alg`, a key gets all algorithms of `allowed` that
- * its type supports. Does NOT check that an EC point lies on its curve (its import does), nor the
+ * type for which `allowed` has no algorithm. Without `alg`, a key gets all algorithms of `allowed` that
+ * its type supports. A `kid` and an algorithm, and so the type, select a key (section 4.5): keys that
+ * share both lose that algorithm, unless they are the same key. Does NOT check that an EC point lies on its curve (its import does), nor the
  * clock.
  */
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]) {
   const parsed = jwkSet.safeParse(set)
   if (!parsed.success) return undefined
   const usable: UsableJwk[] = []
-  /** For logs: position in the set, and the member or rule that made the key unusable. */
-  const ignored: { index: number; check: string }[] = []
+  const ignored: IgnoredKey[] = []
   for (const [index, candidate] of parsed.data.keys.entries()) {
     const key = verificationJwk.safeParse(candidate)
     if (!key.success) {
@@ -180,13 +190,29 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]) {
     const jwk = material(candidate as JsonWebKey)
     usable.push({ index, kid, algorithms, expiresAtSeconds, jwk })
   }
-  const isAmbiguous = ({ kid }: UsableJwk) =>
-    kid !== undefined && usable.filter((other) => other.kid === kid).length > 1
-  for (const key of usable) {
-    if (isAmbiguous(key)) ignored.push({ index: key.index, check: 'kid_duplicate' })
-  }
-  return { usable: usable.filter((key) => !isAmbiguous(key)), ignored }
+  const selected = usable.map((key) => {
+    const { index, kid } = key
+    const rivals = usable.filter((other) => other.kid === kid && other !== key)
+    const duplicate: Algorithm[] = []
+    const algorithms = key.algorithms.filter((name) => {
+      const others = rivals.filter((other) => other.algorithms.includes(name))
+      const isAmbiguous = kid !== undefined && others.some(({ jwk }) => !isSameKey(jwk, key.jwk))
+      if (isAmbiguous) duplicate.push(name)
+      return (
+        !isAmbiguous &&
+        !others.some((other) => other.index < index && isSameKey(other.jwk, key.jwk))
+      )
+    })
+    if (duplicate.length > 0)
+      ignored.push({ index, check: 'kid_duplicate', kid, algorithms: duplicate })
+    return { ...key, algorithms }
+  })
+  return { usable: selected.filter(({ algorithms }) => algorithms.length > 0), ignored }
 }
+
+/** Reports whether two JSON Web Keys are one key, whatever they say about its use. */
+export const isSameKey = (one: JsonWebKey, another: JsonWebKey): boolean =>
+  JSON.stringify(material(one)) === JSON.stringify(material(another))
 
 function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorithm[] {
   switch (key.kty) {

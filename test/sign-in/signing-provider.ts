@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { importJWK, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey } from '../harness/issuer.ts'
 
@@ -27,13 +27,16 @@ export type SigningProvider = Awaited<ReturnType<typeof startSigningProvider>>
 export async function startSigningProvider() {
   const client = { id: 'gateway', secret: randomBytes(32).toString('base64url') }
   const key = await createKey('idp')
+  const { publicKey } = await generateKeyPair('RS256', { extractable: true })
+  const other = await exportJWK(publicKey)
   const answer: ProviderAnswer = {
     idToken: {},
     header: {},
     token: {},
     authorization: {},
     metadata: {},
-    keys: [key.publicJwk],
+    // As some providers publish them: the same key twice, and a key of another type with its `kid`.
+    keys: [key.publicJwk, { ...other, kid: 'idp' }, key.publicJwk],
   }
   const initial = { ...answer }
   /** Queries of the authorization requests so far. */

@@ -151,12 +151,16 @@ describe('S08, S72: keys in a key set', () => {
     expect(await fault({ ...ec.publicJwk, y: ec.publicJwk.x })).toBe('import')
   })
 
-  it('that share a kid are all ignored, and an unusable duplicate has no effect', async () => {
-    expect(await sorted([ec.publicJwk, { ...rsa.publicJwk, kid: 'ec' }, ed.publicJwk])).toEqual({
+  it('that share a kid and an algorithm are ignored unless they are one key, and an unusable duplicate has no effect', async () => {
+    const other = await createSigner('ES256', 'ec')
+    expect(await sorted([ec.publicJwk, other.publicJwk, ed.publicJwk])).toEqual({
       usable: ['ed EdDSA'],
       ignored: ['kid_duplicate', 'kid_duplicate'],
     })
-    expect((await sorted([ec.publicJwk, ec.publicJwk])).usable).toEqual([])
+    expect(await sorted([ec.publicJwk, ec.publicJwk])).toEqual({
+      usable: ['ec ES256'],
+      ignored: [],
+    })
     expect((await sorted([ec.publicJwk, { ...ec.publicJwk, use: 'enc' }])).usable).toEqual([
       'ec ES256',
     ])
