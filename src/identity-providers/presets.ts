@@ -30,6 +30,7 @@ export interface Preset {
   readonly clients?: readonly string[]
   readonly require?: Readonly<Record<string, Value | readonly Value[]>>
   readonly refuse?: readonly string[]
+  readonly logoutTokenExp?: 'optional'
   /** The entry must restrict one of these claims in `require`: anybody can get a token. */
   readonly restrict?: readonly string[]
 }
@@ -53,6 +54,7 @@ export const PRESETS = {
     require: { uid: '*' },
     refuse: ['events'],
     rolesClaim: [['roles'], ['groups']],
+    logoutTokenExp: 'optional',
   },
   'better-auth': {
     typ: UNTYPED,
@@ -190,6 +192,7 @@ export const PRESETS = {
     scopeClaim: [['scp'], ['scope']],
     rolesClaim: [['ext', 'roles'], ['roles']],
     tenantClaim: [['ext', 'tenant'], ['tenant']],
+    logoutTokenExp: 'optional',
   },
   ping: {
     typ: ANY,

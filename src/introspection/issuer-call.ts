@@ -12,6 +12,7 @@ import { principalFrom } from '../tokens/claims.ts'
 import type { Locator } from '../tokens/discovery.ts'
 import type { IssuerRules } from '../tokens/issuer-rules.ts'
 import { own } from '../tokens/jws.ts'
+import { present } from '../tokens/present.ts'
 import { credentialHash } from '../tokens/reference.ts'
 import { ofSigner, rejected, rejectedFor } from '../tokens/rejection.ts'
 import { cachedBytes, type IssuerCall, type Verified } from '../tokens/verifier.ts'
@@ -58,7 +59,7 @@ type Outcome =
 /**
  * Creates the call of an issuer. While it is in progress for a token, other requests with the token
  * wait for its outcome. A refused token is refused for 10 seconds without a call. A failed call is
- * not cached; five in a row open the circuit breaker. At most 100 calls run at once; more requests
+ * not cached; five in a row open the circuit breaker, unless the issuer has answered about one token. At most 100 calls run at once; more requests
  * get `Unavailable` (`overloaded`). No response of an earlier call replaces one that fails.
  *
  * The caller caches verified tokens. Does NOT check revocation by the gateway.
@@ -104,12 +105,13 @@ export function createIssuerCall({
         const signal = AbortSignal.timeout(CALL_TIMEOUT_MS)
         const claims = await request(await endpoint(), token, signal)
         breaker.succeeded()
-        return claims
+        if (claims !== 'undecided') return claims
       } catch (error) {
         const failure = failureOf(error)
         breaker.failed(entry, failure.fault)
         throw failure
       }
+      throw new Unavailable('introspection', 'refused')
     } finally {
       running.leave(slot)
     }
@@ -133,7 +135,7 @@ export function createIssuerCall({
     const defaults = { aud: audience, exp: untilMs / 1000, jti: await credentialHash(token) }
     // The issuer vouches for the token, as a signature does.
     return ofSigner(rules.signerOf(claims), () => {
-      const iss = own(claims, 'iss')
+      const iss = present(claims, 'iss')
       if (iss !== undefined && iss !== issuer) throw rejectedFor('iss', iss, [issuer])
       refuseTypes(claims)
       return principalFrom(claims, rules, { nowMs, isOwn: false, defaults })
@@ -189,9 +191,11 @@ export function createIssuerCall({
 
 /** A token that needs a proof of possession must name its key (RFC 9449 section 6.2). */
 function refuseTypes(claims: TokenClaims): void {
-  const type = own(claims, 'token_type') ?? 'bearer'
+  const type = present(claims, 'token_type') ?? 'bearer'
   if (typeof type !== 'string') throw rejected('token_type')
-  if (DPOP_TYPE.test(type) ? own(claims, 'cnf') === undefined : !BEARER_TYPE.test(type))
+  if (
+    DPOP_TYPE.test(type) ? (own(claims, 'cnf') ?? undefined) === undefined : !BEARER_TYPE.test(type)
+  )
     throw rejected('token_type')
 }
 

@@ -4,18 +4,25 @@ import { parseStrictJson } from '../http/strict-json.ts'
 import { call } from '../tokens/document.ts'
 import type { IssuerClient } from '../validators/issuer-client.ts'
 import { authenticationOf } from './client-authentication.ts'
+import {
+  type Refusal,
+  type RefusalResponse,
+  refusalOfIntrospection,
+  refusalOfUserinfo,
+} from './refusals.ts'
 
 export type TokenClaims = Readonly<Record<string, unknown>>
 
 /**
- * Returns the claims of a token. Undefined: the issuer does not accept the token. Throws
- * `Unavailable` for every other response, and without one.
+ * Returns the claims of a token. Undefined: the issuer does not accept the token. `undecided`: the
+ * response does not say what it refuses; see `Refusal`. Throws `Unavailable` for every other response,
+ * and without one.
  */
 export type ClaimsRequest = (
   endpoint: string,
   token: string,
   signal: AbortSignal,
-) => Promise<TokenClaims | undefined>
+) => Promise<TokenClaims | 'undecided' | undefined>
 
 /** Larger than the claims of any token. */
 const MAX_RESPONSE_BYTES = 65_536
@@ -35,9 +42,9 @@ export function introspectionRequest(client: IssuerClient, now: () => number): C
       headers: { ...JSON_TYPE, ...headers },
       body: new URLSearchParams({ token, token_type_hint: 'access_token', ...form }),
     }
-    const { status, text } = await send(endpoint, init, signal)
-    if (status !== 200) throw new Unavailable('introspection', 'refused')
-    const claims = claimsIn(text)
+    const response = await send(endpoint, init, signal)
+    if (response.status !== 200) return settled(response, refusalOfIntrospection)
+    const claims = claimsIn(response.text)
     if (typeof claims.active !== 'boolean') throw new Unavailable('introspection', 'malformed')
     return claims.active ? claims : undefined
   }
@@ -49,17 +56,27 @@ export function introspectionRequest(client: IssuerClient, now: () => number): C
  */
 export const userinfoRequest: ClaimsRequest = async function readUserinfo(endpoint, token, signal) {
   const init = { headers: { ...JSON_TYPE, authorization: `Bearer ${token}` } }
-  const { status, headers, text } = await send(endpoint, init, signal)
-  if (status === 200) return claimsIn(text)
-  // RFC 6750 section 3.1. Another 403 may be a limit or a firewall of the provider.
-  const isInsufficient =
-    status === 403 && headers.get('www-authenticate')?.includes('insufficient_scope') === true
-  if (status === 401 || isInsufficient) return undefined
-  throw new Unavailable('introspection', 'refused')
+  const response = await send(endpoint, init, signal)
+  return response.status === 200 ? claimsIn(response.text) : settled(response, refusalOfUserinfo)
+}
+
+function settled(
+  response: RefusalResponse,
+  refusalOf: (response: RefusalResponse) => Refusal,
+): 'undecided' | undefined {
+  const isRefusal = response.status >= 400 && response.status < 500
+  const refusal = isRefusal ? refusalOf(response) : 'outage'
+  if (refusal === 'outage') throw new Unavailable('introspection', 'refused')
+  return refusal === 'undecided' ? refusal : undefined
 }
 
 const send = (endpoint: string, init: RequestInit, signal: AbortSignal) =>
-  call(endpoint, init, { dependency: 'introspection', maxBytes: MAX_RESPONSE_BYTES, signal })
+  call(endpoint, init, {
+    dependency: 'introspection',
+    maxBytes: MAX_RESPONSE_BYTES,
+    signal,
+    readsRefusals: true,
+  })
 
 function claimsIn(text: string): TokenClaims {
   try {

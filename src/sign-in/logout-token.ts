@@ -1,7 +1,7 @@
 /** The claims of a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.4). */
 import * as z from 'zod/mini'
 import { tokenId } from '../validators/claims.ts'
-import { text } from '../validators/schema-parts.ts'
+import { absentIfNull, text } from '../validators/schema-parts.ts'
 import { signInRefused } from './refused.ts'
 
 /** What a logout token ends: a session of the provider, or all sessions of a user. */
@@ -23,11 +23,11 @@ const claims = z.looseObject({
   iss: z.string(),
   aud: z.union([z.string(), z.array(z.string())]),
   iat: time,
-  exp: time,
+  exp: absentIfNull(time),
   jti: tokenId,
   events: z.looseObject({ [EVENT]: z.looseObject({}) }),
-  sub: z.optional(text(512)),
-  sid: z.optional(text(512)),
+  sub: absentIfNull(text(512)),
+  sid: absentIfNull(text(512)),
   // A token with it could be an ID token.
   nonce: z.optional(z.undefined()),
 })
@@ -37,12 +37,14 @@ interface LogoutRules {
   /** The client of the gateway. */
   readonly audience: string
   readonly clockTolerance: number
+  /** Default `required`. */
+  readonly logoutTokenExp?: 'required' | 'optional' | undefined
 }
 
 /** Returns what a verified logout token ends. Throws `Denied` (`sign_in_refused`). */
 export function logoutIn(
   payload: Readonly<Record<string, unknown>>,
-  { issuer, audience, clockTolerance }: LogoutRules,
+  { issuer, audience, clockTolerance, logoutTokenExp }: LogoutRules,
   nowSeconds: number,
 ): LogoutToken {
   const parsed = z.safeParse(claims, payload)
@@ -51,9 +53,12 @@ export function logoutIn(
   const { iss, aud, iat, exp, jti, sub, sid } = parsed.data
   if (iss !== issuer) throw signInRefused('logout_token_iss')
   if (![aud].flat().includes(audience)) throw signInRefused('logout_token_aud')
-  if (nowSeconds >= exp + clockTolerance) throw signInRefused('logout_token_exp')
-  if (iat > nowSeconds + clockTolerance || exp - iat > MAX_LIFE_SECONDS)
+  if (exp === undefined && logoutTokenExp !== 'optional') throw signInRefused('logout_token_exp')
+  // A token without `exp` lives as long as one with it may. Each is accepted once in this time.
+  const expiresAtSeconds = exp ?? iat + MAX_LIFE_SECONDS
+  if (nowSeconds >= expiresAtSeconds + clockTolerance) throw signInRefused('logout_token_exp')
+  if (iat > nowSeconds + clockTolerance || expiresAtSeconds - iat > MAX_LIFE_SECONDS)
     throw signInRefused('logout_token_iat')
   if (sub === undefined && sid === undefined) throw signInRefused('logout_token_sub')
-  return { providerSubject: sub, providerSession: sid, id: jti, expiresAtSeconds: exp }
+  return { providerSubject: sub, providerSession: sid, id: jti, expiresAtSeconds }
 }

@@ -5,7 +5,8 @@ import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { authenticationOf } from '../introspection/client-authentication.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { isAcceptable } from '../tokens/discovery.ts'
-import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
+import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
+import { present } from '../tokens/present.ts'
 import { rejected } from '../tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../tokens/remote-key-set.ts'
 import { keySetOf } from '../tokens/verifier.ts'
@@ -191,7 +192,8 @@ export function createProvider({
   function refuseOldLogin(payload: Payload, { authTimeSeconds }: Login, maxAgeSeconds: number) {
     if (isWithinAge(authTimeSeconds, maxAgeSeconds, now())) return
     if (authTimeSeconds !== undefined) throw signInRefused('auth_time_old')
-    const check = isAbsent(own(payload, 'auth_time')) ? 'auth_time_missing' : 'auth_time_unusable'
+    const isStated = present(payload, 'auth_time') !== undefined
+    const check = isStated ? 'auth_time_unusable' : 'auth_time_missing'
     // Only the operator can correct the provider. Once, because every user would repeat it.
     if (!isAuthTimeReported) console.error(JSON.stringify({ incident: `sign_in_${check}`, issuer }))
     isAuthTimeReported = true
@@ -336,9 +338,7 @@ function withoutProvider(error: unknown): undefined {
 
 type Payload = Readonly<Record<string, unknown>>
 
-const isAbsent = (value: unknown) => value === undefined || value === null
-
 const textIn = (payload: Payload, name: string): string | undefined => {
-  const value = own(payload, name)
-  return typeof value === 'string' && value !== '' ? value : undefined
+  const value = present(payload, name)
+  return typeof value === 'string' ? value : undefined
 }

@@ -1,5 +1,6 @@
 /** Reads the response of a token endpoint. */
 import * as oauth from 'oauth4webapi'
+import { hasValue } from '../tokens/present.ts'
 
 /** The members that the sign-in uses. Null and empty ones count as absent. */
 export interface TokenResponse {
@@ -29,7 +30,7 @@ export async function readTokenResponse(
   }
   const { status, headers } = response
   const kept = Object.fromEntries(
-    READ.flatMap((name) => (isPresent(members[name]) ? [[name, members[name]]] : [])),
+    READ.flatMap((name) => (hasValue(members[name]) ? [[name, members[name]]] : [])),
   )
   const read = await oauth.processGenericTokenEndpointResponse(
     as,
@@ -54,5 +55,3 @@ function membersIn(text: string): Readonly<Record<string, unknown>> | undefined 
   }
   return undefined
 }
-
-const isPresent = (value: unknown) => value !== undefined && value !== null && value !== ''

@@ -33,7 +33,7 @@ export async function principalFrom(
   const { config } = rules
   const subjectIssuer = isOwn ? own(payload, 'sub_iss') : undefined
   const read = rules.read(payload)
-  const isDated = defaults === undefined || (read.iat ?? undefined) !== undefined
+  const isDated = defaults === undefined || read.iat !== undefined
   if (defaults !== undefined) {
     read.aud ??= defaults.aud
     read.exp ??= defaults.exp

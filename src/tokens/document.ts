@@ -31,24 +31,28 @@ export async function download(uri: string, { accept, ...options }: DownloadOpti
 }
 
 interface CallOptions extends Omit<DownloadOptions, 'accept'> {
+  /** Returns the bodies of responses with a status from 400 to 499 too. Default false. */
+  readonly readsRefusals?: boolean
   /** The name of the issuer in a failure. */
   readonly dependency: Dependency
 }
 
 /**
  * Sends a request to an issuer. Redirects are not followed, and HTTP caches on the way are bypassed.
- * `text` is the body of a response with status 200; other bodies are discarded. Throws `Unavailable`
+ * `text` is the body of a response with status 200, or of a refusal; other bodies are discarded. Throws `Unavailable`
  * without a complete response.
  */
 export async function call(
   uri: string,
   init: RequestInit,
-  { dependency, maxBytes, signal }: CallOptions,
+  { dependency, maxBytes, signal, readsRefusals = false }: CallOptions,
 ) {
   try {
     const response = await fetch(uri, { ...init, redirect: 'manual', cache: 'no-store', signal })
     const { status, headers, body } = response
-    if (status === 200) return { status, headers, text: await boundedText(body, maxBytes) }
+    const isRefusal = readsRefusals && status >= 400 && status < 500
+    if (status === 200 || isRefusal)
+      return { status, headers, text: await boundedText(body, maxBytes) }
     await body?.cancel()
     return { status, headers, text: '' }
   } catch (cause) {

@@ -11,6 +11,7 @@ import {
 } from '../validators/issuer.ts'
 import { createNameMap, type NameMap, starIn } from '../validators/name-pattern.ts'
 import { type JwsHeader, own } from './jws.ts'
+import { hasValue, present } from './present.ts'
 import { type ClaimName, rejected, rejectedFor } from './rejection.ts'
 
 type Payload = Readonly<Record<string, unknown>>
@@ -65,7 +66,13 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   const { rolesSeparator } = config
   const toRoles = mapping(config.rolesMap)
   const toScopes = mapping(config.scopesMap)
-  const refused = refusedClaimsOf(config).map(pathOf)
+  // What a configuration refuses must not be there at all. A mark of another kind of token is a value.
+  const isMark = (name: string) =>
+    config.refuse === undefined || (config.tokenUse === 'id' && name === 'events')
+  const refused = refusedClaimsOf(config).map((name) => ({
+    path: pathOf(name),
+    isThere: isMark(name) ? hasValue : () => true,
+  }))
   const required = Object.entries(config.require ?? {}).map(
     ([name, value]) => [pathOf(name), [value].flat()] as const,
   )
@@ -88,7 +95,8 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   }
 
   function rolesAt(payload: Payload, path: Path): readonly unknown[] {
-    const names = valuesAt(payload, path).flatMap((value) => rolesOfValue(value, path.at(-1)))
+    const values = valuesAt(payload, path).flatMap((value) => rolesOfValue(value, path.at(-1)))
+    const names = values.filter(hasValue)
     return rolesSeparator === undefined ? names : names.flatMap(splitAt(rolesSeparator))
   }
 
@@ -113,9 +121,9 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
     read: (payload) => ({
       sub: subject(payload),
       aud: audience(payload),
-      exp: own(payload, 'exp'),
-      iat: own(payload, 'iat'),
-      nbf: own(payload, 'nbf'),
+      exp: present(payload, 'exp'),
+      iat: present(payload, 'iat'),
+      nbf: present(payload, 'nbf'),
       jti: tokenId(payload),
       scope: scopesOf(payload),
       roles: rolesOf(payload),
@@ -123,21 +131,22 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       plan: plan(payload),
       sid: session(payload),
       client_id: client(payload),
-      cnf: own(payload, 'cnf'),
+      // Anything but null may be a binding that is not understood, and must not be dropped.
+      cnf: own(payload, 'cnf') ?? undefined,
     }),
     hasRoles: (payload) =>
       roles.some((path) => !scopeKeys.has(keyOf(path)) && rolesAt(payload, path).length > 0),
     check(payload, claims) {
       if (!claims.aud.some(isOurs)) throw rejectedFor('aud', claims.aud, audiences)
       // A token with an audience is for that audience, whatever else it says.
-      const stated = config.audienceClaim === undefined ? undefined : own(payload, AUDIENCE)
+      const stated = config.audienceClaim === undefined ? undefined : present(payload, AUDIENCE)
       if (stated !== undefined && ![stated].flat().some(isOurs))
         throw rejectedFor('aud', stated, audiences)
       const { clients } = config
       if (clients !== undefined && !clients.some((one) => matches(one, claims.client_id)))
         throw rejected('client_id')
-      for (const path of refused) {
-        if (valuesAt(payload, path).some(hasValue)) throw rejected('refused_claim')
+      for (const { path, isThere } of refused) {
+        if (valuesAt(payload, path).some(isThere)) throw rejected('refused_claim')
       }
       if (kindClaims.some((name) => statesOtherKind(own(payload, name), config)))
         throw rejected('refused_claim')
@@ -150,26 +159,23 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
 }
 
 /**
- * Creates the reader of a claim with one value, from the first path that has one. A provider that is
- * configured may send null, an empty text or a whole number for it.
+ * Creates the reader of a claim with one value, from the first path that has one. Null and empty text
+ * are no values. With a configured path, a whole number is text.
  */
 function readerOf(sources: ClaimSources | undefined, otherwise: readonly Path[]) {
-  if (sources === undefined)
-    return (payload: Payload) => firstAt(payload, otherwise, (value) => value !== undefined)
+  if (sources === undefined) return (payload: Payload) => firstAt(payload, otherwise)
   const paths = pathsOf(sources)
   return (payload: Payload) => {
-    return numberAsText(firstAt(payload, paths, hasValue))
+    return numberAsText(firstAt(payload, paths))
   }
 }
 
 /** Some providers name subjects, roles and clients by numbers. */
 const numberAsText = (value: unknown) => (Number.isSafeInteger(value) ? `${value}` : value)
 
-const hasValue = (value: unknown) => value !== undefined && value !== null && value !== ''
-
 const keyOf = (path: Path) => JSON.stringify(path)
 
-const isIn = (payload: Payload) => (path: Path) => Object.hasOwn(payload, path[0] as string)
+const isIn = (payload: Payload) => (path: Path) => hasValue(present(payload, path[0] as string))
 
 function statesOtherKind(kind: unknown, { tokenUse }: IssuerConfig): boolean {
   if (typeof kind !== 'string' || !OTHER_KIND.test(kind)) return false
@@ -207,9 +213,9 @@ function membersOf(value: unknown, name: string): readonly unknown[] {
   return [(value as Payload)[name]]
 }
 
-function firstAt(payload: Payload, paths: readonly Path[], isValue: (value: unknown) => boolean) {
+function firstAt(payload: Payload, paths: readonly Path[]) {
   for (const path of paths) {
-    const value = valuesAt(payload, path).find(isValue)
+    const value = valuesAt(payload, path).find(hasValue)
     if (value !== undefined) return value
   }
   return undefined
@@ -236,8 +242,8 @@ const splitAt = (separator: string) => (value: unknown) => {
 }
 
 function scopesIn(value: unknown): readonly unknown[] {
-  if (typeof value === 'string') return value === '' ? [] : value.split(' ')
-  return namesIn(value)
+  const names = typeof value === 'string' ? value.split(' ') : namesIn(value)
+  return names.filter(hasValue)
 }
 
 const matches = (pattern: string, value: unknown) =>
@@ -245,10 +251,10 @@ const matches = (pattern: string, value: unknown) =>
 
 /** Null is met by the absence of the claim, and `*` by any value. */
 function isMet(accepted: string | number | boolean | null, values: readonly unknown[]): boolean {
-  const present = values.filter((value) => value !== null && value !== '')
-  if (accepted === null) return present.length === 0
-  if (accepted === '*') return present.length > 0
-  return present.some((value) =>
+  const known = values.filter(hasValue)
+  if (accepted === null) return known.length === 0
+  if (accepted === '*') return known.length > 0
+  return known.some((value) =>
     typeof accepted === 'string' ? matches(accepted, value) : value === accepted,
   )
 }

@@ -20,8 +20,8 @@ type Kept =
   | ('issuer' | 'tenants' | 'jwksUri' | 'jwks' | 'algorithms' | 'clockTolerance')
   | ('subjectClaim' | 'tenantClaim' | 'planClaim' | 'sessionClaim')
   | ('rolesClaim' | 'rolesSeparator' | 'rolesMap' | 'scopeClaim' | 'scopesMap' | 'scopes')
-  // These apply to access tokens only, and nothing else reads them.
-  | ('tokenSources' | 'introspection' | 'userinfo')
+  // These apply to access tokens, or to logout tokens, only, and nothing else reads them.
+  | ('tokenSources' | 'introspection' | 'userinfo' | 'logoutTokenExp')
 
 /** Rules that {@link issuerFor} decides about for each use. */
 type Decided = Pick<

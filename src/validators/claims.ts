@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { issuerName, name, scopeName } from './names.ts'
-import { converted, nonEmpty, text } from './schema-parts.ts'
+import { absentIfNull, converted, nonEmpty, text } from './schema-parts.ts'
 
 export const MAX_SUBJECT_CHARS = 255
 /** 32 bytes as canonical base64url (RFC 7638, RFC 4648 section 3.5). */
@@ -18,7 +18,7 @@ export const tokenId = text(256).check(z.refine((id) => id.isWellFormed()))
 const shortName = name(256)
 const scopes = z.array(scopeName)
 const scopeText = z.pipe(
-  converted(z.string(), (list) => (list === '' ? [] : list.split(' '))),
+  converted(z.string(), (list) => list.split(' ').filter((name) => name !== '')),
   scopes,
 )
 
@@ -63,8 +63,8 @@ export const assertionClaims = z.looseObject({
   sub: nonEmpty,
   aud: z.union([z.string(), converted(z.tuple([z.string()]), ([one]) => one)]),
   exp: time,
-  iat: z.optional(time),
-  nbf: z.optional(time),
+  iat: absentIfNull(time),
+  nbf: absentIfNull(time),
   jti: tokenId,
 })
 

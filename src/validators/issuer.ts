@@ -95,6 +95,8 @@ const issuer = z
     require: z.optional(requirements),
     /** Claims that a token must not have. */
     refuse: z.optional(z.array(text(512)).check(z.maxLength(MAX_NAMES))),
+    /** `optional`: the issuer sends logout tokens without `exp`. `iat` bounds their life. */
+    logoutTokenExp: z.optional(z.enum(['required', 'optional'])),
     /** Verifies tokens by a call to the issuer. */
     introspection: z.optional(introspection),
     userinfo: z.optional(userinfo),

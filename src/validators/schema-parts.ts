@@ -44,3 +44,10 @@ export const digits = (pattern: RegExp, message: string, otherwise: number) =>
     z.optional(converted(z.string().check(z.regex(pattern, message)), Number)),
     (number) => number ?? otherwise,
   )
+
+/** An optional member: null means that it is absent. */
+export const absentIfNull = <Schema extends z.core.$ZodType>(schema: Schema) =>
+  converted(
+    z.nullish(schema),
+    (value): NonNullable<z.output<Schema>> | undefined => value ?? undefined,
+  )

@@ -53,7 +53,7 @@ test('with form "jwt", the JWTs of the issuer are introspected, and opaque token
   expect(introspections()).toBe(0)
   const jwt = (await provider.logIn(JWT_RESOURCE)).accessToken
   // This provider responds with an error to the introspection of its JWTs.
-  expect(await gateway.outcomeOf(jwt)).toBe('503 introspection:refused')
+  expect(await gateway.outcomeOf(jwt)).toBe('401 token_rejected:inactive')
   expect(introspections()).toBe(1)
 })
 

@@ -134,6 +134,99 @@ describe('an outage of the issuer is 503', () => {
   })
 })
 
+test.each([null, ''])('members of a response that are %j are absent', async (empty) => {
+  const { outcomeOf } = await start()
+  const absent = ['iss', 'scope', 'client_id', 'sid', 'tenant', 'roles', 'nbf', 'jti', 'token_type']
+  for (const name of [...absent, 'exp', 'iat']) {
+    provider.answer = json({
+      ...provider.claims,
+      [name]: empty,
+      ...(name === 'roles' && { scope: 'orders:read' }),
+    })
+    expect([name, await outcomeOf(`${TOKEN}-${name}`)]).toEqual([name, '200'])
+  }
+  for (const name of ['sub', 'aud']) {
+    provider.answer = json({ ...provider.claims, [name]: empty })
+    const check = `401 token_rejected:${name}`
+    expect([name, await outcomeOf(`${TOKEN}-${name}`)]).toEqual([name, check])
+  }
+  provider.answer = json({ ...provider.claims, scope: ' orders:read  x ' })
+  expect(await outcomeOf(`${TOKEN}-parts`)).toBe('200')
+  provider.answer = json({ ...provider.claims, token_type: 'DPoP', cnf: null })
+  expect(await outcomeOf(`${TOKEN}-unbound`)).toBe('401 token_rejected:token_type')
+  provider.answer = json({ ...provider.claims, cnf: null })
+  expect(await outcomeOf(`${TOKEN}-bearer`)).toBe('200')
+})
+
+describe('a refusal of one token is not an outage for others', () => {
+  const refusal =
+    (status: number, body: object | string = '', headers: Record<string, string> = {}): Answer =>
+    (response) =>
+      response
+        .writeHead(status, headers)
+        .end(typeof body === 'string' ? body : JSON.stringify(body))
+  const TOKEN_REFUSED = '401 token_rejected:inactive'
+  const UNDECIDED = '503 introspection:refused'
+  const userinfo = { userinfo: { audience: 'any' } }
+
+  test.each<[string, object, Answer, string]>([
+    ['userinfo 400', userinfo, refusal(400), TOKEN_REFUSED],
+    [
+      'userinfo 400 with an error',
+      userinfo,
+      refusal(400, { error: 'invalid_request' }),
+      TOKEN_REFUSED,
+    ],
+    ['userinfo 403 without a challenge', userinfo, refusal(403), TOKEN_REFUSED],
+    ['userinfo 403 as a page', userinfo, refusal(403, '<h1>Forbidden</h1>'), TOKEN_REFUSED],
+    ['userinfo 422', userinfo, refusal(422), TOKEN_REFUSED],
+    ['userinfo 431', userinfo, refusal(431), TOKEN_REFUSED],
+    ['userinfo 404', userinfo, refusal(404), UNDECIDED],
+    ['introspection 400', {}, refusal(400), TOKEN_REFUSED],
+    [
+      'introspection 400 with a type',
+      {},
+      refusal(400, { error: 'unsupported_token_type' }),
+      TOKEN_REFUSED,
+    ],
+    [
+      'introspection 401 for the token',
+      {},
+      refusal(401, { error: 'invalid_token' }),
+      TOKEN_REFUSED,
+    ],
+    ['introspection 403', {}, refusal(403, '<h1>Forbidden</h1>'), UNDECIDED],
+    ['introspection 404', {}, refusal(404), UNDECIDED],
+  ])('%s', async (_, entry, answer, outcome) => {
+    const { outcomeOf } = await start(entry)
+    provider.answer = answer
+    for (let n = 0; n < 7; n++) expect(await outcomeOf(`${TOKEN}-${n}`)).toBe(outcome)
+    expect(provider.calls).toHaveLength(7)
+    provider.answer = json(provider.claims)
+    expect(await outcomeOf(TOKEN)).toBe('200')
+  })
+
+  test.each<[string, object, Answer]>([
+    ['userinfo 429', userinfo, refusal(429)],
+    [
+      'userinfo 403 for a limit',
+      userinfo,
+      refusal(403, { error: { reason: 'rateLimitExceeded' } }),
+    ],
+    ['userinfo 400 with Retry-After', userinfo, refusal(400, '', { 'retry-after': '5' })],
+    ['userinfo 500', userinfo, refusal(500)],
+    ['introspection 401 for the client', {}, refusal(401, { error: 'invalid_client' })],
+    ['introspection 400 for the client', {}, refusal(400, { error: 'invalid_client' })],
+    ['introspection 429', {}, refusal(429)],
+  ])('but %s is an outage, and opens the breaker', async (_, entry, answer) => {
+    const { outcomeOf } = await start(entry)
+    provider.answer = answer
+    for (let n = 0; n < 7; n++)
+      expect(await outcomeOf(`${TOKEN}-${n}`)).toBe('503 introspection:refused')
+    expect(provider.calls.length).toBeLessThan(7)
+  })
+})
+
 test('an inactive token is refused without a call for 10 seconds', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const { outcomeOf } = await start()

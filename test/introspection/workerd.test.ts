@@ -107,6 +107,14 @@ test('a provider that hangs gets five calls, then only probes, and every request
   await expect.poll(() => statusOf('token-0'), { timeout: 20_000 }).toBe('200')
 })
 
+test('tokens that the provider refuses one by one do not open the breaker for others', async () => {
+  provider.answer = (response) => response.writeHead(400).end('{"error":"invalid_request"}')
+  for (let n = 0; n < 7; n++) expect(await statusOf(`refused-${n}`)).toBe('401')
+  provider.answer = json({ ...provider.claims, scope: null, client_id: '', jti: null })
+  expect(await statusOf('opaque-token')).toBe('200')
+  expect(reached).toBe(1)
+})
+
 test('a client that leaves during the call does not block other requests with its token', async () => {
   provider.answer = hanging
   const abort = new AbortController()
