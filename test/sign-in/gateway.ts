@@ -65,6 +65,10 @@ export async function startGatewayFor(
   const port = options.port ?? (await freePort())
   const url = `http://127.0.0.1:${port}`
   const origin = await startHttpOrigin((request, response) => {
+    if (request.url === '/events') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': open\n\n')
+      return
+    }
     response.setHeader('Content-Type', 'text/html')
     response.setHeader('Set-Cookie', ['theme=dark', '__Host-portcullis-session=of-the-origin'])
     const { url: path, method, headers } = request

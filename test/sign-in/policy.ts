@@ -19,6 +19,7 @@ export function policyFor(
       { method: 'GET', path: '/', permission: 'orders:read', ...browser },
       { method: 'GET', path: '/orders', permission: 'orders:read', ...browser },
       { method: 'GET', path: '/orders/:id', permission: 'orders:read', ...browser },
+      { method: 'GET', path: '/events', permission: 'orders:read', ...browser, recheckSeconds: 1 },
       { method: 'POST', path: '/orders', permission: 'orders:write', ...browser },
       { method: 'GET', path: '/audit', permission: 'audit:read', ...browser },
       {
