@@ -10,6 +10,8 @@ const KEY = /^[A-Za-z0-9+/]{22}==$/
 const VERSION = '13'
 /** `Upgrade` among the options of `Connection`. HTTP/2 does not use that header. */
 const UPGRADE_OPTION = /(?:^|,)\s*upgrade\s*(?:,|$)/i
+/** RFC 6455 section 5.5: a control frame has at most 125 bytes, two of which are the code. */
+const MAX_REASON_BYTES = 123
 /** RFC 6455 section 7.4.1: policy violation. */
 const CLOSE_POLICY = 1008
 /** RFC 6455 section 7.1.5: the received close frame had no code, so ours has none. */
@@ -69,47 +71,61 @@ export function acceptUpgrade(received: Response, stream: OpenStream | undefined
   for (const socket of [server, origin]) {
     // A Blob must be read before it can be sent on, and later messages would overtake it.
     socket.binaryType = 'arraybuffer'
-    socket.accept()
+    // After the close frame of one end, the messages of the other end still pass.
+    socket.accept({ allowHalfOpen: true })
   }
   const upgraded = new Response(null, { status: 101, webSocket: client, headers })
-  function end(): void {
-    stream?.closed()
+  const toClient = { socket: server, isClosed: false }
+  const toOrigin = { socket: origin, isClosed: false }
+  /** After the first close frame the request is no longer in flight. The other end may still send. */
+  function ended(): void {
+    if (toClient.isClosed && toOrigin.isClosed) stream?.closed()
     reportSocketEnd(upgraded)
   }
   stream.opened({
     cut({ problem }) {
       // A client may never answer the close frame.
       reportSocketEnd(upgraded)
-      close(server, CLOSE_POLICY, problem.code)
-      close(origin, CLOSE_POLICY, problem.code)
+      close(toClient, CLOSE_POLICY, problem.code)
+      close(toOrigin, CLOSE_POLICY, problem.code)
     },
   })
-  join(server, origin, end)
-  join(origin, server, end)
+  join(server, toOrigin, ended)
+  join(origin, toClient, ended)
   return upgraded
 }
 
-function join(from: WebSocket, to: WebSocket, end: () => void): void {
+/** One end, and whether it got a close frame. */
+interface End {
+  readonly socket: WebSocket
+  isClosed: boolean
+}
+
+function join(from: WebSocket, to: End, ended: () => void): void {
   from.addEventListener('message', ({ data }) => {
-    if (to.readyState === WebSocket.OPEN) to.send(data)
+    if (!to.isClosed) to.socket.send(data)
   })
   from.addEventListener('close', ({ code, reason }) => {
-    end()
     close(to, code, reason)
+    ended()
   })
   from.addEventListener('error', () => {
-    end()
     close(to, 1011, '')
+    ended()
   })
 }
 
 /** Closes a socket. Codes that may not be sent (RFC 6455 section 7.4) become 1011. */
-function close(socket: WebSocket, code: number, reason: string): void {
-  if (socket.readyState === WebSocket.CLOSED) return
+function close(end: End, code: number, reason: string): void {
+  const { socket } = end
+  if (end.isClosed || socket.readyState === WebSocket.CLOSED) return
+  end.isClosed = true
   if (code === NO_STATUS_RECEIVED) {
     socket.close()
     return
   }
+  // workerd passes on reasons that are too long for a close frame, and refuses to send them.
+  const text = new TextEncoder().encode(reason).length <= MAX_REASON_BYTES ? reason : ''
   const sendable = (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || code >= 3000
-  socket.close(sendable ? code : 1011, sendable ? reason : '')
+  socket.close(sendable ? code : 1011, sendable ? text : '')
 }
