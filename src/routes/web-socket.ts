@@ -126,6 +126,7 @@ function close(end: End, code: number, reason: string): void {
   }
   // workerd passes on reasons that are too long for a close frame, and refuses to send them.
   const text = new TextEncoder().encode(reason).length <= MAX_REASON_BYTES ? reason : ''
-  const sendable = (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || code >= 3000
+  const sendable =
+    (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999)
   socket.close(sendable ? code : 1011, sendable ? text : '')
 }

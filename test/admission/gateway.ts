@@ -17,6 +17,8 @@ export interface WholeGatewayOptions {
   /** The key of the one trusted issuer. */
   readonly key: TestKey
   readonly policy: ReturnType<typeof definePolicy>
+  /** The deadline of one call to Redis. Default: that of `redisVars`. */
+  readonly redisTimeoutMs?: number
 }
 
 export interface WholeGateway {
@@ -32,10 +34,16 @@ export interface WholeGateway {
 }
 
 /** Creates an isolate. Two isolates share only Redis. */
-export function wholeGateway({ redis, originUrl, key, policy }: WholeGatewayOptions): WholeGateway {
+export function wholeGateway({
+  redis,
+  originUrl,
+  key,
+  policy,
+  redisTimeoutMs,
+}: WholeGatewayOptions): WholeGateway {
   const services = composeServices(
     {
-      ...redisVars(redis),
+      ...redisVars(redis, redisTimeoutMs),
       PUBLIC_URL,
       ORIGIN_URL: originUrl,
       ISSUERS: JSON.stringify([

@@ -54,11 +54,11 @@ export const CASES: readonly WebSocketCase[] = [
   open('2 a ping of 126 bytes', frame(Buffer.alloc(126), { opcode: ping })),
   open('2 a ping in parts', part('a', ping), part('b', continuation, true)),
   ...[1, 2, 3, 4, 5, 6, 7].map((reserved) =>
-    open(`3 reserved bits ${reserved} of a text`, text('first'), frame('x', { reserved })),
+    open(`3 reserved bits ${reserved} of a text`, frame('x', { reserved })),
   ),
   open('3 reserved bits of a ping', frame('x', { opcode: ping, reserved: 2 })),
   ...[3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map((opcode) =>
-    open(`4 reserved opcode ${opcode}`, text('first'), frame('x', { opcode })),
+    open(`4 reserved opcode ${opcode}`, frame('x', { opcode })),
   ),
   open('5 a text in two parts', part('frag', 1), part('ment', continuation, true)),
   open(
