@@ -50,7 +50,7 @@ export function demandOf(
 }
 
 /** Reports whether it may be a middleware around the route, instead of another route. */
-function surrounds(one: RouterRoute, route: RouterRoute): boolean {
+export function surrounds(one: RouterRoute, route: RouterRoute): boolean {
   if (one.method === route.method && one.path === route.path) return true
   return one.method === METHOD_NAME_ALL && shadows(one.path, route.path)
 }

@@ -29,6 +29,7 @@ import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
 import { checkedIssuers, isRedisClient } from '../validators/guard-options.ts'
 import { platformAddress } from './client-address.ts'
+import { closeUndeclared } from './closed-routes.ts'
 import type { Declaration } from './declaration.ts'
 import { type Demand, demandOf } from './demand.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
@@ -115,7 +116,11 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       plan = guardsOf(demand)
       plans.set(key, plan)
     }
-    return plan(c, next)
+    if (!demand.anonymous) return plan(c, next)
+    return plan(c, () => {
+      if (callerOf(c, 'guard') === null) closeUndeclared(c, declarationOf)
+      return next()
+    })
   }
 
   const accesses = new Map<string, MiddlewareHandler>()

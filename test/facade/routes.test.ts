@@ -80,6 +80,60 @@ describe('a public route', () => {
     expect(reached).toEqual(['before', 'after', 'mine'])
   })
 
+  test.each(['get', 'all', 'use'] as const)(
+    'whose handler calls next() opens no route behind it (%s)',
+    async (method) => {
+      const { app, statusOf, reached } = appWith((app, guard, handler) => {
+        if (method === 'use') app.use('*', guard.public(), passing)
+        else app[method]('*', guard.public(), passing)
+        app.get('/secret', handler('secret'))
+        app.all('/any', handler('any'))
+        app.get('/twice', guard.public(), passing)
+        app.get('/twice/:id', handler('id'))
+        app.get('/:name', passing, handler('name'))
+        app.get('/open/:id', guard.public(), handler('open'))
+        app.use('/around/*', passing)
+        app.get('/around/open', guard.public(), handler('around'))
+        app.get('/around/closed', handler('closed'))
+        app.route('/nested', new Hono().get('/secret', handler('nested')))
+        app.basePath('/base').get('/secret', handler('base'))
+        app.mount('/mounted', () => {
+          reached.push('mounted')
+          return new Response('mounted')
+        })
+        app.options('/secret', handler('options'))
+      })
+      const closed = ['/secret', '/any', '/twice', '/twice/1', '/name', '/around/closed']
+      for (const path of [...closed, '/nested/secret', '/base/secret', '/mounted/x'])
+        for (const verb of ['GET', 'HEAD'])
+          expect(await statusOf(path, { method: verb }), `${verb} ${path}`).toBe(401)
+      expect(await statusOf('/secret', { method: 'OPTIONS' })).toBe(401)
+      expect(reached).toEqual([])
+      const response = await app.request('/secret')
+      expect(await response.json()).toMatchObject({ code: 'missing_token' })
+      expect(given.events.at(-1)).toMatchObject({ decision: 'deny', reason: 'missing_token' })
+
+      for (const path of ['/open/1', '/around/open']) expect(await statusOf(path), path).toBe(200)
+      expect(reached).toEqual(['open', 'around'])
+      for (const path of ['/secret', '/nested/secret', '/base/secret', '/mounted/x'])
+        expect(await statusOf(path, { headers }), path).toBe(200)
+      // Only the app's own 404 is behind the last public route.
+      expect(await statusOf('/a/b/c')).toBe(404)
+    },
+  )
+
+  test('whose handler catches what next() throws opens no route either', async () => {
+    const { statusOf, reached } = appWith((app, guard, handler) => {
+      app.get('*', guard.public(), async (c, next) => {
+        await next().catch(() => {})
+        return c.text('static')
+      })
+      app.get('/secret', handler('secret'))
+    })
+    expect(await statusOf('/secret')).toBe(200)
+    expect(reached).toEqual([])
+  })
+
   test('opens a whole path if it is declared for it', async () => {
     const { statusOf } = appWith((app, guard, handler) => {
       app.use('/docs/*', guard.public())

@@ -16,6 +16,7 @@ export default definePolicy({
       { method: 'GET', path: '/plain/*' },
       { method: 'POST', path: '/plain/*' },
       { method: 'GET', path: '/host/*', host: 'shop.test' },
+      { method: 'GET', path: '/tenant', host: '*.tenant.test' },
     ]),
     ...group({ anonymous: true, origin: 'below' }, [
       { method: 'GET', path: '/v1/orders/:id', stripPrefix: '/v1' },

@@ -86,6 +86,22 @@ describe.each(['workerd', 'Node'] as const)('on %s', (runtime) => {
     },
   )
 
+  test.each([
+    ['a.tenant.test', 201],
+    ['A.Tenant.TEST.:80', 201],
+    ['.tenant.test', 404],
+    ['..tenant.test', 404],
+    ['a..tenant.test', 404],
+    ['tenant.test', 404],
+    ['a.b.tenant.test', 404],
+    ['tenant.test.', 404],
+  ])('a wildcard is one label of the host: %s is %i', async (host, status) => {
+    const answer = await send('/tenant', host)
+    // A runtime may refuse a host with an empty label itself.
+    expect(answer.status === 400 && host.includes('..') ? 404 : answer.status).toBe(status)
+    expect(origin.received).toHaveLength(status === 201 ? 1 : 0)
+  })
+
   /** `O` is the URL of the origin, and `P` that of the other one. */
   const inPlaces = (text: string) => text.replaceAll('O', origin.url).replaceAll('P', other.url)
 
