@@ -13,6 +13,8 @@ import { ERASED_ADDRESS } from './personal.ts'
 export interface Person {
   readonly issuer: string
   readonly subject: string
+  /** Only events of callers with this tenant. Absent: of every tenant, and of none. */
+  readonly tenant?: string | undefined
 }
 
 export interface Erasure {
@@ -23,12 +25,16 @@ export interface Erasure {
   readonly orderedMs: number
   /** Erased rows of the chain, in D1 or in its export. */
   readonly rows: number
+  /** As in {@link Person}. */
+  readonly tenant?: string | undefined
+  /** Absent: the platform has ordered it. */
+  readonly owner?: 'tenant' | undefined
 }
 
 /** Port: erasure orders. Each call rejects with `Unavailable` on failure. */
 export interface AuditErasures {
   /** Stores the order; the audit Worker carries it out. It also covers events in transit. */
-  order(person: Person): Promise<Erasure>
+  order(person: Person, owner?: Erasure['owner']): Promise<Erasure>
   find(id: string): Promise<Erasure | undefined>
 }
 
@@ -59,8 +65,9 @@ function withoutChange({ change: _, ...event }: AuditEvent): AuditEvent {
 }
 
 /** Returns the event without the personal data of a person; the same event if it has none. */
-export function forgetting(event: AuditEvent, { issuer, subject }: Person): AuditEvent {
+export function forgetting(event: AuditEvent, { issuer, subject, tenant }: Person): AuditEvent {
   const { actor, change } = event
+  if (tenant !== undefined && actor.tenant !== tenant) return event
   const others = actor.issuer === issuer && actor.subject === subject ? withoutCaller(event) : event
   return change !== undefined && isAbout(change, subject) ? withoutChange(others) : others
 }
@@ -72,6 +79,8 @@ export interface Forgotten {
   readonly name_digest: string
   /** The erasure does not cover later events. */
   readonly ordered_ms: number
+  /** Null: the events of every tenant. */
+  readonly tenant: string | null
 }
 
 /** Salted hashes that identify a person without naming them. */
@@ -87,8 +96,9 @@ export async function forgettingLate(
 ): Promise<AuditEvent> {
   let left = event
   const { actor, change } = event
-  for (const { salt, caller_digest, name_digest, ordered_ms } of forgotten) {
+  for (const { salt, caller_digest, name_digest, ordered_ms, tenant } of forgotten) {
     if (Date.parse(event.time) > ordered_ms) continue
+    if (tenant !== null && actor.tenant !== tenant) continue
     if (actor.issuer !== null && actor.subject !== null) {
       const digest = await callerDigest(salt, actor.issuer, actor.subject)
       if (digest === caller_digest) left = withoutCaller(left)

@@ -48,7 +48,14 @@ export interface AuditPage {
 
 /** Port: queries the recorded events. Rejects with `Unavailable` if the store does not respond. */
 export interface AuditLog {
-  query(query: AuditQuery): Promise<AuditPage>
+  /** With `within`, only events of callers with this tenant. */
+  query(query: AuditQuery, within?: TenantOfIssuers): Promise<AuditPage>
+}
+
+/** A tenant of some issuers, whose tenants of one name are the same. */
+export interface TenantOfIssuers {
+  readonly tenant: string
+  readonly issuers: readonly string[]
 }
 
 const DEFAULT_ROWS = 500

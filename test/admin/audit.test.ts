@@ -194,7 +194,7 @@ describe('S66: changes by operators are audited', () => {
 describe('a database created before the change columns existed', () => {
   beforeEach(async () => {
     await harness.db.batch(
-      ['audit_events', 'dead_letters', 'd1_migrations'].map((table) =>
+      ['audit_events', 'dead_letters', 'audit_erasures', 'd1_migrations'].map((table) =>
         harness.db.prepare(`DROP TABLE IF EXISTS ${table}`),
       ),
     )

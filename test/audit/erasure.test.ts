@@ -102,6 +102,53 @@ describeStores((start, isFirst) => {
     for (let run = 0; run < 20; run += 1) await carryOutErasures(upkeep(nowMs, bucket))
   }
 
+  test('S88: an erasure within a tenant leaves the events of every other tenant, exported or late', async () => {
+    await empty()
+    const of = (tenant: string | null, different: Partial<AuditEvent> = {}) =>
+      by(ALICE, {
+        actor: { ...anEvent().actor, issuer: ISSUER, subject: ALICE, tenant },
+        ...different,
+      })
+    const change = { action: 'limit.reset', target: `standard:${ALICE}` }
+    const operator = (tenant: string) =>
+      by('olga', { actor: { ...anEvent().actor, issuer: ISSUER, subject: 'olga', tenant }, change })
+    const all = () => [of('acme'), of('globex'), of(null), operator('acme'), operator('globex')]
+    await append(all())
+    // After a minute, a checkpoint ends the first object of the export.
+    await append([by('bob')], T0 + 61_000)
+    await exportDue(upkeep(T0, harness.bucket), true)
+    await append(all())
+    const letter = (tenant: string) => JSON.stringify({ subject: ALICE, tenant })
+    for (const tenant of ['acme', 'globex'])
+      await sql('INSERT INTO dead_letters VALUES (?, 1, ?)').bind(tenant, letter(tenant)).run()
+    const { id } = await orders(T0).order({ issuer: ISSUER, subject: ALICE, tenant: 'acme' })
+    // This event arrives while the erasure is pending, the next ones after it.
+    await append([of('acme')])
+    await carryOut(T0)
+    await append([of('acme'), of('globex')])
+    expect(await orders(T0).find(id)).toMatchObject({ state: 'done', rows: 4, tenant: 'acme' })
+
+    const exported = (
+      await Promise.all(
+        (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
+      )
+    ).flatMap((text) => partOf(text).rows)
+    const tenantsOf = (some: readonly object[]) =>
+      some.flatMap((row) => {
+        const { subject, tenant } = row as { subject: unknown; tenant: unknown }
+        return subject === ALICE ? [tenant] : []
+      })
+    expect(exported.length).toBeGreaterThan(0)
+    expect(tenantsOf(exported)).toEqual(['globex', null])
+    expect(tenantsOf(await rows())).toEqual(['globex', null, 'globex', null, 'globex'])
+    const changes = (await rows()).flatMap((row) => (row.change === null ? [] : [row.tenant]))
+    expect(changes.filter((tenant) => tenant === 'acme')).toEqual([])
+    expect(changes.filter((tenant) => tenant === 'globex')).toHaveLength(2)
+    const letters = await sql('SELECT body FROM dead_letters').all()
+    expect(letters.results).toEqual([{ body: letter('globex') }])
+    expect(await verify()).toMatchObject({ ok: true, findings: [] })
+  })
+
   describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in the export only`, () => {
     const OTHERS_SAMPLE = 3
     beforeAll(async () => {

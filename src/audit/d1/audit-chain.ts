@@ -38,7 +38,9 @@ const LAST =
   "SELECT seq, coalesce(hash, '') AS hash FROM audit_events " +
   'WHERE partition = ? AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1'
 const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value ->> 0 FROM json_each(?))'
-const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
+const FORGOTTEN =
+  'SELECT salt, caller_digest, name_digest, ordered_ms, tenant FROM audit_erasures ' +
+  'WHERE salt IS NOT NULL'
 // If another consumer moved the head, `seq` becomes NULL. Its column does not accept NULL, so the
 // whole transaction fails.
 const MOVE =

@@ -1,7 +1,7 @@
 /** Queries the audit trail in D1, page by page. */
 
 import { withDeadline } from '../../isolate/timers.ts'
-import type { AuditLog, AuditPage, AuditQuery } from '../log.ts'
+import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
 import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
@@ -29,8 +29,8 @@ const EQUAL = [
 /** Creates an {@link AuditLog} over a D1 database. Fails as {@link withinQuery} does. */
 export function createAuditLog(db: AuditDatabase): AuditLog {
   return {
-    async query(query) {
-      const { sql, values } = selectionOf(query)
+    async query(query, within) {
+      const { sql, values } = selectionOf(query, within)
       const rows = await withinQuery(async () => {
         const statement = db.prepare(sql).bind(...values)
         return (await statement.all<AuditRow>()).results
@@ -40,7 +40,10 @@ export function createAuditLog(db: AuditDatabase): AuditLog {
   }
 }
 
-function selectionOf(query: AuditQuery): { sql: string; values: (string | number)[] } {
+function selectionOf(
+  query: AuditQuery,
+  within: TenantOfIssuers | undefined,
+): { sql: string; values: (string | number)[] } {
   const conditions: string[] = []
   const values: (string | number)[] = []
   function where(condition: string, ...bound: (string | number)[]) {
@@ -50,6 +53,11 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
   for (const [name, column] of EQUAL) {
     const value = query[name]
     if (value !== undefined) where(`${column} = ?`, value)
+  }
+  if (within !== undefined) {
+    const { tenant, issuers } = within
+    where('tenant = ?', tenant)
+    where(`issuer IN (${issuers.map(() => '?').join(', ')})`, ...issuers)
   }
   if (query.reason !== undefined) where(...matching(query.reason))
   if (query.observed !== undefined) {

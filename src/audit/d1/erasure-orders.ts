@@ -23,17 +23,21 @@ export interface ErasureRow {
   /** Erased rows: while the erasure runs, only those that D1 no longer has; once done, all. */
   readonly rows: number
   readonly done_ms: number | null
+  /** Null: the erasure covers every tenant. */
+  readonly tenant: string | null
+  /** `tenant`, or null for the platform. */
+  readonly owner: string | null
 }
 
 const ORDER =
   'INSERT INTO audit_erasures (id, end_id, ordered_ms, issuer, subject, salt, caller_digest, ' +
-  'name_digest, exported_seq, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)'
+  'name_digest, tenant, owner, exported_seq, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)'
 const FIND = 'SELECT * FROM audit_erasures WHERE id = ?'
 
 /** Creates the store of erasure orders. Throws `Unavailable` if no audit Worker has run yet. */
 export function createErasureOrders(db: AuditDatabase, now: () => number): AuditErasures {
   return {
-    async order(person) {
+    async order(person, owner) {
       const [id, orderedMs, salt] = [v7(), now(), newSalt()]
       // Normalizes the values as the rows of events do.
       const issuer = storable(person.issuer)
@@ -42,12 +46,13 @@ export function createErasureOrders(db: AuditDatabase, now: () => number): Audit
         callerDigest(salt, person.issuer, person.subject),
         nameDigest(salt, person.subject),
       ])
-      const values = [id, v7(), orderedMs, issuer, subject, salt, ...digests]
+      const tenant = person.tenant === undefined ? null : storable(person.tenant)
+      const values = [id, v7(), orderedMs, issuer, subject, salt, ...digests, tenant, owner ?? null]
       await withinQuery(() => {
         const statement = db.prepare(ORDER).bind(...values)
         return statement.run()
       })
-      return { id, state: 'pending', orderedMs, rows: 0 }
+      return { id, state: 'pending', orderedMs, rows: 0, tenant: person.tenant, owner }
     },
     async find(id) {
       const row = await withinQuery(() => db.prepare(FIND).bind(id).first<ErasureRow>())
@@ -56,7 +61,11 @@ export function createErasureOrders(db: AuditDatabase, now: () => number): Audit
   }
 }
 
-function erasureOf({ id, ordered_ms, first_seq, rows, done_ms }: ErasureRow): Erasure {
+function erasureOf({ id, ordered_ms, first_seq, rows, done_ms, ...row }: ErasureRow): Erasure {
   const begun = first_seq === null ? 'pending' : 'running'
-  return { id, state: done_ms === null ? begun : 'done', orderedMs: ordered_ms, rows }
+  const state = done_ms === null ? begun : 'done'
+  // A database without the column has no erasure within a tenant.
+  const tenant = row.tenant ?? undefined
+  const owner = row.owner === 'tenant' ? row.owner : undefined
+  return { id, state, orderedMs: ordered_ms, rows, tenant, owner }
 }

@@ -53,8 +53,10 @@ const OF_TARGET =
   `substr(${TARGET}, length(${TARGET}) - length(?2)) = ':' || ?2))) OR ` +
   `(${isAction(TUPLE_ACTIONS)} AND instr(${idsOf(TARGET)}, ?5) > 0))`
 const DEAD_LETTERS =
-  'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0 ' +
-  `OR instr(${idsOf('body')}, ?3) > 0`
+  'DELETE FROM dead_letters WHERE (instr(body, ?1) > 0 OR instr(body, ?2) > 0 ' +
+  `OR instr(${idsOf('body')}, ?3) > 0)`
+/** For an erasure within a tenant. */
+const LETTERS_OF_TENANT = ' AND (instr(body, ?4) > 0 OR instr(body, ?5) > 0)'
 
 /** Returns the oldest erasure that is not done. */
 export const nextErasure = (db: AuditDatabase): Promise<ErasureRow | null> =>
@@ -78,10 +80,17 @@ export async function beginErasure(
 
 /** Erases rows and dead letters. Returns false if rows remain for the next run. */
 export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise<boolean> {
-  const quoted = JSON.stringify(erasure.subject)
+  const { tenant } = erasure
   const inTuples = idIn(erasure.subject ?? '')
-  const escaped = JSON.stringify(quoted).slice(1, -1)
-  await within(db.prepare(DEAD_LETTERS).bind(quoted, escaped, inTuples).run())
+  const letters = tenant === null ? DEAD_LETTERS : DEAD_LETTERS + LETTERS_OF_TENANT
+  const texts = [...quotedForms(erasure.subject), inTuples]
+  if (tenant !== null) texts.push(...quotedForms(tenant))
+  await within(
+    db
+      .prepare(letters)
+      .bind(...texts)
+      .run(),
+  )
   const values = [erasure.id, erasure.subject, erasure.issuer, erasure.ordered_ms]
   let left = MAX_STATEMENTS
   for (const [group, which] of [
@@ -89,13 +98,22 @@ export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise
     [CHANGE, OF_TARGET],
   ] as const) {
     const bound = group === CHANGE ? [...values, inTuples] : values
-    const statement = db.prepare(statementOf(group, which)).bind(...bound)
+    const inTenant = tenant === null ? '' : ` AND tenant = ?${bound.length + 1}`
+    const statement = db
+      .prepare(statementOf(group, which + inTenant))
+      .bind(...bound, ...(tenant === null ? [] : [tenant]))
     for (let changed = ROWS_PER_STATEMENT; changed > 0; left -= 1) {
       if (left === 0) return false
       changed = (await within(statement.run())).meta.changes
     }
   }
   return true
+}
+
+/** Returns how JSON contains a text, and how a JSON text contains this JSON. */
+function quotedForms(text: string | null): string[] {
+  const quoted = JSON.stringify(text)
+  return [quoted, JSON.stringify(quoted).slice(1, -1)]
 }
 
 /**

@@ -76,8 +76,9 @@ async function erasePart(
   throw new Error(`${part.name} is written by somebody else all the time`)
 }
 
-function without(row: ChainRow, { id, issuer, subject, ordered_ms }: ErasureRow): ChainRow {
+function without(row: ChainRow, { id, issuer, subject, ordered_ms, tenant }: ErasureRow): ChainRow {
   if (subject === null || Number(row.time_ms) > ordered_ms) return row
+  if (tenant != null && row.tenant !== tenant) return row
   const isTheirs = row.subject === subject && row.issuer === issuer
   const left = isTheirs ? erased(row, CALLER, id) : row
   return isAbout(changeOf(row.change), subject) ? erased(left, CHANGE, id) : left
