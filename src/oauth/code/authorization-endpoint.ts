@@ -15,7 +15,7 @@ import type { ClientDirectory, ClientSearch, FoundClient } from '../registration
 import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
 import { type AuthorizationRequest, parametersOf } from './authorization-request.ts'
-import { type ConsentChange, type Consents, isCovered } from './consent.ts'
+import { type ConsentChange, type Consents, holdersOf, isCovered } from './consent.ts'
 import type { Offer } from './offer.ts'
 import {
   type Authorization,
@@ -201,13 +201,18 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
     /** Reports whether the user has allowed all of it before, and need not be asked again. */
     async isAllowed(user: RequestUser, authorization: Authorization): Promise<boolean> {
-      return isCovered(await consents.find(user.principal, authorization.client), authorization)
+      for (const holder of holdersOf(user.principal))
+        if (isCovered(await consents.find(holder, authorization.client), authorization)) return true
+      return false
     },
 
     /** Reports whether the user has allowed the client before, with this redirect URI. */
     async hasAllowed({ principal }: RequestUser, clientId: string, redirectUri: string) {
-      const consent = await consents.find(principal, clientId)
-      return consent?.redirectUri === withoutLoopbackPort(redirectUri)
+      for (const holder of holdersOf(principal)) {
+        const consent = await consents.find(holder, clientId)
+        if (consent?.redirectUri === withoutLoopbackPort(redirectUri)) return true
+      }
+      return false
     },
 
     /** Stores what the consent page shows. Returns the handle for its form. */
@@ -273,11 +278,17 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         audiences,
         allowedAtSeconds: Math.floor(nowMs / 1000),
       }
-      const ended = await withdrawal.makeRoom(principal, client)
       // The milliseconds order sessions of the same second.
       const session = { id, expiresAtSeconds: expiresAtSeconds + (nowMs % 1000) / 1000 }
-      if (!(await consents.allow(principal, consent, { session, ended, isRepeated })))
-        throw oauthRefused('consent_required', 'authorize_consent')
+      // A new consent is stored with the tenant of the user; a repeated one stays where it is.
+      const holders = isRepeated ? holdersOf(principal) : [principal]
+      let isStored = false
+      for (const holder of holders) {
+        const ended = await withdrawal.makeRoom(holder, client)
+        isStored = await consents.allow(holder, consent, { session, ended, isRepeated })
+        if (isStored) break
+      }
+      if (!isStored) throw oauthRefused('consent_required', 'authorize_consent')
       if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)
       const code = await newCode(randomBytes)
       await codes.put(code.hash, {

@@ -20,11 +20,19 @@ export const consentSchema = z.strictObject({
 
 export type Consent = Readonly<z.output<typeof consentSchema>>
 
-/** The issuer that vouches for the user, and the subject there. */
+/** The issuer that vouches for the user, the subject there, and the tenant of the user if it has one. */
 export interface User {
   readonly issuer: string
   readonly subject: string
+  readonly tenant?: string | undefined
 }
+
+/**
+ * Returns the users whose consents a user has: itself, and itself without a tenant. Earlier versions
+ * stored all consents without a tenant, and these stay valid.
+ */
+export const holdersOf = (user: User): readonly User[] =>
+  user.tenant === undefined ? [user] : [user, { issuer: user.issuer, subject: user.subject }]
 
 /** A session of the client, which ends with the consent. */
 export interface ConsentedSession {

@@ -2,7 +2,13 @@
 
 import { Denied } from '../../errors.ts'
 import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../revocation/revocation.ts'
-import type { Consent, ConsentedSession, Consents, User } from './consent.ts'
+import {
+  type Consent,
+  type ConsentedSession,
+  type Consents,
+  holdersOf,
+  type User,
+} from './consent.ts'
 
 export interface WithdrawalOptions {
   readonly consents: Consents
@@ -34,7 +40,7 @@ export function createWithdrawal({ consents, revoker, issuer, now }: WithdrawalO
     }
   }
 
-  return {
+  const withdrawal = {
     list: (user: User): Promise<readonly Consent[]> => consents.list(user),
 
     /**
@@ -62,6 +68,25 @@ export function createWithdrawal({ consents, revoker, issuer, now }: WithdrawalO
       const oldest = sessions.slice(0, Math.max(0, sessions.length - MAX_SESSIONS + 1))
       await end(oldest)
       return oldest
+    },
+  }
+
+  return {
+    ...withdrawal,
+
+    /** Returns the consents that a user itself sees, the newest of each client. */
+    async listOwn(user: User): Promise<readonly Consent[]> {
+      const all = await Promise.all(holdersOf(user).map((holder) => consents.list(holder)))
+      const sorted = all.flat().sort((a, b) => b.allowedAtSeconds - a.allowedAtSeconds)
+      return [...new Map(sorted.toReversed().map((one) => [one.client, one])).values()].toReversed()
+    },
+
+    /** Withdraws a consent wherever it is stored. Returns and throws as `withdraw`. */
+    async withdrawOwn(user: User, client: string): Promise<boolean> {
+      let isFound = false
+      for (const holder of holdersOf(user))
+        if (await withdrawal.withdraw(holder, client)) isFound = true
+      return isFound
     },
   }
 }

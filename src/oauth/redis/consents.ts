@@ -14,8 +14,10 @@ const CONSENT_SECONDS = 34_560_000
 /** Creates the adapter. `now` returns milliseconds since the epoch. */
 export function createConsents(redis: RedisConnection, now: () => number): Consents {
   const names = codeKeys(redis.keys)
-  const userPart = async ({ issuer, subject }: User) =>
-    `${await keyPart(issuer)}:${await keyPart(subject)}`
+  const userPart = async ({ issuer, subject, tenant }: User) =>
+    tenant === undefined
+      ? `${await keyPart(issuer)}:${await keyPart(subject)}`
+      : `${await keyPart(issuer)}:${await keyPart(tenant)}:${await keyPart(subject)}`
   const consentsKey = async (user: User) => names.consents + (await userPart(user))
   const sessionsKey = async (user: User, client: string) =>
     `${names.consentSessions}${await userPart(user)}:${await sha256(client)}`

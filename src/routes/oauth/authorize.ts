@@ -248,7 +248,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   app.get(CONSENTS_PATH, ...bounded, async function list(c) {
     const user = await userOf(c, { returnPath: CONSENTS_PATH })
     if ('signInPath' in user) return redirect(user.signInPath)
-    return renderPage(c, consentsPage(await withdrawal.list(user.principal), words))
+    return renderPage(c, consentsPage(await withdrawal.listOwn(user.principal), words))
   })
   app.post(CONSENTS_PATH, ...bounded, async function withdraw(c) {
     const form = await submitted(c)
@@ -256,7 +256,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     if ('signInPath' in user) return redirect(user.signInPath)
     const client = form.one('client')
     if (client === undefined) throw oauthRefused('invalid_request', 'consent_client')
-    await withdrawal.withdraw(user.principal, client)
+    await withdrawal.withdrawOwn(user.principal, client)
     c.set(CHANGE, { action: 'consent.withdraw', target: client } as never)
     return redirect(CONSENTS_PATH)
   })
