@@ -10,6 +10,7 @@ import { Failure, REFUSED } from '../failure.ts'
 interface EraseOptions extends CommonOptions {
   readonly subject: string
   readonly issuer: string
+  readonly tenant?: string
   readonly wait: number
 }
 
@@ -33,14 +34,15 @@ export function addErase(audit: Command): void {
   })
     .requiredOption('--subject <subject>', 'subject to erase')
     .requiredOption('--issuer <issuer>', 'issuer of the subject, from `audit query --json`')
+    .option('--tenant <tenant>', 'only from events of this tenant (default: from all events)')
     .option('--wait <time>', 'time to wait for the end: 90s, 15m, 0', seconds, DEFAULT_WAIT_SECONDS)
     .addHelpText(
       'after',
       '\nExit code 1 if the erasure is not complete after --wait. It continues without the command.',
     )
-    .action(async ({ subject, issuer, wait, ...options }: EraseOptions) => {
+    .action(async ({ subject, issuer, tenant, wait, ...options }: EraseOptions) => {
       const { gateway, output } = workWith(options)
-      let erasure = await gateway.post<Erasure>('/audit/erasures', { subject, issuer })
+      let erasure = await gateway.post<Erasure>('/audit/erasures', { subject, issuer, tenant })
       output.remark(`Erasure ${erasure.id} is ordered.`)
       const until = Date.now() + wait * 1_000
       while (erasure.state !== 'done' && Date.now() < until) {

@@ -7,6 +7,7 @@ import { addListing, addRemoval } from '../records.ts'
 interface BanOptions extends CommonOptions {
   readonly for: number
   readonly issuer?: string
+  readonly tenant?: string
   readonly reason?: string
 }
 
@@ -15,6 +16,8 @@ const COLUMNS = [
   'kind',
   'value',
   'issuer',
+  'tenant',
+  'owner',
   'reason',
   'createdAt',
   'createdBy',
@@ -32,12 +35,14 @@ export function addBanCommands(program: Command): void {
     examples: [
       'portcullis bans create address 203.0.113.7 --for 1h --reason "credential stuffing"',
       'portcullis bans create subject mallory --for 7d',
+      'portcullis bans create subject mallory --tenant acme --for 7d',
     ],
   })
     .addArgument(new Argument('<kind>', 'address or subject').choices(['address', 'subject']))
     .argument('<value>', 'the address or the subject to ban')
     .requiredOption('--for <time>', 'duration: 90s, 15m, 1h, 2d', seconds)
     .option('--issuer <issuer>', 'issuer of the subject (default: all issuers)')
+    .option('--tenant <tenant>', 'only members of this tenant (default: whatever the tenant is)')
     .option('--reason <text>', 'reason, for the list of bans')
     .action(async (kind: string, value: string, options: BanOptions) => {
       const { gateway, output } = workWith(options)
@@ -46,6 +51,7 @@ export function addBanCommands(program: Command): void {
         value,
         seconds: options.for,
         issuer: options.issuer,
+        tenant: options.tenant,
         reason: options.reason,
       })
       output.thing(answer)

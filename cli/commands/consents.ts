@@ -6,6 +6,7 @@ import { Failure, REFUSED } from '../failure.ts'
 interface UserOptions extends CommonOptions {
   readonly subject: string
   readonly issuer?: string
+  readonly tenant?: string
 }
 
 interface RevokeOptions extends UserOptions {
@@ -35,10 +36,10 @@ export function addConsentCommands(program: Command): void {
         'portcullis consents list --subject alice --json',
       ],
     }),
-  ).action(async ({ subject, issuer, ...options }: UserOptions) => {
+  ).action(async ({ subject, issuer, tenant, ...options }: UserOptions) => {
     const { gateway, output } = workWith(options)
     const page = await gateway
-      .get<ConsentPage>('/consents', { subject, issuer })
+      .get<ConsentPage>('/consents', { subject, issuer, tenant })
       .catch((error: unknown) => {
         // A user without consents has an empty list.
         const isAbsent = error instanceof Failure && error.code === 'not_found'
@@ -56,9 +57,9 @@ export function addConsentCommands(program: Command): void {
     }),
   )
     .requiredOption('--client <id>', 'id of the client, from `consents list`')
-    .action(async ({ subject, issuer, client, ...options }: RevokeOptions) => {
+    .action(async ({ subject, issuer, tenant, client, ...options }: RevokeOptions) => {
       const { gateway, output } = workWith(options)
-      await gateway.post('/consents/withdrawals', { client, subject, issuer })
+      await gateway.post('/consents/withdrawals', { client, subject, issuer, tenant })
       output.result({}, `The consent of ${subject} for ${client} is withdrawn.`)
     })
 }
@@ -67,3 +68,4 @@ const ofUser = (command: Command): Command =>
   command
     .requiredOption('--subject <subject>', 'the user')
     .option('--issuer <issuer>', 'issuer that vouches for the subject (default: all issuers)')
+    .option('--tenant <tenant>', 'tenant of the user (default: consents that name no tenant)')

@@ -7,6 +7,7 @@ import { visible } from '../text.ts'
 
 interface WindowOptions extends CommonOptions {
   readonly issuer?: string
+  readonly tenant?: string
 }
 
 interface OverrideOptions extends WindowOptions {
@@ -22,6 +23,10 @@ interface PolicyLimit {
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
 const VALUE = ['<value>', 'subject, client, tenant or address, depending on the limit'] as const
 const ISSUER = ['--issuer <issuer>', 'issuer of the value (default: all issuers)'] as const
+const TENANT = [
+  '--tenant <tenant>',
+  'of a limit by subject: the subject as a member of this tenant',
+] as const
 const LIMIT_COLUMNS = [
   'name',
   'limit',
@@ -33,7 +38,17 @@ const LIMIT_COLUMNS = [
   'cost',
   'lease',
 ]
-const OVERRIDE_COLUMNS = ['id', 'limit', 'value', 'issuer', 'requests', 'createdAt', 'expiresAt']
+const OVERRIDE_COLUMNS = [
+  'id',
+  'limit',
+  'value',
+  'issuer',
+  'tenant',
+  'owner',
+  'requests',
+  'createdAt',
+  'expiresAt',
+]
 
 export function addLimitCommands(program: Command): void {
   const limits = program.command('limits').description('limits and their overrides')
@@ -60,12 +75,14 @@ export function addLimitCommands(program: Command): void {
       seconds,
     )
     .option(...ISSUER)
+    .option(...TENANT)
     .action(async (limit: string, value: string, options: OverrideOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<object>('/limits/overrides', {
         limit,
         value,
         issuer: options.issuer,
+        tenant: options.tenant,
         requests: options.requests,
         expiresInSeconds: options.expiresIn,
       })
@@ -82,17 +99,23 @@ export function addLimitCommands(program: Command): void {
   onlineCommand(limits, {
     name: 'reset',
     does: 'reset a window: all of its units are available again',
-    examples: ['portcullis limits reset standard alice'],
+    examples: [
+      'portcullis limits reset standard alice',
+      'portcullis limits reset standard alice --tenant acme',
+    ],
   })
     .argument(...LIMIT)
     .argument(...VALUE)
     .option(...ISSUER)
+    .option(...TENANT)
     .action(async (limit: string, value: string, options: WindowOptions) => {
       const { gateway, output } = workWith(options)
-      await gateway.post('/limits/reset', { limit, value, issuer: options.issuer })
+      const { issuer, tenant } = options
+      await gateway.post('/limits/reset', { limit, value, issuer, tenant })
+      const member = tenant === undefined ? '' : ` of tenant ${visible(tenant)}`
       output.result(
         {},
-        `${visible(limit)} is reset for ${visible(value)}; in effect everywhere within 5 s.`,
+        `${visible(limit)} is reset for ${visible(value)}${member}; in effect everywhere within 5 s.`,
       )
     })
 }

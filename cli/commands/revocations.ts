@@ -10,10 +10,22 @@ const KINDS = ['token', 'session', 'subject', 'client', 'tenant']
 
 interface RevokeOptions extends CommonOptions {
   readonly issuer?: string
+  readonly tenant?: string
   readonly reason?: string
 }
 
-const COLUMNS = ['id', 'kind', 'value', 'issuer', 'reason', 'createdAt', 'createdBy', 'expiresAt']
+const COLUMNS = [
+  'id',
+  'kind',
+  'value',
+  'issuer',
+  'tenant',
+  'owner',
+  'reason',
+  'createdAt',
+  'createdBy',
+  'expiresAt',
+]
 
 export function addRevocationCommands(program: Command): void {
   addRevoke(program)
@@ -51,6 +63,7 @@ function addRevoke(program: Command): void {
     .addArgument(new Argument('<kind>', 'kind of revocation').choices(KINDS))
     .argument('<value>', 'subject, client, tenant or sid; for a token its jti or the JWT')
     .option('--issuer <issuer>', 'issuer (default: all issuers, or that of the JWT)')
+    .option('--tenant <tenant>', 'only what members of this tenant hold (default: all of it)')
     .option('--reason <text>', 'reason, for the list of revocations')
     .action(async (kind: string, argument: string, options: RevokeOptions) => {
       const { gateway, output } = workWith(options)
@@ -60,6 +73,7 @@ function addRevoke(program: Command): void {
         kind,
         value,
         issuer: options.issuer ?? issuer,
+        tenant: options.tenant,
         reason: options.reason,
       })
       output.thing(answer)

@@ -2,7 +2,8 @@
 
 import * as z from 'zod/mini'
 import { modeSchema } from '../validators/mode.ts'
-import { issuerName, name } from '../validators/names.ts'
+import { issuerName, name, tenantName } from '../validators/names.ts'
+import { type Owned, ownedMembers } from '../validators/owner.ts'
 import type { Records } from '../validators/page.ts'
 import { integer, wholeNumber } from '../validators/schema-parts.ts'
 import { BAN_SCOPES } from './ban.ts'
@@ -20,12 +21,18 @@ export const newBanSchema = z
     seconds: wholeNumber(1, MAX_BAN_SECONDS),
     /** For a subject only: one of the trusted issuers. Absent: all trusted issuers. */
     issuer: z.optional(issuerName),
+    /** For a subject only: bans it as a member of this tenant. Absent: whatever its tenant is. */
+    tenant: z.optional(tenantName),
     reason: z.optional(name(256)),
   })
   .check(
     z.refine(({ kind, issuer }) => kind === 'subject' || issuer === undefined, {
       error: 'an address has no issuer',
       path: ['issuer'],
+    }),
+    z.refine(({ kind, tenant }) => kind === 'subject' || tenant === undefined, {
+      error: 'an address has no tenant',
+      path: ['tenant'],
     }),
   )
 
@@ -39,6 +46,7 @@ export const banSchema = z.strictObject({
   /** From the request. Null: an address, or all issuers that were trusted at that time. */
   issuer: z.nullable(z.string()),
   issuers: z.array(z.string()),
+  ...ownedMembers,
   /** `observe`: earned while the policy only observed bans, so it refuses no request. */
   mode: z._default(modeSchema, 'enforce'),
   /** Of an address. */
@@ -52,7 +60,7 @@ export const banSchema = z.strictObject({
 export type Ban = z.infer<typeof banSchema>
 
 /** The input of a new ban. The list adds the id and the times. */
-interface BanOrder extends z.infer<typeof newBanSchema> {
+interface BanOrder extends z.infer<typeof newBanSchema>, Owned {
   readonly issuers: readonly string[]
   readonly createdBy: string
 }

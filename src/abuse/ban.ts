@@ -50,14 +50,46 @@ export async function addressBanKeys(
   ]
 }
 
-/** Returns the key of a subject's ban. Its value is the second since the epoch when it ends. */
+/** A subject of an issuer; with a tenant, only as a member of this tenant of the issuer. */
+export interface Member {
+  readonly issuer: string
+  readonly subject: string
+  readonly tenant?: string | undefined
+}
+
+/** Returns the end of the keys of a subject: `<issuer>:<subject>` or `<issuer>:<tenant>:<subject>`. */
+export async function memberPart({ issuer, subject, tenant }: Member): Promise<string> {
+  const within = tenant === undefined ? '' : `${await keyPart(tenant)}:`
+  return `${await keyPart(issuer)}:${within}${await keyPart(subject)}`
+}
+
+/**
+ * Returns the key of a subject's ban. Its value is the second since the epoch when it ends. With a
+ * `tenant`, the ban concerns the subject only as a member of this tenant of the issuer.
+ */
 export async function subjectBanKey(
   keys: RedisKeys,
   issuer: string,
   subject: string,
   mode: Mode = 'enforce',
+  tenant?: string,
 ): Promise<string> {
-  return `${keys[NAMES.subject[mode]]}${await keyPart(issuer)}:${await keyPart(subject)}`
+  return keys[NAMES.subject[mode]] + (await memberPart({ issuer, subject, tenant }))
+}
+
+/**
+ * Returns the keys of the bans that refuse a caller as a subject: the platform's, and for a caller with
+ * a tenant also the one within its tenant.
+ */
+export async function subjectBansOf(
+  keys: RedisKeys,
+  { issuer, subject, tenant }: Member,
+): Promise<readonly BanKey[]> {
+  const by = 'subject'
+  const everywhere: BanKey = { by, key: await subjectBanKey(keys, issuer, subject) }
+  if (tenant === undefined) return [everywhere]
+  const within: BanKey = { by, key: await subjectBanKey(keys, issuer, subject, 'enforce', tenant) }
+  return [everywhere, within]
 }
 
 /** Returns the key of the same ban in observe mode. */

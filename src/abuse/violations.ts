@@ -4,13 +4,26 @@ import { isSharedAddress } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import type { Mode } from '../validators/mode.ts'
-import type { BanScope } from './ban.ts'
+import type { BanScope, Member } from './ban.ts'
 import type { BanDefinition } from './definition.ts'
 
 /** The party that violations count towards. */
 export type Offender =
   | { readonly kind: 'address'; readonly value: string }
-  | { readonly kind: 'subject'; readonly issuer: string; readonly value: string }
+  | {
+      readonly kind: 'subject'
+      readonly issuer: string
+      /** The tenant of the caller, if it has one: violations elsewhere do not count. */
+      readonly tenant?: string | undefined
+      readonly value: string
+    }
+
+/** Returns the subject as the keys of bans name it. */
+export const memberOf = ({
+  issuer,
+  tenant,
+  value,
+}: Extract<Offender, { kind: 'subject' }>): Member => ({ issuer, tenant, subject: value })
 
 /** A refusal that counts towards an automatic ban. */
 export interface Violation {

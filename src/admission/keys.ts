@@ -1,6 +1,6 @@
 /** Storage keys of a request, derived once per principal and address. */
 import { LRUCache } from 'lru-cache'
-import { addressBanKeys, type BanKey, observedBan, subjectBanKey } from '../abuse/ban.ts'
+import { addressBanKeys, type BanKey, observedBan, subjectBansOf } from '../abuse/ban.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { RedisKeys } from '../redis/keys.ts'
 import type { FeedMark } from '../revocation/feed.ts'
@@ -40,8 +40,10 @@ interface AddressKeys extends PartyKeys {
   readonly credentials: PartyKeys
 }
 
-interface PrincipalKeys extends PartyKeys {
+interface PrincipalKeys {
   readonly revocation: RevocationKeys
+  readonly bans: readonly BanKey[]
+  readonly party: Party
 }
 
 /**
@@ -61,8 +63,8 @@ export function createKeyCache(
     // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
     const known = addresses.get(address) ?? {
       ban: everything,
-      party: partyOf(keys, everything),
-      credentials: { ban: credentials, party: partyOf(keys, credentials) },
+      party: partyOf(keys, [everything]),
+      credentials: { ban: credentials, party: partyOf(keys, [credentials]) },
     }
     addresses.set(address, known)
     if (principal === null) return joined(known)
@@ -85,24 +87,24 @@ function joined({ ban, party, credentials }: AddressKeys, own?: PrincipalKeys): 
   if (own === undefined) return { revocation: NOTHING_REVOCABLE, bans: [ban], parties: [party] }
   return {
     revocation: own.revocation,
-    bans: [ban, own.ban, credentials.ban],
+    bans: [ban, ...own.bans, credentials.ban],
     parties: [party, own.party, credentials.party],
   }
 }
 
 function partyOf(
   names: RedisKeys,
-  ban: BanKey,
+  bans: readonly BanKey[],
   { token, revokedBefore } = NOTHING_REVOCABLE,
 ): Party {
-  const keys = [ban.key, observedBan(names, ban).key, ...revokedBefore.map(({ key }) => key)]
+  const keys = bans.flatMap((ban) => [ban.key, observedBan(names, ban).key])
+  for (const { key } of revokedBefore) keys.push(key)
   if (token !== undefined) keys.push(token)
   return { keys, cleanAt: undefined }
 }
 
 async function principalKeysOf(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {
-  const { issuer, subject } = principal
-  const ban: BanKey = { by: 'subject', key: await subjectBanKey(keys, issuer, subject) }
+  const bans = await subjectBansOf(keys, principal)
   const revocation = await revocationKeysOf(keys, principal)
-  return { revocation, ban, party: partyOf(keys, ban, revocation) }
+  return { revocation, bans, party: partyOf(keys, bans, revocation) }
 }

@@ -1,7 +1,7 @@
 /** Operator controls of single windows of a limit: override the size, or reset the count. */
 
 import * as z from 'zod/mini'
-import { name } from '../validators/names.ts'
+import { name, tenantName } from '../validators/names.ts'
 import { newOwnerMembers, type Owners, ownerMembers } from '../validators/owner.ts'
 import { integer, wholeNumber } from '../validators/schema-parts.ts'
 
@@ -13,9 +13,16 @@ const windowMembers = {
   value: name(512),
 }
 
+/**
+ * For a limit by subject: the window that the subject has as a member of this tenant. An override
+ * without it applies to the subject in every tenant; a reset without it, to the subject without a tenant.
+ */
+const windowTenant = z.optional(tenantName)
+
 /** The body of `POST /-/admin/limits/overrides`. */
 export const newOverrideSchema = z.strictObject({
   ...windowMembers,
+  tenant: windowTenant,
   requests: wholeNumber(1, 1_000_000_000),
   ...newOwnerMembers,
 })
@@ -24,6 +31,7 @@ export const newOverrideSchema = z.strictObject({
 export const windowResetSchema = z.strictObject({
   ...windowMembers,
   issuer: newOwnerMembers.issuer,
+  tenant: windowTenant,
 })
 
 export type WindowReset = z.infer<typeof windowResetSchema>

@@ -75,6 +75,11 @@ export interface LimitRequest {
   readonly rule: LimitRule
   /** The key of the window, from `limitKeyOf`: unique over all limits, and bounded. */
   readonly key: string
+  /**
+   * The key of the window that the caller would have without its tenant, if it differs. An override of
+   * this window applies as well; of two overrides, the smaller one.
+   */
+  readonly everywhere?: string | undefined
   /** The units to lease as well. Default: none. */
   readonly leaseRequest?: LeaseRequest | undefined
   /**

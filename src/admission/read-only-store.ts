@@ -18,9 +18,10 @@ export function readOnlyStore(store: AdmissionStore): AdmissionStore {
       const facts = await store.consult({
         ...query,
         isReading: true,
-        limits: limits.map(({ rule, key, planSources }) => ({
+        limits: limits.map(({ rule, key, everywhere, planSources }) => ({
           rule: readingOf(rule),
           key,
+          everywhere,
           planSources,
         })),
       })
@@ -36,7 +37,11 @@ export function readOnlyStore(store: AdmissionStore): AdmissionStore {
         proof: undefined,
         recordsUse: false,
         isReading: true,
-        limits: limits.map(({ rule, window }) => ({ rule: readingOf(rule), window })),
+        limits: limits.map(({ rule, window }) => ({
+          rule: readingOf(rule),
+          // The other engine has no windows within a tenant.
+          window: { ...window, isEverywhere: typeof rule.engine === 'object' },
+        })),
       })
       const states = limits.map(({ rule }, index) => {
         const answer = facts.limits[index]

@@ -13,6 +13,8 @@ import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
 
+type LimitWindow = Pick<LimitRequest, 'key' | 'everywhere'>
+
 /** A limit. Its window may depend on the principal of the reference. */
 export interface DeferredLimit {
   readonly rule: LimitRule
@@ -20,8 +22,8 @@ export interface DeferredLimit {
   readonly window: ReferenceLimit['window'] | undefined
   /** As in `LimitRequest`. */
   readonly slot?: string | undefined
-  /** Returns the key, as in `LimitRequest.key`. */
-  keyOf(principal: Principal): string | Promise<string>
+  /** Returns the window, as in `LimitRequest`. */
+  keyOf(principal: Principal): LimitWindow | Promise<LimitWindow>
 }
 
 export interface ReferenceRequest {
@@ -114,7 +116,7 @@ export function createReferenceResolver({
     const keys = await keysOf(principal, address)
     const requestsOf = (some: readonly DeferredLimit[]) =>
       Promise.all(
-        some.map(async ({ rule, keyOf, slot }) => ({ rule, key: await keyOf(principal), slot })),
+        some.map(async ({ rule, keyOf, slot }) => ({ rule, ...(await keyOf(principal)), slot })),
       )
     const first = await requestsOf(limits.filter(({ window }) => window !== undefined))
     const later = await Promise.all(

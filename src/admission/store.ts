@@ -59,7 +59,10 @@ export interface AdmissionFacts extends RevocationFacts {
 export interface ReferenceLimit {
   readonly rule: LimitRule
   /** The window, or the property of the record's principal that the store derives it from. */
-  readonly window: { readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }
+  readonly window: ({ readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }) & {
+    /** The window of a subject is the same in every tenant. Default: as the engine of the rule. */
+    readonly isEverywhere?: boolean
+  }
   /** As in `LimitRequest`. */
   readonly slot?: string | undefined
 }

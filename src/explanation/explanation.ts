@@ -52,6 +52,8 @@ export interface ExplainedRequest {
   readonly address: string
   /** The caller, in place of a credential. Default: the credential of `request`. */
   readonly caller: Principal | undefined
+  /** Throws if the operator must not see a decision about this caller. Default: it sees every decision. */
+  refuseActor?(actor: AuditEvent['actor']): void
 }
 
 /**

@@ -48,7 +48,7 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
   // A reference that an explanation has resolved is not cached: its first request records its use.
   const references: References = { ...services.references, remember() {} }
 
-  return async function explain({ request, address, caller }) {
+  return async function explain({ request, address, caller, refuseActor }) {
     let event: AuditEvent | undefined
     let forwarded: ForwardedRequest | undefined
     const recorder = createStageRecorder(policy)
@@ -108,6 +108,7 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
     )
     const sent = caller === undefined ? request : withCredential(request)
     await gateway.fetch(sent)
+    if (event !== undefined) refuseActor?.(event.actor)
     return event && explanationOf(event, recorder.take(event), forwarded)
   }
 }

@@ -24,5 +24,7 @@ export const assignmentSchema = z.strictObject({
   plan: z.string(),
 })
 
+export type Assignment = z.infer<typeof assignmentSchema>
+
 /** Port: the assignments in force. */
-export type PlanAssignments = Owners<z.infer<typeof assignmentSchema>>
+export type PlanAssignments = Owners<Assignment>

@@ -3,7 +3,7 @@
 import type { Context } from 'hono'
 import { ADMITTED_FOR_MS, type Admission, type AdmissionVerdict } from '../admission/admission.ts'
 import type { LimitRequest, Meter, RateLimit } from '../admission/limit.ts'
-import { limitKeyOf } from '../admission/limit-key.ts'
+import { limitKeyOf, windowOfPrincipal } from '../admission/limit-key.ts'
 import type { DeferredLimit } from '../admission/reference-resolver.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied } from '../errors.ts'
@@ -95,8 +95,9 @@ export const admit = ({
       const of: LimitSubject = { request: c.req.raw, principal, address }
       const requests: LimitRequest[] = []
       for (const { rule, keyOf } of rules) {
-        const key = keyOf(of)
-        const request = { rule, key: typeof key === 'string' ? key : await key }
+        const window = keyOf(of)
+        const { key, everywhere } = 'key' in window ? window : await window
+        const request = { rule, key, everywhere }
         requests.push(rule.meter ? await rule.meter.complete(request, principal) : request)
       }
       const included =
@@ -157,24 +158,24 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: Pol
   if (mistake !== undefined) throw new RangeError(`admit: ${name}: lease ${mistake}`)
 }
 
-type LimitKey = (of: LimitSubject) => string | Promise<string>
+type LimitWindow = Pick<LimitRequest, 'key' | 'everywhere'>
+type LimitKey = (of: LimitSubject) => LimitWindow | Promise<LimitWindow>
+
+const windowOf = (key: string | Promise<string>): LimitWindow | Promise<LimitWindow> =>
+  typeof key === 'string' ? { key } : key.then((text) => ({ key: text }))
 
 /** Returns a function that derives the key of the limit's window, once for each principal. */
-function limitKey({ by, name }: PolicyLimit): LimitKey {
+function limitKey({ by, name, engine }: PolicyLimit): LimitKey {
   const ofAddress: LimitKey = ({ address }) =>
-    limitKeyOf({ name, by: 'address' }, { issuer: '', value: address })
+    windowOf(limitKeyOf({ name, by: 'address' }, { issuer: '', value: address }))
   if (by === 'address') return ofAddress
   if (typeof by === 'function')
-    return (of) => limitKeyOf({ name, by }, { issuer: '', value: by(of) })
-  const known = new WeakMap<Principal, string>()
-  const derive = async (principal: Principal): Promise<string> => {
-    const scope = by === 'key' && principal.key === undefined ? 'subject' : by
-    // The token issuer registers the client, even if another issuer vouches for the subject.
-    const issuer = scope === 'client' ? principal.tokenIssuer : principal.issuer
-    // Callers without a client or tenant share one window per issuer: none bypasses the limit.
-    const key = await limitKeyOf({ name, by: scope }, { issuer, value: principal[scope] ?? '' })
-    known.set(principal, key)
-    return key
+    return (of) => windowOf(limitKeyOf({ name, by }, { issuer: '', value: by(of) }))
+  const known = new WeakMap<Principal, LimitWindow>()
+  const derive = async (principal: Principal): Promise<LimitWindow> => {
+    const window = await windowOfPrincipal({ name, by, engine }, principal)
+    known.set(principal, window)
+    return window
   }
   return function keyOf(of) {
     // An anonymous caller on a public route counts by address.
@@ -192,5 +193,5 @@ async function deferredLimit(
   const of = (principal: Principal | null) => keyOf({ request, principal, address })
   const limit = { rule, keyOf: of, slot: rule.meter?.newSlot() }
   if (typeof by === 'function') return { ...limit, window: undefined }
-  return { ...limit, window: by === 'address' ? { key: await of(null) } : { by } }
+  return { ...limit, window: by === 'address' ? { key: (await of(null)).key } : { by } }
 }

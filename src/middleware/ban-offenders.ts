@@ -79,7 +79,12 @@ function judge(
   const by: Offender =
     principal == null
       ? { kind: 'address', value: address }
-      : { kind: 'subject', issuer: principal.issuer, value: principal.subject }
+      : {
+          kind: 'subject',
+          issuer: principal.issuer,
+          tenant: principal.tenant,
+          value: principal.subject,
+        }
   violations.record({ of, by, from: address }, waitUntilOf(c))
 }
 

@@ -62,8 +62,14 @@ export type Client = Readonly<z.output<typeof clientSchema>>
 /** Port: the clients. Throws `Unavailable` if the store cannot read or write. */
 export interface ClientRegistry {
   find(id: string): Promise<Client | undefined>
-  /** Returns a page of clients, newest first, with configured clients at the end. */
-  list(page: { readonly limit: number; readonly cursor?: string | undefined }): Promise<{
+  /**
+   * Returns a page of clients, newest first, with configured clients at the end. With a tenant, the page
+   * and its cursor depend on clients of this tenant alone.
+   */
+  list(
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+    tenant?: string,
+  ): Promise<{
     readonly clients: readonly Client[]
     readonly cursor?: string
   }>

@@ -1,5 +1,5 @@
 /** `token-exchange`: exchanges a subject token for a token or a session (RFC 8693). */
-import { banOf, subjectBanKey } from '../abuse/ban.ts'
+import { banOf, subjectBansOf } from '../abuse/ban.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -99,8 +99,12 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const { keys: names } = options.store
     const { clientExchanges, tokenExchanges } = authorizationServerKeys(names)
     const revocation = await revocationLookup(names, subject)
-    const ban = await subjectBanKey(names, subject.issuer, subject.subject)
-    const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(names, grant, issuer))]
+    const bans = await subjectBansOf(names, subject)
+    const keys = [
+      ...revocation.keys,
+      ...bans.map(({ key }) => key),
+      ...(await revokedBeforeKeysOf(names, grant, issuer)),
+    ]
     const byClient = clientExchanges + client.id
     const byToken = tokenExchanges + (await sha256(revocation.identity))
     const limits = options.exchangeLimits
@@ -112,13 +116,14 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const ownKeys = revocation.keys.length
     const by = revocation.revokedBy(facts.values.slice(0, ownKeys))
     if (by !== undefined) throw oauthRefused('invalid_request', `subject_token_revoked_${by}`)
-    const untilSeconds = [consultedSeconds(facts.values[ownKeys])]
-    const denial = banOf([{ by: 'subject', key: ban }], untilSeconds, now())
+    const cutoffsFrom = ownKeys + bans.length
+    const untilSeconds = facts.values.slice(ownKeys, cutoffsFrom).map(consultedSeconds)
+    const denial = banOf(bans, untilSeconds, now())
     if (denial !== undefined) throw new Denied(denial)
     if (facts.exhausted !== undefined)
       throw new Denied({ code: 'rate_limited', ...facts.exhausted })
     refuseReplay(facts)
-    return issuableAtSeconds(facts.values.slice(ownKeys + 1), now())
+    return issuableAtSeconds(facts.values.slice(cutoffsFrom), now())
   }
 }
 

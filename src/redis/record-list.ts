@@ -1,7 +1,7 @@
 /** Lists of records that operators create, stored in Redis as JSON and read from the newest. */
 
 import type * as z from 'zod/mini'
-import type { Page, PageQuery } from '../validators/page.ts'
+import type { ListFilter, Page, PageQuery } from '../validators/page.ts'
 import type { RedisConnection } from './connection.ts'
 import { endsKey } from './keys.ts'
 import { integerOf, listOf, recordIn, resultOf, sendCommand, textOf } from './reply.ts'
@@ -26,6 +26,8 @@ export interface RecordListOptions<Schema extends z.core.$ZodType> {
 /** Records of one read of a filtered page, which has at most {@link MAX_READS} of them. */
 const READ_RECORDS = 200
 const MAX_READS = 5
+/** Records of one read that must go on until the page is full: less than 1 MB. */
+const MAX_READ_RECORDS = 1_000
 
 interface Found<Item> {
   readonly id: string
@@ -74,18 +76,18 @@ export function createRecordList<Schema extends z.core.$ZodType>({
     keysOf: (id: string): readonly string[] => [prefix + id, index, ends],
 
     /**
-     * Returns a page. With `isListed`, a page has only records for which it returns true, and ends after
-     * 1,000 records that were read: then it may have fewer than `limit`, and a cursor.
+     * Returns a page. With a filter, a page has only records for which `isListed` returns true, and ends
+     * after 1,000 records that were read: then it may have fewer than `limit`, and a cursor. With
+     * `hidesOthers`, it ends at no other record than one that is listed, however many it must read.
      */
-    async list(
-      { limit, cursor }: PageQuery,
-      isListed?: (item: Item) => boolean,
-    ): Promise<Page<Item>> {
+    async list({ limit, cursor }: PageQuery, filter?: ListFilter<Item>): Promise<Page<Item>> {
       const found: Found<Item>[] = []
       let after = cursor
-      const reads = isListed === undefined ? 1 : MAX_READS
+      const { isListed, hidesOthers = false } = filter ?? {}
+      const reads = isListed === undefined ? 1 : hidesOthers ? Number.POSITIVE_INFINITY : MAX_READS
+      const size = isListed === undefined ? limit : hidesOthers ? MAX_READ_RECORDS : READ_RECORDS
       for (let read = 0; read < reads; read += 1) {
-        const next = await recordsAfter(after, isListed === undefined ? limit : READ_RECORDS)
+        const next = await recordsAfter(after, size)
         found.push(...next.found.filter(({ item }) => isListed?.(item) ?? true))
         if (found.length > limit) return pageOf(found.slice(0, limit), found[limit - 1]?.id)
         after = next.last

@@ -53,7 +53,7 @@ export interface RevocationKeys {
   readonly memory: string
   /** Undefined for a token without `jti`: only a revocation cutoff can revoke it. */
   readonly token: string | undefined
-  readonly revokedBefore: readonly { readonly kind: RevokedBeforeKind; readonly key: string }[]
+  readonly revokedBefore: readonly { readonly kind: RevokedBy; readonly key: string }[]
   /** The time to compare with a revocation cutoff, in seconds since the epoch. */
   readonly issuedAtSeconds: number
 }
@@ -97,14 +97,20 @@ export function revokedTokenKey(keys: RedisKeys, tokenIdHash: string): string {
   return keys.revokedToken + tokenIdHash
 }
 
-/** Returns the key of a cutoff. Its value is a whole number of seconds since the epoch. */
+/**
+ * Returns the key of a cutoff. Its value is a whole number of seconds since the epoch. With a `tenant`,
+ * the cutoff concerns only callers of this tenant whom the issuer vouches for. A `token` is then named
+ * by its `jti`.
+ */
 export async function revokedBeforeKey(
   keys: RedisKeys,
-  kind: RevokedBeforeKind,
+  kind: RevokedBy,
   issuer: string,
   value: string,
+  tenant?: string,
 ): Promise<string> {
-  return `${keys.revokedBefore}${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
+  const within = tenant === undefined ? '' : `${await keyPart(tenant)}:`
+  return `${keys.revokedBefore}${kind}:${await keyPart(issuer)}:${within}${await keyPart(value)}`
 }
 
 /**
@@ -112,13 +118,16 @@ export async function revokedBeforeKey(
  * to the token issuer. A cutoff of a tenant or subject may name the issuer that vouches for it, or
  * the token issuer. The second form covers the tokens that the token issuer issued with this name,
  * whichever issuer vouches for it.
+ *
+ * A caller with a tenant has further keys, which operators of its tenant write. They name the issuer
+ * that vouches for the caller, because a tenant belongs to it. A caller without a tenant has none.
  */
 export async function revocationKeysOf(
   keys: RedisKeys,
   principal: Principal,
 ): Promise<RevocationKeys> {
   const { issuer, tokenIssuer, session, subject, client, tenant, tokenIdHash } = principal
-  const revokedBefore: { kind: RevokedBeforeKind; key: string }[] = []
+  const revokedBefore: { kind: RevokedBy; key: string }[] = []
   const both = issuer === tokenIssuer ? [issuer] : [issuer, tokenIssuer]
   for (const [kind, value, issuers] of [
     ['session', session, [tokenIssuer]],
@@ -130,10 +139,23 @@ export async function revocationKeysOf(
     for (const by of issuers)
       revokedBefore.push({ kind, key: await revokedBeforeKey(keys, kind, by, value) })
   }
+  if (tenant !== undefined) {
+    for (const [kind, value] of [
+      ['token', principal.tokenId],
+      ['session', session],
+      ['client', client],
+      ['subject', subject],
+    ] as const) {
+      if (value === undefined) continue
+      revokedBefore.push({ kind, key: await revokedBeforeKey(keys, kind, issuer, value, tenant) })
+    }
+  }
   const token = tokenIdHash === undefined ? undefined : revokedTokenKey(keys, tokenIdHash)
   // A token without an id is identified by its cutoff keys and the second of its issue.
   const { issuedAtSeconds } = principal
   const known = [...revokedBefore.map(({ key }) => key), issuedAtSeconds]
-  const memory = token ?? known.join(' ')
+  // Another tenant may have a token with the same id, whatever its issuer promises.
+  const own = tenant === undefined ? token : token && `${token} ${tenant}`
+  const memory = own ?? known.join(' ')
   return { memory, token, revokedBefore, issuedAtSeconds }
 }

@@ -1,8 +1,10 @@
 /** The metrics, for Prometheus. */
 import type { Context } from 'hono'
 import * as z from 'zod/mini'
+import { Denied } from '../errors.ts'
 import { NO_STORE } from '../http/response-headers.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
+import { callerOf } from '../middleware/context.ts'
 import { EXPOSITION_MEDIA_TYPE } from '../observability/metrics/exposition.ts'
 import { routeOf } from '../policy/route.ts'
 import type { Config } from '../validators/environment.ts'
@@ -41,6 +43,10 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
     route: routeOf({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
     handlers: [
       async function metrics(c: Context) {
+        // They count the requests of every tenant.
+        const tenant = permission === undefined ? undefined : callerOf(c, 'metrics')?.tenant
+        if (permission !== undefined && tenant !== undefined)
+          throw new Denied({ code: 'permission_missing', permission })
         return c.body(await reading(undefined), 200, {
           ...NO_STORE,
           'Content-Type': EXPOSITION_MEDIA_TYPE,

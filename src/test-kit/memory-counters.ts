@@ -54,7 +54,13 @@ export function createMemoryViolationCounter(
       const key =
         offender.kind === 'address'
           ? await addressBanKey(DEFAULT_KEYS, offender.value, rule.mode, rule.refuses)
-          : await subjectBanKey(DEFAULT_KEYS, offender.issuer, offender.value, rule.mode)
+          : await subjectBanKey(
+              DEFAULT_KEYS,
+              offender.issuer,
+              offender.value,
+              rule.mode,
+              offender.tenant,
+            )
       const nowMs = now()
       const present = bans.get(key)
       if (present !== undefined) return bannedUntil(present)

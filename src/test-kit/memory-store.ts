@@ -1,7 +1,7 @@
 /** The stores of admission in memory: limits, revocations, bans, references, used proofs. */
-import { subjectBanKey } from '../abuse/ban.ts'
+import { observedBan, subjectBansOf } from '../abuse/ban.ts'
 import type { LimitRequest, RateLimit } from '../admission/limit.ts'
-import { limitKeyOf } from '../admission/limit-key.ts'
+import { windowOfPrincipal } from '../admission/limit-key.ts'
 import type {
   AdmissionFacts,
   AdmissionQuery,
@@ -146,11 +146,11 @@ export function createMemoryStore(now: () => number): MemoryStore {
       : NOTHING_REVOCABLE
     const banKeys = [
       ...[addressBan, credentialsBan].filter((key) => key !== undefined),
-      ...(await subjectBansOf(principal, 'enforce')),
+      ...(await subjectBanKeysOf(principal, 'enforce')),
     ]
     const observedKeys = [
       ...[observedBan, observedCredentialsBan].filter((key) => key !== undefined),
-      ...(observedBan === undefined ? [] : await subjectBansOf(principal, 'observe')),
+      ...(observedBan === undefined ? [] : await subjectBanKeysOf(principal, 'observe')),
     ]
     const owner = isValid ? principal : undefined
     const requests = await Promise.all(query.limits.map((limit) => requestOf(limit, owner)))
@@ -217,12 +217,13 @@ function revocationKeysIn({ token, revokedBefore }: RevocationKeys): string[] {
   return token === undefined ? cutoffs : [token, ...cutoffs]
 }
 
-async function subjectBansOf(
+async function subjectBanKeysOf(
   principal: Principal | undefined,
   mode: 'enforce' | 'observe',
 ): Promise<string[]> {
   if (principal === undefined) return []
-  return [await subjectBanKey(DEFAULT_KEYS, principal.issuer, principal.subject, mode)]
+  const bans = await subjectBansOf(DEFAULT_KEYS, principal)
+  return bans.map((ban) => (mode === 'enforce' ? ban : observedBan(DEFAULT_KEYS, ban)).key)
 }
 
 /** Returns the window to count; undefined if only the principal determines it and there is none. */
@@ -232,11 +233,11 @@ async function requestOf(
 ): Promise<LimitRequest | undefined> {
   if ('key' in window) return { rule, key: window.key, slot }
   if (principal === undefined) return undefined
-  const { by } = window
-  const scope = by === 'key' && principal.key === undefined ? 'subject' : by
-  const issuer = scope === 'client' ? principal.tokenIssuer : principal.issuer
-  const owner = { issuer, value: principal[scope] ?? '' }
-  const key = await limitKeyOf({ name: rule.name, by: scope }, owner)
+  const { by, isEverywhere = false } = window
+  const { key } = await windowOfPrincipal(
+    { name: rule.name, engine: isEverywhere ? {} : rule.engine, by },
+    principal,
+  )
   const request = { rule, key }
   return rule.meter === undefined
     ? request

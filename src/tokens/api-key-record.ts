@@ -118,6 +118,8 @@ export interface RotateOptions {
 export interface ApiKeyFilter {
   readonly tenant?: string | undefined
   readonly subject?: string | undefined
+  /** As in {@link ListFilter}. */
+  readonly hidesOthers?: boolean
 }
 
 /** Port: the API keys. Throws `Unavailable` if the store cannot read or write. */

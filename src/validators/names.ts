@@ -26,6 +26,7 @@ export const name = (maxChars: number) =>
   )
 
 export const issuerName = name(2_048)
+export const tenantName = name(256)
 export const roleNames = z.array(name(256)).check(z.maxLength(100))
 export const scopeNames = z.array(scopeName).check(z.maxLength(100))
 

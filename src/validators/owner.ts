@@ -8,6 +8,19 @@ import { issuerName } from './names.ts'
 import type { Records } from './page.ts'
 import { integer, wholeNumber } from './schema-parts.ts'
 
+/**
+ * Members of a stored record: the tenant that it concerns, and its owner. Both are absent in records of
+ * the platform that concern every tenant, so that earlier versions of the gateway can read them.
+ */
+export const ownedMembers = {
+  /** Absent: the record does not depend on a tenant. */
+  tenant: z.optional(z.string()),
+  /** Absent: the platform. Only the owner removes a record. */
+  owner: z.optional(z.literal('tenant')),
+}
+
+export type Owned = z.infer<z.ZodMiniObject<typeof ownedMembers>>
+
 /** One year. */
 const MAX_SECONDS = 31_536_000
 
@@ -25,6 +38,9 @@ export const ownerMembers = {
   id: z.uuid(),
   /** From the request. Null: an address, or all issuers that were trusted at that time. */
   issuer: z.nullable(z.string()),
+  ...ownedMembers,
+  /** With a tenant: the issuers that the record covers. */
+  issuers: z.optional(z.array(z.string())),
   /** Ends of the keys that the record sets. */
   windows: z.array(z.string()),
   createdAtSeconds: integer(),
@@ -37,9 +53,10 @@ export type Owner = z.infer<z.ZodMiniObject<typeof ownerMembers>>
 /** What a call sets of a record. The store adds the id and the times. */
 type OwnerOrder<Item extends Owner> = Omit<
   Item,
-  'id' | 'issuer' | 'windows' | 'createdAtSeconds' | 'expiresAtSeconds'
+  'id' | 'issuer' | 'issuers' | 'windows' | 'createdAtSeconds' | 'expiresAtSeconds'
 > & {
   readonly windows: readonly string[]
+  readonly issuers?: readonly string[] | undefined
   readonly issuer?: string | undefined
   readonly expiresInSeconds?: number | undefined
 }

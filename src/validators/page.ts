@@ -29,13 +29,23 @@ export interface Page<Item> {
   readonly cursor?: string
 }
 
+/** Which records a page has. */
+export interface ListFilter<Item> {
+  isListed(item: Item): boolean
+  /**
+   * The reader must learn nothing about other records: a page is shorter than its limit only if it is the
+   * last one, and a cursor names a listed record. Default false.
+   */
+  readonly hidesOthers?: boolean
+}
+
 /** Port: records that operators create. Each call throws `Unavailable` if the store fails. */
 export interface Records<Item, Order> {
   /** Stores a record atomically: in force in every isolate from the next request on, and listed. */
   create(order: Order): Promise<Item>
   /** Returns undefined if the record does not exist. */
   find(id: string): Promise<Item | undefined>
-  list(page: PageQuery): Promise<Page<Item>>
+  list(page: PageQuery, filter?: ListFilter<Item>): Promise<Page<Item>>
   /** Returns false if the record does not exist. */
   remove(id: string): Promise<boolean>
 }

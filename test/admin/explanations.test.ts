@@ -107,12 +107,15 @@ test('refuses what is no request of the policy, and two callers at once', async 
     expect((await explained(wrong)).status, JSON.stringify(wrong)).toBe(422)
 })
 
-test('an operator with a tenant gets no explanation', async () => {
+test('S88: an operator with a tenant gets explanations about callers of its tenant alone', async () => {
   const as = await gateway.token({ sub: 'tom', roles: ['operator'], tenant: 'acme' })
-  await gateway.expectRefused(
-    'POST',
-    '/explanations',
-    { method: 'GET', path: '/orders', caller: reader() },
-    as,
+  const request = { method: 'GET', path: '/orders' }
+  const own = await explained({ ...request, caller: reader() }, { as })
+  expect(own.body.decision).toBe('allow')
+  const authenticated = own.body.stages.find(
+    ({ stage }: { stage: string }) => stage === 'authenticate',
   )
+  expect(authenticated.read.tenant).toBe('acme')
+  for (const body of [{ ...request, caller: { ...reader(), tenant: 'globex' } }, request])
+    await gateway.expectRefused('POST', '/explanations', body, as)
 })

@@ -33,7 +33,11 @@ describe.each(['principal', 'reference'] as const)('Redis without free memory (%
       return (...limits) => isolate().admit({ principal: principal(), address: ADDRESS, limits })
     const reference = await stored(createReferenceStore(rest()), recordOf())
     return (...limits) => {
-      const named = limits.map(({ rule, key }) => ({ rule, window: { key }, keyOf: () => key }))
+      const named = limits.map(({ rule, key }) => ({
+        rule,
+        window: { key },
+        keyOf: () => ({ key }),
+      }))
       const request = { reference, proof: undefined, address: ADDRESS, limits: named }
       return isolate().admitReference(request)
     }

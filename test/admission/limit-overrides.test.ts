@@ -84,6 +84,32 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     },
   )
 
+  test('S88: of an override in every tenant and one within a tenant, the smaller one applies', async () => {
+    const owner = { issuer: IDP, value: 'alice' }
+    const everywhere = await limitKeyOf(rule('subject'), owner)
+    const within = await limitKeyOf(rule('subject'), { ...owner, tenant: 'acme' })
+    const limitFor = async (tenant: string | undefined) => {
+      const response = await isolate(
+        principal({ subject: 'alice', tenant }),
+        rule('subject', { limit: 20 }),
+      ).send()
+      return /q=(\d+)/.exec(response.headers.get('ratelimit-policy') ?? '')?.[1]
+    }
+    const limits = async () => [
+      await limitFor('acme'),
+      await limitFor('globex'),
+      await limitFor(undefined),
+    ]
+    await controls().override({ key: within, requests: 9 })
+    expect(await limits()).toEqual(['9', '20', '20'])
+    await controls().override({ key: everywhere, requests: 15 })
+    expect(await limits()).toEqual(['9', '15', '15'])
+    await controls().override({ key: within, requests: 50 })
+    expect(await limits()).toEqual(['15', '15', '15'])
+    await controls().lift(everywhere)
+    expect(await limits()).toEqual(['50', '20', '20'])
+  })
+
   test('an override affects no other window', async () => {
     const limit = rule('subject')
     await controls().override({
@@ -116,7 +142,11 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     const who = principal()
     const gateway = isolate(who, rule('subject'))
     await gateway.send()
-    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
+    const key = await limitKeyOf(rule('subject'), {
+      issuer: IDP,
+      value: who.subject,
+      tenant: who.tenant,
+    })
     await controls().override({ key, requests: 1 })
     expect((await gateway.send()).status).toBe(429)
     expect(gateway.reached()).toBe(1)
@@ -124,7 +154,11 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
 
   test('a reset window starts anew, within five seconds in isolates that have refused', async () => {
     const who = principal()
-    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
+    const key = await limitKeyOf(rule('subject'), {
+      issuer: IDP,
+      value: who.subject,
+      tenant: who.tenant,
+    })
     let nowMs = Date.now()
     const here = isolate(who, rule('subject'), () => nowMs)
     for (const status of [200, 200, 429]) expect((await here.send()).status).toBe(status)
@@ -142,7 +176,11 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
 
   test('R06: an override that is not a number is an outage of that limit', async () => {
     const who = principal()
-    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
+    const key = await limitKeyOf(rule('subject'), {
+      issuer: IDP,
+      value: who.subject,
+      tenant: who.tenant,
+    })
     await redis.direct.set(overrideKey(DEFAULT_KEYS, key), 'many', 'EX', 60)
     expect((await isolate(who, rule('subject')).send()).status).toBe(503)
     const open = rule('subject', { onUnavailable: 'allow' })

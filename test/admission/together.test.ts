@@ -250,7 +250,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       const limits = [wide, narrow, other].map(({ rule, key }) => ({
         rule,
         window: { key },
-        keyOf: () => key,
+        keyOf: () => ({ key }),
       }))
       // An isolate with an empty memory.
       const admission = createAdmission({ store, references, now: Date.now })

@@ -77,7 +77,7 @@ describe('revoke', () => {
     const { id = '' } = await operator.runJson('revoke', 'subject', 'bob', '--reason', 'left')
     expect(await operator.statusFor(token)).toBe(401)
     expect(await operator.run('revocations', 'list')).toMatch(
-      new RegExp(`^${id} +subject +bob +- +left `, 'm'),
+      new RegExp(`^${id} +subject +bob +- +- +platform +left `, 'm'),
     )
     expect(await operator.run('revocations', 'delete', id)).toContain(id)
     expect(await operator.statusFor(token)).toBe(200)
@@ -229,7 +229,7 @@ describe('bans', () => {
     const { id = '' } = await operator.runJson(...ban)
     expect(await operator.statusFor(token)).toBe(403)
     expect(await operator.run('bans', 'list')).toMatch(
-      new RegExp(`^${id} +subject +mallory +- +abuse `, 'm'),
+      new RegExp(`^${id} +subject +mallory +- +- +platform +abuse `, 'm'),
     )
     await operator.run('bans', 'delete', id)
     expect(await operator.statusFor(token)).toBe(200)

@@ -1,6 +1,12 @@
 /** The contract of the stores of admission, for every adapter. */
 import { beforeEach, expect, test } from 'vitest'
-import { addressBanKey, type BanKey, observedBan, subjectBanKey } from '../../src/abuse/ban.ts'
+import {
+  addressBanKey,
+  type BanKey,
+  observedBan,
+  subjectBanKey,
+  subjectBansOf,
+} from '../../src/abuse/ban.ts'
 import type { LimitRequest } from '../../src/admission/limit.ts'
 import { limitKeyOf } from '../../src/admission/limit-key.ts'
 import type {
@@ -229,8 +235,8 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     const { hash } = await stored(stores.references, made)
     return { hash, record: made }
   }
-  const windowOf = async ({ issuer, subject }: ReferenceRecord) =>
-    limitKeyOf({ name: 'standard', by: 'subject' }, { issuer, value: subject })
+  const windowOf = async ({ issuer, subject, tenant }: ReferenceRecord) =>
+    limitKeyOf({ name: 'standard', by: 'subject' }, { issuer, value: subject, tenant })
 
   test('a reference has the record that was stored, until it is removed', async () => {
     const { hash, record } = await keep()
@@ -277,6 +283,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
       client,
       tenant,
       session,
+      tokenId,
       tokenIdHash: await tokenIdHash(tokenIssuer, tokenId),
     })
     const { revocation } = await keysOf(who)
@@ -284,10 +291,32 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     const names = revocation.revokedBefore.map(({ key }) => key)
     const bans = [
       await addressBanKey(DEFAULT_KEYS, ADDRESS),
-      await subjectBanKey(DEFAULT_KEYS, issuer, subject),
+      ...(await subjectBansOf(DEFAULT_KEYS, who)).map(({ key }) => key),
     ]
     expect([...read.keys()].sort()).toEqual([revocation.token, ...names, ...bans].sort())
     expect([...read.values()].filter(isPresent)).toEqual([])
+  })
+
+  test('S88: a caller without a tenant costs no key of a tenant, and one with a tenant five more', async () => {
+    const { tenant: _, ...record } = recordOf()
+    const without = await stored(stores.references, record)
+    const within = await keep()
+    const readBy = async (hash: string) => [...(await resolve(hash)).read.keys()]
+    const [few, many] = [await readBy(without.hash), await readBy(within.hash)]
+    expect(few.filter((key) => key.includes('acme'))).toEqual([])
+    // The cutoffs of the tenant itself, under two issuers, were read before.
+    expect(many).toHaveLength(few.length + 2 + 5)
+  })
+
+  test('S88: a ban within a tenant refuses its members alone', async () => {
+    const { hash, record } = await keep()
+    const { issuer, subject, tenant } = record
+    const other = await keep({ issuer, subject, tenant: 'globex' })
+    const key = await subjectBanKey(DEFAULT_KEYS, issuer, subject, 'enforce', tenant)
+    await stores.ban(key, nowSeconds() + 100)
+    expect((await resolve(hash)).read.get(key)).toBeGreaterThan(nowSeconds())
+    expect((await resolve(hash)).limits.filter(isPresent)).toEqual([])
+    expect((await resolve(other.hash)).limits.filter(isPresent)).toHaveLength(2)
   })
 
   test.each(['token', 'subject', 'ban'] as const)(

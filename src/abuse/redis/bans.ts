@@ -20,7 +20,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
     list: list.list,
     remove: list.remove,
 
-    async create({ kind, value, issuer, issuers, seconds, reason, createdBy }) {
+    async create({ kind, value, issuer, issuers, tenant, owner, seconds, reason, createdBy }) {
       const nowSeconds = Math.floor(now() / 1000)
       const ban: Ban = {
         id: v7(),
@@ -28,6 +28,8 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
         value,
         issuer: issuer ?? null,
         issuers: kind === 'subject' ? [...issuers] : [],
+        ...(tenant !== undefined && { tenant }),
+        ...(owner !== undefined && { owner }),
         mode: 'enforce',
         refuses: 'everything',
         reason: reason ?? null,
@@ -48,10 +50,11 @@ export async function banKeysOf(
     kind,
     value,
     issuers,
+    tenant,
     mode,
     refuses,
-  }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'mode' | 'refuses'>,
+  }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'tenant' | 'mode' | 'refuses'>,
 ): Promise<string[]> {
   if (kind === 'address') return [await addressBanKey(keys, value, mode, refuses)]
-  return Promise.all(issuers.map((issuer) => subjectBanKey(keys, issuer, value, mode)))
+  return Promise.all(issuers.map((issuer) => subjectBanKey(keys, issuer, value, mode, tenant)))
 }

@@ -6,8 +6,14 @@ import { endsKey } from '../../redis/keys.ts'
 import { countOf, listOf } from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { withOwners } from '../../revocation/redis/shared-keys.ts'
+import { memberPart } from '../ban.ts'
 import type { Ban } from '../ban-record.ts'
-import { LIMIT_VIOLATION_MS, type Offender, type ViolationCounter } from '../violations.ts'
+import {
+  LIMIT_VIOLATION_MS,
+  memberOf,
+  type Offender,
+  type ViolationCounter,
+} from '../violations.ts'
 import { banKeysOf } from './bans.ts'
 import { COUNT_VIOLATION_SCRIPT } from './scripts.generated.ts'
 
@@ -34,6 +40,8 @@ export function createViolationCounter(
         value: offender.value,
         issuer: offender.kind === 'subject' ? offender.issuer : null,
         issuers: offender.kind === 'subject' ? [offender.issuer] : [],
+        ...(offender.kind === 'subject' &&
+          offender.tenant !== undefined && { tenant: offender.tenant }),
         mode,
         refuses: offender.kind === 'address' ? refuses : 'everything',
         reason: `${violations} violations in ${windowSeconds} s`,
@@ -68,7 +76,6 @@ export function createViolationCounter(
 }
 
 async function partOf(offender: Offender): Promise<string> {
-  const value = await keyPart(offender.value)
-  if (offender.kind === 'address') return `address:${value}`
-  return `subject:${await keyPart(offender.issuer)}:${value}`
+  if (offender.kind === 'address') return `address:${await keyPart(offender.value)}`
+  return `subject:${await memberPart(memberOf(offender))}`
 }

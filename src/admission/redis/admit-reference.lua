@@ -16,6 +16,7 @@
 -- Six more arguments follow for each limit: the four of `read_window` (a limit that is not exact
 -- refuses at -1); then either an empty text and the window's name, or `key`, `subject`, `client` or
 -- `tenant` and the limit's name. A principal without an API key counts by `subject` instead of `key`.
+-- An exact window by `subject` contains the tenant of a principal that has one, unless `*` follows.
 --
 -- Returns the record's text (0: none), whether the proof was used before (1), and the keys that were
 -- read, each with its value (null: none). Then it returns five values for each limit. An exact limit
@@ -99,9 +100,21 @@ if text then
     check_cutoff('tenant', part.tokenIssuer, part.tenant)
     check_cutoff('subject', part.tokenIssuer, part.subject)
   end
-  local subject = part.issuer .. ':' .. part.subject
-  check_ban(SUBJECT_BAN_PREFIX .. subject)
-  if reads_observed then get(OBSERVED_SUBJECT_BAN_PREFIX .. subject) end
+  local function check_subject_ban(issuer)
+    local subject = issuer .. ':' .. part.subject
+    check_ban(SUBJECT_BAN_PREFIX .. subject)
+    if reads_observed then get(OBSERVED_SUBJECT_BAN_PREFIX .. subject) end
+  end
+  check_subject_ban(part.issuer)
+  if part.tenant then
+    -- What operators of the tenant have decided. A token id has no character that a key escapes.
+    local issuer = part.issuer .. ':' .. part.tenant
+    check_cutoff('token', issuer, record.tokenId)
+    check_cutoff('session', issuer, part.session)
+    check_cutoff('client', issuer, part.client)
+    check_cutoff('subject', issuer, part.subject)
+    check_subject_ban(issuer)
+  end
 end
 
 if KEYS[3] and is_valid and holds and not call('SET', KEYS[3], '1', 'NX', 'EX', ARGV[5]) then
@@ -136,17 +149,29 @@ if ARGV[7] == '-1' then
   local function pass() end
   take, write_window = pass, pass
 end
+--- Returns the override of a window: with `everywhere`, at most that of this window.
+local function override_of(name, everywhere)
+  local own = call('GET', LIMIT_OVERRIDE_PREFIX .. name .. LIMIT_OVERRIDE_SUFFIX)
+  return everywhere and smaller(own, override_of(everywhere)) or own
+end
+
 local counts, all_admit = {}, true
 for at = 10, #ARGV, 6 do
-  local force, by, name = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+  local force, by, name, everywhere = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], nil
   if by ~= '' and part then
+    local is_everywhere = force == '-1' or sub(by, -1) == '*'
+    by = string.match(by, '%a+')
     if by == 'key' and not part.key then by = 'subject' end
     local issuer = by == 'client' and part.tokenIssuer or part.issuer
-    name = name .. ':' .. by .. ':' .. issuer .. ':' .. (part[by] or '')
+    local owner = name .. ':' .. by .. ':' .. issuer .. ':'
+    name = owner .. (part[by] or '')
+    if by == 'subject' and part.tenant and not is_everywhere then
+      everywhere, name = name, owner .. part.tenant .. ':' .. part[by]
+    end
   end
   local window, state = nil, { NOT_COUNTED, 0, 0 }
   if holds and (by == '' or is_valid) then
-    local ok, override = pcall(call, 'GET', LIMIT_OVERRIDE_PREFIX .. name .. LIMIT_OVERRIDE_SUFFIX)
+    local ok, override = pcall(override_of, name, everywhere)
     if force ~= '-1' then
       if ok then ok, window = pcall(read_window, LIMIT_PREFIX .. name, override, at) end
       if not ok then window = nil end

@@ -32,6 +32,9 @@ export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuer
   for (const { key } of observedBans) command.push(key)
   const checked = command.length - COMMAND_HEAD
   for (const { key } of exact) command.push(overrideKey(keys, key))
+  const hasSeconds = exact.some(({ everywhere }) => everywhere !== undefined)
+  if (hasSeconds)
+    for (const { key, everywhere } of exact) command.push(overrideKey(keys, everywhere ?? key))
   for (const { key } of exact) command.push(counterName(keys, key))
   if (proof !== undefined) command.push(keys.proof + proof.replayId)
   command[2] = command.length - COMMAND_HEAD
@@ -39,7 +42,8 @@ export function admitCommand(name: string, keys: RedisKeys, query: AdmissionQuer
   const keepSeconds = proof?.replayTtlSeconds ?? 0
   const { issuedAtSeconds } = revocation
   const isLeased = exact.some(({ leaseRequest }) => leaseRequest !== undefined)
-  command.push(checked, exact.length, query.isReading ? READS : isLeased ? exact.length : 0)
+  command.push(checked, hasSeconds ? -exact.length : exact.length)
+  command.push(query.isReading ? READS : isLeased ? exact.length : 0)
   command.push(`${keepSeconds} ${tokens} ${revokedBefore} ${inForce} ${issuedAtSeconds} ${nowMs}`)
   for (const { rule } of exact) command.push(...exactArguments(rule, query.isRenewal))
   if (isLeased) for (const { leaseRequest } of exact) command.push(leaseArgument(leaseRequest))

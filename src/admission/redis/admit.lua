@@ -1,12 +1,13 @@
 --- Decides about a request with known keys, and counts it, in one step.
 --
 -- KEYS, in this order: the token's revocation (if it can be revoked), its revocation cutoffs, the
--- bans, the bans in observe mode; the override of each limit; the window of each limit; the key of
--- the proof of possession (if there is one).
+-- bans, the bans in observe mode; the override of each limit; a second override of each limit (if there
+-- are any: the smaller one applies); the window of each limit; the key of the proof of possession (if
+-- there is one).
 --
 -- ARGV:
 -- 1. Number of keys before the overrides.
--- 2. Number of limits.
+-- 2. Number of limits, negative if there are second overrides.
 -- 3. Number of lease requests: one for each limit, or none. -1: none, and nothing is written.
 -- 4. Six numbers with spaces between them, which are parsed only if one of the first keys exists, or
 --    with a proof: seconds to keep the use of the proof; the number of revocations (0 or 1); that of
@@ -32,7 +33,13 @@
 --@include lease.lua
 
 local checked, limits = ARGV[1] + 0, ARGV[2] + 0
-local windows_from, leases_from = checked + limits, ARGV[3] ~= '0' and 4 + 4 * limits
+local windows_from, seconds_from = checked + limits, nil
+if limits < 0 then
+  limits = -limits
+  seconds_from = checked + limits
+  windows_from = seconds_from + limits
+end
+local leases_from = ARGV[3] ~= '0' and 4 + 4 * limits
 local proof = KEYS[windows_from + limits + 1]
 -- The places of the state of one limit.
 local reply, holds = { 0, 0, nil, nil, nil }, true
@@ -74,6 +81,11 @@ for n = 1, limits do
   local at, ok, override, found = 1 + 4 * n, true, false, nil
   local lease = leases_from and ARGV[leases_from + n] or ''
   if any_exists then ok, override = pcall(call, 'GET', KEYS[checked + n]) end
+  if any_exists and seconds_from and ok then
+    ok, override = pcall(function()
+      return smaller(override, call('GET', KEYS[seconds_from + n]))
+    end)
+  end
   if ok then ok, found = pcall(read_window, KEYS[windows_from + n], override, at) end
   if ok and lease ~= '' then ok = pcall(read_lease, found, lease) end
   if not ok then found = nil end

@@ -26,6 +26,12 @@ local now = clock[1] * 1000000 + clock[2]
 local function time_at(text, from) return sub(text, from, from + 15) + 0 end
 local function units_at(text, from) return sub(text, from + 16, from + 25) + 0 end
 
+--- Returns the smaller of two overrides, each of which may be absent.
+local function smaller(one, other)
+  if not one or not other then return one or other end
+  return other + 0 < one + 0 and other or one
+end
+
 --- Reads the window of the limit whose arguments begin at ARGV[at]: units, seconds, cost, and when it
 -- refuses (1: if the units are used up, 2: if it cannot be counted, 3: both). Returns the units that
 -- still count, and whether the cost fits. Raises an error for a text that it cannot read.

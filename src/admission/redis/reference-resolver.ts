@@ -91,7 +91,8 @@ function argumentsOf(limit: ReferenceLimit, meters: MeterScripts | undefined): (
     ? exactArguments(rule)
     : [rule.limit, rule.windowSeconds, 1, NOT_EXACT]
   const numbers = meters?.argumentsOf(limit, exact) ?? exact
-  return 'key' in window ? [...numbers, '', window.key] : [...numbers, window.by, rule.name]
+  if ('key' in window) return [...numbers, '', window.key]
+  return [...numbers, window.isEverywhere ? `${window.by}*` : window.by, rule.name]
 }
 
 /** Parses key and value pairs. Values are seconds since the epoch, except for revocations. */

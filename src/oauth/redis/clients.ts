@@ -22,6 +22,8 @@ export interface ClientRegistryOptions {
 
 /** If other requests change the same client at the same time. */
 const MAX_ATTEMPTS = 5
+/** Clients of one read of a filtered page. */
+const READ_CLIENTS = 500
 /** A cursor that is a position in the list of configured clients. */
 const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
 
@@ -79,16 +81,29 @@ export function createClientRegistry({
       return text === null ? undefined : parseClient(text)
     },
 
-    async list({ limit, cursor }) {
+    async list({ limit, cursor }, tenant) {
       const position = CONFIGURED_CURSOR.exec(cursor ?? '')?.[1]
       if (cursor !== undefined && position === undefined && !isClientId(cursor)) throw badCursor()
-      const ids = position === undefined ? await idsBefore(cursor, limit + 1) : []
-      const clients = await stored(ids.slice(0, limit))
-      if (ids.length > limit) return { clients, cursor: String(ids[limit - 1]) }
+      const isListed = (one: Client) => tenant === undefined || one.tenant === tenant
+      const found: Client[] = []
+      let after = position === undefined ? cursor : undefined
+      let isEnd = position !== undefined
+      const size = tenant === undefined ? limit + 1 : READ_CLIENTS
+      while (!isEnd && found.length <= limit) {
+        const ids = await idsBefore(after, size)
+        found.push(...(await stored(ids)).filter(isListed))
+        after = ids.at(-1)
+        isEnd = ids.length < size
+      }
+      const clients = found.slice(0, limit)
+      if (found.length > limit) return { clients, cursor: String(clients.at(-1)?.id) }
+      const others = [...fixed.values()].filter(isListed)
       const start = Number(position ?? 0)
       const end = start + limit - clients.length
-      const page = [...clients, ...[...fixed.values()].slice(start, end)]
-      return end < fixed.size ? { clients: page, cursor: `configured:${end}` } : { clients: page }
+      const page = [...clients, ...others.slice(start, end)]
+      return end < others.length
+        ? { clients: page, cursor: `configured:${end}` }
+        : { clients: page }
     },
 
     async create(described) {

@@ -46,7 +46,7 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
     list: list.list,
     remove: list.remove,
 
-    async create({ kind, value, issuer, issuers, reason, createdBy, ttlSeconds }) {
+    async create({ kind, value, issuer, issuers, tenant, owner, reason, createdBy, ttlSeconds }) {
       const nowSeconds = Math.floor(now() / 1000)
       const coversApiKeys = kind === 'token' || kind === 'subject' || kind === 'tenant'
       const end = Math.max(nowSeconds + ttlSeconds, coversApiKeys ? await lastApiKeyEnd() : 0)
@@ -56,12 +56,17 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
         value,
         issuer: issuer ?? null,
         issuers: [...issuers],
+        ...(tenant !== undefined && { tenant }),
+        ...(owner !== undefined && { owner }),
         reason: reason ?? null,
         createdAtSeconds: nowSeconds,
         createdBy,
         expiresAtSeconds: Math.ceil(Math.min(end, nowSeconds + LONGEST_SECONDS)),
       }
-      if (kind === 'token') await list.add(revocation, REVOKED_BY_OPERATOR)
+      // The cutoff of a single token covers every `iat`.
+      if (kind === 'token' && isWithinTenant(revocation))
+        await list.add(revocation, revocation.expiresAtSeconds)
+      else if (kind === 'token') await list.add(revocation, REVOKED_BY_OPERATOR)
       // If a cutoff of the same second is in force, tokens issued since then have an `iat` of the
       // next second. The new cutoff must cover them too.
       else await list.add(revocation, nowSeconds, MAX_ISSUED_AHEAD_SECONDS)
@@ -70,16 +75,19 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
   }
 }
 
+/** Reports whether a revocation covers only what members of its tenant hold, not the tenant itself. */
+const isWithinTenant = ({ kind, tenant }: Pick<Revocation, 'kind' | 'tenant'>): boolean =>
+  tenant !== undefined && kind !== 'tenant'
+
 /** Returns the keys at which `admit` reads a revocation. */
-async function keysReadBy(
-  keys: RedisKeys,
-  { kind, value, issuers }: Revocation,
-): Promise<string[]> {
+async function keysReadBy(keys: RedisKeys, revocation: Revocation): Promise<string[]> {
+  const { kind, value, issuers, tenant } = revocation
   return Promise.all(
-    issuers.map(async (issuer) =>
-      kind === 'token'
+    issuers.map(async (issuer) => {
+      if (isWithinTenant(revocation)) return revokedBeforeKey(keys, kind, issuer, value, tenant)
+      return kind === 'token'
         ? revokedTokenKey(keys, await tokenIdHash(issuer, value))
-        : revokedBeforeKey(keys, kind, issuer, value),
-    ),
+        : revokedBeforeKey(keys, kind, issuer, value)
+    }),
   )
 }

@@ -28,7 +28,7 @@ import {
   timeOrNull,
 } from './input.ts'
 import { createKeyPlans } from './plans.ts'
-import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
+import { confinedTo, refuseForeignClientIds, tenantOf, withinTenant } from './tenant.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -139,7 +139,8 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       response: 'Valid keys without their secrets, newest first.',
       reply: () => z.strictObject({ apiKeys: z.array(apiKeyView()), cursor }),
       async handle({ query: { tenant, subject, ...page }, scope }) {
-        const filter = { tenant: tenantOf(scope, tenant), subject }
+        const own = tenantOf(scope, tenant)
+        const filter = { tenant: own, subject, hidesOthers: confinedTo(scope) !== undefined }
         const { items, ...rest } = await apiKeys.list(page, filter)
         return { apiKeys: items.map(viewOf), ...rest }
       },
@@ -154,8 +155,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       response: 'The key without its secrets.',
       reply: describedKeyView,
       async handle({ params: { id }, scope }) {
-        const key = await existing(apiKeys.find(id))
-        refuseOtherTenant(scope, key.tenant)
+        const key = await withinTenant(scope, apiKeys.find(id))
         return { ...viewOf(key), plan: await plans.planOf(id) }
       },
     }),
@@ -178,8 +178,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       reply: describedKeyView,
       async handle({ params: { id }, body: { plan, ...body }, operator, scope, changed }) {
         plans.refuseChange(plan, scope)
-        const key = await existing(apiKeys.find(id))
-        refuseOtherTenant(scope, key.tenant)
+        const key = await withinTenant(scope, apiKeys.find(id))
         refuseBeyond(operator, key, context)
         if (body.expiresInSeconds !== undefined) await refuseRevoked(key, context)
         const updated = await existing(apiKeys.update(id, body))
@@ -208,10 +207,9 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       }),
       response: 'The days with requests (UTC), the earliest first.',
       reply: () => z.strictObject({ since: time, until: time, days: z.array(usageDaySchema) }),
-      async handle({ params: { id }, query, operator, scope }) {
+      async handle({ params: { id }, query, scope }) {
         // The audit trail does not say to which tenant a key belonged.
-        if (operator.tenant !== undefined)
-          refuseOtherTenant(scope, (await existing(apiKeys.find(id))).tenant)
+        if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
         const untilMs = query.until === undefined ? context.now() : Date.parse(query.until)
         const sinceMs =
           query.since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(query.since)
@@ -246,8 +244,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       response: 'The new key, returned only in this response.',
       reply: () => z.strictObject({ id: z.uuid(), apiKey }),
       async handle({ params: { id }, body, operator, scope, changed }) {
-        const key = await existing(apiKeys.find(id))
-        refuseOtherTenant(scope, key.tenant)
+        const key = await withinTenant(scope, apiKeys.find(id))
         refuseBeyond(operator, key, context)
         const grant = { subject: key.subject, tenant: key.tenant ?? undefined }
         const issuedAtSeconds = await issuableSecond(operator, grant, context)
@@ -266,9 +263,8 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       problems: [409],
       response: 'The key is invalid everywhere, with all its secrets.',
-      async handle({ params: { id }, operator, scope, changed }) {
-        if (operator.tenant !== undefined)
-          refuseOtherTenant(scope, (await existing(apiKeys.find(id))).tenant)
+      async handle({ params: { id }, scope, changed }) {
+        if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
         await plans.remove(id)
         await existing(apiKeys.end(id))
         changed('api-key.disable', id)

@@ -7,8 +7,8 @@ import { describe } from '../../validators/checks.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { existing, idParams, listing, time, timeOf } from './input.ts'
-import { addressOf, issuersOf } from './tenant.ts'
+import { existing, idParams, listing, ownedView, ownedViewOf, time, timeOf } from './input.ts'
+import { addressOf, confinedTo, listedFor, ownedBy, refuseRemoval, refuseTenant } from './tenant.ts'
 
 const banView = () =>
   z.strictObject({
@@ -19,6 +19,7 @@ const banView = () =>
       .nullable(z.string())
       .check(describe('null for an address, and for all issuers that were trusted')),
     reason: z.nullable(z.string()),
+    ...ownedView,
     createdAt: time,
     createdBy: z.string().check(describe('subject of the operator, or portcullis')),
     expiresAt: time,
@@ -37,10 +38,14 @@ const banView = () =>
 function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban) {
   return {
     ...ban,
+    ...ownedViewOf(ban),
     createdAt: timeOf(createdAtSeconds),
     expiresAt: timeOf(expiresAtSeconds),
   } satisfies z.infer<ReturnType<typeof banView>>
 }
+
+/** A ban of the platform that does not depend on a tenant: it refuses members of every tenant. */
+const isOfEveryTenant = ({ tenant }: Ban): boolean => tenant === undefined
 
 export function banCalls(context: AdminContext): AdminCall[] {
   const { bans, issuers } = context
@@ -54,18 +59,20 @@ export function banCalls(context: AdminContext): AdminCall[] {
       summary: 'Ban an address or a subject',
       description:
         'An IPv6 address means its /64. The ban applies everywhere, from the next request that ' +
-        'requests a token or counts in a limit. The response to a banned caller says when the ban ends.',
+        'requests a token or counts in a limit. The response to a banned caller says when the ban ends. ' +
+        'An operator with a tenant bans subjects as members of its tenant, and no addresses (403).',
       body: newBanSchema,
       example: { kind: 'address', value: '203.0.113.7', seconds: 3_600 },
       status: 201,
       response: 'The ban is in force.',
       reply: banView,
-      async handle({ body, operator, changed }) {
+      async handle({ body, operator, scope, changed }) {
+        if (body.kind === 'address') refuseTenant(scope)
         const ban = await bans.create({
           ...body,
           value: body.kind === 'address' ? addressOf(body.value) : body.value,
           issuer: body.issuer,
-          issuers: issuersOf(body.issuer, issuers),
+          ...ownedBy(scope, { issuer: body.issuer, tenant: body.tenant }, issuers),
           createdBy: operator.subject,
         })
         changed('ban.create', ban.id)
@@ -78,8 +85,13 @@ export function banCalls(context: AdminContext): AdminCall[] {
       permission: 'bans:list',
       id: 'listBans',
       summary: 'List bans',
+      description:
+        'Operators with a tenant see the bans within their tenant, and those of the platform that apply ' +
+        'in every tenant.',
       response: 'Bans in force, newest first.',
-      ...listing('bans', bans.list, banView, viewOf),
+      ...listing('bans', bans.list, banView, viewOf, {
+        listedFor: (scope) => listedFor(scope, (ban: Ban) => ban, isOfEveryTenant),
+      }),
     }),
     call({
       method: 'DELETE',
@@ -88,8 +100,11 @@ export function banCalls(context: AdminContext): AdminCall[] {
       id: 'deleteBan',
       summary: 'Lift a ban',
       params: idParams,
+      description: 'Only operators without a tenant lift a ban that the platform owns.',
       response: 'The ban is lifted.',
-      async handle({ params: { id }, changed }) {
+      async handle({ params: { id }, scope, changed }) {
+        if (confinedTo(scope) !== undefined)
+          refuseRemoval(scope, await existing(bans.find(id)), (ban) => ban, isOfEveryTenant)
         await existing(bans.remove(id))
         changed('ban.delete', id)
       },

@@ -9,7 +9,7 @@ import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
 import { cursor, existing, inputRefused, time, timeOf } from './input.ts'
-import { refuseOtherTenant, tenantOf } from './tenant.ts'
+import { confinedTo, type TenantScope, tenantOf, withinTenant } from './tenant.ts'
 
 /** One day. */
 const MAX_GRACE_SECONDS = 86_400
@@ -84,9 +84,9 @@ export function clientCalls(context: AdminContext): AdminCall[] {
   const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = context
   const call = adminGroup('Clients', context)
 
-  /** Returns a client. Throws `Denied` (`not_found`) if it is unknown or disabled. */
-  async function enabled(id: string): Promise<Client> {
-    const client = await existing(clients.find(id))
+  /** Returns a client. Throws `Denied` (`not_found`) if it is unknown, disabled, or of another tenant. */
+  async function enabled(scope: TenantScope, id: string): Promise<Client> {
+    const client = await withinTenant(scope, clients.find(id))
     return existing(client.disabled ? undefined : client)
   }
 
@@ -135,10 +135,10 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       query: z.strictObject({ limit: pageSize, cursor: z.optional(clientCursor) }),
       response:
         'Clients without their secrets, newest first, clients of the configuration last. The list ' +
-        'includes disabled clients.',
+        'includes disabled clients. Operators with a tenant see the clients of their tenant.',
       reply: () => z.strictObject({ clients: z.array(clientView()), cursor }),
-      async handle({ query }) {
-        const { clients: page, ...rest } = await clients.list(query)
+      async handle({ query, scope }) {
+        const { clients: page, ...rest } = await clients.list(query, confinedTo(scope))
         return { clients: page.map(viewOf), ...rest }
       },
     }),
@@ -151,7 +151,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       params: clientParams,
       response: 'The client, without its secrets.',
       reply: clientView,
-      handle: async ({ params }) => viewOf(await enabled(params.clientId)),
+      handle: async ({ params, scope }) => viewOf(await enabled(scope, params.clientId)),
     }),
     call({
       method: 'POST',
@@ -173,9 +173,8 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       response: 'The new secret, returned only in this response.',
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
       async handle({ params: { clientId }, body, operator, scope, changed }) {
-        const client = await enabled(clientId)
+        const client = await enabled(scope, clientId)
         refuseConfigured(client)
-        refuseOtherTenant(scope, client.tenant)
         refuseBeyond(operator, ownGrantOf(client), context)
         if (client.public) throw inputRefused('params', '/clientId', 'is public and has no secret')
         if (client.jwks !== undefined)
@@ -200,9 +199,8 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       response: 'The client is disabled everywhere.',
       async handle({ params: { clientId }, scope, changed }) {
         // Includes disabled clients, so that a call that failed halfway can be repeated.
-        const client = await existing(clients.find(clientId))
+        const client = await withinTenant(scope, clients.find(clientId))
         refuseConfigured(client)
-        refuseOtherTenant(scope, client.tenant)
         // First prevent new tokens, then revoke the existing ones. A failure in between can be
         // repeated.
         await existing(clients.disable(clientId))

@@ -3,10 +3,10 @@ import * as z from 'zod/mini'
 import type { User } from '../../oauth/code/consent.ts'
 import type { Withdrawal } from '../../oauth/code/withdrawal.ts'
 import { describe } from '../../validators/checks.ts'
-import { issuerName, name } from '../../validators/names.ts'
+import { issuerName, name, tenantName } from '../../validators/names.ts'
 import { type AdminCall, adminGroup, type CallGroup } from './call.ts'
 import { existing, time, timeOf } from './input.ts'
-import { issuersOf, refuseOtherTenant } from './tenant.ts'
+import { issuersOf, ownersWithin, type TenantScope, tenantOf } from './tenant.ts'
 
 const subject = name(255)
 const issuer = z
@@ -24,13 +24,28 @@ const consentView = () =>
     allowedAt: time,
   })
 
-/** Creates the calls. They are for operators without a tenant: a consent has none. */
+const tenant = z
+  .optional(tenantName)
+  .check(
+    describe(
+      'the tenant of the user; default: of the operator, or consents that name no tenant, as those of ' +
+        'earlier versions',
+    ),
+  )
+
+/** Creates the calls. */
 export const consentCalls =
   (withdrawal: Withdrawal): CallGroup =>
   (context): AdminCall[] => {
     const call = adminGroup('Consents', context)
-    const usersOf = (named: string | undefined, of: string): readonly User[] =>
-      issuersOf(named, context.issuers).map((one) => ({ issuer: one, subject: of }))
+    function usersOf(
+      scope: TenantScope,
+      named: { issuer?: string | undefined; subject: string; tenant?: string | undefined },
+    ): readonly User[] {
+      const of = { subject: named.subject, tenant: tenantOf(scope, named.tenant) }
+      const owners = ownersWithin(scope, issuersOf(named.issuer, context.issuers))
+      return owners.map((one) => ({ ...of, issuer: one }))
+    }
     return [
       call({
         method: 'GET',
@@ -38,13 +53,12 @@ export const consentCalls =
         permission: 'consents:list',
         id: 'listConsents',
         summary: 'List what a user has allowed clients to do',
-        query: z.strictObject({ subject, issuer }),
+        query: z.strictObject({ subject, issuer, tenant }),
         response: 'The consents of the user, the newest of each issuer first.',
         reply: () => z.strictObject({ consents: z.array(consentView()) }),
         async handle({ query, scope }) {
-          refuseOtherTenant(scope, undefined)
           const consents = []
-          for (const user of usersOf(query.issuer, query.subject))
+          for (const user of usersOf(scope, query))
             for (const { allowedAtSeconds, ...consent } of await withdrawal.list(user))
               consents.push({
                 ...consent,
@@ -63,15 +77,14 @@ export const consentCalls =
         description:
           'Ends the sessions of the client for this user from the next request on. The client needs ' +
           'a new consent afterwards.',
-        body: z.strictObject({ client: name(2_048), subject, issuer }),
+        body: z.strictObject({ client: name(2_048), subject, issuer, tenant }),
         example: { client: 'https://app.example.com/client.json', subject: 'alice' },
         response: 'The consent is withdrawn.',
         status: 204,
         problems: [404],
         async handle({ body, scope, changed }) {
-          refuseOtherTenant(scope, undefined)
           let isFound = false
-          for (const user of usersOf(body.issuer, body.subject))
+          for (const user of usersOf(scope, body))
             if (await withdrawal.withdraw(user, body.client)) isFound = true
           await existing(isFound)
           changed('consent.withdraw', body.client)

@@ -9,7 +9,15 @@ import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { existing, inputRefused } from './input.ts'
-import { issuersOf, refuseOtherTenant } from './tenant.ts'
+import {
+  confinedTo,
+  issuersOf,
+  ownersWithin,
+  refuseOtherTenant,
+  refuseTenant,
+  type TenantScope,
+  tenantOf,
+} from './tenant.ts'
 
 const MAX_TEXT = 32_768
 /** An address for documentation (RFC 5737). */
@@ -75,16 +83,19 @@ const explanationView = () =>
   })
 
 export function explanationCalls(context: AdminContext): AdminCall[] {
-  const { explain, publicUrl, issuers, scopeUseOf, now } = context
+  const { explain, publicUrl, issuers, tenantIssuers, scopeUseOf, now } = context
   const call = adminGroup('Explanations', context)
 
-  function principalOf({ issuer = publicUrl, roles, scopes, ...caller }: AssumedCaller): Principal {
-    issuersOf(issuer, issuers)
+  function principalOf(
+    scope: TenantScope,
+    { issuer = publicUrl, roles, scopes, ...caller }: AssumedCaller,
+  ): Principal {
+    ownersWithin(scope, issuersOf(issuer, issuers))
     const nowSeconds = Math.floor(now() / 1000)
     return {
       client: undefined,
-      tenant: undefined,
       ...caller,
+      tenant: tenantOf(scope, caller.tenant),
       issuer,
       tokenIssuer: issuer,
       session: undefined,
@@ -110,8 +121,9 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
         'Runs the pipeline of the gateway with its present state and reports each stage. The ' +
         'request does not happen: no limit counts it, it takes no slot, no proof is used, no ' +
         'session is renewed, no failure is recorded, and the origin is not called. Only this call itself is audited. The request is one of a ' +
-        'route of the policy. Operators with a tenant are refused (403). `caller` is assumed, so ' +
-        'its token is never revoked; `token` is checked as in a request.',
+        'route of the policy. `caller` is assumed, so its token is never revoked; `token` is checked as ' +
+        'in a request. Operators with a tenant explain requests of callers of their tenant, whose ' +
+        'credential is valid, from the default address; all others are refused (403).',
       body: explainedRequestSchema,
       changes: false,
       example: {
@@ -123,8 +135,9 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
       reply: explanationView,
       problems: [404],
       async handle({ body: { caller, address = DEFAULT_ADDRESS, ...request }, scope }) {
-        // Limits, bans and permissions of other tenants would be visible.
-        if (scope.operator.tenant !== undefined) refuseOtherTenant(scope, undefined)
+        const tenant = confinedTo(scope)
+        // The limits and bans of an address show the requests of others.
+        if (tenant !== undefined && address !== DEFAULT_ADDRESS) refuseTenant(scope)
         if (caller !== undefined && request.token !== undefined)
           throw inputRefused('body', '/token', 'must not be given together with `caller`')
         if (request.path.startsWith('/-/'))
@@ -135,7 +148,12 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
           explain({
             request: requestOf(publicUrl, request),
             address,
-            caller: caller && principalOf(caller),
+            caller: caller && principalOf(scope, caller),
+            refuseActor(actor) {
+              if (tenant === undefined) return
+              if (actor.issuer === null || !tenantIssuers.has(actor.issuer)) refuseTenant(scope)
+              refuseOtherTenant(scope, actor.tenant)
+            },
           }),
         )
       },

@@ -3,8 +3,14 @@
 import * as z from 'zod/mini'
 import { Denied, Unavailable } from '../../errors.ts'
 import { describe } from '../../validators/checks.ts'
-import type { Owner } from '../../validators/owner.ts'
-import { type Page, type PageQuery, pageQuerySchema } from '../../validators/page.ts'
+import type { Owned, Owner } from '../../validators/owner.ts'
+import {
+  type ListFilter,
+  type Page,
+  type PageQuery,
+  pageQuerySchema,
+} from '../../validators/page.ts'
+import type { TenantScope } from './scope.ts'
 
 /** RFC 3339, UTC. */
 export const time = z.iso.datetime()
@@ -41,11 +47,25 @@ export function configured<Log>(log: Log | undefined): Log {
   return log
 }
 
+/** Members of the view of a record that has an owner. */
+export const ownedView = {
+  tenant: z
+    .nullable(z.string())
+    .check(describe('the only tenant that it concerns; null: it does not depend on a tenant')),
+  owner: z
+    .enum(['platform', 'tenant'])
+    .check(describe('who may remove it: operators without a tenant, or also those of the tenant')),
+}
+
+export const ownedViewOf = ({ tenant, owner }: Owned) =>
+  ({ tenant: tenant ?? null, owner: owner ?? 'platform' }) as const
+
 /** Returns the schema of a record that sets a value for windows. */
 export const ownerView = <Members extends z.core.$ZodLooseShape>(members: Members) =>
   z.strictObject({
     id: z.uuid(),
     ...members,
+    ...ownedView,
     issuer: z
       .nullable(z.string())
       .check(describe('null for an address, and for all issuers that were trusted')),
@@ -58,29 +78,35 @@ export function ownerViewOf<Item extends Owner>({
   createdAtSeconds,
   expiresAtSeconds,
   windows: _,
+  issuers: __,
   ...record
 }: Item) {
   return {
     ...record,
+    ...ownedViewOf(record),
     createdAt: timeOf(createdAtSeconds),
     expiresAt: timeOrNull(expiresAtSeconds),
   }
 }
 
-/**
- * Returns the input, the reply and the handler of a call that lists records as `name`. With `first`, the
- * reply also contains all of its items.
- */
-export const listing = <Item>(
-  name: string,
-  list: (page: PageQuery) => Promise<Page<Item>>,
-  view: () => z.core.$ZodType,
-  viewOf: (item: Item) => object,
-  first?: {
+interface ListingOptions<Item> {
+  /** Returns the filter for an operator with a tenant; undefined for an operator without one. */
+  listedFor(scope: TenantScope): ListFilter<Item> | undefined
+  /** All of these items are in the reply as well. */
+  readonly first?: {
     readonly name: string
     readonly items: readonly object[]
     view(): z.core.$ZodType
-  },
+  }
+}
+
+/** Returns the input, the reply and the handler of a call that lists records as `name`. */
+export const listing = <Item>(
+  name: string,
+  list: (page: PageQuery, filter?: ListFilter<Item>) => Promise<Page<Item>>,
+  view: () => z.core.$ZodType,
+  viewOf: (item: Item) => object,
+  { listedFor, first }: ListingOptions<Item>,
 ) => ({
   query: pageQuerySchema,
   reply: () =>
@@ -89,8 +115,8 @@ export const listing = <Item>(
       [name]: z.array(view()),
       cursor,
     }),
-  async handle({ query }: { readonly query: PageQuery }) {
-    const { items, ...rest } = await list(query)
+  async handle({ query, scope }: { readonly query: PageQuery; readonly scope: TenantScope }) {
+    const { items, ...rest } = await list(query, listedFor(scope))
     return { ...(first && { [first.name]: first.items }), [name]: items.map(viewOf), ...rest }
   },
 })

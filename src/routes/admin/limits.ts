@@ -1,7 +1,7 @@
 /** Operators' calls that list the limits, and override or reset single windows. */
 
 import * as z from 'zod/mini'
-import { limitKeyOf } from '../../admission/limit-key.ts'
+import { countsByMember, limitKeyOf } from '../../admission/limit-key.ts'
 import {
   type LimitOverrideRecord,
   newOverrideSchema,
@@ -15,7 +15,16 @@ import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { existing, idParams, inputRefused, listing, ownerView, ownerViewOf } from './input.ts'
-import { addressOf, ownersOf, refuseOtherTenant, type TenantScope } from './tenant.ts'
+import {
+  addressOf,
+  confinedTo,
+  listedFor,
+  ownedBy,
+  refuseRemoval,
+  refuseTenant,
+  type TenantScope,
+  withinTenant,
+} from './tenant.ts'
 
 const limitView = () =>
   z.strictObject({
@@ -54,7 +63,7 @@ function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
 }
 
 export function limitCalls(context: AdminContext): AdminCall[] {
-  const { overrides, windows, issuers, policyLimits } = context
+  const { overrides, windows, issuers, policyLimits, clients, apiKeys, publicUrl } = context
   const call = adminGroup('Limits', context)
   const [firstLimit] = policyLimits.values()
   const example = {
@@ -62,31 +71,56 @@ export function limitCalls(context: AdminContext): AdminCall[] {
     value: firstLimit?.by === 'address' ? '203.0.113.7' : 'alice',
   }
 
-  /** Throws `Denied` if an override also covers windows of another tenant. */
-  async function refuseOtherTenants(scope: TenantScope, record: LimitOverrideRecord) {
-    const { limit, value, windows: overridden } = record
-    const rule = policyLimits.get(limit)
-    if (rule?.by !== 'tenant') return
-    const owners = ownersOf(scope, { issuer: undefined, tenant: value }, issuers)
-    const own = await Promise.all(owners.map((issuer) => limitKeyOf(rule, { issuer, value })))
-    if (!overridden.every((key) => own.includes(key))) refuseOtherTenant(scope, undefined)
+  /** An override by tenant concerns this tenant, also if the platform has ordered it. */
+  const ownedOf = (record: LimitOverrideRecord) => {
+    const isByTenant = policyLimits.get(record.limit)?.by === 'tenant'
+    const { tenant = isByTenant ? record.value : undefined } = record
+    return { tenant, owner: record.owner, issuers: record.issuers ?? [] }
   }
 
-  /** Returns the rule that a call names, its normalized value, and the keys of its windows. */
-  async function windowsOf(scope: TenantScope, { limit, value, issuer }: WindowReset) {
-    const rule = policyLimits.get(limit)
+  /**
+   * Returns the owner of a call about a window, and the issuers that it covers. An operator with a tenant
+   * names windows that count no other tenant: of its own, of its members, and of its clients and API keys.
+   */
+  async function ownerOf(scope: TenantScope, rule: PolicyLimit, window: WindowReset) {
+    const { by } = rule
+    const { value, issuer } = window
+    if (window.tenant !== undefined && !(by === 'subject' && countsByMember(rule)))
+      throw inputRefused('body', '/tenant', 'must be absent: this limit does not count by member')
+    if (by === 'tenant') return ownedBy(scope, { issuer, tenant: value }, issuers)
+    const own = confinedTo(scope)
+    if (own === undefined) return ownedBy(scope, { issuer, tenant: window.tenant }, issuers)
+    if (by === 'client') await withinTenant(scope, clients.find(value))
+    else if (by === 'key') await withinTenant(scope, apiKeys.find(value))
+    else if (by !== 'subject' || !countsByMember(rule)) refuseTenant(scope)
+    // The gateway vouches for its API keys, and issues the tokens of its clients.
+    const named = by === 'subject' ? issuer : publicUrl
+    return ownedBy(scope, { issuer: named, tenant: window.tenant }, issuers)
+  }
+
+  /** Returns the rule that a call names, its normalized value, the keys of its windows, and their owner. */
+  async function windowsOf(scope: TenantScope, window: WindowReset) {
+    const rule = policyLimits.get(window.limit)
     if (rule === undefined)
       throw inputRefused('body', '/limit', 'must be the name of a limit of the policy')
-    if (rule.by !== 'address' && typeof rule.by === 'string') {
-      const tenant = rule.by === 'tenant' ? value : undefined
-      const owners = ownersOf(scope, { issuer, tenant }, issuers)
-      const keys = owners.map((owner) => limitKeyOf(rule, { issuer: owner, value }))
-      return { rule, value, keys: await Promise.all(keys) }
+    const counted = rule.by === 'address' ? addressOf(window.value) : window.value
+    if (rule.by === 'address' || typeof rule.by === 'function') {
+      refuseTenant(scope)
+      for (const member of ['issuer', 'tenant'] as const)
+        if (window[member] !== undefined)
+          throw inputRefused(
+            'body',
+            `/${member}`,
+            `must be absent: this limit does not count by ${member}`,
+          )
+      const key = await limitKeyOf(rule, { issuer: '', value: counted })
+      return { rule, value: counted, keys: [key], owned: { tenant: undefined, issuers: [] } }
     }
-    if (issuer !== undefined)
-      throw inputRefused('body', '/issuer', 'must be absent: this limit does not count by issuer')
-    const counted = rule.by === 'address' ? addressOf(value) : value
-    return { rule, value: counted, keys: [await limitKeyOf(rule, { issuer: '', value: counted })] }
+    const owned = await ownerOf(scope, rule, window)
+    const keys = owned.issuers.map((owner) =>
+      limitKeyOf(rule, { issuer: owner, value: counted, tenant: owned.tenant }),
+    )
+    return { rule, value: counted, keys: await Promise.all(keys), owned }
   }
 
   return [
@@ -96,11 +130,15 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       permission: 'limits:list',
       id: 'listLimits',
       summary: 'List limits and overrides',
+      description: 'Operators with a tenant see the overrides within their tenant.',
       response: 'All limits of the policy, and a page of the overrides in force, newest first.',
       ...listing('overrides', overrides.list, overrideView, ownerViewOf, {
-        name: 'limits',
-        items: [...policyLimits.values()].map(limitViewOf),
-        view: limitView,
+        listedFor: (scope) => listedFor(scope, ownedOf),
+        first: {
+          name: 'limits',
+          items: [...policyLimits.values()].map(limitViewOf),
+          view: limitView,
+        },
       }),
     }),
     call({
@@ -111,18 +149,20 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       summary: 'Override a limit',
       description:
         "Replaces the policy's number of requests, and an earlier override of the same windows. " +
-        'An isolate that has just refused a request applies the override within 5 seconds.',
+        'An isolate that has just refused a request applies the override within 5 seconds. Of an override ' +
+        'for a subject and one for the same subject as a member of a tenant, the smaller one applies.',
       body: newOverrideSchema,
       example: { ...example, requests: 1_000, expiresInSeconds: 86_400 },
       status: 201,
       response: 'The override is in force.',
       reply: overrideView,
       async handle({ body, operator, scope, changed }) {
-        const { value, keys } = await windowsOf(scope, body)
+        const { value, keys, owned } = await windowsOf(scope, body)
         const record = await overrides.create({
           ...body,
           value,
           issuer: body.issuer,
+          ...(owned.tenant !== undefined && owned),
           windows: keys,
           createdBy: operator.subject,
         })
@@ -138,9 +178,10 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       summary: 'Delete an override',
       params: idParams,
       response: "The override is deleted, and the policy's limit applies again.",
-      async handle({ params: { id }, operator, scope, changed }) {
-        if (operator.tenant !== undefined)
-          await refuseOtherTenants(scope, await existing(overrides.find(id)))
+      description: 'Only operators without a tenant delete an override that the platform owns.',
+      async handle({ params: { id }, scope, changed }) {
+        if (confinedTo(scope) !== undefined)
+          refuseRemoval(scope, await existing(overrides.find(id)), ownedOf)
         await existing(overrides.remove(id))
         changed('limit.lift', id)
       },
@@ -151,7 +192,9 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       permission: 'limits:reset',
       id: 'resetLimit',
       summary: 'Reset a window',
-      description: 'An isolate that has just refused a request applies the reset within 5 seconds.',
+      description:
+        'An isolate that has just refused a request applies the reset within 5 seconds. A window by ' +
+        'subject is that of the subject without a tenant, or as a member of `tenant`.',
       body: windowResetSchema,
       example,
       response: 'The window is empty.',

@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { Denied } from '../../errors.ts'
-import { newAssignmentSchema } from '../../metering/assignment.ts'
+import { type Assignment, newAssignmentSchema } from '../../metering/assignment.ts'
 import { PLAN_PARTIES, planRecordOf } from '../../metering/plan-record.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { describe } from '../../validators/checks.ts'
@@ -11,7 +11,7 @@ import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { existing, idParams, inputRefused, listing, ownerView, ownerViewOf } from './input.ts'
 import { permissionOf } from './permissions.ts'
-import { issuersOf, refuseOtherTenant, type TenantScope } from './tenant.ts'
+import { issuersOf, listedFor, refuseTenant, type TenantScope } from './tenant.ts'
 
 const planView = () =>
   z.strictObject({
@@ -77,7 +77,7 @@ export function createKeyPlans(context: AdminContext) {
       const permission = permissionOf('plans:assign')
       if (!authorizer(scope.operator, permission))
         throw new Denied({ code: 'permission_missing', permission })
-      refuseOtherTenant(scope, undefined)
+      refuseTenant(scope)
       if (plan !== null) refuseUnknownPlan(plan, context)
     },
 
@@ -98,6 +98,10 @@ export function planCalls(context: AdminContext): AdminCall[] {
   const call = adminGroup('Plans', context)
   const known = plansOf(policyLimits)
   const [firstPlan] = known.keys()
+  const ownedOf = ({ by, value, issuer }: Assignment) => ({
+    tenant: by === 'tenant' ? value : undefined,
+    issuers: issuer === null ? issuers : [issuer],
+  })
   if (firstPlan === undefined) return []
 
   return [
@@ -107,11 +111,11 @@ export function planCalls(context: AdminContext): AdminCall[] {
       permission: 'plans:list',
       id: 'listPlans',
       summary: 'List plans and assignments',
+      description: 'Operators with a tenant see the plan of their tenant.',
       response: 'All plans of the policy, and a page of the assignments in force, newest first.',
       ...listing('assignments', planAssignments.list, assignmentView, ownerViewOf, {
-        name: 'plans',
-        items: [...known.values()],
-        view: planView,
+        listedFor: (scope) => listedFor(scope, ownedOf),
+        first: { name: 'plans', items: [...known.values()], view: planView },
       }),
     }),
     call({
@@ -129,7 +133,7 @@ export function planCalls(context: AdminContext): AdminCall[] {
       response: 'The plan applies from the next request on.',
       reply: assignmentView,
       async handle({ body, operator, scope, changed }) {
-        refuseOtherTenant(scope, undefined)
+        refuseTenant(scope)
         refuseUnknownPlan(body.plan, context)
         const owners = issuersOf(body.issuer, issuers)
         const windows = await Promise.all(
@@ -153,7 +157,7 @@ export function planCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: 'The assignment is deleted, and the next plan that is found applies.',
       async handle({ params: { id }, scope, changed }) {
-        refuseOtherTenant(scope, undefined)
+        refuseTenant(scope)
         await existing(planAssignments.remove(id))
         changed('plan.remove', id)
       },

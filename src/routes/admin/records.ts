@@ -6,11 +6,12 @@ import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema, chainPageSchema, chainQuerySchema } from '../../audit/log.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { describe } from '../../validators/checks.ts'
-import { issuerName, name } from '../../validators/names.ts'
+import { issuerName, name, tenantName } from '../../validators/names.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { configured, cursor, existing, idParams, inputRefused, time, timeOf } from './input.ts'
+import { confinedTo, ownersWithin, refuseTenant, tenantOf, withinTenant } from './tenant.ts'
 
 const keyView = () =>
   z.strictObject({
@@ -38,6 +39,9 @@ function keyViewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) 
 const newErasureSchema = z.strictObject({
   subject: name(255).check(describe('the `sub` to erase from the audit trail')),
   issuer: issuerName.check(describe('the issuer of the subject, as in audit events')),
+  tenant: z
+    .optional(tenantName)
+    .check(describe('only events of callers with this tenant; default: all events of the subject')),
 })
 
 const erasureView = () =>
@@ -50,15 +54,19 @@ const erasureView = () =>
     rows: integer().check(
       describe('the number of erased rows of the chain, when the state is done'),
     ),
+    tenant: z.nullable(z.string()).check(describe('null: the events of every tenant')),
   })
 
-const erasureViewOf = ({ orderedMs, ...erasure }: Erasure) =>
-  ({ ...erasure, orderedAt: new Date(orderedMs).toISOString() }) satisfies z.infer<
-    ReturnType<typeof erasureView>
-  >
+const erasureViewOf = ({ orderedMs, tenant, owner: _, ...erasure }: Erasure) =>
+  ({
+    ...erasure,
+    tenant: tenant ?? null,
+    orderedAt: new Date(orderedMs).toISOString(),
+  }) satisfies z.infer<ReturnType<typeof erasureView>>
 
 export function recordCalls(context: AdminContext): AdminCall[] {
   const { auditLog, chainLog, auditErasures, overflowRedaction, signingKeys, now } = context
+  const { tenantIssuers } = context
   const call = adminGroup('Records', context)
   return [
     call({
@@ -67,11 +75,17 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       permission: 'audit:read',
       id: 'queryAudit',
       summary: 'Query audit events',
-      description: 'Events arrive one or two seconds after the decision.',
+      description:
+        'Events arrive one or two seconds after the decision. Operators with a tenant see the events of ' +
+        'callers of their tenant.',
       query: auditQuerySchema,
       response: 'Events, newest first.',
       reply: () => z.strictObject({ events: z.array(auditEventSchema), cursor }),
-      handle: ({ query }) => configured(auditLog).query(query),
+      handle({ query, scope }) {
+        const tenant = confinedTo(scope)
+        const within = tenant === undefined ? undefined : { tenant, issuers: [...tenantIssuers] }
+        return configured(auditLog).query(query, within)
+      },
     }),
     call({
       method: 'GET',
@@ -81,11 +95,15 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       summary: 'Read the audit trail with its hashes',
       description:
         'For `portcullis audit verify`, which computes the hashes again and does not rely on the ' +
-        'gateway to verify them.',
+        'gateway to verify them. Operators with a tenant are refused (403).',
       query: chainQuerySchema,
       response: 'Rows as they are stored, in the order of the chain.',
       reply: () => chainPageSchema,
-      handle: ({ query }) => configured(chainLog).read(query),
+      handle({ query, scope }) {
+        // The chain has the events of every tenant.
+        refuseTenant(scope)
+        return configured(chainLog).read(query)
+      },
     }),
     call({
       method: 'GET',
@@ -107,17 +125,24 @@ export function recordCalls(context: AdminContext): AdminCall[] {
         'Events keep the decision, its reason, its time, and their hashes. The subject, its ' +
         'address, and values that link the event to other records are erased. The audit Worker ' +
         'erases them in the database and in its export; read the erasure to see its state. Later ' +
-        'requests of the subject are recorded again. Operators cannot erase themselves.',
+        'requests of the subject are recorded again. Operators cannot erase themselves. An operator with ' +
+        'a tenant erases a subject from the events of its tenant.',
       body: newErasureSchema,
       example: { subject: 'alice', issuer: 'https://idp.example.com' },
       status: 201,
       response: 'The erasure is ordered.',
       reply: erasureView,
-      async handle({ body, operator, changed }) {
+      async handle({ body: { tenant, ...person }, operator, scope, changed }) {
+        const body = { ...person, tenant: tenantOf(scope, tenant) }
+        const isConfined = confinedTo(scope) !== undefined
+        if (isConfined) ownersWithin(scope, [body.issuer])
         // Otherwise the trail could no longer show who ordered the erasure.
         if (body.subject === operator.subject && body.issuer === operator.issuer)
           throw inputRefused('body', '/subject', 'must not be the caller: use another operator')
-        const erasure = await configured(auditErasures).order(body)
+        const erasure = await configured(auditErasures).order(
+          body,
+          isConfined ? 'tenant' : undefined,
+        )
         // The erasure is ordered from here on, whatever happens to this request.
         changed('audit.erase', erasure.id)
         await overflowRedaction.redact(body)
@@ -133,8 +158,11 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       response: 'The erasure, without the subject.',
       reply: erasureView,
-      handle: async ({ params: { id } }) =>
-        erasureViewOf(await existing(configured(auditErasures).find(id))),
+      async handle({ params: { id }, scope }) {
+        const erasure = await withinTenant(scope, configured(auditErasures).find(id))
+        const isVisible = confinedTo(scope) === undefined || erasure.owner === 'tenant'
+        return erasureViewOf(await existing(isVisible ? erasure : undefined))
+      },
     }),
   ]
 }

@@ -5,8 +5,17 @@ import { newRevocationSchema, REVOCATION_KINDS, type Revocation } from '../../re
 import { describe } from '../../validators/checks.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { createdBy, existing, idParams, listing, time, timeOf } from './input.ts'
-import { ownersOf, ownersWithin, refuseOtherTenant, type TenantScope } from './tenant.ts'
+import {
+  createdBy,
+  existing,
+  idParams,
+  listing,
+  ownedView,
+  ownedViewOf,
+  time,
+  timeOf,
+} from './input.ts'
+import { confinedTo, listedFor, ownedBy, refuseRemoval } from './tenant.ts'
 
 const revocationView = () =>
   z.strictObject({
@@ -20,15 +29,22 @@ const revocationView = () =>
           'null: all issuers that were trusted; for an operator with a tenant, all tenant issuers',
         ),
       ),
+    ...ownedView,
     reason: z.nullable(z.string()),
     createdAt: time,
     createdBy,
     expiresAt: time.check(describe('when every credential that it covers has expired')),
   })
 
+/** A revocation of a tenant concerns it, also if the platform has ordered it. */
+const ownedOf = <Item extends Pick<Revocation, 'kind' | 'value' | 'tenant' | 'owner'>>(
+  item: Item,
+) => (item.kind === 'tenant' ? { ...item, tenant: item.value } : item)
+
 function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...revocation }: Revocation) {
   return {
     ...revocation,
+    ...ownedViewOf(ownedOf(revocation)),
     createdAt: timeOf(createdAtSeconds),
     expiresAt: timeOf(expiresAtSeconds),
   } satisfies z.infer<ReturnType<typeof revocationView>>
@@ -37,13 +53,6 @@ function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...revocation 
 export function revocationCalls(context: AdminContext): AdminCall[] {
   const { revocations, issuers, revokedBeforeSeconds, revokedTokenSeconds } = context
   const call = adminGroup('Revocations', context)
-
-  /** Throws `Denied` if a revocation also covers another tenant. */
-  function refuseOtherTenants(scope: TenantScope, { kind, value, issuers }: Revocation): void {
-    if (kind !== 'tenant') return
-    refuseOtherTenant(scope, value)
-    if (ownersWithin(scope, issuers).length < issuers.length) refuseOtherTenant(scope, undefined)
-  }
 
   return [
     call({
@@ -55,7 +64,8 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       description:
         'Revokes one `token` by its `jti`, or everything that was issued to a `session`, ' +
         '`subject`, `client` or `tenant` up to the current second. The revocation applies ' +
-        'everywhere from the next request on.',
+        'everywhere from the next request on. With `tenant`, or by an operator with a tenant, it covers ' +
+        'only what members of that tenant hold.',
       body: newRevocationSchema,
       example: { kind: 'subject', value: 'alice', reason: 'left the company' },
       status: 201,
@@ -63,11 +73,14 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       reply: revocationView,
       async handle({ body, operator, scope, changed }) {
         const { kind, value, issuer } = body
-        const tenant = kind === 'tenant' ? value : undefined
+        const tenant = kind === 'tenant' ? value : body.tenant
+        const owned = ownedBy(scope, { issuer, tenant }, issuers)
         const revocation = await revocations.create({
           ...body,
           issuer,
-          issuers: ownersOf(scope, { issuer, tenant }, issuers),
+          ...owned,
+          // The value of a revocation of a tenant names it.
+          tenant: kind === 'tenant' ? undefined : owned.tenant,
           createdBy: operator.subject,
           ttlSeconds: kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
@@ -81,8 +94,11 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       permission: 'revocations:list',
       id: 'listRevocations',
       summary: 'List revocations',
+      description: 'Operators with a tenant see the revocations within their tenant.',
       response: 'Revocations in force, newest first.',
-      ...listing('revocations', revocations.list, revocationView, viewOf),
+      ...listing('revocations', revocations.list, revocationView, viewOf, {
+        listedFor: (scope) => listedFor<Revocation>(scope, ownedOf),
+      }),
     }),
     call({
       method: 'DELETE',
@@ -92,12 +108,13 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       summary: 'Delete a revocation',
       description:
         'Credentials that it covers are valid again from the next request on, unless another ' +
-        'revocation covers them. A single token is valid again within 10 seconds.',
+        'revocation covers them. A single token is valid again within 10 seconds. Only operators without ' +
+        'a tenant delete a revocation that the platform owns.',
       params: idParams,
       response: 'The revocation is deleted.',
-      async handle({ params: { id }, operator, scope, changed }) {
-        if (operator.tenant !== undefined)
-          refuseOtherTenants(scope, await existing(revocations.find(id)))
+      async handle({ params: { id }, scope, changed }) {
+        if (confinedTo(scope) !== undefined)
+          refuseRemoval<Revocation>(scope, await existing(revocations.find(id)), ownedOf)
         await existing(revocations.remove(id))
         changed('revocation.delete', id)
       },

@@ -5,7 +5,7 @@ import { tokenIdHash } from '../../identity/token-id.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { recordKeys } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
-import { listOf, secondsOf, sendCommand, textOf } from '../../redis/reply.ts'
+import { listOf, recordIn, resultOf, secondsOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { newApiKey } from '../api-key.ts'
 import {
@@ -94,11 +94,10 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
     if (keys.length === 0) return []
     const command = ['MGET', ...keys.map(({ id }) => names.apiKeyUse + id)]
     const uses = listOf(await sendCommand(redis, command), keys.length)
-    return keys.map((key, index) => {
-      const use = uses[index] ?? null
-      return { ...key, lastUsedAtSeconds: use === null ? null : secondsOf(textOf(use)) }
-    })
+    return keys.map((key, index) => ({ ...key, lastUsedAtSeconds: useOf(uses[index]) }))
   }
+
+  const useOf = (use: unknown) => (use == null ? null : secondsOf(textOf(use)))
 
   /** Returns 0 for no end. At least one second for a key that is about to expire. */
   function lifeUntil(end: number | null): number {
@@ -163,18 +162,27 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   }
 
   return {
-    async list(page, { tenant, subject } = {}) {
+    async list(page, { tenant, subject, hidesOthers } = {}) {
       const isListed = (key: ApiKey) =>
         (tenant === undefined || key.tenant === tenant) &&
         (subject === undefined || key.subject === subject)
       const isFiltered = tenant !== undefined || subject !== undefined
-      const { items, ...rest } = await list.list(page, isFiltered ? isListed : undefined)
+      const { items, ...rest } = await list.list(
+        page,
+        isFiltered ? { isListed, hidesOthers: hidesOthers === true } : undefined,
+      )
       return { items: await withUses(items), ...rest }
     },
 
     async find(id) {
-      const key = await list.find(id)
-      return key && (await withUses([key]))[0]
+      // One call, so that the time of the answer does not depend on whether the key exists.
+      const replies = await redis.send([
+        ['GET', names.apiKeyRecords.prefix + id],
+        ['GET', names.apiKeyUse + id],
+      ])
+      const [text, use] = listOf(replies.map(resultOf), 2)
+      if (text === null) return undefined
+      return { ...recordIn(text, apiKeySchema), lastUsedAtSeconds: useOf(use) }
     },
 
     async create(described, createdBy, issuedAtSeconds) {
