@@ -90,6 +90,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly checks: readonly ReadinessCheck[]
 }
 
+/** Life of the key that shows that Redis accepts writes. */
+const READINESS_SECONDS = 60
 /** The audience of assertions if the origin is a service binding and has no URL. */
 const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
 
@@ -236,7 +238,7 @@ export function composeServices(
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
     checks: [
-      { name: 'redis', check: () => ping(redis) },
+      { name: 'redis', check: () => requireWrites(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
       ...(queue ? [{ name: 'queue', check: () => requireQueue(queue) }] : []),
     ],
@@ -298,7 +300,8 @@ async function requireQueue(queue: AuditQueue): Promise<void> {
   if (!queue.takesEvents()) throw new Error('the queue refused the last batch')
 }
 
-async function ping(redis: RedisConnection): Promise<void> {
-  const [reply] = await redis.send([['PING']])
-  if (reply?.result !== 'PONG') throw new Unavailable('redis', 'refused')
+/** Requests need more than an answer: a Redis without memory, or a replica, answers and refuses writes. */
+async function requireWrites(redis: RedisConnection): Promise<void> {
+  const [reply] = await redis.send([['SET', redis.keys.readiness, '1', 'EX', READINESS_SECONDS]])
+  if (reply?.result !== 'OK') throw new Unavailable('redis', 'refused')
 }

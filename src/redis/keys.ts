@@ -22,6 +22,8 @@ export function createKeys(prefix: string) {
     revokedToken: `${prefix}revoked:`,
     /** A revocation cutoff; kind, issuer and value follow. */
     revokedBefore: `${prefix}cutoff:`,
+    /** Written by the readiness check; no code reads it. */
+    readiness: `${prefix}readiness`,
     /** The feed of changed revocations, cutoffs and bans. */
     feed: `${prefix}revocation-feed`,
 

@@ -51,7 +51,7 @@ describe('readyz in workerd', () => {
     await gateway.stop()
   })
 
-  const pings = () => rest.calls.filter((body) => body.includes('PING')).length
+  const writes = () => rest.calls.filter((body) => body.includes('pc:readiness')).length
 
   /** Sends a request on a new connection. */
   function probe(): { sent: Promise<void>; answer: Promise<Answer> } {
@@ -78,7 +78,7 @@ describe('readyz in workerd', () => {
     rest.setFault((response) => {
       held.push(() => {
         response.writeHead(200, { 'content-type': 'application/json' })
-        response.end(JSON.stringify([{ result: 'PONG' }]))
+        response.end(JSON.stringify([{ result: 'OK' }]))
       })
     })
     const all = many()
@@ -88,7 +88,7 @@ describe('readyz in workerd', () => {
     for (const release of held) release()
     const answers = await Promise.all(all.map(({ answer }) => answer))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(AT_ONCE)
-    expect(pings()).toBe(1)
+    expect(writes()).toBe(1)
   })
 
   test('R18, R02, S74: so do 200 while Redis hangs, and the result is correct again when Redis is back', async () => {
@@ -98,12 +98,12 @@ describe('readyz in workerd', () => {
       expect(status).toBe(503)
       expect(body).toMatchObject({ status: 'unready', checks: { redis: 'failed', keySets: 'ok' } })
     }
-    expect(pings()).toBe(1)
+    expect(writes()).toBe(1)
     rest.setFault(undefined)
     await new Promise((done) => setTimeout(done, 2 * MEMORY_MS))
     const { status, body } = await probe().answer
     expect([status, body.checks]).toEqual([200, { redis: 'ok', keySets: 'ok' }])
-    expect(pings()).toBe(2)
+    expect(writes()).toBe(2)
   })
 })
 
