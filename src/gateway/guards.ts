@@ -4,6 +4,7 @@ import { type AdmitOptions, admit } from '../middleware/admit.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { authorize } from '../middleware/authorize.ts'
 import { banOffenders } from '../middleware/ban-offenders.ts'
+import type { SessionStages } from '../middleware/browser-session.ts'
 import { stage } from '../middleware/in-order.ts'
 import { limitBody } from '../middleware/limit-body.ts'
 import { readmit } from '../middleware/readmit.ts'
@@ -47,7 +48,7 @@ export interface CallerDemand {
   /** Creates the stage `admit`. Default: one for all requests of the route. */
   readonly admitBy?: ((options: AdmitOptions) => MiddlewareHandler) | undefined
   /** Wraps `authenticate`, to accept browser sessions. Default: they are not accepted. */
-  readonly identify?: ((authenticate: MiddlewareHandler) => MiddlewareHandler) | undefined
+  readonly identify?: SessionStages['identify'] | undefined
 }
 
 /** Returns the guards up to the admission: they identify the caller, and check whether it may call. */
@@ -71,7 +72,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
     violations && stage('banOffenders', banOffenders({ violations, limits })),
     failures &&
       stage('throttle', throttle({ failures, verifier, references, sources, maxTokenBytes })),
-    stage('authenticate', identify(authenticate(credentials))),
+    stage('authenticate', identify(authenticate(credentials), sources)),
     stage('admit', admitBy({ admission, limits, strict, relation, now })),
     serverTiming({ authorizer, now }),
   ])

@@ -13,6 +13,7 @@ import type { Sessions } from '../sign-in/sessions.ts'
 import { credentialHash } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import { type Received, refuseCrossOrigin } from '../tokens/token-cookie.ts'
+import type { TokenSources } from '../tokens/token-sources.ts'
 import { callerOf, type GatewayVariables, waitUntilOf } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
@@ -39,8 +40,11 @@ export interface BrowserSessionOptions {
 export interface SessionStages {
   /** Redirects navigations without a valid session to the sign-in. */
   readonly before: readonly MiddlewareHandler[]
-  /** Takes the place of `authenticate`, which it calls for requests without a session. */
-  identify(authenticate: MiddlewareHandler): MiddlewareHandler
+  /**
+   * Takes the place of `authenticate`, which it calls for requests without a session. `sources` are those
+   * of `authenticate`.
+   */
+  identify(authenticate: MiddlewareHandler, sources?: TokenSources): MiddlewareHandler
   /** After `admit`: requires a login as demanded, and renews the session. */
   readonly admitted: readonly MiddlewareHandler[]
 }
@@ -57,7 +61,7 @@ const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
  *
  * - `sign_in_required` without a valid session or token, and if the login is not as demanded. A
  *   navigation is redirected to the sign-in instead, and comes back afterwards.
- * - `ambiguous_credentials` for a session and a token together, or for two sessions.
+ * - `ambiguous_credentials` for a session and a token in any source together, or for two sessions.
  * - `cross_origin_request` for an unsafe method with a session, unless the browser says that a page of
  *   this gateway sent it.
  *
@@ -141,7 +145,7 @@ export function browserSession({
 
   return {
     before: [redirect],
-    identify: (authenticate) =>
+    identify: (authenticate, sources) =>
       async function identify(c: BrowserContext, next) {
         const received = receivedHeaders(c)
         const text = readSession(received)
@@ -154,7 +158,7 @@ export function browserSession({
           }
           return
         }
-        if (received.has('authorization'))
+        if (received.has('authorization') || sources?.isPresent(received))
           throw new Denied({ code: 'ambiguous_credentials', check: 'sources' })
         refuseCrossOrigin(received, c.req.raw, pages)
         await useSession(c, text, next)

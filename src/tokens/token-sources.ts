@@ -50,6 +50,8 @@ export interface TokenSources {
    * - `cross_origin_request` for a cookie that a page of another origin may have sent.
    */
   read(received: Received, request: RequestLine): PresentedCredential | undefined
+  /** Reports whether a source has a credential. Throws `Denied` (`ambiguous_credentials`). */
+  isPresent(received: Received): boolean
 }
 
 export interface TokenSourcesOptions {
@@ -113,6 +115,7 @@ export function createTokenSources({
     ),
     cookies,
     vary: [...new Set(all.map((source) => ('header' in source ? source.header : 'Cookie')))],
+    isPresent: (received) => readers.some(({ find }) => find(received) !== undefined),
     read(received, request) {
       const found = readers.flatMap(({ find, refusePages, place }) => {
         const authorization = find(received)

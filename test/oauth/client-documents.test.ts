@@ -9,6 +9,24 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { mint } from '../harness/issuer.ts'
 import { type CodeGateway, newVerifier, PUBLIC_URL, startCodeGateway } from './code-gateway.ts'
 
+/** Characters that a consent page would not show. */
+const INVISIBLE: readonly [string, string][] = [
+  ['a space of zero width', '\u200b'],
+  ['a joiner of zero width', '\u200d'],
+  ['a non-joiner of zero width', '\u200c'],
+  ['a word joiner', '\u2060'],
+  ['a byte order mark', '\ufeff'],
+  ['a soft hyphen', '\u00ad'],
+  ['a mark from right to left', '\u200f'],
+  ['an isolate', '\u2067'],
+  ['a Hangul filler', '\u3164'],
+  ['a selector of variants', '\ufe0f'],
+  ['a grapheme joiner', '\u034f'],
+  ['a tag', '\u{e0041}'],
+  ['a blank of Braille', '\u2800'],
+  ['a character of private use', '\ue000'],
+]
+
 const REDIRECT = 'https://agent.example.org/cb'
 
 /** Client ids that must cause no call. */
@@ -220,6 +238,27 @@ describe('S77: documents', () => {
     // The token endpoint does not call the host.
     expect(calls).toHaveLength(1)
   })
+
+  test('members of a document that are null are absent', async () => {
+    const id = newId()
+    const nulls = { client_name: null, response_types: null, token_endpoint_auth_method: null }
+    json(described(id, { ...nulls, client_secret: null, dpop_bound_access_tokens: null }))
+    const page = await gateway.authorize(requestOf(id), gateway.signIn())
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('Allow access?')])
+    const other = newId()
+    json(described(other, { client_id: null }))
+    await refused(other)
+  })
+
+  // Registration has the whole table: both read metadata with one function.
+  test.each(INVISIBLE.slice(0, 2))(
+    'S77: a name with %s in a document is refused',
+    async (_what, character) => {
+      const id = newId()
+      json(described(id, { client_name: `Ba${character}nk` }))
+      await refused(id)
+    },
+  )
 
   test('a client that demands bound tokens gets no other', async () => {
     const id = newId()
@@ -585,7 +624,13 @@ describe('registration', () => {
       { redirect_uris: [REDIRECT], client_name: 'Bank\u202egnp.exe' },
       'invalid_client_metadata',
     ],
+    ...INVISIBLE.map(([what, character]): [string, object, string] => [
+      `a name with ${what}`,
+      { redirect_uris: [REDIRECT], client_name: `Ba${character}nk` },
+      'invalid_client_metadata',
+    ]),
     ['no redirect', { redirect_uris: [] }, 'invalid_redirect_uri'],
+    ['null in place of redirects', { redirect_uris: null }, 'invalid_client_metadata'],
     ['no metadata', {}, 'invalid_client_metadata'],
     ['no object', '[]', 'invalid_client_metadata'],
     ['no JSON', '{', 'invalid_client_metadata'],
@@ -597,6 +642,47 @@ describe('registration', () => {
     ['a secret', { redirect_uris: [REDIRECT], client_secret: 'chosen' }, 'invalid_client_metadata'],
   ])('S77: %s is refused, and nothing is stored or issued', async (_, body, error) => {
     expect(await registeringNothing(body)).toMatchObject({ status: 400, body: { error } })
+  })
+
+  test('members that are null are absent', async () => {
+    const { status, body } = await register(
+      {
+        redirect_uris: [REDIRECT],
+        client_name: null,
+        grant_types: null,
+        response_types: null,
+        token_endpoint_auth_method: null,
+        dpop_bound_access_tokens: null,
+        client_secret: null,
+        client_id: null,
+        scope: null,
+      },
+      '192.0.2.77',
+    )
+    expect([status, body]).toEqual([
+      201,
+      expect.objectContaining({
+        client_name: 'An app without a name',
+        grant_types: ['authorization_code'],
+        dpop_bound_access_tokens: false,
+      }),
+    ])
+  })
+
+  test('a name in any script is accepted', async () => {
+    for (const [n, client_name] of [
+      'Zoë’s Ägent 2',
+      '登录 助手',
+      'مساعد',
+      'सहायक',
+      '🦊 Agent',
+    ].entries()) {
+      const registered = await register(
+        { redirect_uris: [REDIRECT], client_name },
+        `192.0.2.${80 + n}`,
+      )
+      expect(registered).toMatchObject({ status: 201, body: { client_name } })
+    }
   })
 
   test('S77: a software statement vouches for nothing', async () => {

@@ -113,7 +113,7 @@ export async function startGatewayFor(
 interface StartOptions {
   readonly definition: SignInDefinition
   /** Further fields of the policy. */
-  readonly policy?: { readonly maxTokenBytes?: number } | undefined
+  readonly policy?: Parameters<typeof policyFor>[1] | undefined
   readonly vars: Readonly<Record<string, string>>
   readonly port: number
 }

@@ -1,13 +1,14 @@
 /** A policy with routes for browsers. */
 import { quotas } from '../../src/features/plans.ts'
 import { signIn } from '../../src/features/sign-in.ts'
+import type { PolicyDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import type { SignInDefinition } from '../../src/sign-in/definition.ts'
 
 /** Routes whose paths say what they need. */
 export function policyFor(
   definition: SignInDefinition = {},
-  rest: { readonly maxTokenBytes?: number; readonly maxHeaderBytes?: number } = {},
+  rest: Pick<PolicyDefinition<string, string>, 'maxTokenBytes' | 'maxHeaderBytes' | 'tokens'> = {},
 ) {
   const browser = { limits: ['standard'], session: 'browser' } as const
   return definePolicy({

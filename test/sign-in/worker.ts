@@ -12,7 +12,7 @@ export default {
     if (app === undefined) {
       const policy = policyFor(
         JSON.parse(env.SIGN_IN) as SignInDefinition,
-        JSON.parse(env.POLICY ?? '{}') as { maxTokenBytes?: number },
+        JSON.parse(env.POLICY ?? '{}') as Parameters<typeof policyFor>[1],
       )
       app = createGateway({ ...composeServices(env, policy), auditSink: { record() {} } }, policy)
     }

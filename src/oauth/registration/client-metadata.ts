@@ -3,25 +3,30 @@ import * as z from 'zod/mini'
 import { name } from '../../validators/names.ts'
 import { PUBLIC_GRANT_TYPES } from '../../validators/new-client.ts'
 import { redirectKindOf } from '../../validators/redirect-uri.ts'
+import { absentIfNull } from '../../validators/schema-parts.ts'
 import type { GrantType } from '../client.ts'
 import type { PublicClientData } from './public-client.ts'
 
 const MAX_URIS = 50
 const texts = z.array(z.string()).check(z.maxLength(MAX_URIS))
 
-/** Invisible marks that change the order of the text around them. A page would show another name. */
-const REORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+/**
+ * Characters without a shape of their own: marks that change the order of the text around them, of zero
+ * width, fillers, selectors and tags, and a blank that is no space. A page would show another name, or
+ * two clients with one name.
+ */
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cn}\u2800\u{1D159}]/u
 
-/** Members that the gateway does not use are ignored (RFC 7591 section 2). */
+/** Members that the gateway does not use are ignored (RFC 7591 section 2), and null ones are absent. */
 const metadataSchema = z.looseObject({
-  client_id: z.optional(z.string()),
-  client_name: z.optional(name(128).check(z.refine((text) => !REORDERING.test(text)))),
+  client_id: absentIfNull(z.string()),
+  client_name: absentIfNull(name(128).check(z.refine((text) => !INVISIBLE.test(text)))),
   redirect_uris: texts,
-  grant_types: z.optional(texts),
-  response_types: z.optional(texts),
-  token_endpoint_auth_method: z.optional(z.string()),
-  dpop_bound_access_tokens: z.optional(z.boolean()),
-  client_secret: z.optional(z.never()),
+  grant_types: absentIfNull(texts),
+  response_types: absentIfNull(texts),
+  token_endpoint_auth_method: absentIfNull(z.string()),
+  dpop_bound_access_tokens: absentIfNull(z.boolean()),
+  client_secret: absentIfNull(z.never()),
 })
 
 /** Why metadata describes no client that may use the gateway. */
