@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import type { Offender, Violation, Violations } from '../abuse/violations.ts'
 import { Denied } from '../errors.ts'
+import { dropResponse } from '../http/replaced-response.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
@@ -67,8 +68,7 @@ function judge(
   if (isCredential(denial)) {
     const retryAfterSeconds = violations.banSeconds(address, of, waitUntilOf(c))
     if (retryAfterSeconds !== undefined) {
-      // Otherwise Hono copies the headers of this response, with its challenge, to the next.
-      c.res = undefined
+      dropResponse(c)
       throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
     }
   }

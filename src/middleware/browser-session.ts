@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
+import { dropResponse } from '../http/replaced-response.ts'
 import { NO_STORE, writeHeaders } from '../http/response-headers.ts'
 import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
 import type { Principal } from '../identity/principal.ts'
@@ -96,8 +97,7 @@ export function browserSession({
     await next()
     const { error } = c
     if (error instanceof Denied && isAboutCredential(error)) {
-      // Otherwise Hono copies the headers of this response, with its challenge, to the next.
-      c.res = undefined
+      dropResponse(c)
       throw signInRequired(reasonOfDenial(error.denial))
     }
     writeHeaders(c, (headers) => {
@@ -114,7 +114,7 @@ export function browserSession({
     if (!isNavigation(c.req.method, received)) return
     const location = signInPath({ returnPath: targetOf(c.req.url), ...demand })
     const headers = { ...NO_STORE, Location: location, Vary: SIGN_IN_FIELDS.join(', ') }
-    c.res = undefined
+    dropResponse(c)
     c.res = new Response(null, { status: 303, headers })
   }
 

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { Denied } from '../errors.ts'
 import { chunksOf, drain } from '../http/drain.ts'
+import { dropResponse } from '../http/replaced-response.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { BodyVariables } from './context.ts'
 import { keepReceivedHeaders, receivedHeaders } from './request-headers.ts'
@@ -67,9 +68,7 @@ export const limitBody = ({
       await next()
       // The reader may have failed with its own error, or have responded before the end.
       if (refusal !== undefined && c.error !== refusal) {
-        c.res.body?.cancel().catch(() => undefined)
-        // Otherwise Hono copies the headers of this response to the next.
-        c.res = undefined
+        dropResponse(c)
         throw refusal
       }
       if (c.error !== undefined) await letGo(passed)

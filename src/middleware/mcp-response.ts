@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied, type ProblemError, Unavailable } from '../errors.ts'
 import { boundedText } from '../http/bounded-text.ts'
+import { replaceBody } from '../http/replaced-response.ts'
 import { writeHeaders } from '../http/response-headers.ts'
 import { isRecord, type JsonObject } from '../inspection/json-rpc.ts'
 import { DeadlineExceeded, withDeadline } from '../isolate/timers.ts'
@@ -198,13 +199,4 @@ async function wholeList(
     text += await guard(chunk)
   }
   return text
-}
-
-function replaceBody(c: Context, body: string | ReadableStream<Uint8Array>): void {
-  const { status, headers: received } = c.res
-  const headers = new Headers([...received])
-  headers.delete('Content-Length')
-  // Otherwise Hono copies the headers of the old response to the new one.
-  c.res = undefined
-  c.res = new Response(body, { status, headers })
 }

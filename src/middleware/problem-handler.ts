@@ -2,6 +2,7 @@
 import type { Context, ErrorHandler } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
 import { carriesResponse, Denied, Misconfigured, ProblemError } from '../errors.ts'
+import { dropResponse } from '../http/replaced-response.ts'
 import { type Problem, problem, problemResponse } from '../problems/problem.ts'
 import { setRateLimitHeaders } from './rate-limit-headers.ts'
 
@@ -27,6 +28,8 @@ export function problemHandler({ publicUrl, now = Date.now }: ProblemOptions = {
       ? ''
       : `, resource_metadata="${publicUrl}/.well-known/oauth-protected-resource"`
   return function toProblem(error, c) {
+    // The error may come after the response of the origin.
+    dropResponse(c)
     if (carriesResponse(error)) return error.getResponse()
     return problemResponse(problemOf(error), {
       requestId: c.get('portcullis.requestId'),

@@ -8,6 +8,7 @@ import { definePolicy } from '../../src/policy/policy.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { dial } from '../proxy/wire.ts'
 
 let redis: TestRedis
 let origin: TestServer
@@ -90,3 +91,57 @@ test('events pass one by one', async () => {
   }
   client.abort()
 })
+
+test('S85: the refusal of a list has no length and no coding of the server, on a connection that is kept', async () => {
+  respond = (response) => {
+    const headers = {
+      'Content-Type': 'application/json',
+      'Content-Encoding': 'gzip',
+      'Content-Length': '5',
+      ETag: '"server"',
+      'X-Of-Server': 'yes',
+    }
+    response.writeHead(200, headers).end('12345')
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const head = [
+    'POST /mcp HTTP/1.1',
+    'Host: gateway.test',
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    'Accept: application/json, text/event-stream',
+    'MCP-Protocol-Version: 2025-11-25',
+    `Content-Length: ${body.length}`,
+  ]
+  const socket = await dial(Number(new URL(gateway.url).port), '')
+  let text = ''
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    text += chunk
+  })
+  const request = `${head.join('\r\n')}\r\n\r\n${body}`
+  // The client of a kept connection finds the end of the first response, or the second is not sent.
+  for (const count of [1, 2]) {
+    socket.write(request)
+    await expect.poll(() => responsesIn(text).length).toBe(count)
+  }
+  socket.destroy()
+  for (const { headers, document } of responsesIn(text)) {
+    expect(headers).toMatch(/^HTTP\/1\.1 502 /)
+    expect(headers).not.toMatch(/content-encoding|etag|x-of-server/i)
+    expect(document).toMatchObject({ code: 'origin_unreachable' })
+  }
+})
+
+/** The complete responses at the begin of a text, by their `Content-Length`. */
+function responsesIn(text: string): { headers: string; document: unknown }[] {
+  const found: { headers: string; document: unknown }[] = []
+  for (let rest = text; ; ) {
+    const at = rest.indexOf('\r\n\r\n')
+    const headers = rest.slice(0, Math.max(at, 0))
+    const length = Number(/^content-length: (\d+)/im.exec(headers)?.[1] ?? Number.NaN)
+    const end = at + 4 + length
+    if (at < 0 || !(rest.length >= end)) return found
+    found.push({ headers, document: JSON.parse(rest.slice(at + 4, end)) })
+    rest = rest.slice(end)
+  }
+}

@@ -1,0 +1,41 @@
+/** Replaces a response, or its body, without what belonged to the old one. */
+import type { Context } from 'hono'
+
+/**
+ * Drops the response of a request: its status, headers and trailers, and its body, which nobody reads
+ * any more. Otherwise Hono copies its headers to the next response, with a length and a coding that
+ * the next body does not have. Has no effect if there is no response yet.
+ */
+export function dropResponse(c: Context): void {
+  if (!c.finalized || c.res === undefined) return
+  const { body } = c.res
+  c.res = undefined
+  if (body?.locked === false) body.cancel().catch(() => {})
+}
+
+/** Fields about the bytes of one body (RFC 9110 sections 8 and 14, RFC 9530, RFC 9421). */
+const OF_THE_BYTES = [
+  'accept-ranges',
+  'content-digest',
+  'content-encoding',
+  'content-length',
+  'content-md5',
+  'content-range',
+  'digest',
+  'etag',
+  'last-modified',
+  'repr-digest',
+  'signature',
+  'signature-input',
+  'trailer',
+]
+
+/** Replaces the body of the response, and removes the fields that describe the bytes of the old body. */
+export function replaceBody(c: Context, body: string | ReadableStream<Uint8Array>): void {
+  const { status, headers: received } = c.res
+  const headers = new Headers([...received])
+  for (const name of OF_THE_BYTES) headers.delete(name)
+  // Not `dropResponse`: the new body may read the old one.
+  c.res = undefined
+  c.res = new Response(body, { status, headers })
+}
