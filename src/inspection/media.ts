@@ -1,19 +1,20 @@
-export type InspectedMedia = 'json' | 'form' | 'text'
+import { utf8MediaType } from '../http/media-type.ts'
 
-/** A media type, without parameters other than `charset=utf-8`. `+json`: RFC 6839 section 3.1. */
-const INSPECTED =
-  /^(?:(?<json>application\/(?:[a-z0-9!#$&^_.-]+\+)?json)|(?<form>application\/x-www-form-urlencoded)|text\/plain)[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+export type InspectedMedia = 'json' | 'form' | 'text'
 
 /** The accepted media types, for the `Accept` header of a refusal (RFC 9110 section 15.5.16). */
 export const INSPECTED_TYPES = 'application/json, application/x-www-form-urlencoded, text/plain'
+
+/** `+json`: RFC 6839 section 3.1. */
+const JSON_TYPE = /^application\/(?:.+\+)?json$/
 
 /**
  * Returns how to parse a body of this `Content-Type`, always as UTF-8. Returns undefined for a type
  * that cannot be inspected, including a list of two types and other charsets.
  */
 export function inspectedMedia(contentType: string | undefined): InspectedMedia | undefined {
-  const match = INSPECTED.exec(contentType ?? '')
-  if (match === null) return undefined
-  if (match.groups?.json !== undefined) return 'json'
-  return match.groups?.form !== undefined ? 'form' : 'text'
+  const type = utf8MediaType(contentType)
+  if (type === 'application/x-www-form-urlencoded') return 'form'
+  if (type === 'text/plain') return 'text'
+  return type !== undefined && JSON_TYPE.test(type) ? 'json' : undefined
 }

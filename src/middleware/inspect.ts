@@ -136,7 +136,11 @@ async function inspectBody(
 ): Promise<void> {
   const media = inspectedMedia(c.req.header('Content-Type'))
   if (media === undefined || isEncoded(c))
-    throw new Denied({ code: 'unsupported_media_type', expected: INSPECTED_TYPES })
+    throw new Denied({
+      code: 'unsupported_media_type',
+      expected: INSPECTED_TYPES,
+      encoded: isEncoded(c),
+    })
   const text = await bodyTextOf(c)
   switch (media) {
     case 'json':

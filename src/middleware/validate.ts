@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { $ZodType } from 'zod/v4/core'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { Denied } from '../errors.ts'
+import { hasCoding, utf8MediaType } from '../http/media-type.ts'
 import { queryParameters } from '../http/query.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
@@ -26,6 +27,7 @@ export interface ValidateOptions extends InputSchemas {
 }
 
 const DEFAULT_MAX_DEPTH = 32
+const JSON_TYPE = 'application/json'
 
 /** For the whole body: a stalled upload must not hold its request forever. */
 const READ_TIMEOUT_MS = 15_000
@@ -148,19 +150,13 @@ async function readJson(c: Context<Environment>, maxDepth: number): Promise<unkn
   }
 }
 
-/** A compressed body. Only the origin could decode it. */
-export function isEncoded(c: Context): boolean {
-  return (c.req.header('Content-Encoding') ?? 'identity') !== 'identity'
-}
-
-/** Without another charset or a list of two types, because origins differ in how they read these. */
-const JSON_TYPE =
-  /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+export const isEncoded = (c: Context): boolean => hasCoding(c.req.header('Content-Encoding'))
 
 /** As {@link bodyTextOf}, for a body that is JSON by its headers. */
 export function jsonTextOf(c: Context<Environment>): Promise<string> {
-  if (!JSON_TYPE.test(c.req.header('Content-Type') ?? '') || isEncoded(c))
-    throw new Denied({ code: 'unsupported_media_type', expected: 'application/json' })
+  const isJson = utf8MediaType(c.req.header('Content-Type')) === JSON_TYPE
+  if (!isJson || isEncoded(c))
+    throw new Denied({ code: 'unsupported_media_type', expected: JSON_TYPE, encoded: isEncoded(c) })
   return bodyTextOf(c)
 }
 

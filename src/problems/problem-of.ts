@@ -96,10 +96,14 @@ export function problemOfDenial(denial: Denial): Problem {
     case 'payload_too_large':
       return problem('payload_too_large', `The body may have at most ${denial.maxBytes} bytes.`)
     case 'unsupported_media_type':
-      // RFC 9110 section 15.5.16.
-      return problem('unsupported_media_type', `The body must be ${denial.expected}.`, {
-        headers: { Accept: denial.expected },
-      })
+      // RFC 9110 sections 15.5.16 and 12.5.3.
+      return denial.encoded
+        ? problem('unsupported_media_type', 'The body must have no content coding.', {
+            headers: { 'Accept-Encoding': 'identity' },
+          })
+        : problem('unsupported_media_type', `The body must be ${denial.expected}.`, {
+            headers: { Accept: denial.expected },
+          })
     case 'not_found':
       return problem('not_found', 'There is no such resource.')
     case 'method_not_allowed':

@@ -110,7 +110,12 @@ export type Denial =
   | { readonly code: 'malformed_request'; readonly check: string }
   | { readonly code: 'invalid_input'; readonly errors: readonly InputError[] }
   | { readonly code: 'payload_too_large'; readonly maxBytes: number }
-  | { readonly code: 'unsupported_media_type'; readonly expected: string }
+  | {
+      readonly code: 'unsupported_media_type'
+      readonly expected: string
+      /** The body has a coding, such as gzip. */
+      readonly encoded: boolean
+    }
   | { readonly code: 'not_found'; readonly check?: string }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Other requests changed the resource at the same time. */

@@ -22,7 +22,10 @@ const DENIALS: readonly [Denial, string][] = [
     'invalid_input',
   ],
   [{ code: 'payload_too_large', maxBytes: 10 }, 'payload_too_large'],
-  [{ code: 'unsupported_media_type', expected: 'application/json' }, 'unsupported_media_type'],
+  [
+    { code: 'unsupported_media_type', encoded: false, expected: 'application/json' },
+    'unsupported_media_type',
+  ],
   [{ code: 'not_found' }, 'not_found'],
   [{ code: 'method_not_allowed', allow: ['GET'] }, 'method_not_allowed'],
   [{ code: 'conflict' }, 'conflict'],

@@ -1,6 +1,7 @@
 /** Dynamic client registration over HTTP: `POST /oauth/register`. */
 import type { Hono } from 'hono'
 import { Denied } from '../../errors.ts'
+import { utf8MediaType } from '../../http/media-type.ts'
 import { createApp } from '../../http/router.ts'
 import { bodyOf, clientAddressOf, type GatewayVariables } from '../../middleware/context.ts'
 import { stage } from '../../middleware/in-order.ts'
@@ -15,7 +16,6 @@ import { OAUTH_HEADERS, toOAuthError } from './error.ts'
 
 const MAX_BODY_BYTES = 16_384
 const TIMEOUT_MS = 3_000
-const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i
 
 /** Creates the endpoint. Pages of every origin may call it. */
 export function registrationRoutes(
@@ -30,7 +30,7 @@ export function registrationRoutes(
   })
   const bounded = stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES }))
   app.post(REGISTRATION_PATH, bounded, async function registerClient(c) {
-    if (!JSON_TYPE.test(c.req.header('Content-Type') ?? ''))
+    if (utf8MediaType(c.req.header('Content-Type')) !== 'application/json')
       throw oauthRefused('invalid_client_metadata', 'content_type')
     const bytes = await wholeOf(bodyOf(c), TIMEOUT_MS)
     let metadata: unknown

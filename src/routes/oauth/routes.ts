@@ -1,6 +1,7 @@
 /** The authorization server over HTTP: `/oauth/token`, `/oauth/revoke`, `/oauth/introspect`. */
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import { Denied } from '../../errors.ts'
+import { hasCoding, utf8MediaType } from '../../http/media-type.ts'
 import { createApp } from '../../http/router.ts'
 import {
   bodyOf,
@@ -52,9 +53,7 @@ export interface OAuthEndpoint {
 /** 64 KiB: a subject token and an assertion of 8 KB each, and reserve. */
 const MAX_BODY_BYTES = 65_536
 
-/** Forms are UTF-8 (RFC 6749 appendix B). Servers read other charsets differently. */
-const FORM_TYPE =
-  /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+const FORM_TYPE = 'application/x-www-form-urlencoded'
 /**
  * Until a form has been read, no limit applies. A client that could send it slowly would use up the
  * isolate's capacity (see `shedLoad`) with few requests.
@@ -135,8 +134,9 @@ async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
 export async function formOf(c: Pick<OAuthContext, 'req' | 'get'>): Promise<OAuthForm> {
   // Queries are written to logs (RFC 6749 section 2.3.1).
   if (c.req.url.includes('?')) throw oauthRefused('invalid_request', 'query')
-  const encoding = c.req.header('Content-Encoding') ?? 'identity'
-  if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '') || encoding !== 'identity')
+  // Forms are UTF-8 (RFC 6749 appendix B). Servers read other charsets differently.
+  const type = utf8MediaType(c.req.header('Content-Type'))
+  if (type !== FORM_TYPE || hasCoding(c.req.header('Content-Encoding')))
     throw oauthRefused('invalid_request', 'content_type')
   const bytes = await wholeOf(bodyOf(c), FORM_TIMEOUT_MS)
   try {
