@@ -29,8 +29,14 @@ export interface CredentialForms {
 }
 
 const BEARER = 'Bearer '
+/** Schemes that the gateway verifies itself. */
+const VERIFIED: readonly string[] = ['bearer', 'dpop']
 /** RFC 9110 section 11.1: a scheme is a token. Spaces separate it from what follows. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~\w-]+)(?: +(.*))?$/s
+/** A quoted value, or the rest of the text after a quotation mark without its counterpart. */
+const QUOTED = /"(?:[^"\\]|\\.)*"?/gs
+/** The begin of an element of a list: a name, white space, and what follows. */
+const ELEMENT = /^[ \t]*[!#$%&'*+.^_`|~\w-]+([ \t]*)(.?)/s
 /** The only accepted spelling: that of `crypto.randomUUID` (RFC 9562 section 5.4). */
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -54,10 +60,36 @@ export function bearerText(
 }
 
 /**
+ * Returns the scheme of an `Authorization` header in lower case (RFC 9110 section 11.1). Undefined for
+ * a header that does not begin with a scheme.
+ */
+export const schemeOf = (header: string): string | undefined =>
+  CREDENTIALS.exec(header)?.[1]?.toLowerCase()
+
+/** Returns the schemes of a list that the gateway does not verify, in lower case. */
+export const unverifiedSchemes = (schemes: readonly string[]): readonly string[] =>
+  schemes.map((name) => name.toLowerCase()).filter((name) => !VERIFIED.includes(name))
+
+/**
+ * Reports whether an `Authorization` header has several credentials. Platforms join several fields by
+ * commas, which also separate the parameters of one credential: `Digest username="a", realm="b"`. A
+ * parameter has a `=` after its name; a scheme has not (RFC 9110 section 11.4).
+ */
+export function hasSeveralCredentials(header: string): boolean {
+  if (!header.includes(',')) return false
+  const [, ...others] = header.replace(QUOTED, '""').split(',')
+  return others.some((element) => {
+    const [matched, space = '', follows = ''] = ELEMENT.exec(element) ?? []
+    return matched !== undefined && follows !== '=' && (space !== '' || follows === '')
+  })
+}
+
+/**
  * Extracts the credential from an `Authorization` header (RFC 6750 section 2.1, RFC 9449 section
  * 7.1). No other part of the request is read: no query, no body, no cookie. Does NOT verify the
  * credential or look it up. Throws `Denied`:
  *
+ * - `ambiguous_credentials` if there is more than one credential (RFC 6750 section 2).
  * - `missing_token` if there is no header, or if its scheme is not accepted. RFC 6750 section 3.1
  *   treats an unsupported method as no authentication information.
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
@@ -72,7 +104,10 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
   const { maxTokenBytes = DEFAULT_MAX_TOKEN_BYTES } = forms
   const text = bearerText(header, maxTokenBytes)
   if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
-  // Checked before any pattern runs over the header. No real client sends enough spaces to exceed
+  // No guess: nothing of either is verified, so it does not count against the address.
+  if (hasSeveralCredentials(header))
+    throw new Denied({ code: 'ambiguous_credentials', check: 'authorization' })
+  // No real client sends enough spaces to exceed
   // this.
   if (header.length > maxTokenBytes + BEARER.length) throw rejected('length')
   const [, name, token] = CREDENTIALS.exec(header) ?? []

@@ -60,7 +60,6 @@ describe('the grammar of credentials', () => {
   it('S28: refuses lists, several credentials, tabs and unusual spaces for every kind', async () => {
     for (const text of [JWT, UUID, KEY]) {
       for (const header of [
-        `Bearer ${text}, Bearer ${text}`,
         `Bearer ${text} ${text}`,
         `Bearer ${text} `,
         `Bearer ${text}\n`,
@@ -69,14 +68,38 @@ describe('the grammar of credentials', () => {
         `Bearer "${text}"`,
         `Bearer ${text},`,
         `Bearer ${text}=`,
-        `DPoP ${text}, DPoP ${text}`,
-        `Bearer ${text}, DPoP ${text}`,
         ` Bearer ${text}`,
       ])
         expect(await read(header), JSON.stringify(header)).toMatch(/^token_rejected:/)
     }
     for (const header of ['Bearer', 'Bearer ', 'DPoP', 'DPoP   '])
       expect(await read(header)).toBe('token_rejected:empty')
+  })
+
+  it('S28: reports several credentials as ambiguous, whatever their schemes are', async () => {
+    const digest = 'Digest username="a", realm="b, c d", uri="/x", nc=00000001'
+    for (const text of [JWT, UUID, KEY]) {
+      const bearer = `Bearer ${text}`
+      for (const [one, other] of [
+        [bearer, bearer],
+        [bearer, `DPoP ${text}`],
+        [`DPoP ${text}`, `DPoP ${text}`],
+        [bearer, 'Basic dXNlcjpwYXNzd29yZA=='],
+        [bearer, digest],
+        [bearer, 'Negotiate'],
+      ]) {
+        expect(await read(`${one}, ${other}`)).toBe('ambiguous_credentials')
+        expect(await read(`${other},${one}`)).toBe('ambiguous_credentials')
+      }
+    }
+    // Commas also separate the parameters of one credential.
+    for (const header of [
+      digest,
+      'Basic a',
+      'AWS4-HMAC-SHA256 Credential=a/b, Signature=c',
+      'X a = b, c=d',
+    ])
+      expect(await read(header), header).toBe('missing_token')
   })
 
   it('refuses an API key with a wrong checksum by its form', async () => {
