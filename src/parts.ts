@@ -57,6 +57,10 @@ export { clientAddress } from './middleware/client-address.ts'
 export * from './middleware/context.ts'
 export { drainOnRefusal } from './middleware/drain-on-refusal.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
+export {
+  type LeaveAuthorizationOptions,
+  leaveAuthorization,
+} from './middleware/leave-authorization.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
 export { type ProblemOptions, problemHandler } from './middleware/problem-handler.ts'
 export {

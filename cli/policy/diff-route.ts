@@ -44,9 +44,13 @@ export function* changesInRoute(
     const text = `${route}: a DPoP proof is required ${after.dpop ? 'now' : 'no longer'}`
     yield changeOf(after.dpop ? 'narrowing' : 'widening', route, text)
   }
-  const fields = ['forwardAuthorization', 'forwardCookies'] as const
-  for (const field of fields)
-    yield* changeOfSwitch(route, `${field} is on`, before[field], after[field])
+  yield* changeOfSwitch(route, 'forwardCookies is on', before.forwardCookies, after.forwardCookies)
+  yield* changesInList(
+    route,
+    'forwards Authorization of',
+    schemesOf(before.forwardAuthorization),
+    schemesOf(after.forwardAuthorization),
+  )
   yield* changesInList(route, 'WebSockets from', before.webSocketOrigins, after.webSocketOrigins)
   yield* changesInServer(route, before, after)
   for (const field of ['inspect', 'cors'] as const) {
@@ -77,6 +81,13 @@ export function* changesInRoute(
       after[field as keyof PolicyRoute],
     )
 }
+
+const schemesOf = (forwarded: PolicyRoute['forwardAuthorization']): readonly string[] =>
+  typeof forwarded === 'boolean'
+    ? forwarded
+      ? ['bearer', 'dpop']
+      : []
+    : forwarded.map((scheme) => scheme.toLowerCase())
 
 /** The calls of JSON-RPC are compared elsewhere. */
 const withoutCalls = (inspect: PolicyRoute['inspect']) =>

@@ -11,6 +11,7 @@ import type { GatewayVariables } from '../middleware/context.ts'
 import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
 import { inOrder, type StageWatch, stage, watched } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
+import { leaveAuthorization } from '../middleware/leave-authorization.ts'
 import { createStreamWatch } from '../middleware/open-stream.ts'
 import { problemHandler } from '../middleware/problem-handler.ts'
 import { createReadmission } from '../middleware/readmit.ts'
@@ -163,6 +164,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     return [
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
+      ...(Array.isArray(route.forwardAuthorization)
+        ? [leaveAuthorization({ schemes: route.forwardAuthorization })]
+        : []),
       ...(session?.before ?? []),
       ...(server === undefined ? [] : [server.transport]),
       ...shared.ofCaller(caller),

@@ -29,6 +29,8 @@ export interface GatewayVariables {
     readonly of: Request
     readonly fields: ReadonlyMap<string, string>
   }
+  /** Set by `leaveAuthorization`: a credential that only the origin verifies. */
+  'portcullis.unverifiedAuthorization': string
   /** Set by `sanitizeHeaders`: a copy of the headers for the origin, by lower-case name. */
   'portcullis.forwardHeaders': Map<string, string>
   /** Set by `clientAddress`: IPv6 as `2001:db8:1:2::/64`; `unknown` if there is none. */
@@ -66,6 +68,7 @@ type Some<Name extends VariableName> = Pick<GatewayVariables, Prefixed<Name>>
 export type RequestIdVariables = Some<'requestId' | 'parentRequestId' | 'trace'>
 export type RouteVariables = Some<'route'>
 export type ReceivedHeadersVariables = Some<'receivedHeaders'>
+export type UnverifiedAuthorizationVariables = Some<'unverifiedAuthorization'>
 export type ForwardHeadersVariables = Some<'forwardHeaders'>
 export type ClientAddressVariables = Some<'clientAddress'>
 export type CredentialCheckVariables = Some<'credentialCheck'>

@@ -117,8 +117,13 @@ export interface RouteDefinition<
   readonly maxBodyBytes?: number
   /** Timeout for the origin's response headers, in milliseconds. Default 15,000. */
   readonly originTimeoutMs?: number
-  /** Forwards the caller's `Authorization` header and `DPoP` proof to the origin. Default false. */
-  readonly forwardAuthorization?: boolean
+  /**
+   * Forwards the caller's verified `Authorization` header and `DPoP` proof to the origin. A list of
+   * schemes forwards only these. The gateway verifies `Bearer` and `DPoP`. It leaves any other scheme,
+   * such as `Basic`, to an origin that verifies credentials itself: only an anonymous route can name
+   * it, and its caller is anonymous. Default false.
+   */
+  readonly forwardAuthorization?: boolean | readonly string[]
   /** Forwards the caller's `Cookie` header to the origin. Default false. */
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) with pages that may open a WebSocket here. Default none. */

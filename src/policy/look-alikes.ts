@@ -87,7 +87,7 @@ function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
     (route.dpop || !other.dpop) &&
     requiresSession(route, other) &&
     route.webSocketOrigins.every((origin) => other.webSocketOrigins.includes(origin)) &&
-    (other.forwardAuthorization || !route.forwardAuthorization) &&
+    forwardsAsMuch(other.forwardAuthorization, route.forwardAuthorization) &&
     (other.forwardCookies || !route.forwardCookies)
   )
 }
@@ -96,6 +96,17 @@ function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
 function requiresSession({ session }: PolicyRoute, other: PolicyRoute): boolean {
   if (other.permission === undefined || isEqual(session, other.session)) return true
   return session === undefined && isEqual({}, other.session)
+}
+
+/** Reports whether a route forwards every credential that another one forwards. */
+function forwardsAsMuch(
+  one: PolicyRoute['forwardAuthorization'],
+  another: PolicyRoute['forwardAuthorization'],
+): boolean {
+  if (one === another || another === false) return true
+  if (typeof one === 'boolean' || another === true) return false
+  const forwarded = one.map((scheme) => scheme.toLowerCase())
+  return another.every((scheme) => forwarded.includes(scheme.toLowerCase()))
 }
 
 function requiresPermission(route: PolicyRoute, other: PolicyRoute): boolean {

@@ -1,6 +1,7 @@
 /** Finds contradictions between the parts of a policy. */
 import { coversHost } from '../http/host.ts'
 import { parametersOf, shadows } from '../http/path-pattern.ts'
+import { unverifiedSchemes } from '../tokens/credential.ts'
 import { unusedSetting } from '../validators/feature.ts'
 import { permissionsIn } from '../validators/inspect.ts'
 import { originRouting } from '../validators/policy.ts'
@@ -95,6 +96,9 @@ export function* mistakesInRow(
     yield `${name}: coalesce cannot be combined with webSocketOrigins`
   if (route.coalesce && route.forwardAuthorization)
     yield `${name}: coalesce cannot be combined with forwardAuthorization`
+  if (Array.isArray(route.forwardAuthorization) && !route.anonymous)
+    for (const scheme of unverifiedSchemes(route.forwardAuthorization))
+      yield `${name}: forwardAuthorization: ${scheme} requires anonymous: true, because only the origin verifies it`
   if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
     yield `${name}: inspect.jsonRpc requires POST`
   if (route.anonymous && permissionsIn(route.inspect?.jsonRpc).length > 0)

@@ -27,6 +27,7 @@ import { createOpenStreams } from '../streams/open-streams.ts'
 import type { StreamRuntime } from '../streams/stream-runtime.ts'
 import { watchedResponse } from '../streams/watched-response.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
+import { schemeOf } from '../tokens/credential.ts'
 import { withoutCookies } from '../tokens/token-cookie.ts'
 import { sanitizeResponse } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade, type Upgrades } from './web-socket.ts'
@@ -42,8 +43,11 @@ export interface ProxyOptions {
   readonly assertions?: AssertionSigner | undefined
   /** How long the origin may take to send its headers, in milliseconds. Default 15,000. */
   readonly originTimeoutMs?: number
-  /** Forwards the caller's `Authorization`, and its `DPoP` proof. Default false. */
-  readonly forwardAuthorization?: boolean
+  /**
+   * Forwards the caller's `Authorization`, and its `DPoP` proof; or only that of some schemes, of which
+   * `leaveAuthorization` keeps those that the gateway does not verify. Default false.
+   */
+  readonly forwardAuthorization?: boolean | readonly string[]
   /** Forwards the caller's `Cookie`. Default false. */
   readonly forwardCookies?: boolean
   /** Names of cookies with tokens, which are never forwarded. Default none. */
@@ -205,7 +209,9 @@ function setProvenance(
   headers.set('x-forwarded-port', port)
   const address = clientAddressOf(c, 'proxy') === UNKNOWN_ADDRESS ? undefined : addressOf(c)
   if (address !== undefined) headers.set('x-forwarded-for', address)
-  if (forwardAuthorization) {
+  const unverified = c.get('portcullis.unverifiedAuthorization')
+  if (unverified !== undefined) headers.set('authorization', unverified)
+  else if (isForwarded(received.get('authorization'), forwardAuthorization)) {
     copy('authorization')
     copy('dpop')
   }
@@ -218,4 +224,13 @@ function setProvenance(
     const value = received.get(name)
     if (value !== undefined) headers.set(name, value)
   }
+}
+
+function isForwarded(
+  authorization: string | undefined,
+  schemes: ProxyOptions['forwardAuthorization'],
+): boolean {
+  if (schemes === undefined || typeof schemes === 'boolean') return schemes === true
+  const scheme = authorization && schemeOf(authorization)
+  return schemes.some((name) => name.toLowerCase() === scheme)
 }

@@ -29,6 +29,12 @@ import { webOrigin } from './variables.ts'
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]
 
+/** Schemes of `Authorization` (RFC 9110 section 11.1). */
+const authorizationSchemes = z.array(z.string().check(z.regex(/^[!#$%&'*+.^_`|~\w-]+$/))).check(
+  z.minLength(1),
+  z.refine((names) => new Set(names.map((name) => name.toLowerCase())).size === names.length),
+)
+
 /** A name, or an object with one. Not a union, because its errors would not name the field. */
 const permissionSchema = z.pipe(
   z.transform((value) => (typeof value === 'string' ? { name: value } : value)),
@@ -79,7 +85,11 @@ const routeSchema = z
     mcp: z.optional(featureSchema('mcp')),
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     originTimeoutMs: z.optional(wholeNumber(1, 600_000)),
-    forwardAuthorization: z.optional(z.boolean()),
+    forwardAuthorization: z.optional(
+      z.union([z.boolean(), authorizationSchemes], {
+        error: 'must be true, false, or a list of schemes such as ["Basic"], each once',
+      }),
+    ),
     forwardCookies: z.optional(z.boolean()),
     webSocketOrigins: z.optional(z.array(webOrigin)),
     session: unchecked,
