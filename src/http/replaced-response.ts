@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 
 /**
- * Drops the response of a request: its status, headers and trailers, and its body, which nobody reads
+ * Drops the response of a request: its status, headers and trailers, and its body, which has no reader
  * any more. Otherwise Hono copies its headers to the next response, with a length and a coding that
  * the next body does not have. Has no effect if there is no response yet.
  */
