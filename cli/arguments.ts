@@ -51,18 +51,43 @@ export function entry(
   return { ...earlier, [name]: text.slice(at + 1) }
 }
 
+const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
+const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/i
+const AGE = /^(\d{1,9}) ?(s|m|h|d|w)(?: ago)?$/
+const AGE_SECONDS = { ...UNIT_SECONDS, w: 604_800 } as const
+
 /**
- * Parses an RFC 3339 time, or an age (`15m`) that is subtracted from now. Returns RFC 3339 in UTC.
+ * Parses an ISO 8601 time or day, `now`, `today`, `yesterday`, or an age (`15m`, `2h ago`) that is
+ * subtracted from now. A time without a zone, and the beginning of a day, are in the time zone of the
+ * machine. Returns RFC 3339 in UTC.
  */
-export function instant(text: string): string {
-  if (/^\d{4}-\d\d-\d\dT.+(Z|[+-]\d\d:\d\d)$/i.test(text) && !Number.isNaN(Date.parse(text))) {
-    return new Date(text).toISOString()
+export const instant = (text: string): string => instantAt(text, Date.now())
+
+/** As {@link instant}, with the current time in milliseconds since the epoch. */
+export function instantAt(text: string, nowMs: number): string {
+  const at = dateIn(text.trim().toLowerCase(), nowMs)
+  if (at !== undefined && !Number.isNaN(at.getTime())) return at.toISOString()
+  throw new InvalidArgumentError(
+    'It must be a time (2026-11-20T16:00:00Z), a day (2026-11-20, today, yesterday) or an age (15m).',
+  )
+}
+
+function dateIn(text: string, nowMs: number): Date | undefined {
+  if (text === 'now') return new Date(nowMs)
+  if (text === 'today' || text === 'yesterday') {
+    const day = new Date(nowMs)
+    return new Date(day.getFullYear(), day.getMonth(), day.getDate() - (text === 'today' ? 0 : 1))
   }
-  if (/^\d{1,9}[smhd]$/.test(text)) {
-    const at = new Date(Date.now() - seconds(text) * 1_000)
-    if (!Number.isNaN(at.getTime())) return at.toISOString()
+  const [, year, month, date] = DAY.exec(text) ?? []
+  if (year !== undefined) {
+    const day = new Date(Number(year), Number(month) - 1, Number(date))
+    // Another month: there is no such day.
+    return day.getMonth() === Number(month) - 1 ? day : undefined
   }
-  throw new InvalidArgumentError('It must be a time (2026-11-20T16:00:00Z) or its age (15m).')
+  if (TIME.test(text)) return new Date(text.toUpperCase().replace(' ', 'T'))
+  const [, count, unit] = AGE.exec(text) ?? []
+  if (count === undefined) return undefined
+  return new Date(nowMs - Number(count) * AGE_SECONDS[unit as keyof typeof AGE_SECONDS] * 1_000)
 }
 
 /** Parses an id of the gateway. Rejects characters that would change the path it is put into. */

@@ -6,7 +6,13 @@ import type { TrailEvent } from '../tail.ts'
 /** The filters that `query` and `tail` share. */
 export interface EventFilter {
   readonly subject?: string
+  readonly client?: string
+  readonly tenant?: string
+  readonly address?: string
   readonly decision?: string
+  readonly status?: string
+  readonly tool?: string
+  readonly change?: string
   readonly route?: string
   readonly host?: string
   readonly origin?: string
@@ -56,17 +62,27 @@ export const EVENT_WIDTHS = {
 export function filtered(command: Command): Command {
   return command
     .option('--subject <subject>', 'subject of the caller')
+    .option('--client <id>', 'client of the caller')
+    .option('--tenant <tenant>', 'tenant of the caller')
+    .option('--address <address>', 'client address; an IPv6 address stands for its /64')
     .option('--decision <decision>', 'decision: allow, deny or error')
+    .option('--status <status>', 'status of the response, such as 403')
+    .option('--tool <name>', 'tool, prompt or resource of a call of an MCP server')
+    .option('--change <action>', 'change by an operator, such as ban.create, or ban for all')
     .option('--route <pattern>', 'pattern of the route, such as /orders/:id')
     .option('--host <pattern>', 'host pattern of the route, such as *.example.com')
     .option('--origin <name>', 'name of the origin in the policy')
     .option('--key <id>', 'id of the API key, from `api-keys list`', keyId)
     .option('--reason <reason>', 'reason, such as token_rejected:exp, or the part before the colon')
     .option('--observed <reason>', 'reason of a rule in observe mode, which refused nothing')
-    .option('--since <time>', 'start: 2026-11-20T16:00:00Z, or 15m (ago)', instant)
+    .option('--since <time>', 'start: 2026-11-20T16:00:00Z, 2026-11-20, yesterday, or 15m', instant)
 }
 
 export function filterQuery(options: EventFilter) {
-  const { subject, decision, route, host, origin, key, reason, observed, since } = options
-  return { subject, decision, route, host, origin, key, reason, observed, since }
+  const { subject, client, tenant, address, decision, status, tool, change } = options
+  const { route, host, origin, key, reason, observed, since } = options
+  return {
+    ...{ subject, client, tenant, address, decision, status, tool, change },
+    ...{ route, host, origin, key, reason, observed, since },
+  }
 }

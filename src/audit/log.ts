@@ -16,7 +16,23 @@ const CURSOR = /^\d{1,15}\.[0-9a-f-]{36}$/i
  */
 export const auditQuerySchema = z.strictObject({
   subject: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  client: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  tenant: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+  /** As recorded: any address of an IPv6 network stands for its /64. */
+  address: z.optional(z.string().check(z.minLength(1), z.maxLength(64))),
   decision: z.optional(z.enum(DECISIONS)),
+  status: z.optional(
+    z.pipe(
+      z.string().check(z.regex(/^[1-5]\d\d$/, 'must be a status such as 403')),
+      z.transform(Number),
+    ),
+  ),
+  /** The tool, prompt or resource of a call of an MCP server. */
+  tool: z.optional(z.string().check(z.minLength(1), z.maxLength(256))),
+  /** The action of a change by an operator (`ban.create`), or its part before the dot. */
+  change: z.optional(
+    z.string().check(z.regex(/^[a-z-]{1,64}(?:\.[a-z-]{1,64})?$/, 'must be an action: ban.create')),
+  ),
   /** The route's pattern, such as `/orders/:id`. */
   route: z.optional(z.string().check(z.minLength(1), z.maxLength(2_048))),
   /** The host pattern of the route, such as `*.example.com`. */

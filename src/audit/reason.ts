@@ -1,6 +1,6 @@
 /** Maps an error to its decision and its precise reason in the audit trail. */
 import { carriesResponse, Denied, Misconfigured, Unavailable } from '../errors.ts'
-import type { Denial, RejectionDetail } from '../problems/reasons.ts'
+import type { Denial, InputError, RejectionDetail } from '../problems/reasons.ts'
 import type { AuditDecision } from './event.ts'
 
 /**
@@ -66,13 +66,26 @@ export function reasonOfDenial(denial: Denial): string {
       return `${denial.error}:${denial.check}`
     case 'not_found':
       return denial.check === undefined ? denial.code : `${denial.code}:${denial.check}`
+    case 'invalid_input':
+      return `${denial.code}${memberOf(denial.errors)}`
     case 'missing_token':
     case 'use_dpop_nonce':
-    case 'invalid_input':
     case 'payload_too_large':
     case 'unsupported_media_type':
     case 'method_not_allowed':
     case 'conflict':
       return denial.code
   }
+}
+
+const MAX_MEMBER_CHARS = 128
+/** A name that a schema may have. A caller writes other names, such as those of a record. */
+const MEMBER_NAME = /^(?:[A-Za-z_$][\w$-]{0,39}|\d{1,6})$/
+
+/** Returns the place of the first finding: `:body/items/0/price`. Never a value. */
+function memberOf([first]: readonly InputError[]): string {
+  if (first === undefined) return ''
+  const segments = first.path.split('/').map((name) => (MEMBER_NAME.test(name) ? name : '*'))
+  const path = first.path === '' ? '' : `/${segments.slice(1).join('/')}`
+  return `:${first.in}${path}`.slice(0, MAX_MEMBER_CHARS)
 }

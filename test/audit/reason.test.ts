@@ -19,7 +19,7 @@ const DENIALS: readonly [Denial, string][] = [
   [{ code: 'malformed_request', check: 'json' }, 'malformed_request:json'],
   [
     { code: 'invalid_input', errors: [{ in: 'body', path: '/card', message: '4111 1111' }] },
-    'invalid_input',
+    'invalid_input:body/card',
   ],
   [{ code: 'payload_too_large', maxBytes: 10 }, 'payload_too_large'],
   [

@@ -123,14 +123,14 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
       tool('search_books', { text: 'a', limit: 1e6 }),
       422,
       'invalid_input',
-      'invalid_input',
+      'invalid_input:body/params/arguments/limit',
     ],
     [
       'arguments for a tool without arguments',
       tool('list_shelves', { all: true }),
       422,
       'invalid_input',
-      'invalid_input',
+      'invalid_input:body/params/arguments',
     ],
     [
       'an answer to a request that the server did not make',

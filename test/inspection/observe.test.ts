@@ -53,7 +53,7 @@ describe('a request that a stage in observe mode would refuse is forwarded byte 
       ['call_refused:method'],
       ['call_refused:tool'],
       ['permission_missing:books:delete'],
-      ['invalid_input'],
+      ['invalid_input:body/params/arguments/text'],
       undefined,
     ])
     expect(reached).toHaveLength(5)

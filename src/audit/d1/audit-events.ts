@@ -16,9 +16,13 @@ const MAX_CLOCK_STEP_MS = 60_000
 /** Leading characters of a UUIDv7 that encode milliseconds since the epoch, with the hyphen. */
 const UUID_TIME_CHARACTERS = 13
 
-/** Filters by the value of a column. `host` and `origin` have no index. */
+/** Filters by the value of a column. Only those of subject, decision, route and key have an index. */
 const EQUAL = [
   ['subject', 'subject'],
+  ['client', 'client'],
+  ['tenant', 'tenant'],
+  ['address', 'address'],
+  ['status', 'status'],
   ['decision', 'decision'],
   ['route', 'route'],
   ['host', 'host'],
@@ -64,6 +68,12 @@ function selectionOf(
     const bound = listedAs(query.observed)
     const conditions = bound.map(() => 'instr(observed, ?) > 0')
     where(`(${conditions.join(' OR ')})`, ...bound)
+  }
+  if (query.tool !== undefined) where('instr(call, ?) > 0', `"name":${JSON.stringify(query.tool)}`)
+  if (query.change !== undefined) {
+    const action = JSON.stringify(query.change)
+    const isWhole = query.change.includes('.')
+    where('instr(change, ?) > 0', `"action":${isWhole ? action : `${action.slice(0, -1)}.`}`)
   }
   if (query.requestId !== undefined) {
     const time = query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', '')

@@ -3,7 +3,13 @@
 import * as z from 'zod/mini'
 import type { Erasure } from '../../audit/erasure.ts'
 import { auditEventSchema } from '../../audit/event.ts'
-import { auditQuerySchema, chainPageSchema, chainQuerySchema } from '../../audit/log.ts'
+import {
+  type AuditQuery,
+  auditQuerySchema,
+  chainPageSchema,
+  chainQuerySchema,
+} from '../../audit/log.ts'
+import { addressGroup } from '../../middleware/client-address.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { describe } from '../../validators/checks.ts'
 import { issuerName, name, tenantName } from '../../validators/names.ts'
@@ -64,6 +70,11 @@ const erasureViewOf = ({ orderedMs, tenant, owner: _, ...erasure }: Erasure) =>
     orderedAt: new Date(orderedMs).toISOString(),
   }) satisfies z.infer<ReturnType<typeof erasureView>>
 
+/** Returns the address as events have it. A hash of an address stays as it is. */
+function recordedAddress({ address }: Pick<AuditQuery, 'address'>): Pick<AuditQuery, 'address'> {
+  return address === undefined ? {} : { address: addressGroup(address) ?? address }
+}
+
 export function recordCalls(context: AdminContext): AdminCall[] {
   const { auditLog, chainLog, auditErasures, overflowRedaction, signingKeys, now } = context
   const { tenantIssuers } = context
@@ -84,7 +95,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       handle({ query, scope }) {
         const tenant = confinedTo(scope)
         const within = tenant === undefined ? undefined : { tenant, issuers: [...tenantIssuers] }
-        return configured(auditLog).query(query, within)
+        return configured(auditLog).query({ ...query, ...recordedAddress(query) }, within)
       },
     }),
     call({
