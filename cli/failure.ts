@@ -47,6 +47,17 @@ export class Failure extends Error {
   }
 }
 
+/**
+ * Creates the failure for a policy with mistakes: one finding for each. `error` is the `Misconfigured` of
+ * the project's own copy of the package.
+ */
+export function invalidPolicy(exitCode: ExitCode, file: string, error: Error): Failure {
+  const { mistakes } = error as { readonly mistakes?: readonly string[] }
+  return new Failure(exitCode, 'misconfigured', `${file}: the policy is not valid`, {
+    findings: (mistakes ?? [error.message]).map((message) => ({ in: '', path: '', message })),
+  })
+}
+
 /** Creates the failure for incorrect usage of a command. No request was sent. */
 export function usage(detail: string): Failure {
   return new Failure(USAGE, 'usage', detail)

@@ -19,6 +19,8 @@ const NO_OPERATORS =
 export type Query = Readonly<Record<string, string | number | undefined>>
 
 export interface Gateway {
+  /** Ids of the requests of this client, which the audit trail contains as well. */
+  readonly requestIds: ReadonlySet<string>
   get<Answer extends object>(path: string, query?: Query): Promise<Answer>
   post<Answer extends object>(path: string, body: object): Promise<Answer>
   patch<Answer extends object>(path: string, body: object): Promise<Answer>
@@ -41,6 +43,8 @@ interface TokenAnswer {
  * Creates the client. Sends no request before the first call. `signal` aborts calls in progress.
  */
 export function createGateway(connection: Connection, signal?: AbortSignal): Gateway {
+  const requestIds = new Set<string>()
+  const onRequestId = (id: string) => void requestIds.add(id)
   let metadata: Metadata | undefined
   let token: { readonly value: string; readonly renewAtMs: number } | undefined
 
@@ -53,6 +57,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       method: 'GET',
       url: new URL(METADATA_PATH, connection.url),
       signal,
+      onRequestId,
     }).catch((error: unknown) => {
       throw isNotFound(error) ? new Failure(REFUSED, 'unexpected_answer', NO_SERVER, error) : error
     })
@@ -73,6 +78,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       },
       body: new URLSearchParams(fields).toString(),
       signal,
+      onRequestId,
     })
   }
 
@@ -116,10 +122,12 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal,
+      onRequestId,
     })
   }
 
   return {
+    requestIds,
     get: async <Answer extends object>(path: string, query: Query = {}) =>
       (await call('GET', path, query)) as Answer,
     post: async <Answer extends object>(path: string, body: object) =>

@@ -18,6 +18,8 @@ export interface HttpRequest {
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+  /** Receives the id that the gateway gave the request. */
+  readonly onRequestId?: (id: string) => void
   /** Aborts the request. */
   readonly signal?: AbortSignal | undefined
 }
@@ -41,6 +43,8 @@ export async function exchange(request: HttpRequest): Promise<object> {
       redirect: 'manual',
       signal,
     })
+    const id = response.headers.get('X-Request-Id')
+    if (id !== null) request.onRequestId?.(id)
     text = await response.text()
   } catch (error) {
     throw connectionFailure(request.url, error)

@@ -84,7 +84,9 @@ export function printFailure(failure: Failure, json: boolean): void {
   const lines = [
     code === 'usage' ? detail : `${code}: ${detail}`,
     ...[HINTS.get(code)].flatMap((hint) => (hint === undefined ? [] : [`  ${hint}`])),
-    ...findings.map((finding) => `  ${finding.in}${finding.path}: ${finding.message}`),
+    ...findings.map(({ in: part, path, message }) =>
+      part + path === '' ? `  - ${message}` : `  ${part}${path}: ${message}`,
+    ),
     ...(retryAfterSeconds === null ? [] : [`  try again in ${duration(retryAfterSeconds)}`]),
     ...(requestId === null ? [] : [`  request ${requestId}`]),
   ]

@@ -1,14 +1,11 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
 import cluster from 'node:cluster'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Server, ServeOptions as ServerOptions } from '../src/node/index.ts'
 import type { ServeOptions } from './commands/serve.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
-import { loadPolicy, policyFile } from './policy/load.ts'
+import { loadPolicy, policyFile, projectModule } from './policy/load.ts'
 import { requireProject } from './project.ts'
 import { serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, logConsole } from './server-log.ts'
@@ -31,9 +28,7 @@ export async function serveOnNode(
   requireNode(process.versions.node)
   const file = policyFile(config, '--config', folder, root)
   const policy = await orEnd(() => loadPolicy(file, root), json)
-  const { serve, check: checkConfiguration }: NodeModule = await import(
-    pathToFileURL(createRequire(join(root, 'package.json')).resolve('portcullis/node')).href
-  )
+  const { serve, check: checkConfiguration } = await projectModule<NodeModule>('node', root)
   const options = { policy, env: withValues(env, values), port, host }
   if (check) {
     await orEnd(() => checkConfiguration(options), json)

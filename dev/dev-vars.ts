@@ -1,9 +1,18 @@
 /**
  * `.dev.vars`: the secrets and settings of local gateways of this checkout. It is created on first
- * use, is readable only by its owner, and is ignored by git. A developer may add variables to it.
+ * use, is readable only by its owner, and is ignored by git: `.gitignore` names it. A developer may add variables to it.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { DEFAULT_SIGNING_ALGORITHM, generateSigningKey } from './keys/key-set.ts'
 
@@ -41,7 +50,10 @@ export interface DevVars {
  * random token, `publicUrl`, and an operator's client. Keeps an existing `PUBLIC_URL`.
  */
 export async function prepareDevVars(path: string, publicUrl: string): Promise<DevVars> {
-  if (!existsSync(path)) create(path, HEADER + lines(await freshVars(publicUrl)))
+  if (!existsSync(path)) {
+    ignoreInGit(path)
+    create(path, HEADER + lines(await freshVars(publicUrl)))
+  }
   const text = readFileSync(path, 'utf8')
   const found = parseEnv(text) as Partial<DevVars>
   if (NAMES.every((name) => found[name])) return found as DevVars
@@ -49,6 +61,16 @@ export async function prepareDevVars(path: string, publicUrl: string): Promise<D
   const additions = Object.fromEntries(missing) as Record<string, string>
   replace(path, `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines(additions)}`)
   return { ...found, ...additions } as DevVars
+}
+
+/** Adds a file with secrets to the `.gitignore` beside it, unless a line names it. */
+function ignoreInGit(path: string): void {
+  const name = basename(path)
+  const file = join(dirname(path), '.gitignore')
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const names = [name, `/${name}`, `${name}*`, `/${name}*`]
+  if (text.split('\n').some((line) => names.includes(line.trim()))) return
+  appendFileSync(file, `${text === '' || text.endsWith('\n') ? '' : '\n'}${name}\n`)
 }
 
 /** Sets `PUBLIC_URL`, which must exist in the file at `path`. Leaves other variables unchanged. */

@@ -18,7 +18,9 @@ interface KeyOptions extends CommonOptions {
 
 const ALGORITHMS: readonly SigningAlgorithm[] = ['ES256', 'RS256', 'Ed25519', 'EdDSA']
 const COLUMNS = ['kid', 'alg', 'state', 'notBefore', 'expiresAt']
-const NEXT = 'Set SIGNING_KEYS to the content of the file in every gateway.'
+const NEXT =
+  'Set the variable of these keys to the content of the file: SIGNING_KEYS in every gateway, or ' +
+  'AUDIT_SIGNING_KEYS for the checkpoints of the audit trail.'
 const ROTATION = `
 The new key signs in 10 minutes; the keys that it replaces verify for 65 more minutes. Set SIGNING_KEYS to
 the content of the file in every gateway, and restart or deploy them, within 5 minutes.`

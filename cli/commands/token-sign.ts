@@ -1,7 +1,10 @@
 /** `portcullis token`: signs an access token with the keys of the project on this machine. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
+import { valuesIn } from '../deploy/values.ts'
 import { Failure, REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'
@@ -16,14 +19,18 @@ interface SignOptions {
   readonly sid?: string
   readonly jti?: string
   readonly ttl?: number
+  readonly values?: string
 }
+
+/** `portcullis dev` runs a project with one of these, and writes its `.dev.vars`. */
+const WORKER_FILES = ['wrangler.toml', 'wrangler.json', 'wrangler.jsonc']
 
 const DEFAULT_TTL_SECONDS = 3_600
 
 const SOURCES = `
 The token is signed with the active key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both are
-read from the environment, or else from .dev.vars, which \`portcullis dev\` writes. A deployed gateway
-has other keys and refuses the token.`
+read from the environment or from the file of --values, as \`portcullis serve\` reads them, or else from
+.dev.vars, which \`portcullis dev\` writes. A gateway with other keys refuses the token.`
 
 export function addSign(token: Command): void {
   offlineCommand(token, {
@@ -43,6 +50,7 @@ export function addSign(token: Command): void {
     .option('--tenant <tenant>', 'tenant')
     .option('--sid <session>', 'session')
     .option('--jti <id>', 'token id (default: a random UUID)')
+    .option('--values <file>', 'file with SIGNING_KEYS and PUBLIC_URL, as for serve')
     .option('--ttl <time>', 'lifetime: 90s, 15m, 1h or 2d (default: 1h)', seconds)
     .action(sign)
 }
@@ -63,7 +71,11 @@ async function sign(options: SignOptions): Promise<void> {
     tokenId: options.jti,
     ttlSeconds: options.ttl ?? DEFAULT_TTL_SECONDS,
   }
-  const token = await localToken(request, root, process.env).catch((error: Error) => {
+  const source = {
+    values: options.values === undefined ? undefined : valuesIn(options.values),
+    mayCreate: WORKER_FILES.some((name) => existsSync(join(root, name))),
+  }
+  const token = await localToken(request, root, process.env, source).catch((error: Error) => {
     throw new Failure(REFUSED, 'invalid_signing_keys', error.message)
   })
   createOutput(options.json ?? false).result({ token }, token)

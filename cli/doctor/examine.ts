@@ -16,6 +16,7 @@ import { checkEnvironment, validVariable } from './environment.ts'
 import { byUrgency, type Finding, notChecked } from './finding.ts'
 import { CLOUDFLARE, checkGateway, NODE } from './gateway.ts'
 import { checkNode, nodeValues } from './node.ts'
+import { checkFeatures } from './policy.ts'
 import { checkProject } from './project.ts'
 import { createRedactor } from './redact.ts'
 import { checkRedis } from './redis.ts'
@@ -54,6 +55,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
     const isRemote = url !== undefined && Object.keys(values).length === 0
     const parts = await Promise.all([
       isRemote ? [NO_VARIABLES] : checkNode(values, now.getTime()),
+      isRemote ? [] : checkFeatures(root, values),
       checkGateway(url, process.env, folder, NODE),
     ])
     report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)
@@ -74,6 +76,7 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const parts = await Promise.all([
     isRemote ? [NO_VARIABLES] : checkFromHere(values, bindings, now.getTime()),
     project.findings,
+    isRemote ? [] : checkFeatures(root, values),
     checkGateway(url, process.env, folder, CLOUDFLARE),
   ])
   report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)

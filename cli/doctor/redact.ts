@@ -4,6 +4,23 @@ import type { Values } from '../deploy/values.ts'
 const SECRET = /TOKEN|SECRET|KEYS?$|HEADERS|CLIENTS/
 /** The member of a JWK that is a symmetric key, also in `ISSUERS`. */
 const SYMMETRIC_KEY = 'k'
+/** Members of lists of clients that are no secrets. */
+const PUBLIC_MEMBERS: ReadonlySet<string> = new Set([
+  'alg',
+  'audience',
+  'audiences',
+  'authorizationEndpoint',
+  'clientId',
+  'client_id',
+  'id',
+  'issuer',
+  'kid',
+  'name',
+  'redirectUris',
+  'roles',
+  'scope',
+  'tokenEndpoint',
+])
 /** Shorter texts appear by chance. */
 const MIN_CHARACTERS = 12
 
@@ -24,11 +41,17 @@ export function createRedactor(values: Values): (text: string) => string {
 /** Returns all texts inside a JSON value, or only those of one member name. */
 function textsIn(json: string, member?: string): readonly string[] {
   const texts: string[] = []
+  // An item of a list has the name of the list: `redirectUris`.
+  const visit = (name: string, value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(name, item)
+    else if (typeof value === 'object' && value !== null)
+      for (const [inner, item] of Object.entries(value)) visit(inner, item)
+    else if (typeof value === 'string' && isWanted(name)) texts.push(value)
+  }
+  const isWanted = (name: string) =>
+    member === undefined ? !PUBLIC_MEMBERS.has(name) : name === member
   try {
-    JSON.parse(json, (name, value: unknown) => {
-      if (typeof value === 'string' && (member ?? name) === name) texts.push(value)
-      return value
-    })
+    visit('', JSON.parse(json))
   } catch {
     // The value is not JSON: it is one secret as a whole.
   }

@@ -56,7 +56,8 @@ export async function defaultExport<Value>(file: string, root: string): Promise<
         `Node ${process.versions.node} cannot read ${file}: install Node 22.18 or later, ` +
           'or compile it to JavaScript and name that file',
       )
-    throw usage(`${file}: ${message}`)
+    // Node's messages have a line for each module on the way.
+    throw usage(`${file}: ${message.replaceAll(/\s*\n\s*/g, ' ')}`)
   }
 }
 
@@ -66,10 +67,16 @@ export async function defaultExport<Value>(file: string, root: string): Promise<
  */
 export async function projectModule<Module>(subpath: string, root: string): Promise<Module> {
   useSources(root)
-  const file =
-    sourceOf(subpath, root) ??
-    createRequire(join(root, 'package.json')).resolve(`${PACKAGE}/${subpath}`)
+  const file = sourceOf(subpath, root) ?? installed(subpath, root)
   return import(pathToFileURL(file).href)
+}
+
+function installed(subpath: string, root: string): string {
+  try {
+    return createRequire(join(root, 'package.json')).resolve(`${PACKAGE}/${subpath}`)
+  } catch {
+    throw usage(`${root} has no usable copy of ${PACKAGE}; run \`npm install\` in it`)
+  }
 }
 
 /** Returns the source of a subpath in a checkout of this package. */

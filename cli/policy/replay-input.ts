@@ -111,9 +111,12 @@ export async function* eventsOfFile(file: string): AsyncGenerator<readonly Repla
   }
 }
 
-/** Yields the events of the audit trail since a time, newest first. */
+/**
+ * Yields the events of the audit trail since a time, newest first, without those of the requests that
+ * this command itself sends.
+ */
 export async function* eventsOfGateway(
-  gateway: Pick<Gateway, 'get'>,
+  gateway: Pick<Gateway, 'get' | 'requestIds'>,
   since: string,
 ): AsyncGenerator<readonly ReplayLine[]> {
   let cursor: string | undefined
@@ -121,6 +124,7 @@ export async function* eventsOfGateway(
     const page = await pageOf(gateway, { since, limit: PAGE_EVENTS, cursor })
     yield page.events
       .map((event) => eventSchema.safeParse(event).data)
+      .filter((event) => event === undefined || !gateway.requestIds.has(event.requestId))
       .map((event) => (event !== undefined && isAboutEnd(event) ? 'skipped' : event) ?? 'malformed')
     cursor = page.cursor
   } while (cursor !== undefined)

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Policy } from '../../src/policy/policy.ts'
 import { requirePolicy } from '../../src/policy/policy.ts'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { invalidPolicy, REFUSED, usage } from '../failure.ts'
 import { loadPolicy, policyFile } from './load.ts'
 
 /** An archive of a repository is this large at most. */
@@ -89,9 +89,8 @@ export function openRevisions(folder: string, root: string): Revisions {
       requirePolicy(policy)
       return policy
     } catch (error) {
-      const { name, message } = error as Error
-      if (name !== 'Misconfigured') throw error
-      throw new Failure(REFUSED, 'misconfigured', `${shown}: ${message}`)
+      if (!(error instanceof Error) || error.name !== 'Misconfigured') throw error
+      throw invalidPolicy(REFUSED, shown, error)
     }
   }
 

@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { PolicyTestTable } from '../../src/testing.ts'
-import { Failure, REFUSED, usage } from '../failure.ts'
+import { invalidPolicy, REFUSED, usage } from '../failure.ts'
 import { defaultExport } from './load.ts'
 
 /** Test runners do not collect these names, so that a table is imported by a test, or run here. */
@@ -47,8 +47,7 @@ export async function loadTable(file: string, root: string): Promise<PolicyTestT
     if (policy === undefined || !Array.isArray(rows)) throw usage(`${file}: ${TABLE}`)
     return table as PolicyTestTable
   } catch (error) {
-    const { name, message } = error as Error
-    if (name !== 'Misconfigured') throw error
-    throw new Failure(REFUSED, 'misconfigured', `${file}: ${message}`)
+    if (!(error instanceof Error) || error.name !== 'Misconfigured') throw error
+    throw invalidPolicy(REFUSED, file, error)
   }
 }

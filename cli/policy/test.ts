@@ -6,7 +6,7 @@ import type {
   PolicyTestReport,
   PolicyTestTable,
 } from '../../src/testing.ts'
-import { REFUSED, usage } from '../failure.ts'
+import { invalidPolicy, REFUSED, USAGE, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'
 import { counted, type Style, table, visible } from '../text.ts'
@@ -98,10 +98,11 @@ async function testFile(
     return { file, policy, report: await policyTest(table), failures: [] }
   } catch (error) {
     if (error instanceof TypeError) throw usage(`${file}: ${error.message}`)
+    if (error instanceof Error && error.name === 'Misconfigured')
+      throw invalidPolicy(USAGE, file, error)
     // The class is that of the project's own package.
-    const { name, report, failures, message } = error as PolicyTestError
+    const { name, report, failures } = error as PolicyTestError
     if (name === 'PolicyTestError') return { file, policy, report, failures }
-    if (name === 'Misconfigured') throw usage(`${file}: ${message}`)
     throw error
   }
 }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, normalize, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT } from '../start/settings.ts'
+import { published, requireFiles } from './manifest.ts'
 
 export interface Packed {
   readonly filename: string
@@ -16,20 +17,24 @@ export interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-/** Packs the build of this checkout into an existing folder. */
+/** Packs the build of this checkout into a folder. Throws if there is no build. */
 export function packPackage(destination: string): Packed {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-pack-'))
   try {
     const paths = new Set(npmPack(ROOT, '--dry-run').files.map(({ path }) => path))
+    requireFiles(readFileSync(join(ROOT, 'package.json'), 'utf8'), paths)
     for (const path of paths) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
       if (path.endsWith('.md')) {
         const markdown = readFileSync(join(ROOT, path), 'utf8')
         writeFileSync(join(folder, path), withoutDeadLinks(markdown, dirname(path), paths))
+      } else if (path === 'package.json') {
+        writeFileSync(join(folder, path), published(readFileSync(join(ROOT, path), 'utf8')))
       } else {
         cpSync(join(ROOT, path), join(folder, path))
       }
     }
+    mkdirSync(destination, { recursive: true })
     return npmPack(folder, '--pack-destination', destination)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -58,6 +63,11 @@ function withoutDeadLinks(markdown: string, folder: string, paths: ReadonlySet<s
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { filename } = packPackage(resolve(process.argv[2] ?? '.'))
-  console.log(filename)
+  try {
+    const { filename } = packPackage(resolve(process.argv[2] ?? '.'))
+    console.log(filename)
+  } catch (error) {
+    console.error(`package: ${(error as Error).message}`)
+    process.exit(1)
+  }
 }

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Finding } from '../../cli/doctor/finding.ts'
+import { createRedactor } from '../../cli/doctor/redact.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER } from '../harness/issuer.ts'
 import { freePort } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { makeNodeProject } from '../node/project.ts'
 import { runCli } from './command-line.ts'
 
 let redis: TestRedis
@@ -115,4 +117,35 @@ test('the readiness of a running gateway is part of the report', async () => {
   const diagnosis = await examine({}, '--url', gateway.url)
   await gateway.close()
   expect(levels(diagnosis)).toMatchObject({ 'readiness of redis': 'error' })
+})
+
+test('issuers are shown, and secrets of clients are not', () => {
+  const secret = 'a-secret-of-the-client-0001'
+  const key = { kty: 'OKP', d: 'private-part-of-a-key-0002', kid: 'name-of-the-key-0003' }
+  const redacted = createRedactor({
+    ISSUER_CLIENTS: JSON.stringify([{ issuer: ISSUER, id: 'portcullis-web', secret }]),
+    SIGNING_KEYS: JSON.stringify({ keys: [key] }),
+  })
+  const text = `${ISSUER} portcullis-web ${secret} ${key.d} ${key.kid}`
+  expect(redacted(text)).toBe(`${ISSUER} portcullis-web *** *** ${key.kid}`)
+})
+
+test('operators() without SIGNING_KEYS is a warning', async () => {
+  const project = await makeNodeProject(`
+    import { definePolicy } from 'portcullis'
+    import { operators } from 'portcullis/operators'
+    export default definePolicy({ roles: {}, limits: {}, routes: [{ method: 'GET', path: '/', anonymous: true }], features: [operators()] })
+  `)
+  const command = ['doctor', '--node', '--json']
+  const { stdout } = await runCli(command, { cwd: project.folder, env: healthy })
+  await project.close()
+  expect(
+    (JSON.parse(stdout) as Diagnosis).findings.filter(({ check }) => check === 'features'),
+  ).toContainEqual(
+    expect.objectContaining({
+      level: 'warning',
+      check: 'features',
+      seen: expect.stringMatching(/^without SIGNING_KEYS, operators\(\)/),
+    }),
+  )
 })

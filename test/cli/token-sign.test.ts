@@ -17,6 +17,7 @@ describe('portcullis token sign', () => {
     await mkdir(join(project, 'src'), { recursive: true })
     const manifest = { name: 'my-gateway', dependencies: { portcullis: '^0.1.0' } }
     await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
+    await writeFile(join(project, 'wrangler.toml'), '')
   })
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -47,6 +48,37 @@ describe('portcullis token sign', () => {
     const { payload } = await verified(token)
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3_600)
     expect(await readdir(below)).toEqual([])
+  })
+
+  test('its secrets are in a file that git ignores', async () => {
+    expect(await readFile(join(project, '.gitignore'), 'utf8')).toBe('.dev.vars\n')
+  })
+
+  describe('in a project for Node', () => {
+    const SUB = ['token', '--sub', 'alice']
+    let server: string
+    beforeAll(async () => {
+      server = join(folder, 'server')
+      await mkdir(server)
+      const manifest = { name: 'my-server', dependencies: { portcullis: '^0.1.0' } }
+      await writeFile(join(server, 'package.json'), JSON.stringify(manifest))
+    })
+
+    test('no secrets are written, and the message says where keys come from', async () => {
+      const { code, stdout, stderr } = await runCli(SUB, { cwd: server })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(/set SIGNING_KEYS and PUBLIC_URL .* --values/)
+      expect(await readdir(server)).toEqual(['package.json'])
+    })
+
+    test('the keys are those of the file of serve', async () => {
+      const values = join(folder, 'gateway.env')
+      await writeFile(values, await readFile(join(project, '.dev.vars'), 'utf8'))
+      const { code, stdout } = await runCli([...SUB, '--values', values], { cwd: server })
+      expect(code).toBe(0)
+      expect((await verified(stdout.trim())).payload.sub).toBe('alice')
+      expect(await readdir(server)).toEqual(['package.json'])
+    })
   })
 
   test.each([

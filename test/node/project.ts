@@ -13,6 +13,7 @@ export async function makeNodeProject(policy: string) {
   const exports = {
     '.': './src/index.ts',
     './node': './src/node/index.ts',
+    './operators': './src/features/operators.ts',
     './origins': './src/features/origins.ts',
     './testing': './src/testing.ts',
   }

@@ -267,14 +267,19 @@ test.each([
   expect(() => readCallers(file('wrong.json', text))).toThrow(message)
 })
 
-test('the audit trail of the gateway is read page by page, also if its limit refuses a page', async () => {
+test('the audit trail of the gateway is read page by page, without the requests of this command', async () => {
   const cursors: unknown[] = []
   const gateway = {
+    requestIds: new Set(['own']),
     async get<Answer extends object>(_path: string, { cursor }: Record<string, unknown> = {}) {
       cursors.push(cursor)
       if (cursors.length === 2)
         throw new Failure(REFUSED, 'rate_limited', 'too many', { retryAfterSeconds: 0 })
-      const page = { events: [eventOf('alice')], ...(cursor === undefined && { cursor: 'next' }) }
+      const own = { ...eventOf('operator'), requestId: 'own' }
+      const page = {
+        events: [own, eventOf('alice')],
+        ...(cursor === undefined && { cursor: 'next' }),
+      }
       return page as object as Answer
     },
   }

@@ -8,6 +8,7 @@ import { type OpenApiDocument, openApiDocument } from './document.ts'
 import type { Operation } from './operation.ts'
 import { oauthOperations, publicOperations } from './own-operations.ts'
 import { docsHeaders, docsPage } from './page.ts'
+import { VERSION } from './version.ts'
 
 export interface OpenApiOptions {
   readonly publicUrl: string
@@ -18,9 +19,6 @@ export interface OpenApiOptions {
   /** Calls in addition to those that the gateway always has. */
   readonly operations: readonly Operation[]
 }
-
-/** Version of the described interface. */
-const VERSION = '1.0.0'
 
 /**
  * Creates `GET /openapi.json` and `GET /docs`. They are public: they describe the software, not its
