@@ -1,3 +1,4 @@
+import { findInexact } from '../http/exact-numbers.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import type { InspectionLimits } from './definition.ts'
 import type { RequestScan } from './signatures/judge.ts'
@@ -45,7 +46,9 @@ export function inspectJson(text: string, limits: InspectionLimits, scan?: Reque
 
 function parsed(text: string, maxDepth: number): unknown {
   try {
-    return parseStrictJson(text, { maxDepth })
+    const value = parseStrictJson(text, { maxDepth })
+    findInexact(text, value)
+    return value
   } catch (error) {
     if (!(error instanceof JsonRefused)) throw error
     throw malformed('body', error.check)

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
+import { isExactMember } from '../http/exact-numbers.ts'
 import { writeHeaders } from '../http/response-headers.ts'
 import type { Principal } from '../identity/principal.ts'
 import { DEFAULT_INSPECTION, type InspectionLimits } from '../inspection/definition.ts'
@@ -173,7 +174,10 @@ export function argumentOf(c: Context, name: string): string | undefined {
   const [target] = received.targets
   if (target?.what !== 'tool' || !Object.hasOwn(target.values, name)) return undefined
   const value = target.values[name]
-  return typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : undefined
+  const isText = typeof value === 'string'
+  return isText || (Number.isSafeInteger(value) && isExactMember(target.values, name))
+    ? String(value)
+    : undefined
 }
 
 export interface McpInspectionOptions {

@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { $ZodType } from 'zod/v4/core'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { Denied } from '../errors.ts'
+import { findInexact, isExact } from '../http/exact-numbers.ts'
 import { hasCoding, utf8MediaType } from '../http/media-type.ts'
 import { queryParameters } from '../http/query.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
@@ -36,7 +37,8 @@ const READ_TIMEOUT_MS = 15_000
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
  * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`, duplicate
  * member names, and anything but UTF-8 JSON. Findings
- * contain paths, not values. A body may be absent if its schema is optional. Throws a `TypeError` for
+ * contain paths, not values. A number that a schema reads must be exact: with more digits than a double
+ * has, the origin could read another one. A body may be absent if its schema is optional. Throws a `TypeError` for
  * a schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no schema. Needs `limitBody` before it.
  *
  * `c.req.valid('param' | 'query' | 'header' | 'json')` returns the output of the schema: with its
@@ -143,7 +145,10 @@ async function readJson(c: Context<Environment>, maxDepth: number): Promise<unkn
   // The stream is used up. Hono keeps promises here, whatever its types say.
   c.req.bodyCache.text = Promise.resolve(text) as unknown as string
   try {
-    return parseStrictJson(text, { maxDepth })
+    const value = parseStrictJson(text, { maxDepth })
+    if (typeof value === 'number' && !isExact(text.trim())) throw new JsonRefused('number')
+    findInexact(text, value)
+    return value
   } catch (error) {
     if (!(error instanceof JsonRefused)) throw error
     throw new Denied({ code: 'malformed_request', check: `body_${error.check}` })

@@ -1,6 +1,7 @@
 /** Findings: why an input does not match its schema, as the caller receives it. */
 
 import * as z from 'zod/mini'
+import { textsReadAsOthers, twinOf } from '../http/exact-numbers.ts'
 import type { InputError } from '../problems/reasons.ts'
 import { inEnglish } from './english.ts'
 
@@ -27,11 +28,40 @@ export function checked(
   at = '',
 ): Checked {
   const parsed = z.safeParse(schema, value, inEnglish())
-  if (parsed.success) return { findings: NONE, value: parsed.data }
+  if (parsed.success) {
+    const paths = pathsOfOthers(where, schema, value, parsed.data)
+    if (paths.length === 0) return { findings: NONE, value: parsed.data }
+    const inexact = paths.slice(0, MAX_FINDINGS)
+    const message = 'Must be a number that a double-precision number represents'
+    return {
+      findings: inexact.map((path) => ({ in: where, path: at + pointer(path), message })),
+      value: undefined,
+    }
+  }
   const findings = parsed.error.issues
     .slice(0, MAX_FINDINGS)
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
   return { findings, value: undefined }
+}
+
+/** Returns the paths of numbers that the schema reads, and that an origin may read as others. */
+function pathsOfOthers(
+  where: InputError['in'],
+  schema: z.core.$ZodType,
+  value: unknown,
+  output: unknown,
+): readonly (readonly PropertyKey[])[] {
+  const paths: (readonly PropertyKey[])[] = [...textsReadAsOthers(value, output, where === 'body')]
+  const twin = twinOf(value)
+  if (twin === undefined) return paths
+  try {
+    // A schema that accepts anything in the place of a number does not read it.
+    const { error } = z.safeParse(schema, twin)
+    return [...paths, ...(error?.issues ?? []).map(({ path }) => path)]
+  } catch {
+    // A transformation of the policy read it.
+    return [...paths, []]
+  }
 }
 
 /** Returns the findings of {@link checked}. */

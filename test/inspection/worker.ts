@@ -29,6 +29,7 @@ const jsonRpc = {
       permission: 'books:read',
       arguments: z.strictObject({ text: z.string().min(1) }),
     },
+    add: { arguments: z.strictObject({ n: z.number() }) },
     remove_book: { permission: 'books:delete', arguments: z.strictObject({ isbn: z.string() }) },
   },
 } as const

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import { ISSUER } from '../harness/issuer.ts'
 import { call, codeOf, type McpGateway, PAGE, request, startMcpGateway } from './gateway.ts'
 
@@ -21,6 +22,39 @@ const modernHeaders = (method: string, name?: string) => ({
   ...(name !== undefined && { 'Mcp-Name': name }),
 })
 const resourceCall = (uri: string, method = 'resources/read') => request(method, { uri })
+
+test('S63: a number that an argument’s schema or relation reads must be exact', async () => {
+  const exact = await startMcpGateway({
+    tools: {
+      add: { arguments: z.strictObject({ n: z.number() }) },
+      any: { arguments: 'any' },
+      read_note: {
+        arguments: z.strictObject({ id: z.unknown() }),
+        relation: { object: 'note:{arguments.id}', relation: 'reader' },
+      },
+    },
+  })
+  try {
+    await exact.tuples.write(null, {
+      writes: [{ object: 'note:1', relation: 'reader', subject: 'user:alice' }],
+      deletes: [],
+    })
+    const statusOf = async (name: string, values: string) => {
+      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${values}}}`
+      return (await exact.send(body)).status
+    }
+    for (const number of ['9007199254740993', '1.00000000000000000001', '1e400'])
+      expect(await statusOf('add', `{"n":${number}}`)).toBe(422)
+    expect(await statusOf('read_note', '{"id":1.00000000000000000001}')).toBe(403)
+    expect(exact.received).toEqual([])
+    expect(await statusOf('add', '{"n":9007199254740992}')).toBe(202)
+    expect(await statusOf('read_note', '{"id":1}')).toBe(202)
+    expect(await statusOf('any', '{"n":9007199254740993}')).toBe(202)
+    expect(exact.received.at(-1)?.body).toContain('9007199254740993')
+  } finally {
+    await exact.close()
+  }
+})
 
 describe('calls that pass', () => {
   test.each([

@@ -25,6 +25,23 @@ afterAll(() => gateway.close())
 
 const requestOf = (more = {}, clientId = id) => gateway.requestOf(clientId, newVerifier(), more)
 
+test('S66: a withdrawal of what was never allowed writes nothing into the audit trail', async () => {
+  const cookie = gateway.signIn({ subject: 'writer' })
+  const withdraw = (client: string) =>
+    gateway.send('/oauth/consents', {
+      method: 'POST',
+      headers: { cookie, 'Sec-Fetch-Site': 'same-origin' },
+      body: new URLSearchParams({ client }),
+    })
+  const before = gateway.events.length
+  for (const client of ['a made-up text', 'x'.repeat(5_000), id, 'https://evil.test/c'])
+    expect((await withdraw(client)).status).toBe(303)
+  expect(gateway.events.slice(before).map(({ change }) => change)).toEqual(
+    Array.from({ length: 4 }, () => undefined),
+  )
+  expect(JSON.stringify(gateway.events.slice(before))).not.toContain('made-up')
+})
+
 describe('S77: consent', () => {
   test('the page names the client, the host of the redirect and the permissions in words', async () => {
     const { text, status } = await gateway.authorize(requestOf(), gateway.signIn())

@@ -256,8 +256,9 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     if ('signInPath' in user) return redirect(user.signInPath)
     const client = form.one('client')
     if (client === undefined) throw oauthRefused('invalid_request', 'consent_client')
-    await withdrawal.withdrawOwn(user.principal, client)
-    c.set(CHANGE, { action: 'consent.withdraw', target: client } as never)
+    // Otherwise the form could write any text into the audit trail.
+    if (await withdrawal.withdrawOwn(user.principal, client))
+      c.set(CHANGE, { action: 'consent.withdraw', target: client } as never)
     return redirect(CONSENTS_PATH)
   })
 
