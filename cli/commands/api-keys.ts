@@ -1,6 +1,6 @@
 /** `portcullis api-keys`: manages API keys, for programs that cannot request tokens. */
 import type { Command } from 'commander'
-import { entry, keyId, repeated, seconds, secondsOrNever } from '../arguments.ts'
+import { entry, keyId, repeated, seconds, secondsOrNever, textOf } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { usage } from '../failure.ts'
 import { addListing, addRemoval } from '../records.ts'
@@ -29,7 +29,18 @@ interface RotateOptions extends CommonOptions {
   readonly grace?: number
 }
 
-const COLUMNS = ['id', 'name', 'subject', 'roles', 'scopes', 'tenant', 'expiresAt', 'lastUsedAt']
+const COLUMNS = [
+  'id',
+  'prefix',
+  'name',
+  'subject',
+  'roles',
+  'scopes',
+  'tenant',
+  'plan',
+  'expiresAt',
+  'lastUsedAt',
+]
 const SHOWN_ONCE = 'The key is shown once and not stored.'
 const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 const ID = 'id of the key, from `api-keys list`'
@@ -57,6 +68,17 @@ export function addApiKeyCommands(program: Command): void {
     .action(async (key: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       output.thing(await gateway.get<object>(`/api-keys/${key}`))
+    })
+  onlineCommand(keys, {
+    name: 'lookup',
+    does: 'find the id of a key that was found somewhere, in order to revoke it',
+    examples: ['portcullis api-keys lookup - < key.txt'],
+  })
+    .argument('<key>', 'the API key; - reads it from the standard input')
+    .action(async (argument: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      const apiKey = await textOf(argument)
+      output.thing(await gateway.post<object>('/api-key-lookups', { apiKey }))
     })
   addUpdate(keys)
   onlineCommand(keys, {

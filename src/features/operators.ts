@@ -11,7 +11,7 @@ import type { Services } from '../gateway/compose-services.ts'
 import { createExplainer } from '../gateway/explainer.ts'
 import { type FeatureParts, featuresOf, type GatewayFeature } from '../gateway/features.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
-import { createPlanAssignments } from '../metering/redis/assignments.ts'
+import { createKeyPlanReader, createPlanAssignments } from '../metering/redis/assignments.ts'
 import { createReadmission } from '../middleware/readmit.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
@@ -106,6 +106,8 @@ function contextOf(parts: FeatureParts): AdminContext {
     bans: createBanList(redis, now),
     overrides: createOverrideList(redis, now),
     planAssignments: createPlanAssignments(redis, now),
+    plansOfKeys: createKeyPlanReader(redis, publicUrl),
+    roles: [...policy.roles.keys()],
     windows: createLimitControls(redis, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
     auditUsage: auditDb === undefined ? undefined : createAuditUsage(auditDb),

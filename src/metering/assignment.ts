@@ -28,3 +28,6 @@ export type Assignment = z.infer<typeof assignmentSchema>
 
 /** Port: the assignments in force. */
 export type PlanAssignments = Owners<Assignment>
+
+/** Port: reads the plans of API keys. Throws `Unavailable` if the store fails. */
+export type PlansOfKeys = (ids: readonly string[]) => Promise<readonly (string | null)[]>

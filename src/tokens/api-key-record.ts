@@ -63,6 +63,8 @@ export const apiKeySchema = z.strictObject({
   tokenId: z.uuid(),
   /** base64url SHA-256 of the present key. */
   hash: z.string(),
+  /** The first characters of the present key. Absent in records of earlier versions. */
+  prefix: z.optional(z.string()),
   createdAtSeconds: integer(),
   createdBy: z.string(),
   /** When the present key was created. */
@@ -127,6 +129,13 @@ export interface ApiKeys {
   /** `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. */
   create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
   find(id: string): Promise<ListedApiKey | undefined>
+  /**
+   * Returns the key that a secret belongs to, and whether the secret is its present one. Returns undefined
+   * for a secret that is not valid.
+   */
+  identify(
+    secret: string,
+  ): Promise<{ readonly key: ListedApiKey; readonly isPresent: boolean } | undefined>
   /** A filtered page may have fewer keys than its limit, and a cursor. */
   list(page: PageQuery, filter?: ApiKeyFilter): Promise<Page<ListedApiKey>>
   /**

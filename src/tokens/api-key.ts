@@ -30,6 +30,12 @@ export function newApiKey(random: RandomBytes = randomBytes): string {
   return text + checksum(text)
 }
 
+/** `pk_` and 6 characters: enough to recognize a key, and 222 bits remain unknown. */
+const SHOWN_LENGTH = 9
+
+/** Returns the first characters of an API key, which lists show. */
+export const shownPrefixOf = (apiKey: string): string => apiKey.slice(0, SHOWN_LENGTH)
+
 /** Reports whether a text is an API key with a correct checksum. Does NOT look it up. */
 export function isApiKey(text: string): boolean {
   return looksLikeApiKey(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))

@@ -40,6 +40,51 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect((await gateway.admin('POST', `/api-keys/${id}/secret`)).status).toBe(404)
   })
 
+  test('a leaked key is found by itself, also in its grace period, and no event records it', async () => {
+    const { id, apiKey } = await create({ plan: 'pro' })
+    const lookUp = (key: string) => gateway.admin('POST', '/api-key-lookups', { apiKey: key })
+    expect((await lookUp(apiKey)).body).toMatchObject({ id, plan: 'pro', current: true })
+    const rotated = await gateway.admin('POST', `/api-keys/${id}/secret`, { graceSeconds: 300 })
+    expect((await lookUp(apiKey)).body).toMatchObject({ id, current: false })
+    expect((await lookUp(rotated.body.apiKey)).body).toMatchObject({ id, current: true })
+    expect((await gateway.admin('DELETE', `/api-keys/${id}`)).status).toBe(204)
+    for (const key of [apiKey, rotated.body.apiKey]) expect((await lookUp(key)).status).toBe(404)
+    expect((await lookUp(`${apiKey.slice(0, -1)}!`)).status).toBe(422)
+    const mistyped = `${apiKey.slice(0, 10)}${apiKey[10] === 'A' ? 'B' : 'A'}${apiKey.slice(11)}`
+    expect((await lookUp(mistyped)).status).toBe(422)
+    expect(JSON.stringify(gateway.events)).not.toContain(apiKey)
+    expect(await gateway.dump()).not.toContain(apiKey)
+  })
+
+  test('a list has the plan of each key and the first nine characters of its present secret', async () => {
+    const first = await create()
+    const second = await create({ plan: 'pro' })
+    const { body } = await gateway.admin('GET', '/api-keys?limit=2')
+    const shown = body.apiKeys.map(({ id, prefix, plan }: Record<string, string>) => [
+      id,
+      prefix,
+      plan,
+    ])
+    expect(shown).toEqual([
+      [second.id, second.apiKey.slice(0, 9), 'pro'],
+      [first.id, first.apiKey.slice(0, 9), null],
+    ])
+    const { apiKey } = (await gateway.admin('POST', `/api-keys/${first.id}/secret`, {})).body
+    const { prefix } = (await gateway.admin('GET', `/api-keys/${first.id}`)).body
+    expect(prefix).toBe(apiKey.slice(0, 9))
+  })
+
+  test('a role that the policy does not have is refused with a suggestion, and nothing is created', async () => {
+    const before = await gateway.state()
+    const roles = ['reader', 'raeder']
+    const reply = await gateway.admin('POST', '/api-keys', { name: 'x', subject: 'x', roles })
+    expect(reply.status).toBe(422)
+    expect(reply.body.errors).toMatchObject([
+      { in: 'body', path: '/roles/1', message: expect.stringContaining('did you mean reader?') },
+    ])
+    expect(await gateway.state()).toBe(before)
+  })
+
   test('after a rotation the new key works and the old key does not, in both isolates', async () => {
     const { id, apiKey, tokenId } = await create()
     expect(await statuses(apiKey)).toEqual([200, 200])

@@ -71,6 +71,8 @@ describe.each([
       expect(reply.status, message).not.toBe(422)
       // This gateway has no audit database, which it reports only for valid orders.
       if (path.startsWith('/-/admin/audit/')) expect(reply.status, message).toBe(503)
+      // The example of a leaked key is no key of this gateway.
+      else if (path.endsWith('/api-key-lookups')) expect(reply.status, message).toBe(404)
       else expect(reply.status, message).toBeLessThan(300)
     }
     const rotation = `/clients/${clientId}/secret`

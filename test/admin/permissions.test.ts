@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newApiKey } from '../../src/tokens/api-key.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
 const ID = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
@@ -11,6 +12,7 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['DELETE', `/clients/${ID}`, 'clients:disable'],
   ['POST', '/api-keys', 'api-keys:create', { name: 'x', subject: 'x' }],
   ['GET', '/api-keys', 'api-keys:list'],
+  ['POST', '/api-key-lookups', 'api-keys:list', { apiKey: newApiKey() }],
   ['GET', `/api-keys/${ID}`, 'api-keys:list'],
   ['GET', `/api-keys/${ID}/usage`, 'api-keys:usage'],
   ['PATCH', `/api-keys/${ID}`, 'api-keys:update', { name: 'x' }],

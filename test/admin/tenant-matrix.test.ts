@@ -1,5 +1,6 @@
 /** Every call of the operators' API, by operators of a tenant about their own, another, and no tenant. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newApiKey } from '../../src/tokens/api-key.ts'
 import { ISSUER, REMOTE_ISSUER } from './gateway.ts'
 import { answerOf, type Party, startTenants, type Tenants, type Things } from './tenant-fixture.ts'
 
@@ -212,6 +213,21 @@ const ROWS: Readonly<Record<string, Row>> = {
 
   createApiKey: created('/api-keys', { name: 'x', subject: 'x' }),
   listApiKeys: listed('/api-keys', 'apiKeys'),
+  lookUpApiKey: async () => {
+    const lookUp = (apiKey: string, party: Party = 'acme') =>
+      tenants.as(party, 'POST', '/api-key-lookups', { apiKey })
+    const unknown = answerOf(await lookUp(newApiKey()))
+    expect(unknown.status).toBe(404)
+    for (const tenant of ['acme', 'globex', undefined]) {
+      const body = { name: 'x', subject: SUBJECT, tenant }
+      const { id, apiKey } = (await tenants.gateway.admin('POST', '/api-keys', body)).body
+      const reply = await lookUp(apiKey)
+      if (tenant === 'acme') expect(reply.body.id).toBe(id)
+      else expect(answerOf(reply)).toEqual(unknown)
+      expect((await lookUp(apiKey, 'none')).body.id).toBe(id)
+    }
+    expect((await lookUp(newApiKey(), 'namesake')).status).toBe(403)
+  },
   getApiKey: byId('GET', 'key', key, undefined, 200),
   updateApiKey: byId('PATCH', 'key', key, { name: 'y' }, 200),
   readApiKeyUsage: byId('GET', 'key', (id) => `${key(id)}/usage`, undefined, 200),

@@ -22,7 +22,7 @@ describe('suggestions', () => {
     [['rel'], ['relations']],
     [
       ['api-keys', ''],
-      ['create', 'list', 'show', 'update', 'rotate', 'revoke', 'help'],
+      ['create', 'list', 'show', 'lookup', 'update', 'rotate', 'revoke', 'help'],
     ],
     [['api-keys', 'rotate', '--gr'], ['--grace']],
     [

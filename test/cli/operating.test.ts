@@ -172,8 +172,11 @@ describe('api-keys', () => {
     const { id = '', apiKey = '' } = made
     expect(await operator.statusFor(apiKey)).toBe(200)
     const listed = await operator.run('api-keys', 'list')
-    expect(listed).toMatch(new RegExp(`^${id} +nightly +reports +reader `, 'm'))
+    expect(listed).toMatch(
+      new RegExp(`^${id} +${apiKey.slice(0, 9)} +nightly +reports +reader `, 'm'),
+    )
     expect(listed).not.toContain(apiKey)
+    expect(await operator.runJson('api-keys', 'lookup', apiKey)).toMatchObject({ id })
     const changed = await operator.runJson<{ metadata: object; expiresAt: string | null }>(
       ...['api-keys', 'update', id, '--metadata', 'team=billing', '--expires-in', 'never'],
     )

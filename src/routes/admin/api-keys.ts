@@ -3,6 +3,7 @@
 import * as z from 'zod/mini'
 import { usageDaySchema } from '../../audit/usage.ts'
 import { planName } from '../../metering/assignment.ts'
+import { isApiKey } from '../../tokens/api-key.ts'
 import {
   apiKeyChangeMembers,
   type ListedApiKey,
@@ -15,7 +16,7 @@ import { pageQuerySchema } from '../../validators/page.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
-import { issuableSecond, refuseBeyond, refuseRevoked } from './grant.ts'
+import { issuableSecond, refuseBeyond, refuseRevoked, refuseUnknownRoles } from './grant.ts'
 import {
   configured,
   createdBy,
@@ -38,6 +39,9 @@ const apiKeyView = () =>
     roles: z.array(z.string()),
     scopes: z.array(z.string()),
     tenant: z.nullable(z.string()),
+    prefix: z
+      .nullable(z.string())
+      .check(describe('the first characters of the key; null: unknown until it is rotated')),
     tokenId: z.uuid().check(describe('identifies the current key in audit events and revocations')),
     createdAt: time,
     createdBy,
@@ -50,7 +54,7 @@ const apiKeyView = () =>
       ),
     metadata: z.record(z.string(), z.string()),
   })
-/** A single key, with the plan, which is stored elsewhere. */
+/** With the plan, which is stored elsewhere. */
 const describedKeyView = () =>
   z.extend(apiKeyView(), {
     plan: z.nullable(z.string()).check(describe('null: the plan of its subject, client or tenant')),
@@ -59,6 +63,8 @@ const apiKey = z
   .string()
   .check(z.regex(/^pk_[0-9A-Za-z]{49}$/), describe('returned only in this response'))
 
+/** An example of the form, which is no key of any gateway. */
+const EXAMPLE_KEY = 'pk_00000000000000000000000000000000000000000001zqVSB'
 const MAX_GRACE_SECONDS = 86_400
 /** 30 days. */
 const DEFAULT_USAGE_MS = 30 * 86_400_000
@@ -78,6 +84,7 @@ function viewOf(key: ListedApiKey): z.infer<ReturnType<typeof apiKeyView>> {
     roles,
     scopes,
     tenant,
+    prefix: key.prefix ?? null,
     tokenId,
     createdAt: timeOf(key.createdAtSeconds),
     createdBy: key.createdBy,
@@ -111,6 +118,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       reply: () => z.extend(describedKeyView(), { apiKey }),
       async handle({ body: { plan, ...body }, operator, scope, changed }) {
         plans.refuseChange(plan, scope)
+        refuseUnknownRoles(body.roles ?? [], context)
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
         const tenant = tenantOf(scope, body.tenant)
         await refuseForeignClientIds(scope, [body.subject], clients)
@@ -137,12 +145,49 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         subject: z.optional(name(255)),
       }),
       response: 'Valid keys without their secrets, newest first.',
-      reply: () => z.strictObject({ apiKeys: z.array(apiKeyView()), cursor }),
+      reply: () => z.strictObject({ apiKeys: z.array(describedKeyView()), cursor }),
       async handle({ query: { tenant, subject, ...page }, scope }) {
         const own = tenantOf(scope, tenant)
         const filter = { tenant: own, subject, hidesOthers: confinedTo(scope) !== undefined }
         const { items, ...rest } = await apiKeys.list(page, filter)
-        return { apiKeys: items.map(viewOf), ...rest }
+        const planOf = await context.plansOfKeys(items.map(({ id }) => id))
+        const shown = items.map((key, index) => ({ ...viewOf(key), plan: planOf[index] ?? null }))
+        return { apiKeys: shown, ...rest }
+      },
+    }),
+    call({
+      method: 'POST',
+      path: '/api-key-lookups',
+      permission: 'api-keys:list',
+      id: 'lookUpApiKey',
+      summary: 'Find the id of an API key',
+      description:
+        'For a key that was found in a log or a repository, in order to revoke it. Finds valid keys, also ' +
+        'those in a grace period. No event records the key.',
+      changes: false,
+      body: z.strictObject({
+        apiKey: z
+          .string()
+          .check(
+            z.refine(isApiKey, 'must be a complete API key: pk_ and 49 characters'),
+            describe('the key'),
+          ),
+      }),
+      example: { apiKey: EXAMPLE_KEY },
+      problems: [404],
+      response: 'The key without its secrets.',
+      reply: () =>
+        z.extend(describedKeyView(), {
+          current: z.boolean().check(describe('false: an old key in its grace period')),
+        }),
+      async handle({ body, scope }) {
+        const found = await apiKeys.identify(body.apiKey)
+        const key = await withinTenant(scope, Promise.resolve(found?.key))
+        return {
+          ...viewOf(key),
+          plan: await plans.planOf(key.id),
+          current: found?.isPresent === true,
+        }
       },
     }),
     call({

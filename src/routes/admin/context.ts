@@ -8,7 +8,7 @@ import type { AuditUsage } from '../../audit/usage.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { Explainer } from '../../explanation/explanation.ts'
 import type { ScopeUse } from '../../identity/principal.ts'
-import type { PlanAssignments } from '../../metering/assignment.ts'
+import type { PlanAssignments, PlansOfKeys } from '../../metering/assignment.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
@@ -28,6 +28,9 @@ export interface AdminContext {
   readonly bans: BanList
   readonly overrides: OverrideList
   readonly planAssignments: PlanAssignments
+  readonly plansOfKeys: PlansOfKeys
+  /** The names of the roles of the policy. */
+  readonly roles: readonly string[]
   readonly windows: Pick<LimitControls, 'reset'>
   /** Undefined, as the next three, if the gateway has no audit database. */
   readonly auditLog: AuditLog | undefined

@@ -9,6 +9,7 @@ import {
   revokedBeforeKeysOf,
 } from '../../tokens/access-grant.ts'
 import type { ApiKey } from '../../tokens/api-key-record.ts'
+import { nearestTo } from '../../validators/nearest.ts'
 import type { AdminContext } from './context.ts'
 import { inputRefused } from './input.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
@@ -27,6 +28,20 @@ export function refuseBeyond(
   for (const permission of OPERATOR_PERMISSIONS) {
     if (authorizer(bearer, permission) && !authorizer(operator, permission))
       throw new Denied({ code: 'permission_missing', permission })
+  }
+}
+
+/** Throws `Denied` (`invalid_input`) for a role that the policy does not have: it grants nothing. */
+export function refuseUnknownRoles(
+  named: readonly string[],
+  { roles }: Pick<AdminContext, 'roles'>,
+): void {
+  for (const [index, role] of named.entries()) {
+    if (roles.includes(role)) continue
+    const nearest = nearestTo(role, roles)
+    const advice =
+      nearest === undefined ? `the roles are ${roles.join(', ')}` : `did you mean ${nearest}?`
+    throw inputRefused('body', `/roles/${index}`, `must be a role of the policy; ${advice}`)
   }
 }
 

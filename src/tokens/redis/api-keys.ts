@@ -7,7 +7,7 @@ import { recordKeys } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import { listOf, recordIn, resultOf, secondsOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
-import { newApiKey } from '../api-key.ts'
+import { newApiKey, shownPrefixOf } from '../api-key.ts'
 import {
   type ApiKey,
   type ApiKeys,
@@ -17,6 +17,7 @@ import {
 } from '../api-key-record.ts'
 import {
   credentialHash,
+  parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
   storedReference,
@@ -37,6 +38,9 @@ const REMEMBERED_SECONDS = 310
 const MAX_ATTEMPTS = 5
 /** A rotation with a grace period ends older ones. */
 const MAX_OLD_SECRETS = 8
+
+/** The id of no key. */
+const NO_KEY = '00000000-0000-0000-0000-000000000000'
 
 type Secrets = readonly OldSecret[]
 
@@ -86,7 +90,8 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
 
   async function newSecret() {
     const secret = newApiKey()
-    return { secret, members: { tokenId: v4(), hash: await credentialHash(secret) } }
+    const hash = await credentialHash(secret)
+    return { secret, members: { tokenId: v4(), hash, prefix: shownPrefixOf(secret) } }
   }
 
   /** Adds the times of the last use. */
@@ -161,6 +166,17 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
     throw new Denied({ code: 'conflict' })
   }
 
+  /** Reads a key and its last use in one call, so that the time does not depend on whether it exists. */
+  async function find(id: string): Promise<ListedApiKey | undefined> {
+    const replies = await redis.send([
+      ['GET', names.apiKeyRecords.prefix + id],
+      ['GET', names.apiKeyUse + id],
+    ])
+    const [text, use] = listOf(replies.map(resultOf), 2)
+    if (text === null) return undefined
+    return { ...recordIn(text, apiKeySchema), lastUsedAtSeconds: useOf(use) }
+  }
+
   return {
     async list(page, { tenant, subject, hidesOthers } = {}) {
       const isListed = (key: ApiKey) =>
@@ -174,15 +190,14 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
       return { items: await withUses(items), ...rest }
     },
 
-    async find(id) {
-      // One call, so that the time of the answer does not depend on whether the key exists.
-      const replies = await redis.send([
-        ['GET', names.apiKeyRecords.prefix + id],
-        ['GET', names.apiKeyUse + id],
-      ])
-      const [text, use] = listOf(replies.map(resultOf), 2)
-      if (text === null) return undefined
-      return { ...recordIn(text, apiKeySchema), lastUsedAtSeconds: useOf(use) }
+    find,
+
+    async identify(secret) {
+      const hash = await credentialHash(secret)
+      const text = await sendCommand(redis, ['GET', names.reference + hash])
+      const record = text === null ? undefined : parseStoredReference(text)
+      const key = await find(record?.key ?? NO_KEY)
+      return key && { key, isPresent: key.hash === hash }
     },
 
     async create(described, createdBy, issuedAtSeconds) {
