@@ -1,0 +1,33 @@
+/** The policy of the gateways that try the cases of the table. */
+import * as z from 'zod'
+import { definePolicy } from '../../src/policy/policy.ts'
+
+export default definePolicy({
+  roles: { reader: ['notes:read'], writer: ['notes:read', 'notes:write'] },
+  limits: {
+    generous: '10000/min',
+    anonymous: { limit: 10_000, windowSeconds: 60, by: 'address', onUnavailable: 'allow' },
+  },
+  abuse: { bans: false, authenticationFailures: false },
+  routes: [
+    { method: 'GET', path: '/notes', permission: 'notes:read', limits: ['generous'] },
+    { method: 'POST', path: '/notes', permission: 'notes:write', limits: ['generous'] },
+    {
+      method: 'POST',
+      path: '/typed',
+      permission: 'notes:write',
+      limits: ['generous'],
+      input: { body: z.strictObject({ text: z.string() }) },
+    },
+    {
+      method: 'GET',
+      path: '/impatient',
+      anonymous: true,
+      limits: ['anonymous'],
+      originTimeoutMs: 300,
+    },
+    { method: 'GET', path: '/open/*', anonymous: true, limits: ['anonymous'] },
+    { method: 'POST', path: '/open/*', anonymous: true, limits: ['anonymous'] },
+    { method: 'PUT', path: '/open/*', anonymous: true, limits: ['anonymous'] },
+  ],
+})
