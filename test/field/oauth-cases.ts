@@ -1,0 +1,131 @@
+/** Cases about sign-in, OAuth clients and MCP. Their suites have a provider and a browser. */
+import type { FieldCase } from './case.ts'
+import { EVERY_RUNTIME } from './runtimes.ts'
+
+export const oauthCases: readonly FieldCase[] = [
+  {
+    symptom: 'two tabs that refresh at the same time sign the user out',
+    sources: ['HQBase/hqbase#41', 'PrefectHQ/fastmcp#5037', 'opendefender/OpenRisk#700'],
+    expected: 'simultaneous refreshes get the same successor; later reuse ends the session',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/tokens/refresh-rotation.test.ts > 50 with one token, at two gateways, all get the same successor, in every round',
+        'test/tokens/refresh-rotation.test.ts > after the grace period is reuse',
+      ],
+    },
+  },
+  {
+    symptom:
+      'a session with long tokens has cookies that browsers drop, and the login repeats for ever',
+    sources: [
+      'OpenIDC/mod_auth_openidc#92',
+      'envoyproxy/gateway#7315',
+      'oauth2-proxy/oauth2-proxy#1071',
+    ],
+    expected: 'the cookie is a short reference, and the session is stored in Redis',
+    runtimes: EVERY_RUNTIME,
+    proof: { tests: ['test/sign-in/login.test.ts > only the SHA-256 of the session is stored'] },
+  },
+  {
+    symptom: 'cookies of the session reach the origin and exceed its bound for headers',
+    sources: ['oauth2-proxy/oauth2-proxy#644'],
+    expected: 'cookies of the gateway are never forwarded',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/sign-in/login.test.ts > the session cookie is never sent to the origin, other cookies of the route are',
+      ],
+    },
+  },
+  {
+    symptom: 'several tabs that sign in at the same time break each other',
+    sources: [
+      'oauth2-proxy/oauth2-proxy#611',
+      'oauth2-proxy/oauth2-proxy#817',
+      'oauth2-proxy/oauth2-proxy#3258',
+    ],
+    expected: 'each tab reaches its page',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/sign-in/browser.test.ts > two tabs that sign in at the same time both reach their pages',
+      ],
+    },
+  },
+  {
+    symptom: 'a client id or a secret with special characters fails in Basic credentials',
+    sources: [
+      'jumbojett/OpenID-Connect-PHP#230',
+      'IdentityServer/IdentityServer4#2086',
+      'panva/node-oidc-provider#361',
+    ],
+    expected: 'both parts are form-encoded (RFC 6749 section 2.3.1)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/oauth/client-authentication.test.ts > Basic with form-encoded parts is accepted, in any letter case of the scheme',
+        'test/introspection/responses.test.ts > authenticates with client_secret_basic, encoded as RFC 6749 says',
+      ],
+    },
+  },
+  {
+    symptom: 'scripts in a redirect URI pass a filter of schemes by another spelling',
+    sources: ['cloudflare/workers-oauth-provider#97'],
+    expected:
+      'redirect URIs are compared with registered ones, and have only schemes that the policy permits',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/oauth/client-documents.test.ts > a policy permits schemes by name',
+        'test/oauth/code-endpoints.test.ts > they register public clients, whose redirect URIs are checked',
+      ],
+    },
+  },
+  {
+    symptom: 'a client on this machine cannot log in, because its port changes',
+    sources: ['cloudflare/workers-oauth-provider#154'],
+    expected: 'the port of a loopback redirect URI is free (RFC 8252 section 7.3)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/oauth/code-hostile.test.ts > the port of a loopback redirect is free; its host and path are not',
+      ],
+    },
+  },
+  {
+    symptom: 'calls to a provider fail on Workers, because their fetch refuses redirect: error',
+    sources: ['better-auth/better-auth#11328', 'oomol-lab/open-connector#123'],
+    expected: 'redirects are not followed, on each runtime',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/tokens/workerd.test.ts > treats redirects, error pages and silence as outages',
+        'test/sign-in/login.test.ts > a deep link leads to the provider and back to the page',
+      ],
+    },
+  },
+  {
+    symptom: 'an MCP client finds no metadata at the path of its server',
+    sources: ['anthropics/claude-ai-mcp#716'],
+    expected: 'the metadata is at the well-known path of the server (RFC 9728 section 3.1)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/mcp/metadata.test.ts > it names the URL of the server itself, its issuers and its scopes',
+      ],
+    },
+  },
+  {
+    symptom: 'ids, names and empty data of events in an MCP stream are lost',
+    sources: ['agentgateway/agentgateway#2167', 'stacklok/toolhive#5655'],
+    expected: 'events arrive as the server sent them',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/mcp/streams.test.ts > an event that primes the client keeps its id and its empty data',
+        'test/mcp/streams.test.ts > parts of an event may arrive in any number of bytes',
+      ],
+    },
+  },
+]

@@ -1,0 +1,124 @@
+/** Cases about Redis, the audit store and addresses: other suites prove them with faults. */
+import type { FieldCase } from './case.ts'
+import { EVERY_RUNTIME, NODE_ONLY } from './runtimes.ts'
+
+export const serviceCases: readonly FieldCase[] = [
+  {
+    symptom: 'a limiter admits everything while Redis is down or slow',
+    sources: ['liwala/ay-framework#93', 'Emp1500/Code2Flow#11', 'edictum-ai/edictum-console#7'],
+    expected: '503, except for anonymous routes whose limits say that they admit',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: ['test/stores/rest.test.ts > R01: a connection that breaks is tried at most twice'],
+    },
+  },
+  {
+    symptom: 'writes fail for ever after a failover behind one address',
+    sources: ['redis/ioredis#144', 'rajnandan1/kener#711', 'redis-rb/redis-client#69'],
+    expected: 'the gateway recovers without a restart, and admits nothing meanwhile',
+    runtimes: NODE_ONLY,
+    proof: {
+      tests: [
+        'test/stores/resp-servers.test.ts > after a failover, calls reach the new master, and a revocation that it has is in force',
+      ],
+    },
+  },
+  {
+    symptom: 'an error reply of Redis is read as "no entry"',
+    sources: ['redisson/redisson#3897', 'own'],
+    expected: 'every error and every odd reply is an outage',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/faults/redis-breaker.test.ts > refuses each caller that must be refused, and admits the rest after the fault',
+        'test/blackbox/redis-faults.test.ts > is an outage of the whole reply',
+      ],
+    },
+  },
+  {
+    symptom: 'events are lost while another process locks the audit database',
+    sources: ['own'],
+    expected: 'events wait, and each is stored once',
+    runtimes: NODE_ONLY,
+    proof: {
+      tests: [
+        'test/audit/process.test.ts > while the database is locked, requests go on; a consumer that is killed loses nothing',
+      ],
+    },
+  },
+  {
+    symptom: 'an IPv4 address and its mapped IPv6 address have two budgets',
+    sources: ['aspnet/BasicMiddleware#302'],
+    expected: 'one caller, one budget',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/hygiene/limit-by-address.test.ts > an IPv4-mapped IPv6 address has the budget of the IPv4 address',
+      ],
+    },
+  },
+  {
+    symptom: 'a limit by address is evaded with another first address in X-Forwarded-For',
+    sources: [
+      'SandeepVashishtha/Eventra#13384',
+      'brendanlong/lion-reader#983',
+      'colophon-group/jobseek#3219',
+    ],
+    expected: 'addresses are read from the right, up to the first that no trusted proxy wrote',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/hygiene/limit-by-address.test.ts > a new X-Forwarded-For in each request spends the same budget',
+      ],
+    },
+  },
+  {
+    symptom: 'a client that leaves during an upload or a download ends the process',
+    sources: ['h3js/srvx#142', 'honojs/node-server#185', 'middleapi/standard-server#76'],
+    expected: 'only the request of that client ends',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: ['test/proxy/faults.test.ts > a client that leaves cancels its request to the origin'],
+    },
+  },
+  {
+    symptom: 'a broken response of the origin looks complete',
+    sources: ['own'],
+    expected: '502, or a body that the client sees as broken (RFC 9112 section 8)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/node/broken-response.test.ts > in a body of chunks, does not send the last chunk',
+      ],
+    },
+  },
+  {
+    symptom:
+      'WebSockets lose their subprotocol, their frames or their close code behind the gateway',
+    sources: [
+      'traefik/traefik#1945',
+      'eclipse-vertx/vert.x-http-proxy#125',
+      'cloudflare/miniflare#106',
+    ],
+    expected: 'frames, the negotiated subprotocol and close codes pass (RFC 6455)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/proxy/web-socket.test.ts > is answered with only the protocol from the headers of the origin',
+      ],
+    },
+  },
+  {
+    symptom:
+      'a provider that answers a download of keys with a redirect, or HTML, ends all sign-ins',
+    sources: ['jwks-rsa/jwks-rsa-java#77', 'IdentityModel/oidc-client-js#609'],
+    expected: 'such an answer is an outage, and known keys serve',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/tokens/key-set-faults.test.ts > redirects are never followed',
+        'test/tokens/workerd.test.ts > treats redirects, error pages and silence as outages',
+      ],
+    },
+  },
+]
