@@ -10,6 +10,7 @@ const DPOP_ALGS = `algs="${DPOP_ALGORITHMS.join(' ')}"`
 
 /** Requests that are not well formed in a way that their sender can correct. */
 const MALFORMED: Readonly<Record<string, string>> = {
+  websocket_version: 'The version of WebSocket must be 13 (RFC 6455).',
   mcp_version: 'The setting `versions` of this server does not list this MCP-Protocol-Version.',
 }
 
@@ -88,6 +89,10 @@ export function problemOfDenial(denial: Denial): Problem {
       return problem(
         'malformed_request',
         MALFORMED[denial.check] ?? 'The request is not well formed.',
+        // RFC 6455 section 4.2.2.
+        denial.check === 'websocket_version'
+          ? { headers: { 'Sec-WebSocket-Version': '13' } }
+          : undefined,
       )
     case 'invalid_input':
       return problem('invalid_input', 'The input does not match the schema of this route.', {

@@ -22,14 +22,18 @@ const DROPPED_FAMILY =
 /** Reports whether the client does not get a header of an origin, by its lower-case name. */
 export const isWithheld = (name: string): boolean => DROPPED.has(name) || DROPPED_FAMILY.test(name)
 
+const NO_CONTENT = 204
+
 /**
  * Removes from an origin's headers those of its own hop, those that reveal its software, and those
- * that only the gateway may send: limits, ids, and all of CORS. `Set-Cookie` fields stay separate.
+ * that only the gateway may send: limits, ids, and all of CORS. Also the length of a response that can
+ * have none (RFC 9110 section 8.6). `Set-Cookie` fields stay separate.
  */
-export function sanitizeResponse(fields: ResponseFields): void {
+export function sanitizeResponse(fields: ResponseFields, status: number): void {
   const { headers, names } = fields
   const connection = fieldOf(fields, 'connection')
   for (const name of names.keys()) if (isWithheld(name)) remove(fields, name)
   deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
+  if (status === NO_CONTENT) remove(fields, 'content-length')
   headers.set('X-Content-Type-Options', 'nosniff')
 }

@@ -156,7 +156,7 @@ export const proxy = ({
     const response =
       stream === undefined ? received : watchResponse(received, stream, request.method)
     const fields = fieldsOf(response.headers)
-    sanitizeResponse(fields)
+    sanitizeResponse(fields, response.status)
     if (locate !== undefined) publishLocations(fields, locate, publicOrigin)
     if (caller !== null) makePrivate(fields)
     varyBy(fields, CALLER_HEADERS)

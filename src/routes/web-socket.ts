@@ -45,8 +45,9 @@ export function refuseBadUpgrade(
   const wellFormed =
     method === 'GET' &&
     UPGRADE_OPTION.test(headers.get('Connection') ?? 'upgrade') &&
-    KEY.test(headers.get('Sec-WebSocket-Key') ?? '') &&
-    headers.get('Sec-WebSocket-Version') === VERSION
+    KEY.test(headers.get('Sec-WebSocket-Key') ?? '')
+  if (wellFormed && headers.get('Sec-WebSocket-Version') !== VERSION)
+    throw new Denied({ code: 'malformed_request', check: 'websocket_version' })
   if (!wellFormed) throw new Denied({ code: 'malformed_request', check: 'websocket_handshake' })
   if (caller === null && allowed.length === 0)
     throw new Denied({ code: 'malformed_request', check: 'websocket_anonymous' })
