@@ -21,6 +21,13 @@ export default definePolicy({
     },
     {
       method: 'GET',
+      path: '/own-basic',
+      anonymous: true,
+      limits: ['anonymous'],
+      forwardAuthorization: ['Basic'],
+    },
+    {
+      method: 'GET',
       path: '/impatient',
       anonymous: true,
       limits: ['anonymous'],
