@@ -8,7 +8,7 @@ import { createOutput, printFailure } from './output.ts'
 import { loadPolicy, policyFile, projectModule } from './policy/load.ts'
 import { requireProject } from './project.ts'
 import { serveInWorker, superviseWorkers } from './serve-workers.ts'
-import { createLog, logConsole } from './server-log.ts'
+import { createLog, logConsole, logStderr } from './server-log.ts'
 
 const MINIMUM_NODE = 22
 
@@ -37,11 +37,12 @@ export async function serveOnNode(
   }
   const log = createLog(process.stdout)
   logConsole(log)
+  endLog = logStderr(log)
   if (cluster.isWorker) return await serveInWorker(() => orEnd(() => serve(options), json))
   if (workers > 1) return await superviseWorkers(workers, log)
   const server = await orEnd(() => serve(options), json)
   log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
-  process.on('SIGHUP', server.reloadCertificate)
+  process.on('SIGHUP', () => void server.reloadCertificate())
   const signal = await untilSignal()
   log('info', 'stopping', { signal })
   process.once('SIGINT', () => process.exit(REFUSED))
@@ -50,6 +51,9 @@ export async function serveOnNode(
   log('info', 'stopped')
   process.exit(0)
 }
+
+/** Ends the log of what is written to stderr. */
+let endLog = () => {}
 
 /** Ends the process with a sentence for a mistake in the configuration or an address in use. */
 async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): Promise<Value> {
@@ -62,7 +66,8 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
     const failure = isMistake
       ? new Failure(USAGE, 'misconfigured', message)
       : new Failure(REFUSED, 'not_running', message)
-    // A list of mistakes has several lines.
+    // A server that has not begun reports to a person. A list of mistakes has several lines.
+    endLog()
     if (json) printFailure(failure, json)
     else process.stderr.write(`portcullis: ${message}\n`)
     process.exit(failure.exitCode)

@@ -21,8 +21,8 @@ export async function serveInWorker(serve: () => Promise<Server>): Promise<never
   // A terminal and systemd send signals to all processes. Only the primary acts on them.
   for (const signal of SIGNALS) process.on(signal, () => {})
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
-  let reload = () => {}
-  process.on('message', (order: Order) => (order === 'stop' ? stop() : reload()))
+  let reload: Server['reloadCertificate'] = async () => {}
+  process.on('message', (order: Order) => void (order === 'stop' ? stop() : reload()))
   const server = await serve()
   reload = server.reloadCertificate
   process.send?.({ url: server.url } satisfies Ready)

@@ -1,8 +1,10 @@
 /** The certificate of the server, which is read again when its files change. */
+import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { Misconfigured } from '../errors.ts'
+import { certificatesIn, faultOfCertificate } from './handshake.ts'
 
 /** The names of the files. Each is set, or none. */
 export interface CertificateFiles {
@@ -34,7 +36,10 @@ export function readCertificate({
     minVersion: 'TLSv1.2',
   } as const
   try {
+    certificatesIn(certificate.cert)
     createSecureContext(certificate)
+    // OpenSSL accepts an absent key, and then fails at each handshake.
+    createPrivateKey(certificate.key)
   } catch {
     throw mistake('TLS_CERT_FILE and TLS_KEY_FILE: are no certificate in PEM and its private key')
   }
@@ -54,21 +59,23 @@ const mistake = (text: string) => new Misconfigured('The environment', [text])
 
 /**
  * Compares the files with `current` every ten seconds, and uses them for new connections when they have
- * changed. A pair that does not belong together is logged, and the old one stays. Returns a function
- * that does it now.
+ * changed and a handshake with the new certificate succeeds. Otherwise that is logged, and the old one
+ * stays. Returns a function that does it now, and never rejects.
  */
 export function followCertificate(
   server: Server,
   files: CertificateFiles,
   current: SecureContextOptions,
-): () => void {
+): () => Promise<void> {
   let used = current
   let reported = ''
-  function reload(): void {
+  async function reload(): Promise<void> {
     try {
       const certificate = readCertificate(files)
       if (certificate === undefined) return
       if (certificate.cert === used.cert && certificate.key === used.key) return
+      const fault = await faultOfCertificate(certificate)
+      if (fault !== undefined) throw mistake(`TLS_CERT_FILE: ${fault}`)
       server.setSecureContext(certificate)
       used = certificate
       reported = ''

@@ -6,6 +6,12 @@ interface Output {
   write(text: string): unknown
 }
 
-/** Returns a function that writes lines. Lines of one turn of the event loop are one write. */
+/**
+ * Returns a function that writes lines, each a JSON object, which gets a level as all lines of the log.
+ * Lines of one turn of the event loop are one write.
+ */
 export const createEventLog = (output: Output): ((line: string) => void) =>
-  oncePerTurn((lines) => output.write(`${lines.join('\n')}\n`))
+  oncePerTurn((lines) => {
+    const levelled = lines.map((line: string) => line.replace('{', '{"level":"info",'))
+    output.write(`${levelled.join('\n')}\n`)
+  })

@@ -36,8 +36,11 @@ export interface Server {
    * then resolves. `/-/readyz` is 503 from the beginning. After the grace period, connections are cut.
    */
   close(): Promise<void>
-  /** Reads the files of the certificate now. Without this, changes are found within ten seconds. */
-  reloadCertificate(): void
+  /**
+   * Reads the files of the certificate now. Without this, changes are found within ten seconds. Resolves
+   * when the new certificate is used, or has been refused and logged.
+   */
+  reloadCertificate(): Promise<void>
 }
 
 export const DEFAULT_PORT = 8_787
@@ -102,7 +105,7 @@ export async function serve({
   await once(http, 'listening')
   runtime.start()
   const reloadCertificate =
-    secure && certificate ? followCertificate(secure, settings, certificate) : () => {}
+    secure && certificate ? followCertificate(secure, settings, certificate) : async () => {}
   let closed: Promise<void> | undefined
   return {
     url: urlOf(http, secure === undefined ? 'http' : 'https'),

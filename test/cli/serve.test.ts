@@ -189,6 +189,35 @@ test('the log is a JSON object a line, without queries of URLs', async () => {
   ])
 })
 
+test('warnings of Node and of libraries, texts of threads, and a fatal error are lines of the log', async () => {
+  const noise = join(folder, 'noise.mjs')
+  writeFileSync(
+    noise,
+    `import { Worker } from 'node:worker_threads'
+    setTimeout(() => {
+      process.emitWarning('careful', 'OddWarning')
+      process.stderr.write('half a ')
+      process.stderr.write('line\\nand another\\n')
+      new Worker("console.error('from a thread'); process.emitWarning('threaded')", { eval: true }).on(
+        'exit',
+        () => setTimeout(() => { throw new TypeError('fatal') }, 50),
+      )
+    }, 300)`,
+  )
+  const { command } = await served([], { ...env, NODE_OPTIONS: `--import ${noise}` })
+  const { code, stdout, stderr } = await command.ended
+  expect([code, stderr]).toEqual([1, ''])
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  for (const line of lines)
+    expect(line).toMatchObject({ time: expect.any(String), level: expect.any(String) })
+  const messages = lines.map(({ message }) => message).join('\n')
+  for (const text of ['careful', 'half a line\nand another', 'from a thread', 'threaded', 'fatal'])
+    expect(messages).toContain(text)
+})
+
 describe('TLS', () => {
   let ca: Buffer
   beforeAll(() => {

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
+import { PRIVATE_FILE } from '../files/private-file.ts'
 import { lockFile } from '../locks/file-lock.ts'
 
 /** The file whose lock a writer has. It contains nothing. */
@@ -82,7 +83,7 @@ function writeDurably(file: string, bytes: Uint8Array): void {
   const temporary = join(folder, `.${randomUUID()}`)
   mkdirSync(folder, { recursive: true })
   try {
-    writeFileSync(temporary, bytes, { flush: true })
+    writeFileSync(temporary, bytes, { flush: true, mode: PRIVATE_FILE })
     renameSync(temporary, file)
   } catch (error) {
     rmSync(temporary, { force: true })

@@ -1,6 +1,7 @@
 /** The audit database in a file, with the SQLite of Node (22.13 or later). */
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { StatementResult } from '../../audit/d1/database.ts'
+import { createPrivately } from '../files/private-file.ts'
 import type { BoundStatement } from './database.ts'
 
 /** How long a statement waits for a transaction of another process. */
@@ -16,10 +17,11 @@ export interface Sqlite {
 }
 
 /**
- * Opens or creates the database. Several processes of one machine may open it at once. A committed
+ * Opens or creates the database, which only this user may read. Several processes of one machine may open it at once. A committed
  * transaction survives the end of the process and, because each commit is synced, of the machine.
  */
 export function openSqlite(path: string): Sqlite {
+  createPrivately(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   const total = db.prepare('SELECT total_changes() AS count')

@@ -1,8 +1,9 @@
 /** The file of the spool: audit events that wait on the disk until Redis works, in SQLite. */
-import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
+import { mkdirSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { utf8Length } from '../../../audit/truncate.ts'
+import { createPrivately } from '../../files/private-file.ts'
 import { lockFile } from '../../locks/file-lock.ts'
 
 const EVENTS = 'events.db'
@@ -21,7 +22,6 @@ const MAX_JOURNAL_BYTES = 4_194_304
 const RESERVED_BYTES = 16 * 1_048_576
 /** Only the user of the process reads events. */
 const FOLDER_MODE = 0o700
-const FILE_MODE = 0o600
 
 /**
  * A commit is not synced: several processes write, and each would wait for the disk of the others.
@@ -150,15 +150,6 @@ export function openSpoolFile(directory: string, maxBytes: number): SpoolFile {
       }
     },
     close: () => db.close(),
-  }
-}
-
-/** SQLite would create the file with the usual mode. It gives the mode of the file to its journal. */
-function createPrivately(path: string): void {
-  try {
-    closeSync(openSync(path, 'wx', FILE_MODE))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 
