@@ -1,9 +1,21 @@
 /** Ends a response that cannot be completed. */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 /** How long a client has to read what was written. */
 const REST_MS = 500
+
+/**
+ * Ends a connection after its last response. Bytes that the client still sends are discarded for half a
+ * second: a connection that closes with unread bytes is reset, and the client might lose the response.
+ * A connection that is not read does not notice that its client has left, so it is destroyed then.
+ */
+export function endSoon(socket: Duplex): void {
+  socket.end()
+  socket.resume()
+  setTimeout(() => socket.destroy(), REST_MS).unref()
+}
 
 /**
  * Ends the connection, so that the client sees that the response is incomplete. It still gets what was

@@ -10,7 +10,7 @@ import type { Gateway } from '../gateway/create-gateway.ts'
 import { problemOf } from '../middleware/problem-handler.ts'
 import { problemResponse } from '../problems/problem.ts'
 import type { BackgroundWork } from './background-work.ts'
-import { breakOff } from './break-off.ts'
+import { breakOff, endSoon } from './break-off.ts'
 import { oncePerTurn } from './event-loop/once-per-turn.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { OriginResponse } from './origin-response.ts'
@@ -30,7 +30,7 @@ export interface Listeners {
   readonly request: RequestListener
   /** For requests with `Upgrade`, which Node hands over with their connection. */
   readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** Closes all WebSockets: the server stops. */
+  /** Closes all WebSockets, and those that origins accept later: the server stops. */
   closeWebSockets(): void
 }
 
@@ -46,6 +46,7 @@ export function createListeners(
   { context }: BackgroundWork,
 ): Listeners {
   const relays: Relays = new Set()
+  let isStopping = false
   /** Connections that end, because a request was not readable. Node may have read more of their requests. */
   const refused = new WeakSet<Duplex>()
 
@@ -85,6 +86,11 @@ export function createListeners(
     }
   }
 
+  function closeWebSockets(): void {
+    isStopping = true
+    for (const relay of relays) relay.close(1001, 'the server is stopping')
+  }
+
   return {
     request(incoming, outgoing) {
       handle(incoming, outgoing, false, (response) => writeInTurn({ response, outgoing }))
@@ -93,7 +99,7 @@ export function createListeners(
       const outgoing = new ServerResponse(incoming)
       outgoing.shouldKeepAlive = false
       outgoing.assignSocket(socket as Socket)
-      outgoing.once('finish', () => socket.end())
+      outgoing.once('finish', () => endSoon(socket))
       socket.on('error', () => socket.destroy())
       handle(incoming, outgoing, true, (response) => {
         if (!(response instanceof UpgradedResponse)) write(response, outgoing)
@@ -101,17 +107,16 @@ export function createListeners(
         else {
           outgoing.detachSocket(socket as Socket)
           response.writeTo(socket, head, relays)
+          if (isStopping) closeWebSockets()
         }
       })
     },
-    closeWebSockets() {
-      for (const relay of relays) relay.close(1001, 'the server is stopping')
-    },
+    closeWebSockets,
   }
 }
 
 function endUnless(incoming: IncomingMessage, socket: Socket): void {
-  if (!incoming.complete) socket.destroySoon()
+  if (!incoming.complete) endSoon(socket)
 }
 
 const refusal = (error: unknown): Response => problemResponse(problemOf(error as Error))
