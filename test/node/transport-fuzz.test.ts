@@ -1,0 +1,16 @@
+/** A short run of `npm run fuzz:transport`; the whole one has 10,000 requests. */
+import { expect, test } from 'vitest'
+import { fuzz } from '../../bench/transport/fuzz.ts'
+
+const OPTIONS = { requests: 300, minutes: 2, lanes: 32, seed: 20_261_126 } as const
+
+test.each(['node', 'workerd'] as const)(
+  'R40, R41: on %s, clients and origins that break off end no process, leave nothing over, and disturb no other request',
+  async (runtime) => {
+    const { cases, controls, wrong } = await fuzz({ ...OPTIONS, runtime })
+    expect(wrong).toEqual([])
+    expect(cases).toBe(OPTIONS.requests)
+    expect(controls).toBeGreaterThan(0)
+  },
+  150_000,
+)
