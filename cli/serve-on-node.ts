@@ -9,6 +9,7 @@ import { loadPolicy, policyFile, projectModule } from './policy/load.ts'
 import { requireProject } from './project.ts'
 import { serveInWorker, superviseWorkers } from './serve-workers.ts'
 import { createLog, logConsole, logStderr } from './server-log.ts'
+import { logUncaught } from './uncaught.ts'
 
 const MINIMUM_NODE = 22
 
@@ -38,9 +39,14 @@ export async function serveOnNode(
   const log = createLog(process.stdout)
   logConsole(log)
   endLog = logStderr(log)
-  if (cluster.isWorker) return await serveInWorker(() => orEnd(() => serve(options), json))
+  async function start(): Promise<Server> {
+    const server = await orEnd(() => serve(options), json)
+    logUncaught(log)
+    return server
+  }
+  if (cluster.isWorker) return await serveInWorker(start)
   if (workers > 1) return await superviseWorkers(workers, log)
-  const server = await orEnd(() => serve(options), json)
+  const server = await start()
   log('info', `Portcullis is ready on ${server.url}`, { url: server.url })
   process.on('SIGHUP', () => void server.reloadCertificate())
   const signal = await untilSignal()

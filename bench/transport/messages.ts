@@ -142,7 +142,7 @@ export function read(received: Buffer): Received {
   const body = received.subarray(end + END_OF_HEAD.length)
   // The end of the connection ends a WebSocket.
   if (status === 101) return { ...none, status, bodyBytes: body.length }
-  if (/^transfer-encoding: chunked\r?$/im.test(text)) return { status, isLast, ...dechunked(body) }
+  if (/^transfer-encoding: chunked\r?$/im.test(text)) return { status, isLast, ...readChunks(body) }
   const length = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? Number.NaN)
   if (Number.isNaN(length)) return { ...none, status, bodyBytes: body.length }
   return {
@@ -154,7 +154,7 @@ export function read(received: Buffer): Received {
   }
 }
 
-function dechunked(body: Buffer): Pick<Received, 'isComplete' | 'bodyBytes' | 'extraBytes'> {
+function readChunks(body: Buffer): Pick<Received, 'isComplete' | 'bodyBytes' | 'extraBytes'> {
   let bodyBytes = 0
   for (let at = 0; at < body.length; ) {
     const line = body.indexOf(CRLF, at)

@@ -1,6 +1,6 @@
 /** The gateway of the fuzz on Node, with reports about itself. Its audit events are lines of stdout. */
 import { serve } from '../../src/node/index.ts'
-import policy from './policy.ts'
+import { policyWith } from './policy.ts'
 
 /** What must not be left over, and what must not happen. */
 export interface Report {
@@ -19,7 +19,7 @@ process.on('unhandledRejection', (error) => {
 })
 process.on('warning', ({ name, message }) => warnings.push(`${name}: ${message}`))
 
-const server = await serve({ policy, port: 0, graceMs: 10_000 })
+const server = await serve({ policy: policyWith('slots'), port: 0, graceMs: 10_000 })
 process.on('message', () => {
   const resources: Record<string, number> = {}
   for (const type of process.getActiveResourcesInfo()) resources[type] = (resources[type] ?? 0) + 1

@@ -53,10 +53,13 @@ function directionOf(one: PolicyLimit, another: PolicyLimit): string | undefined
   return isTighter ? 'tighter' : undefined
 }
 
+/** Bounds that protect the gateway, and change no decision about a caller. */
+const BOUNDS = ['maxConcurrentRequests', 'maxOpenResponses', 'clientStallSeconds'] as const
+
 /** Fields that routes, limits or this module compare. */
 const COMPARED = new Set([
   ...['roles', 'routes', 'limits', 'features', 'stripHeaders', 'keepHeaders', 'revocation'],
-  ...['maxConcurrentRequests', 'relations'],
+  ...['relations', ...BOUNDS],
 ])
 
 export function* changesInPolicy(before: Policy, after: Policy): Generator<Change> {
@@ -79,12 +82,9 @@ export function* changesInPolicy(before: Policy, after: Policy): Generator<Chang
     before.stripHeaders ?? [],
   )
   yield* changesInRelations(before, after)
-  if (before.maxConcurrentRequests !== after.maxConcurrentRequests)
-    yield changeOf(
-      'neutral',
-      'maxConcurrentRequests',
-      `maxConcurrentRequests: from ${before.maxConcurrentRequests} to ${after.maxConcurrentRequests}`,
-    )
+  for (const field of BOUNDS)
+    if (before[field] !== after[field])
+      yield changeOf('neutral', field, `${field}: from ${before[field]} to ${after[field]}`)
   for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
     if (COMPARED.has(field)) continue
     const [one, another] = [before[field as keyof Policy], after[field as keyof Policy]]

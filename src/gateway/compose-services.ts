@@ -88,6 +88,8 @@ export interface Services extends FeatureServices, GuardServices {
   readonly breakers: Breakers
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
   readonly checks: readonly ReadinessCheck[]
+  /** Returns the number of responses in progress. Default: they are not counted, as on Workers. */
+  readonly openResponses?: (() => number) | undefined
 }
 
 /** Life of the key that shows that Redis accepts writes. */

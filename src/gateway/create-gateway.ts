@@ -60,6 +60,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     spans,
     origins,
     signIn,
+    openResponses,
     now,
   } = services
   const sendNonces = policy.tokens.dpopNonceRequired
@@ -86,7 +87,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
   const { cookies: sessionCookies = [], ownCookies = [] } = signIn ?? {}
   const tokenCookies = [...cookies, ...sessionCookies]
-  const { maxConcurrentRequests, maxHeaderBytes, maxTokenBytes, keepHeaders } = policy
+  const { maxConcurrentRequests, maxOpenResponses, keepHeaders } = policy
+  const { maxHeaderBytes, maxTokenBytes } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
   const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
   const mcp = mcpServices({
@@ -101,7 +103,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const hygiene = compose([
     ...(crossOrigin === undefined ? [] : [crossOrigin.headers]),
     recorder.stage,
-    stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
+    stage('shedLoad', shedLoad({ maxConcurrentRequests, maxOpenResponses, openResponses, now })),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders, maxHeaderBytes })),
     stage('clientAddress', clientAddress({ addressOf })),

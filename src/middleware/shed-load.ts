@@ -7,6 +7,10 @@ import { createMiddleware } from './create-middleware.ts'
 export interface ShedLoadOptions {
   /** In one isolate. */
   readonly maxConcurrentRequests: number
+  /** Responses in progress, with this one. Default: any number. */
+  readonly maxOpenResponses?: number | undefined
+  /** Returns the number of responses in progress. Default: they are not counted. */
+  readonly openResponses?: (() => number) | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -17,7 +21,8 @@ const RETRY_AFTER_SECONDS = 1
 
 /**
  * Refuses requests with `Unavailable` (`gateway`, `overloaded`) while too many others of this
- * isolate are in progress: until their responses begin. So an overloaded isolate serves some
+ * isolate are in progress: until their responses begin, or, where the runtime counts them, until they
+ * end. So an overloaded isolate serves some
  * requests in time instead of all too late. The gateway's own routes below `/-/` have a tenth more
  * capacity, so that operators still have access. Comes right after `audit`.
  *
@@ -26,7 +31,12 @@ const RETRY_AFTER_SECONDS = 1
  * app.use(requestId(), audit({ sink }), shedLoad({ maxConcurrentRequests: 1_000 }))
  * ```
  */
-export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOptions) => {
+export const shedLoad = ({
+  maxConcurrentRequests,
+  maxOpenResponses = Number.POSITIVE_INFINITY,
+  openResponses,
+  now = Date.now,
+}: ShedLoadOptions) => {
   if (!Number.isSafeInteger(maxConcurrentRequests) || maxConcurrentRequests < 1)
     throw new RangeError(
       `shedLoad: maxConcurrentRequests must be an integer above 0, not ${maxConcurrentRequests}`,
@@ -40,6 +50,8 @@ export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOpti
   })
   return createMiddleware(async function shedLoad(c, next) {
     const isOperators = c.req.path.startsWith('/-/')
+    const share = isOperators ? 1 + RESERVE_SHARE : 1
+    if (openResponses !== undefined && openResponses() > maxOpenResponses * share) throw overloaded
     const slot = inFlight.enter(isOperators ? withReserve : maxConcurrentRequests, now())
     if (slot === FULL) throw overloaded
     try {

@@ -74,6 +74,8 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
       if (!outgoing.writableFinished) this.#controller.abort(new Error('the client has left'))
     })
     outgoing.on('drain', () => this.#controller.resume())
+    // Otherwise the head of a silent event stream would wait for its first event.
+    if (this.#held.length === 0) outgoing.flushHeaders()
     this.#passTo({
       data: (chunk) => outgoing.write(chunk),
       end: () => outgoing.end(),

@@ -1,7 +1,7 @@
 /** Connects a gateway to Node's HTTP server. */
 
 import { once } from 'node:events'
-import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -14,6 +14,7 @@ import { breakOff, endSoon } from './break-off.ts'
 import { oncePerTurn } from './event-loop/once-per-turn.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { OriginResponse } from './origin-response.ts'
+import { type StallWatch, watchStalls } from './stalled-clients.ts'
 import { type Relays, UpgradedResponse } from './upgraded-response.ts'
 
 /** After a response, a client may send the rest of its request for this long. */
@@ -30,6 +31,10 @@ export interface Listeners {
   readonly request: RequestListener
   /** For requests with `Upgrade`, which Node hands over with their connection. */
   readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+  /** Returns the number of requests and responses in progress, and of open WebSockets. */
+  open(): number
+  /** Ends connections on which nothing passes for `ms` milliseconds although something waits. */
+  watchStalls(server: Server, ms: number): void
   /** Closes all WebSockets, and those that origins accept later: the server stops. */
   closeWebSockets(): void
 }
@@ -47,6 +52,9 @@ export function createListeners(
 ): Listeners {
   const relays: Relays = new Set()
   let isStopping = false
+  /** Requests and responses in progress, without WebSockets. */
+  let open = 0
+  let stalls: StallWatch | undefined
   /** Connections that end, because a request was not readable. Node may have read more of their requests. */
   const refused = new WeakSet<Duplex>()
 
@@ -71,7 +79,9 @@ export function createListeners(
       return
     }
     const { socket } = incoming
+    open += 1
     outgoing.once('close', () => {
+      open -= 1
       if (!outgoing.writableFinished) request.gone()
       else if (!incoming.complete) setTimeout(endUnless, REST_MS, incoming, socket)
     })
@@ -106,10 +116,16 @@ export function createListeners(
         else if (socket.destroyed) discard(response)
         else {
           outgoing.detachSocket(socket as Socket)
+          open -= 1
+          stalls?.add(response.origin)
           response.writeTo(socket, head, relays)
           if (isStopping) closeWebSockets()
         }
       })
+    },
+    open: () => open + relays.size,
+    watchStalls(server, ms) {
+      stalls = watchStalls(server, ms)
     },
     closeWebSockets,
   }

@@ -55,6 +55,9 @@ export const LIMITS = {
   // Longer than load balancers keep idle connections (60 s), so that they close them, not the gateway.
   keepAliveTimeout: 65_000,
   maxHeaderSize: 32_768,
+  // Finds clients that disappeared without an end of their connection while nothing waits for them.
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
   // How often connections are compared with these times.
   connectionsCheckingInterval: 5_000,
 } as const
@@ -91,13 +94,16 @@ export async function serve({
     await runtime.close()
     throw error
   })
-  const gateway = createGateway({ ...services, checks: [...services.checks, stopping] }, policy)
+  const checks = [...services.checks, stopping]
+  const openResponses = () => listeners.open()
+  const gateway = createGateway({ ...services, checks, openResponses }, policy)
   const work = createBackgroundWork()
   const listeners = createListeners(gateway, work)
   const limits = { ...LIMITS, maxHeaderSize: policy.maxHeaderBytes ?? LIMITS.maxHeaderSize }
   const secure = certificate && createSecureServer({ ...limits, ...certificate }, listeners.request)
   const http = secure ?? createServer(limits, listeners.request)
   onWebSocketUpgrade(http, listeners.upgrade)
+  listeners.watchStalls(http, policy.clientStallSeconds * 1_000)
   const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0

@@ -19,12 +19,13 @@ export class UpgradedResponse {
   readonly statusText = 'Switching Protocols'
   readonly body = null
   readonly headers = new Fields()
-  readonly #origin: Duplex
+  /** The connection to the origin. */
+  readonly origin: Duplex
   #stream: OpenStream | undefined
 
   /** `received` are the fields of the origin. Only those of the handshake are kept. */
   constructor(origin: Duplex, received: Fields) {
-    this.#origin = origin
+    this.origin = origin
     // undici has removed its own listener. Without one, a reset by the origin would end the process.
     origin.on('error', () => origin.destroy())
     this.headers.set('connection', 'Upgrade')
@@ -47,7 +48,7 @@ export class UpgradedResponse {
     client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
     if (head.length > 0) client.unshift(head)
     const stream = this.#stream
-    const joined = relay(client, this.#origin, () => {
+    const joined = relay(client, this.origin, () => {
       relays.delete(joined)
       stream?.closed()
       reportSocketEnd(this)
@@ -64,7 +65,7 @@ export class UpgradedResponse {
 
   /** Ends the connection to the origin: the client has left. */
   discard(): void {
-    this.#origin.destroy()
+    this.origin.destroy()
     reportSocketEnd(this)
   }
 }

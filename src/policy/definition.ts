@@ -222,4 +222,15 @@ export interface PolicyDefinition<
    * of a request contains, such as ID tokens, may have 64 KiB.
    */
   readonly maxTokenBytes?: number
+  /**
+   * Requests and responses that may be in progress in one process on Node, streams and WebSockets
+   * included; more are refused at once. Default 20,000. Ignored on Workers.
+   */
+  readonly maxOpenResponses?: number
+  /**
+   * Seconds, 1 to 86,400, after which a connection ends on Node if bytes wait for its client and it
+   * reads none of them, or if the body of a request is expected and no byte arrives. Default 60.
+   * Ignored on Workers.
+   */
+  readonly clientStallSeconds?: number
 }

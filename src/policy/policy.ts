@@ -6,7 +6,11 @@ import type { ListedFeature } from '../validators/feature.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_TOKEN_BYTES } from '../validators/protection.ts'
 import { checkedParts } from './checked-parts.ts'
-import { DEFAULT_MAX_CONCURRENT_REQUESTS } from './defaults.ts'
+import {
+  DEFAULT_CLIENT_STALL_SECONDS,
+  DEFAULT_MAX_CONCURRENT_REQUESTS,
+  DEFAULT_MAX_OPEN_RESPONSES,
+} from './defaults.ts'
 import type { PolicyDefinition, RevocationDefinition } from './definition.ts'
 import type { PolicyOrigins } from './origins.ts'
 import type { PolicyRelations } from './relations.ts'
@@ -34,6 +38,8 @@ export interface Policy {
   readonly maxHeaderBytes?: number | undefined
   readonly maxConcurrentRequests: number
   readonly maxTokenBytes: number
+  readonly maxOpenResponses: number
+  readonly clientStallSeconds: number
 }
 
 /**
@@ -75,6 +81,8 @@ export function definePolicy<
     maxHeaderBytes: definition.maxHeaderBytes,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
     maxTokenBytes: definition.maxTokenBytes ?? DEFAULT_MAX_TOKEN_BYTES,
+    maxOpenResponses: definition.maxOpenResponses ?? DEFAULT_MAX_OPEN_RESPONSES,
+    clientStallSeconds: definition.clientStallSeconds ?? DEFAULT_CLIENT_STALL_SECONDS,
   }
 }
 

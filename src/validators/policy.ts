@@ -140,4 +140,6 @@ export const policySchema = z.strictObject({
   maxHeaderBytes: z.optional(maxHeaderBytesSchema),
   maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
   maxTokenBytes: z.optional(maxTokenBytesSchema),
+  maxOpenResponses: z.optional(maxConcurrentRequestsSchema),
+  clientStallSeconds: z.optional(wholeNumber(1, 86_400)),
 })

@@ -6,7 +6,16 @@ export default definePolicy({
   limits: {
     wide: { limit: 1_000_000, windowSeconds: 60, by: 'address', onUnavailable: 'deny' },
   },
+  clientStallSeconds: 1,
+  maxOpenResponses: 20,
   routes: [
+    {
+      method: 'POST',
+      path: '/patient-uploads',
+      anonymous: true,
+      limits: ['wide'],
+      originTimeoutMs: 60_000,
+    },
     {
       method: 'GET',
       path: '/downloads/:id',

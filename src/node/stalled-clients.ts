@@ -1,0 +1,78 @@
+/** Ends connections whose other end neither reads nor sends what is expected of it. */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+/** A stall is noticed at most this share of its time late, and no later than after {@link MAX_STEP_MS}. */
+const STEPS = 10
+const MAX_STEP_MS = 5_000
+
+export interface StallWatch {
+  /** Watches a connection of a WebSocket's origin, which may not read either. */
+  add(socket: Duplex): void
+}
+
+/** What the last look at a connection found. */
+interface Watched {
+  /** Bytes that have passed so far. Undefined: nothing was waiting. */
+  progress: string | undefined
+  sinceMs: number
+  /** The request whose body may still arrive. */
+  incoming: IncomingMessage | undefined
+}
+
+/**
+ * Destroys connections of the server, WebSockets included, in two cases: bytes wait for the client, and it
+ * reads none of them for `stallMs`; or the gateway waits for bytes of a request's body, and none arrive
+ * for `stallMs`. One byte is enough to begin anew. A connection on which nothing waits is not touched,
+ * whatever its age: a silent event stream, a long poll, an idle WebSocket.
+ */
+export function watchStalls(server: Server, stallMs: number): StallWatch {
+  const open = new Map<Duplex, Watched>()
+
+  function add(socket: Duplex): void {
+    open.set(socket, { progress: undefined, sinceMs: 0, incoming: undefined })
+    socket.once('close', () => open.delete(socket))
+  }
+
+  function look(): void {
+    const nowMs = performance.now()
+    for (const [socket, watched] of open) {
+      const progress = progressOf(socket as Socket, watched)
+      if (progress !== watched.progress) {
+        watched.progress = progress
+        watched.sinceMs = nowMs
+      } else if (progress !== undefined && nowMs - watched.sinceMs >= stallMs) socket.destroy()
+    }
+  }
+
+  server.on('connection', add).on('secureConnection', add)
+  server.prependListener('request', (incoming) => {
+    const watched = open.get(incoming.socket)
+    if (watched !== undefined) watched.incoming = incoming
+  })
+  const timer = setInterval(look, Math.min(stallMs / STEPS, MAX_STEP_MS)).unref()
+  server.once('close', () => clearInterval(timer))
+  return { add }
+}
+
+/** Returns a text that changes when a byte passes, or undefined if neither end waits for one. */
+function progressOf(socket: Socket, watched: Watched): string | undefined {
+  const { incoming } = watched
+  if (incoming?.complete) watched.incoming = undefined
+  if (socket.writableLength > 0)
+    return `out ${socket.bytesWritten - socket.writableLength} ${queuedIn(socket)}`
+  // The body flows while a reader waits for it.
+  if (incoming?.readableFlowing && !incoming.complete) return `in ${socket.bytesRead}`
+  return undefined
+}
+
+/**
+ * Returns the bytes of the write in progress that the system has not taken. Node's own time-out of sockets
+ * uses this number, and has no public name for it. Without it, a slow client would have to read a
+ * whole chunk in time.
+ */
+function queuedIn(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null }
+  return handle?.writeQueueSize ?? 0
+}
