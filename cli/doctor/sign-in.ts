@@ -1,6 +1,7 @@
 /** Checks the providers at which users sign in with a browser. */
+import { type CallbackRules, callbackPathOf, namesItself } from '../../src/sign-in/callback.ts'
 import type { WholeConfig } from '../../src/validators/whole-environment.ts'
-import { type Finding, mistake, ok } from './finding.ts'
+import { type Finding, mistake, ok, warning } from './finding.ts'
 import { jsonIn, request } from './request.ts'
 
 const REMEDY = 'Write `issuer` in ISSUERS and ISSUER_CLIENTS exactly as the provider does.'
@@ -11,10 +12,20 @@ export function checkSignIn({
   publicUrl,
 }: WholeConfig): Promise<readonly Finding[]> {
   const providers = issuerClients.filter(({ signIn }) => signIn !== undefined)
-  return Promise.all(providers.map(({ issuer }) => providerFinding(issuer, publicUrl)))
+  const isOnly = providers.length === 1
+  return Promise.all(
+    providers.map(({ issuer, signIn }) => {
+      const { callback } = (signIn ?? {}) as { readonly callback?: 'shared' | 'own' }
+      return providerFinding(publicUrl, { issuer, isOnly, callback })
+    }),
+  )
 }
 
-async function providerFinding(issuer: string, publicUrl: string): Promise<Finding> {
+async function providerFinding(
+  publicUrl: string,
+  rules: Omit<CallbackRules, 'namesItself'>,
+): Promise<Finding> {
+  const { issuer, isOnly, callback } = rules
   const check = `sign-in at ${issuer}`
   // OpenID Connect Discovery 1.0 section 4.
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
@@ -45,7 +56,14 @@ async function providerFinding(issuer: string, publicUrl: string): Promise<Findi
     )
   const after =
     metadata.end_session_endpoint === undefined ? '' : ` and ${publicUrl}/oauth/signed-out`
-  return ok(check, `the provider must accept the redirect URI ${publicUrl}/oauth/callback${after}`)
+  const path = callbackPathOf({ ...rules, namesItself: namesItself(metadata) })
+  const accepts = `the provider must accept the redirect URI ${publicUrl}${path}${after}`
+  if (isOnly || callback !== 'shared' || namesItself(metadata)) return ok(check, accepts)
+  return warning(
+    check,
+    `${accepts}; it does not name itself in responses, so another provider could mix up logins`,
+    'Register the URI of its own, which `"callback": "own"` uses.',
+  )
 }
 
 /** Only a provider on this machine, in development, has URLs without TLS. */

@@ -12,6 +12,7 @@ import { createRevocations } from '../revocation/redis/revocations.ts'
 import { createPages } from '../routes/sign-in/page.ts'
 import { signInRoutes } from '../routes/sign-in/routes.ts'
 import { signInOperations } from '../routes/sign-in/sessions-view.ts'
+import { callbackNameOf } from '../sign-in/callback.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
   DEFAULT_TERMS,
@@ -22,7 +23,7 @@ import { createLogins, LOGIN_COOKIE_PREFIX } from '../sign-in/login.ts'
 import { createProvider, type Provider } from '../sign-in/provider.ts'
 import { createProviderSessions } from '../sign-in/provider-sessions.ts'
 import { createSessionStore } from '../sign-in/redis/session-store.ts'
-import { CALLBACK_PATH, RESERVED_PATHS, SIGNED_OUT_PATH } from '../sign-in/return-path.ts'
+import { RESERVED_PATHS, SIGNED_OUT_PATH } from '../sign-in/return-path.ts'
 import { SESSION_COOKIE } from '../sign-in/session.ts'
 import { createSessionReader } from '../sign-in/session-reader.ts'
 import { createSessions } from '../sign-in/sessions.ts'
@@ -145,16 +146,24 @@ function refuseOtherHosts({ policy, config: { publicUrl } }: FeatureParts): void
 /** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */
 function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] {
   const { publicUrl } = config
-  const redirectUri = publicUrl + CALLBACK_PATH
   const signedOutUri = publicUrl + SIGNED_OUT_PATH
-  const providers = issuerClientsOf(config).flatMap((client, index) => {
+  const entries = issuerClientsOf(config).flatMap((client, index) => {
     const issuer = config.issuers.find((one) => one.issuer === client.issuer)
     if (client.signIn === undefined || issuer === undefined) return []
     const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']
     const settings = configured('The environment', signInClientSchema, client.signIn, place)
-    return [createProvider({ client, settings, issuer, redirectUri, signedOutUri, watch, now })]
+    return [{ client, settings, issuer }]
   })
-  if (providers.length > 0) return providers
+  const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))
+  if (new Set(names).size < names.length)
+    throw new Misconfigured('The environment', [
+      'ISSUER_CLIENTS: two issuers with signIn differ only in characters that a callback does not have',
+    ])
+  const isOnly = entries.length === 1
+  if (entries.length > 0)
+    return entries.map((entry) =>
+      createProvider({ ...entry, publicUrl, isOnly, signedOutUri, watch, now }),
+    )
   throw new Misconfigured('The environment', [
     'ISSUER_CLIENTS: no client has signIn, but the policy has signIn()',
   ])

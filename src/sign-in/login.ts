@@ -6,7 +6,7 @@ import { Denied, Unavailable } from '../errors.ts'
 import type { Received } from '../tokens/token-cookie.ts'
 import type { Login, Provider } from './provider.ts'
 import { signInRefused } from './refused.ts'
-import { returnPathIn, type SignInDemand } from './return-path.ts'
+import { CALLBACK_PATH, returnPathIn, type SignInDemand } from './return-path.ts'
 import type { SessionStore } from './session-store.ts'
 
 /**
@@ -69,9 +69,14 @@ export interface Logins {
   start(provider: Provider, demand: SignInDemand, received: Received): Promise<StartedLogin>
   /**
    * Completes the login of an authorization response. Throws `Denied` (`sign_in_refused`) with the
-   * check that failed if the response belongs to no login of this browser, and `Unavailable`.
+   * check that failed if the response belongs to no login of this browser, and `Unavailable`. `path` is
+   * where the response has arrived: only the callback of the login's provider is accepted.
    */
-  complete(response: URLSearchParams, received: Received): Promise<CompletedLogin | FailedLogin>
+  complete(
+    response: URLSearchParams,
+    received: Received,
+    path: string,
+  ): Promise<CompletedLogin | FailedLogin>
 }
 
 export interface LoginsOptions {
@@ -100,12 +105,14 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
   })
 
   return {
-    async start(provider, { returnPath, prompt, maxAgeSeconds, acr }, received) {
+    async start(provider, { returnPath, prompt, maxAgeSeconds, acr, loginHint }, received) {
       const [cookie = newCookie()] = browserCookiesIn(received)
       const state = base64url.encode(random(SECRET_BYTES))
-      const demand = { prompt, maxAgeSeconds, acr }
+      const demand = { prompt, maxAgeSeconds, acr, loginHint }
+      const callbackPath = await provider.callbackPath()
       const url = await provider.authorizationUrl({
         ...demand,
+        callbackPath,
         ...(await secretsOf(cookie.secret, state)),
         state,
       })
@@ -115,29 +122,41 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
         browserHash: await sha256(cookie.secret),
         maxAgeSeconds,
         acr: acr === undefined ? undefined : [...acr],
+        callbackPath: callbackPath === CALLBACK_PATH ? undefined : callbackPath,
       }
       await store.beginLogin(await sha256(state), login, LOGIN_SECONDS)
       return { url, cookie }
     },
 
-    async complete(response, received) {
+    async complete(response, received, path) {
       const cookies = browserCookiesIn(received)
       const [state, ...others] = response.getAll('state')
       if (state === undefined || others.length > 0 || !SECRET.test(state))
         throw signInRefused('state')
       // Before the login is taken: another browser must not be able to end it.
       if (cookies.length === 0) throw signInRefused('browser')
-      const login = await store.takeLogin(await sha256(state))
+      const stateHash = await sha256(state)
+      const login = await store.takeLogin(stateHash)
       if (login === undefined) throw signInRefused('state_unknown')
       const hashes = await Promise.all(cookies.map(({ secret }) => sha256(secret)))
       const cookie = cookies[hashes.indexOf(login.browserHash)]
       if (cookie === undefined) throw signInRefused('browser')
       const provider = providers.find(({ issuer }) => issuer === login.issuer)
       if (provider === undefined) throw signInRefused('provider_unknown')
-      const { maxAgeSeconds, acr, returnPath } = login
-      const expected = { ...(await secretsOf(cookie.secret, state)), state, maxAgeSeconds, acr }
+      const { maxAgeSeconds, acr, returnPath, callbackPath = CALLBACK_PATH } = login
+      const demand = { maxAgeSeconds, acr, callbackPath }
+      const expected = { ...(await secretsOf(cookie.secret, state)), ...demand, state }
+      const keepUsed = () =>
+        store.beginLogin(stateHash, { ...login, used: true }, LOGIN_SECONDS).catch(withoutStore)
+      if (login.used) {
+        await keepUsed()
+        return { failure: signInRefused('state_used'), provider, returnPath }
+      }
       try {
-        return { login: await provider.complete(response, expected), provider, returnPath }
+        if (path !== callbackPath) throw signInRefused('callback')
+        const completed = await provider.complete(response, expected)
+        await keepUsed()
+        return { login: completed, provider, returnPath }
       } catch (failure) {
         if (failure instanceof Denied || failure instanceof Unavailable)
           return { failure, provider, returnPath }
@@ -145,4 +164,9 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       }
     },
   }
+}
+
+/** The record of a used login is a convenience: without it, a second load shows a page. */
+function withoutStore(error: unknown): void {
+  if (!(error instanceof Unavailable)) throw error
 }

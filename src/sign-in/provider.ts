@@ -13,6 +13,7 @@ import { keySetOf } from '../tokens/verifier.ts'
 import { type IssuerConfig, mediaType } from '../validators/issuer.ts'
 import type { IssuerClient } from '../validators/issuer-client.ts'
 import type { SignInSettings } from '../validators/sign-in.ts'
+import { callbackPathOf, namesItself } from './callback.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { authTimeIn, isWithinAge } from './login-age.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
@@ -63,14 +64,19 @@ export interface LoginSecrets {
   readonly verifier: string
 }
 
-export interface AuthorizationRequest extends LoginSecrets, Omit<SignInDemand, 'returnPath'> {}
+export interface AuthorizationRequest extends LoginSecrets, Omit<SignInDemand, 'returnPath'> {
+  /** Where the response arrives. */
+  readonly callbackPath: string
+}
 
-export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt'>
+export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt' | 'loginHint'>
 
 export interface Provider {
   readonly issuer: string
   /** For the page on which the user chooses. */
   readonly name: string
+  /** Throws `Unavailable` if the provider does not respond. */
+  callbackPath(): Promise<string>
   /** Throws `Unavailable` if the provider does not respond. */
   authorizationUrl(request: AuthorizationRequest): Promise<URL>
   /**
@@ -99,8 +105,10 @@ export interface ProviderOptions {
   readonly client: IssuerClient
   readonly settings: SignInSettings
   readonly issuer: IssuerConfig
-  /** The gateway's callback. */
-  readonly redirectUri: string
+  /** The gateway's public URL. */
+  readonly publicUrl: string
+  /** Whether users sign in at this provider only. */
+  readonly isOnly: boolean
   /** Where the browser returns after it has signed out at the provider. */
   readonly signedOutUri: string
   readonly watch?: RemoteKeySetOptions['watch']
@@ -127,7 +135,8 @@ export function createProvider({
   client: credentials,
   settings,
   issuer: config,
-  redirectUri,
+  publicUrl,
+  isOnly,
   signedOutUri,
   watch,
   now,
@@ -205,13 +214,21 @@ export function createProvider({
     name: settings.name,
     seal: createSeal('key' in credentials ? JSON.stringify(credentials.key) : credentials.secret),
 
-    async authorizationUrl({ state, nonce, verifier, prompt, maxAgeSeconds, acr }) {
+    async callbackPath() {
+      const { callback } = settings
+      const rules = { issuer, isOnly, callback, namesItself: namesItself(await metadata()) }
+      return callbackPathOf(rules)
+    },
+
+    async authorizationUrl(request) {
+      const { state, nonce, verifier, prompt, maxAgeSeconds, acr, loginHint, callbackPath } =
+        request
       const { authorization_endpoint: endpoint = '' } = await metadata()
       const url = new URL(endpoint)
       const parameters = {
         response_type: 'code',
         client_id: credentials.id,
-        redirect_uri: redirectUri,
+        redirect_uri: publicUrl + callbackPath,
         scope: settings.scope,
         state,
         nonce,
@@ -220,6 +237,7 @@ export function createProvider({
         prompt,
         max_age: maxAgeSeconds === undefined ? undefined : String(maxAgeSeconds),
         acr_values: acr?.join(' '),
+        login_hint: loginHint,
       }
       // Those of the sign-in come last, so that they replace the others.
       for (const [name, value] of [settings.parameters ?? {}, parameters].flatMap(Object.entries))
@@ -227,7 +245,8 @@ export function createProvider({
       return url
     },
 
-    async complete(response, { state, nonce, verifier, maxAgeSeconds, acr }, waitUntil) {
+    async complete(response, expected, waitUntil) {
+      const { state, nonce, verifier, maxAgeSeconds, acr, callbackPath } = expected
       const as = await knownMetadata()
       let tokens: TokenResponse
       try {
@@ -237,7 +256,7 @@ export function createProvider({
           client,
           authentication,
           parameters,
-          redirectUri,
+          publicUrl + callbackPath,
           verifier,
           options(),
         )

@@ -4,6 +4,8 @@ import { ambiguity, pathOf } from '../http/path.ts'
 /** The gateway's own pages. */
 export const SIGN_IN_PATH = '/oauth/sign-in'
 export const CALLBACK_PATH = '/oauth/callback'
+/** The callback of one provider: see `callbackPathOf`. */
+export const OWN_CALLBACK_PATH = `${CALLBACK_PATH}/:provider`
 export const SIGN_OUT_PATH = '/oauth/sign-out'
 export const SIGNED_OUT_PATH = '/oauth/signed-out'
 export const BACK_CHANNEL_LOGOUT_PATH = '/oauth/backchannel-logout'
@@ -30,6 +32,8 @@ export interface SignInDemand {
   readonly maxAgeSeconds?: number | undefined
   /** Accepted authentication context classes, the preferred one first. Default: any. */
   readonly acr?: readonly string[] | undefined
+  /** The name of the user, if that is known. */
+  readonly loginHint?: string | undefined
 }
 
 /**
@@ -44,8 +48,10 @@ export function isReturnPath(text: string): boolean {
   const url = URL.parse(text, BASE)
   if (url === null || url.origin !== BASE || url.pathname + url.search !== text) return false
   const path = pathOf(BASE + text)
-  return ambiguity(path) === undefined && !OWN_PATHS.includes(path.toLowerCase())
+  return ambiguity(path) === undefined && !isOwnPath(path.toLowerCase())
 }
+
+const isOwnPath = (path: string) => OWN_PATHS.includes(path) || path.startsWith(`${CALLBACK_PATH}/`)
 
 const OWN_PATHS: readonly string[] = [
   SIGN_IN_PATH,
@@ -56,7 +62,12 @@ const OWN_PATHS: readonly string[] = [
 ]
 
 /** A policy with the sign-in cannot route these paths. */
-export const RESERVED_PATHS: readonly string[] = [...OWN_PATHS, SESSIONS_PATH, SESSION_PATH]
+export const RESERVED_PATHS: readonly string[] = [
+  ...OWN_PATHS,
+  OWN_CALLBACK_PATH,
+  SESSIONS_PATH,
+  SESSION_PATH,
+]
 
 /** Returns the text if it is a return path, and {@link HOME_PATH} otherwise. */
 export const returnPathIn = (text: string | undefined): string =>

@@ -113,6 +113,10 @@ export function parseStoredReference(text: unknown): ReferenceRecord {
 /** How long a record is kept after its expiry, because the clocks of gateways differ. */
 export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
+/** A session ends early, never late: its idle time is a promise to its user. */
+export const toleranceSeconds = (isSession: boolean): number =>
+  isSession ? 0 : REFERENCE_TOLERANCE_SECONDS
+
 export interface RecordUse {
   readonly audience: string
   readonly nowMs: number
@@ -123,11 +127,11 @@ export interface RecordUse {
  * revocation, nor that the bearer has the key of `confirmation`.
  */
 export function failedCheckOf(
-  { expiresAtSeconds, audiences }: ReferenceRecord,
+  { kind, expiresAtSeconds, audiences }: ReferenceRecord,
   { audience, nowMs }: RecordUse,
 ): TokenCheck | undefined {
   const endSeconds = expiresAtSeconds ?? Number.POSITIVE_INFINITY
-  if (nowMs / 1000 >= endSeconds + REFERENCE_TOLERANCE_SECONDS) return 'exp'
+  if (nowMs / 1000 >= endSeconds + toleranceSeconds(kind === 'session')) return 'exp'
   return audiences.includes(audience) ? undefined : 'aud'
 }
 

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Principal } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
-import { REFERENCE_TOLERANCE_SECONDS } from './reference.ts'
+import { toleranceSeconds } from './reference.ts'
 import { type CachedUntil, cachedBytes, dropEnded, MAX_CACHED_SECONDS } from './verifier.ts'
 
 /** Half of the size for JWTs, for some 5,000 references. A miss costs no extra call. */
@@ -60,7 +60,8 @@ export function createReferences({
     },
     remember(text, principal) {
       const nowMs = now()
-      const endMs = (principal.expiresAtSeconds + REFERENCE_TOLERANCE_SECONDS) * 1000
+      const endMs =
+        (principal.expiresAtSeconds + toleranceSeconds(principal.signIn !== undefined)) * 1000
       const untilMs = Math.min(endMs, nowMs + MAX_CACHED_SECONDS * 1000)
       dropEnded(entries, nowMs)
       entries.set(text, { principal, untilMs, usedMs: nowMs })

@@ -63,6 +63,7 @@ export const signInClientSchema = z.strictObject({
     ),
   ),
   signOut: z.optional(z.strictObject({ url: privateUrl, returnTo: text(64) })),
+  callback: z.optional(z.enum(['shared', 'own'])),
 })
 
 /** How users sign in with a client of the gateway at an issuer. */
@@ -79,6 +80,11 @@ export interface SignInSettings {
    * that follows. Default: `end_session_endpoint` of its metadata.
    */
   readonly signOut?: { readonly url: string; readonly returnTo: string } | undefined
+  /**
+   * `own`: the callback of this provider alone; `shared`: that of all. Default: `shared` with one
+   * provider, and for a provider that announces `iss` in its responses (RFC 9207); otherwise `own`.
+   */
+  readonly callback?: 'shared' | 'own' | undefined
 }
 
 const MAX_SECONDS = 2_592_000

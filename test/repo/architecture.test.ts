@@ -113,6 +113,8 @@ describe('the structure of the source', () => {
       shared.push(`src/validators/${part}-environment.ts`)
     // `serve` loads the package of the project, and needs its types.
     shared.push('src/node/index.ts')
+    // `doctor` names the callback that a provider must accept.
+    shared.push('src/sign-in/callback.ts')
     // `idp` shows data.
     shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
     // The commands that run a project on this machine share the code of `npm start`.

@@ -206,7 +206,13 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
         expect([name, (await browser.visit(target.href)).status]).toEqual([name, 400])
       }
       expect((await browser.visit(url)).status).toBe(200)
+      const opened = session()
+      // The second load goes on to the page. It opens no session, and needs one.
+      expect((await browser.visit(url)).status).toBe(200)
+      expect(session()).toBe(opened)
+      browser.jarOf(gateway.url).delete(SESSION_COOKIE)
       expect((await browser.visit(url)).status).toBe(400)
+      expect(session()).toBeUndefined()
     })
 
     test('a code of another login is refused', async () => {

@@ -326,7 +326,10 @@ describe.each(ROWS)('S76: the sign-in with the preset %s', (_preset, behavior) =
     for (const claims of [{ aud: 'other' }, { iss: 'https://evil.example' }]) {
       changed = claims
       const visit = await createUserAgent().visit(signInAt(path))
-      expect([visit.status, visit.path.at(-1)]).toEqual([400, '/oauth/callback'])
+      expect([visit.status, visit.path.at(-1)]).toEqual([
+        400,
+        expect.stringMatching(/^\/oauth\/callback/),
+      ])
     }
     expect(origin.requests).toHaveLength(0)
   })

@@ -124,7 +124,8 @@ describe('an ID token', () => {
       client: { issuer: server.url, id: 'gateway', secret: 's', method: 'client_secret_basic' },
       settings: { name: 'Example', scope: 'openid' },
       issuer,
-      redirectUri: 'https://gateway.example/oauth/callback',
+      publicUrl: 'https://gateway.example',
+      isOnly: true,
       signedOutUri: 'https://gateway.example/oauth/signed-out',
       now: Date.now,
     })
@@ -156,6 +157,7 @@ describe('an ID token', () => {
       state: 'state',
       nonce: 'nonce',
       verifier: 'v'.repeat(43),
+      callbackPath: '/oauth/callback',
       maxAgeSeconds,
     })
 

@@ -8,7 +8,8 @@ import { createSessionStore } from '../../src/sign-in/redis/session-store.ts'
 import { createSeal } from '../../src/sign-in/seal.ts'
 import { createSessions, ownerOf } from '../../src/sign-in/sessions.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { credentialHash, principalOfRecord } from '../../src/tokens/reference.ts'
+import { credentialHash, failedCheckOf, principalOfRecord } from '../../src/tokens/reference.ts'
+import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const IDP = 'https://login.example.com'
@@ -135,6 +136,28 @@ test('rights that change during renewals are not lost', async () => {
   ])
   // Either may be first. A renewal that meets a change is left to the next request.
   expect((await user(next === '' ? reference : next)).roles).toEqual(['auditor'])
+})
+
+test('a session whose idle time has ended is not listed, and is refused at once', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  expect(await gateway().list(known)).toHaveLength(1)
+  const record = await createReferenceStore(rest()).find(await credentialHash(reference))
+  if (record === undefined) throw new Error('no record')
+  const failed = (seconds: number) =>
+    failedCheckOf(record, { audience: record.audiences[0] ?? '', nowMs: startMs + seconds * 1000 })
+  expect([failed(799), failed(801)]).toEqual([undefined, 'exp'])
+  const cache = createReferences({ audience: 'x', now })
+  cache.remember(reference, known)
+  nowMs = startMs + 799_000
+  expect(await gateway().list(known)).toHaveLength(1)
+  cache.remember(reference, known)
+  expect(cache.recall(reference)).toBeDefined()
+  nowMs = startMs + 801_000
+  expect(cache.recall(reference)).toBeUndefined()
+  // The store still has the record, and the list of the user the session.
+  expect(await found(reference)).toBeDefined()
+  expect(await gateway().list(known)).toEqual([])
 })
 
 test('an ended session has no references, is revoked, and cannot be renewed', async () => {

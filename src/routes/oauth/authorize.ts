@@ -92,8 +92,10 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   app.onError(async function answerRefusal(error, c) {
     const target = c.get(REDIRECT) as ErrorTarget | undefined
     const { status, error: code, description, headers } = oauthProblemOf(error)
-    const page = { status, error: code, description, headers }
-    const isForClient = error instanceof Denied && error.denial.code === 'oauth_refused'
+    const denial = error instanceof Denied ? error.denial : undefined
+    const isForClient = denial?.code === 'oauth_refused'
+    const lacksPermissions = isForClient && denial.check === 'scope_not_held'
+    const page = { status, error: code, description, headers, lacksPermissions }
     if (target === undefined || !isForClient) return renderPage(c, refusalPage(page))
     const url = endpoint.responseUrl(target, { error: code, error_description: description })
     if (await isTrusted(target)) return redirect(url)

@@ -124,6 +124,8 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The URL of the response at the client, to which only the user may go. */
   readonly returnTo?: string | undefined
+  /** The user has none of the permissions of the request. */
+  readonly lacksPermissions?: boolean
 }
 
 /** A scheme without a host is that of an app. */
@@ -132,16 +134,29 @@ const placeOf = (url: string): string => {
   return host || protocol
 }
 
+const returnLink = (url: string | undefined): PageContent =>
+  url === undefined
+    ? ''
+    : html`<p>You have not allowed this app before. If you trust it: <a href="${url}" rel="noreferrer">return to ${placeOf(url)}</a>.</p>`
+
 /** Returns the page for a request that must not be answered at its redirect URI. */
 export function refusalPage(refusal: Refusal): Page {
-  const { status, error, description, headers = {}, returnTo } = refusal
+  const { status, error, description, headers = {}, returnTo, lacksPermissions } = refusal
   const isOutage = status >= 500
+  if (lacksPermissions)
+    return {
+      title: 'Your account has no access',
+      status: 403,
+      headers,
+      content: html`<p>Your account has none of the permissions that this app needs. Ask the operator of this
+service for a role, then start again in the app. <code>${error}</code></p>${returnLink(returnTo)}`,
+    }
   return {
     title: isOutage ? 'Not possible now' : 'This request is not valid',
     status: status as NonNullable<Page['status']>,
     headers,
     content: html`<p>${description} <code>${error}</code></p>
 <p>${isOutage ? 'Reload this page in a moment.' : 'The app that sent you here has made a mistake, or the link is old. Start again in the app.'}</p>
-${returnTo === undefined ? '' : html`<p>You have not allowed this app before. If you trust it: <a href="${returnTo}" rel="noreferrer">return to ${placeOf(returnTo)}</a>.</p>`}`,
+${returnLink(returnTo)}`,
   }
 }

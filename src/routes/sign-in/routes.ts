@@ -17,17 +17,21 @@ import { wholeOf } from '../../middleware/validate.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { routeOf } from '../../policy/route.ts'
 import { LOGIN_SECONDS, type Logins } from '../../sign-in/login.ts'
+import { loginHintIn } from '../../sign-in/login-hint.ts'
 import type { Provider } from '../../sign-in/provider.ts'
 import type { ProviderSessions } from '../../sign-in/provider-sessions.ts'
 import { signInRefused } from '../../sign-in/refused.ts'
 import {
   BACK_CHANNEL_LOGOUT_PATH,
   CALLBACK_PATH,
+  HOME_PATH,
+  OWN_CALLBACK_PATH,
   SESSION_PATH,
   SESSIONS_PATH,
   SIGN_IN_PATH,
   SIGN_OUT_PATH,
   SIGNED_OUT_PATH,
+  type SignInDemand,
   signInPath,
 } from '../../sign-in/return-path.ts'
 import { readSession, removeCookie, SESSION_COOKIE, setCookie } from '../../sign-in/session.ts'
@@ -138,46 +142,64 @@ export function signInRoutes({
     })
   }
 
+  /** Returns the name with which a user has signed in before. Undefined: it is not known. */
+  async function hintOf(user: Principal | undefined, provider: Provider) {
+    if (user === undefined) return undefined
+    const idToken = await providerSessions.idTokenOf(user, provider)
+    return idToken === undefined ? undefined : loginHintIn(idToken)
+  }
+
   page(SIGN_IN_PATH, {
     async GET(c) {
       const query = new URL(c.req.url).searchParams
       const demand = demandIn(query)
       const issuer = firstIn(query, 'iss')
       const [only, ...others] = providers
+      const user = isStepUp(demand) ? await userOf(c) : undefined
+      // A user who is signed in has chosen before.
+      const chosen = issuer ?? user?.tokenIssuer
       const provider =
-        issuer === undefined && others.length === 0
+        chosen === undefined && others.length === 0
           ? only
-          : providers.find((one) => one.issuer === issuer)
+          : providers.find((one) => one.issuer === chosen)
       if (provider === undefined) {
         if (issuer !== undefined) throw signInRefused('provider_unknown')
         return renderPage(c, chooserPage(providers, signInPath(demand)))
       }
-      const { url, cookie } = await logins.start(provider, demand, receivedHeaders(c))
+      const loginHint =
+        user?.tokenIssuer === provider.issuer ? await hintOf(user, provider) : undefined
+      const asked = { ...demand, loginHint }
+      const { url, cookie } = await logins.start(provider, asked, receivedHeaders(c))
       return redirect(url.href, [
         `${setCookie(cookie.name, cookie.secret)}; Max-Age=${LOGIN_SECONDS}`,
       ])
     },
   })
 
-  page(CALLBACK_PATH, {
-    async GET(c) {
-      const response = new URL(c.req.url).searchParams
-      const completed = await logins.complete(response, receivedHeaders(c))
-      const { provider, returnPath } = completed
-      if ('failure' in completed) {
-        c.set(REFUSED, { returnPath, provider: provider.name } satisfies RefusedLogin as never)
-        throw completed.failure
-      }
-      const { login } = completed
-      // The browser gets a new session in any case, so that no one else can have chosen it.
-      const previous = await userOf(c)
-      const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
-      const reference = await sessions.open(login, provider, userAgent)
-      c.set('portcullis.principal', login.principal)
-      if (previous !== undefined) await endSessionOf(previous)
-      return redirect(returnPath, [setCookie(SESSION_COOKIE, reference)])
-    },
-  })
+  for (const path of [CALLBACK_PATH, OWN_CALLBACK_PATH]) page(path, { GET: completeLogin })
+
+  async function completeLogin(c: SignInContext) {
+    const { searchParams: response, pathname } = new URL(c.req.url)
+    const completed = await logins
+      .complete(response, receivedHeaders(c), pathname)
+      .catch((error: unknown) => ofUnknownLogin(error))
+    if ('failure' in completed) {
+      const { failure, provider, returnPath = HOME_PATH } = completed
+      // Such as with the back button: the login was completed before.
+      const isUsed = USED_CHECKS.includes(checkOf(failure))
+      if (isUsed && (await userOf(c)) !== undefined) return redirect(returnPath, [])
+      c.set(REFUSED, { returnPath, provider: provider?.name } satisfies RefusedLogin as never)
+      throw failure
+    }
+    const { login, provider, returnPath } = completed
+    // The browser gets a new session in any case, so that no one else can have chosen it.
+    const previous = await userOf(c)
+    const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
+    const reference = await sessions.open(login, provider, userAgent)
+    c.set('portcullis.principal', login.principal)
+    if (previous !== undefined) await endSessionOf(previous)
+    return redirect(returnPath, [setCookie(SESSION_COOKIE, reference)])
+  }
 
   /** Returns where the browser signs out at the provider of its session, if the provider offers it. */
   async function signOutUrl(user: Principal | undefined): Promise<URL | undefined> {
@@ -257,6 +279,22 @@ export function signInRoutes({
 
   page(SIGNED_OUT_PATH, { GET: (c) => renderPage(c, signedOutPage()) })
   return app
+}
+
+/** Reports whether a user who is signed in must sign in again, and not choose another account. */
+const isStepUp = ({ prompt, maxAgeSeconds, acr }: SignInDemand): boolean =>
+  prompt !== 'select_account' && (prompt ?? maxAgeSeconds ?? acr) !== undefined
+
+/** Checks of a response whose login has ended, with or without success. */
+const USED_CHECKS: readonly (string | undefined)[] = ['state_used', 'state_unknown']
+
+const checkOf = (error: Error): string | undefined =>
+  error instanceof Denied && 'check' in error.denial ? error.denial.check : undefined
+
+/** Returns the failure of a response that belongs to no known login. */
+function ofUnknownLogin(error: unknown) {
+  if (!(error instanceof Denied)) throw error
+  return { failure: error, provider: undefined, returnPath: undefined }
 }
 
 /** Reports whether a script or a program sent the request, and not a person through a page. */

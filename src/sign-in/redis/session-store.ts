@@ -101,11 +101,19 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         await sendCommand(redis, ['ZRANGEBYSCORE', key, `(${nowSeconds}`, '+inf']),
       ).map(textOf)
       if (ids.length === 0) return []
-      const replies = await redis.send(ids.map((id) => ['HGET', names.session + id, 'details']))
-      return replies.flatMap((reply, index) => {
-        const details = resultOf(reply)
-        if (details === null) return []
-        return [{ id: ids[index] ?? '', ...recordIn(details, sessionDetailsSchema) }]
+      const read = async (field: string) =>
+        (await redis.send(ids.map((id) => ['HGET', names.session + id, field]))).map(resultOf)
+      const [details, hashes] = await Promise.all([read('details'), read('reference')])
+      // The list has the end of each session that no request changes. Its idle time may end before.
+      const records = await redis.send(
+        hashes.map((hash) => ['GET', names.reference + (hash === null ? '' : textOf(hash))]),
+      )
+      return records.map(resultOf).flatMap((record, index) => {
+        const [id = '', shown] = [ids[index], details[index]]
+        if (shown === null || record === null) return []
+        const { expiresAtSeconds } = parseStoredReference(record)
+        if (now() / 1000 >= (expiresAtSeconds ?? 0)) return []
+        return [{ id, ...recordIn(shown, sessionDetailsSchema) }]
       })
     },
 
