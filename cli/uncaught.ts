@@ -11,6 +11,8 @@ const FRAME = /^ {4}at .+/
  */
 export function logUncaught(log: Log): void {
   const report = (message: string) => (error: unknown) => log('error', message, detailsOf(error))
+  // Until now, while the server started, an exception ended the process.
+  process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', report('uncaught exception'))
   process.on('unhandledRejection', report('unhandled rejection'))
 }

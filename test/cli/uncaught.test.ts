@@ -4,9 +4,11 @@ import { ROOT } from '../harness/process.ts'
 
 const NODE = `${ROOT}/node_modules/node/bin/node`
 const PROGRAM = `
-import { createLog } from './cli/server-log.ts'
+import { createLog, logStderr } from './cli/server-log.ts'
 import { logUncaught } from './cli/uncaught.ts'
-logUncaught(createLog(process.stdout))
+const log = createLog(process.stdout)
+logStderr(log)
+logUncaught(log)
 setImmediate(() => { throw new TypeError('secret of a caller') })
 Promise.reject(new RangeError('another secret'))
 setTimeout(() => console.log('continues'), 50)
