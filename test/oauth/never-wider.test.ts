@@ -18,7 +18,7 @@ const WHOLE = [PUBLIC_URL, `${PUBLIC_URL}/`, 'HTTPS://Gateway.Test', 'https://ga
 
 let gateway: CodeGateway
 beforeAll(async () => {
-  gateway = await startCodeGateway()
+  gateway = await startCodeGateway({ identityAssertions: [ISSUER] })
 })
 afterAll(() => gateway.close())
 
@@ -163,6 +163,15 @@ describe('S82: a token for one path of the gateway', () => {
   })
 })
 
+test.each(WHOLE)(
+  'S82: an assertion for one path is not widened with the resource %s',
+  async (name) => {
+    const { status, body } = await asserted([MCP], [name])
+    expect([status, body.error]).toEqual([400, 'invalid_target'])
+    expect(await reachOf((await asserted([MCP])).body.access_token)).toEqual(['/mcp', '/mcp/books'])
+  },
+)
+
 describe('S82: a client for one path of the gateway', () => {
   test.each([
     ['no registered audience', undefined],
@@ -274,7 +283,7 @@ const registered = fc.uniqueArray(
 test('S82: no sequence of grants returns more than the grant before it', async () => {
   let issued = 0
   let refused = 0
-  const first = fc.constantFrom('code', 'client', 'foreign' as const)
+  const first = fc.constantFrom('code', 'client', 'foreign', 'assertion' as const)
   const run = fc.asyncProperty(
     first,
     fc.uniqueArray(fc.constantFrom(PUBLIC_URL, MCP, `${PUBLIC_URL}/mcp2`), { maxLength: 2 }),
@@ -319,14 +328,39 @@ test('S82: no sequence of grants returns more than the grant before it', async (
   expect(refused).toBeGreaterThan(20)
 }, 60_000)
 
-async function begun(kind: 'code' | 'client' | 'foreign', resources: readonly string[]) {
+async function begun(
+  kind: 'code' | 'client' | 'foreign' | 'assertion',
+  resources: readonly string[],
+) {
   if (kind === 'code') return allowed(resources)
+  if (kind === 'assertion') return { clientId: undefined, reply: await asserted(resources) }
   const by = await machine([PUBLIC_URL, MCP, `${PUBLIC_URL}/mcp2`, OTHER_API])
   if (kind === 'client') return { clientId: undefined, reply: await credentials(by, resources) }
   const login = await mint(gateway.idp, {
     claims: { aud: PUBLIC_URL, iss: ISSUER, roles: ['clerk'] },
   })
   return { clientId: undefined, reply: await exchange(by, login, repeated(resources)) }
+}
+
+/** Presents an identity assertion (ID-JAG) for these resources. */
+async function asserted(resources: readonly string[], requested: readonly string[] = []) {
+  const { client, secret = '' } = await gateway.registry.create({
+    name: 'agent',
+    grants: ['urn:ietf:params:oauth:grant-type:jwt-bearer'],
+  })
+  const assertion = await mint(gateway.idp, {
+    header: { typ: 'oauth-id-jag+jwt' },
+    claims: { aud: PUBLIC_URL, client_id: client.id, roles: ['clerk'], resource: resources },
+  })
+  return send([
+    ...Object.entries({
+      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      client_id: client.id,
+      client_secret: secret,
+      assertion,
+    }),
+    ...repeated(requested),
+  ])
 }
 
 async function consented(kind: string, resources: readonly string[]) {
