@@ -148,7 +148,7 @@ function report(found: readonly Finding[], values: Values, json: boolean): void 
     remedy: finding.remedy,
   }))
   const rows = findings.map(({ level, check, seen, remedy }) => {
-    const finding = remedy === undefined ? seen : `${seen}. ${remedy}`
+    const finding = remedy === undefined ? seen : `${seen.replace(/\.$/, '')}. ${remedy}`
     return { level, check, finding }
   })
   const output = createOutput(json)

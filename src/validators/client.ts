@@ -85,7 +85,7 @@ export type ConfiguredClient = z.output<typeof configuredClient>
 
 /** `CLIENTS`: clients that exist before an operator creates any. */
 export const configuredClients = z
-  .array(configuredClient)
+  .array(configuredClient, 'must be a list of clients: [{ "id": … }]')
   .check(unique('id', 'duplicate client id'))
 
 export const clientVariables = {
