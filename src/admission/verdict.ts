@@ -146,9 +146,15 @@ export function refusalOf(
   return facts.proofUsed ? refused(REPLAYED) : undefined
 }
 
+const DAY_MS = 86_400_000
+
 function rateLimited({ rule, resetMs }: RateLimit, nowMs: number): Denial {
   const retryAfterSeconds = Math.max(1, Math.ceil((resetMs - nowMs) / 1000))
-  return { code: 'rate_limited', limit: rule.name, retryAfterSeconds }
+  const denial: Denial = { code: 'rate_limited', limit: rule.name, retryAfterSeconds }
+  const kind = rule.meter?.kind
+  if (kind !== 'day' && kind !== 'month') return denial
+  // The period ends at midnight by the clock of Redis, which may differ from this one by seconds.
+  return { ...denial, untilMs: Math.round(resetMs / DAY_MS) * DAY_MS }
 }
 
 /**

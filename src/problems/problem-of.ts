@@ -77,9 +77,13 @@ export function problemOfDenial(denial: Denial): Problem {
         headers: retryAfter(denial),
       })
     case 'rate_limited':
-      return problem('rate_limited', `The limit "${denial.limit}" is exhausted.`, {
-        headers: retryAfter(denial),
-      })
+      return problem(
+        'rate_limited',
+        `The limit "${denial.limit}" is exhausted${untilOf(denial)}.`,
+        {
+          headers: retryAfter(denial),
+        },
+      )
     case 'signature_matched':
       // Does not reveal which signature matched, because an attacker could use it to avoid a match.
       return problem('input_refused', 'The input is not accepted here.')
@@ -121,6 +125,10 @@ export function problemOfDenial(denial: Denial): Problem {
       return denial satisfies never
   }
 }
+
+/** Returns the end of a quota's day or month, so that a caller need not compute it from `Retry-After`. */
+const untilOf = ({ untilMs }: { readonly untilMs?: number }): string =>
+  untilMs === undefined ? '' : ` until ${new Date(untilMs).toISOString().replace('.000', '')}`
 
 export const retryAfter = (of: { readonly retryAfterSeconds: number }) => ({
   'Retry-After': String(of.retryAfterSeconds),

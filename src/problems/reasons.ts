@@ -94,7 +94,13 @@ export type Denial =
       readonly by: 'address' | 'subject'
       readonly retryAfterSeconds: number
     }
-  | { readonly code: 'rate_limited'; readonly limit: string; readonly retryAfterSeconds: number }
+  | {
+      readonly code: 'rate_limited'
+      readonly limit: string
+      readonly retryAfterSeconds: number
+      /** Of a quota: milliseconds since the epoch at which its day or month ends (UTC). */
+      readonly untilMs?: number
+    }
   | { readonly code: 'permission_missing'; readonly permission: string }
   /** The caller does not have the relation that the route requires: `order#viewer`. */
   | { readonly code: 'relation_missing'; readonly relation: string }

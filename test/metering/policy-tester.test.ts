@@ -49,7 +49,11 @@ describe('plans and quotas', () => {
       await statusOf(pro),
     ]).toEqual([200, 200, 200, 200])
     const refused = await tester.request('GET /notes', { token: pro })
-    expect(refused).toMatchObject({ status: 429, code: 'rate_limited' })
+    expect(refused).toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+      detail: expect.stringMatching(/exhausted until \d{4}-\d\d-\d\dT00:00:00Z\.$/),
+    })
     tester.advanceSeconds(1.5 * 86_400)
     expect(await statusOf(pro)).toBe(200)
   })
