@@ -20,6 +20,7 @@ const GROUPS: readonly {
       tenant: null,
       token_id_hash: null,
       api_key: null,
+      grants: null,
       request_id: '',
       trace_id: '',
       address: 'erased',
@@ -33,7 +34,7 @@ const GROUPS: readonly {
  * null.
  */
 const LATER = new Set([
-  ...['observed', 'rejected', 'host', 'origin', 'call', 'api_key', 'v', 'erasure'],
+  ...['observed', 'rejected', 'host', 'origin', 'call', 'api_key', 'grants', 'v', 'erasure'],
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
 const HASHES = new Set(['hash', 'previous_hash'])

@@ -13,6 +13,7 @@ import { requireProject } from '../project.ts'
 import { cell, type Style, table } from '../text.ts'
 import { tupleIn } from '../tuples.ts'
 import { loadPolicy, policyFile, projectModule } from './load.ts'
+import { wholeGrants } from './replay-decide.ts'
 import { meantBy } from './suggest.ts'
 
 export interface ExplainOptions extends CommonOptions {
@@ -75,6 +76,7 @@ export async function explainRequest(
   const explanation = isLive
     ? await askGateway(question, options)
     : await explainHere(question, options, output)
+  if (event !== undefined && path === undefined) refuseOtherObject(event, explanation)
   output.result(explanation, textFor(explanation, question, output.style))
   if (question.token !== undefined && !isLive)
     output.remark('The signature, issuer and audience of the token are not verified.')
@@ -105,19 +107,45 @@ async function recordedEvent(options: ExplainOptions): Promise<AuditEvent> {
 }
 
 function remarkAbout(
-  { decision, status, reason, time, route }: AuditEvent,
+  { decision, status, reason, time, route, grants }: AuditEvent,
   path: string | undefined,
   output: Output,
 ): void {
   output.remark(`Recorded at ${time}: ${decision}, ${status}, ${reason}.`)
   if (path === undefined && route !== null && /[:*]/.test(route))
-    output.remark(`The trail has no path: ${pathOfPattern(route)} is a sample of ${route}.`)
+    output.remark(`The trail has no path: ${samplePath(route, grants)} stands for ${route}.`)
 }
 
 /** The name of a parameter of a pattern, with its optional expression, or a wildcard. */
 const PARAMETER = /:\w+(?:\{[^}]*\})?\??|\*/g
 
-const pathOfPattern = (pattern: string): string => pattern.replaceAll(PARAMETER, 'sample')
+/**
+ * Returns a path of a pattern. The object of the recorded relation takes the place of the only parameter:
+ * `refuseOtherObject` checks whether it does so in the policy.
+ */
+function samplePath(pattern: string, grants: AuditEvent['grants']): string {
+  const [, id] = /^[^:]*:(.+)#[^#]*$/.exec(grants?.relation ?? '') ?? []
+  const isOnly = pattern.match(PARAMETER)?.length === 1
+  const value = id !== undefined && isOnly ? encodeURIComponent(id) : 'sample'
+  return pattern.replaceAll(PARAMETER, () => value)
+}
+
+/** Throws if a relation decided, and the explanation is not about the object of the event. */
+function refuseOtherObject({ reason, grants, route }: AuditEvent, { stages }: Explanation): void {
+  const relations = stages.flatMap(({ read: { relation } }) =>
+    typeof relation === 'string' ? [relation] : [],
+  )
+  const recorded = grants?.relation
+  const isSame =
+    recorded === undefined
+      ? !/^relation_/.test(reason)
+      : relations.every((text) => text.startsWith(`${recorded}@`))
+  if (isSame) return
+  throw usage(
+    `the event is about ${recorded ?? 'an object that it does not name'}, and the trail has no path: ` +
+      `name the path of the request, for ${route}`,
+  )
+}
 
 async function questionOf(
   method: string | undefined,
@@ -127,7 +155,7 @@ async function questionOf(
 ): Promise<Question> {
   const { as, role, scope, client, tenant, issuer, tokenStdin = false } = options
   const host = options.host ?? event?.host?.replace('*', 'sample')
-  const recordedPath = event?.route == null ? undefined : pathOfPattern(event.route)
+  const recordedPath = event?.route == null ? undefined : samplePath(event.route, event.grants)
   const known = { method: method ?? event?.method, path: path ?? recordedPath }
   if (known.method === undefined || known.path === undefined)
     throw usage(
@@ -136,6 +164,8 @@ async function questionOf(
         : 'the event has no route; name the method and the path of the request',
     )
   const actor = event?.actor.subject == null ? undefined : event.actor
+  // Of another caller, the recorded roles say nothing.
+  const granted = as === undefined ? wholeGrants(event?.grants) : undefined
   const names = [as, role, scope, client, tenant, issuer]
   if (tokenStdin && names.some((value) => value !== undefined))
     throw usage(
@@ -153,8 +183,8 @@ async function questionOf(
             issuer: issuer ?? actor?.issuer ?? undefined,
             client: client ?? actor?.client ?? undefined,
             tenant: tenant ?? actor?.tenant ?? undefined,
-            roles: role ?? [],
-            scopes: scope ?? [],
+            roles: role ?? granted?.roles ?? [],
+            scopes: scope ?? granted?.scopes ?? [],
           }
         : undefined,
     headers: {

@@ -16,13 +16,21 @@ export interface RecordedEvent
     'method' | 'route' | 'host' | 'origin' | 'decision' | 'reason' | 'address'
   > {
   readonly actor: Pick<AuditEvent['actor'], 'issuer' | 'subject' | 'client'>
+  /** Absent in events of earlier versions. */
+  readonly grants?: Grants | undefined
 }
 
-/** Roles and scopes of a caller. The audit trail has neither. */
+/** Roles and scopes of a caller. */
 export interface Grants {
   readonly roles: readonly string[]
   readonly scopes: readonly string[]
 }
+
+/** Returns recorded grants, unless an event was too large for all of them. */
+export const wholeGrants = (grants: Grants | undefined): Grants | undefined =>
+  grants !== undefined && [...grants.roles, ...grants.scopes].some((name) => name.startsWith('…[+'))
+    ? undefined
+    : grants
 
 export type Prediction =
   /** A null reason: the request is refused, but several stages could be the first to refuse it. */

@@ -30,6 +30,7 @@ const decided = {
   address: z.string(),
 }
 const caller = { issuer: nullable, subject: nullable, client: nullable }
+const grantsSchema = z.object({ roles: z.array(z.string()), scopes: z.array(z.string()) })
 const eventSchema = z.object({
   ...decided,
   host: z.optional(z.string()),
@@ -37,6 +38,7 @@ const eventSchema = z.object({
   requestId: z.string(),
   time: z.string(),
   actor: z.object(caller),
+  grants: z.optional(grantsSchema),
 })
 /** A row of the export of the audit Worker. */
 const rowSchema = z.object({
@@ -46,6 +48,7 @@ const rowSchema = z.object({
     // Columns of a later version.
     host: z.nullish(z.string()),
     origin: z.nullish(z.string()),
+    grants: z.nullish(z.string()),
     request_id: z.string(),
     time_ms: z.number(),
   }),
@@ -66,15 +69,25 @@ export function parseLine(line: string): ReplayLine {
   if (!row.success) return checkpointSchema.safeParse(value).success ? 'skipped' : 'malformed'
   const { issuer, subject, client, request_id: requestId, time_ms, ...columns } = row.data.event
   if (isAboutEnd(columns)) return 'skipped'
-  const { host, origin, ...rest } = columns
+  const { host, origin, grants: text, ...rest } = columns
+  const grants = grantsIn(text)
   const time = Number.isFinite(new Date(time_ms).getTime()) ? new Date(time_ms).toISOString() : ''
   return {
     ...rest,
     ...(typeof host === 'string' && { host }),
     ...(typeof origin === 'string' && { origin }),
+    ...(grants !== undefined && { grants }),
     requestId,
     time,
     actor: { issuer, subject, client },
+  }
+}
+
+function grantsIn(text: string | null | undefined): Grants | undefined {
+  try {
+    return grantsSchema.safeParse(JSON.parse(text ?? '')).data
+  } catch {
+    return undefined
   }
 }
 

@@ -6,7 +6,12 @@ import { createOutput } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { requireProject } from '../project.ts'
 import { policyFile, projectModule } from './load.ts'
-import { createPredictor, type Predictor, type ReplayOptions } from './replay-decide.ts'
+import {
+  createPredictor,
+  type Predictor,
+  type ReplayOptions,
+  wholeGrants,
+} from './replay-decide.ts'
 import {
   eventsOfFile,
   eventsOfGateway,
@@ -68,7 +73,9 @@ export async function replayPolicy(
     if (recorded === undefined && rev === undefined && report.unknown > 0)
       output.remark('Name the policy that recorded the events with --rev or --recorded.')
     if (callers === undefined && report.unknown > 0)
-      output.remark('Events have no roles: name the roles of callers with --callers.')
+      output.remark(
+        'Events of earlier versions have no roles: name the roles of callers with --callers.',
+      )
     if (report.malformed > 0 || isFailure(report, failOn)) process.exitCode = REFUSED
   } finally {
     revisions.close()
@@ -101,7 +108,7 @@ export async function replayLines(
         tally.addOfGateway()
         continue
       }
-      const grants = grantsOf(event.actor)
+      const grants = grantsOf(event.actor) ?? wholeGrants(event.grants)
       const decided = predictor.predict(event, grants)
       tally.add(event, grants, decided instanceof Promise ? await decided : decided)
     }

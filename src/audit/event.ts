@@ -67,6 +67,18 @@ export const auditEventSchema = z.strictObject({
   /** A call of an MCP server: its method, and its tool, prompt or resource. Never arguments.
    * Each has at most 256 characters. */
   call: z.optional(z.strictObject({ method: z.string(), name: z.optional(z.string()) })),
+  /**
+   * What an identified caller had, for `explain` and `replay`: its roles and scopes, the plan of its limits,
+   * and the object and relation that the route required (`document:42#viewer`).
+   */
+  grants: z.optional(
+    z.strictObject({
+      roles: z.array(z.string()),
+      scopes: z.array(z.string()),
+      plan: z.optional(z.string()),
+      relation: z.optional(z.string()),
+    }),
+  ),
   /** A change by an operator: the action, and its target (an id, never a secret). */
   change: z.optional(z.strictObject({ action: z.string(), target: z.string() })),
   /** Present only on `audit_lost`: the maximum number of events that were not delivered. */
@@ -76,6 +88,7 @@ export const auditEventSchema = z.strictObject({
 export type AuditEvent = z.infer<typeof auditEventSchema>
 export type AuditCall = NonNullable<AuditEvent['call']>
 export type AuditChange = NonNullable<AuditEvent['change']>
+export type AuditGrants = NonNullable<AuditEvent['grants']>
 export type AuditDecision = AuditEvent['decision']
 
 /** Port: records an event and delivers it at least once, in `waitUntil`. Never throws. */

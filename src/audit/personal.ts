@@ -29,6 +29,7 @@ export const CALLER: PersonalGroup = {
     tenant: null,
     token_id_hash: null,
     api_key: null,
+    grants: null,
     request_id: '',
     trace_id: '',
     address: ERASED_ADDRESS,

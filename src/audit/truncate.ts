@@ -48,7 +48,7 @@ export function serializeEvent(event: AuditEvent): string {
 const marker = (cut: number) => `…[+${cut}]`
 
 function truncate(event: AuditEvent, cap: number): AuditEvent {
-  const { actor, change, observed, rejected } = event
+  const { actor, change, observed, rejected, grants } = event
   const short = (text: string) =>
     text.length <= cap ? text : text.slice(0, cap).toWellFormed() + marker(text.length - cap)
   const shortOrNull = (text: string | null) => (text === null ? null : short(text))
@@ -99,6 +99,14 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
         ...rejected,
         seen: short(rejected.seen),
         expected: short(rejected.expected),
+      },
+    }),
+    ...(grants && {
+      grants: {
+        roles: shortList(grants.roles, short, (name) => name),
+        scopes: shortList(grants.scopes, short, (name) => name),
+        ...(grants.plan !== undefined && { plan: short(grants.plan) }),
+        ...(grants.relation !== undefined && { relation: short(grants.relation) }),
       },
     }),
     ...(change && { change: { action: short(change.action), target: short(change.target) } }),

@@ -1,9 +1,11 @@
 /** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { RateLimit } from '../admission/limit.ts'
 import {
   type AuditCall,
   type AuditChange,
   type AuditEvent,
+  type AuditGrants,
   type AuditSink,
   NO_TRACE_ID,
 } from '../audit/event.ts'
@@ -11,7 +13,7 @@ import { decisionOf, reasonOf, rejectionOf, STREAM_ENDED } from '../audit/reason
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import type { ProblemError } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
-import type { WaitUntil } from '../identity/principal.ts'
+import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
 import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './context.ts'
 
@@ -84,6 +86,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
     const route = c.get('portcullis.route')
     const origin = c.get('portcullis.origin') ?? route?.origin
     const call = c.get('portcullis.call')
+    const grants = principal == null ? undefined : grantsOf(c, principal)
     return {
       id,
       time: isoTime(nowMs),
@@ -111,6 +114,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
       ...(observed !== undefined && { observed }),
       ...(rejected !== undefined && { rejected }),
       ...(call !== undefined && { call }),
+      ...(grants !== undefined && { grants }),
       ...(change !== undefined && { change }),
     }
   }
@@ -182,4 +186,40 @@ function limitsOf(c: Context<AuditEnvironment>): AuditEvent['limits'] {
     limits.push({ name, limit, remaining: 0, unavailable: true })
   }
   return limits
+}
+
+/** Most tokens have fewer. The rest is counted: `…[+3]`. */
+const MAX_GRANTS = 50
+const MAX_RELATION_CHARS = 512
+
+function grantsOf(c: Context<AuditEnvironment>, principal: Principal): AuditGrants {
+  const { roles, scopes } = principal
+  const plan = planOf(c.get('portcullis.rateLimits') ?? [], principal)
+  const { query } = c.get('portcullis.relation') ?? {}
+  return {
+    roles: bounded(roles),
+    scopes: bounded(scopes),
+    ...(plan !== undefined && { plan }),
+    ...(query !== undefined &&
+      !('code' in query) && {
+        relation: `${query.object}#${query.relation}`.slice(0, MAX_RELATION_CHARS),
+      }),
+  }
+}
+
+const bounded = (names: readonly string[]): string[] =>
+  names.length <= MAX_GRANTS
+    ? [...names]
+    : [...names.slice(0, MAX_GRANTS), `…[+${names.length - MAX_GRANTS}]`]
+
+/** Returns the only plan that has all limits in force; else the plan that the token names. */
+function planOf(limits: readonly RateLimit[], { plan }: Principal): string | undefined {
+  const tables = limits.flatMap(({ rule, limit }) =>
+    rule.meter?.plans === undefined ? [] : [{ limit, units: rule.meter.plans.units }],
+  )
+  const [first] = tables
+  const names = [...(first?.units.keys() ?? [])].filter((name) =>
+    tables.every(({ units, limit }) => units.get(name) === limit),
+  )
+  return names.length === 1 ? names[0] : plan
 }

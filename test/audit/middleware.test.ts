@@ -113,6 +113,7 @@ test('S27, S66: an allowed request is one event with actor, action, outcome, rea
       durationsMs: { authenticate: 1, admit: 1 },
       address: '2001:db8:1:2::/64',
       colo: null,
+      grants: { roles: ['reader'], scopes: [] },
     },
   ])
   auditEventSchema.parse(events[0])

@@ -368,6 +368,32 @@ describe('policy replay', () => {
     expect((await replay(input, '--file', '-', '--fail-on', 'allowed')).code).toBe(0)
   })
 
+  test('uses the recorded roles of an event and of an exported row, unless one is missing', async () => {
+    const grants = { roles: ['admin'], scopes: [] }
+    const { requestId, time, actor, ...columns } = recorded
+    const row = {
+      event: {
+        ...columns,
+        ...actor,
+        grants: JSON.stringify(grants),
+        request_id: requestId,
+        time_ms: Date.parse(time),
+      },
+    }
+    const lines = [
+      { ...recorded, grants },
+      row,
+      { ...recorded, grants: { roles: ['admin', '…[+3]'], scopes: [] } },
+    ]
+    const input = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+    const args = ['--recorded', write('before.ts', POLICY), '--file', '-', '--json']
+    const ended = await runCli(['policy', 'replay', next(), ...args], { cwd: folder, input })
+    expect(ended.code, ended.stderr).toBe(0)
+    const report = JSON.parse(ended.stdout)
+    expect(report).toMatchObject({ events: 3, unknown: 1 })
+    expect(report.changes).toHaveLength(1)
+  })
+
   test('counts malformed lines, and exits with 1', async () => {
     const { code, stdout } = await replay('{\n', '--file', '-', '--json')
     expect(code).toBe(1)

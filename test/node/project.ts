@@ -15,6 +15,7 @@ export async function makeNodeProject(policy: string) {
     './node': './src/node/index.ts',
     './operators': './src/features/operators.ts',
     './origins': './src/features/origins.ts',
+    './relations': './src/features/relations.ts',
     './testing': './src/testing.ts',
   }
   await writeFile(join(installed, 'package.json'), JSON.stringify({ type: 'module', exports }))

@@ -30,6 +30,7 @@ const columnsOf = (event: AuditEvent) => ({
   origin: event.origin,
   call: event.call && JSON.stringify(event.call),
   api_key: event.actor.key,
+  grants: event.grants && JSON.stringify(event.grants),
 })
 
 /** Columns of later migrations are undefined in a database that does not have them yet. */
@@ -93,5 +94,6 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   ...(typeof row.host === 'string' && { host: row.host }),
   ...(typeof row.origin === 'string' && { origin: row.origin }),
   ...(typeof row.call === 'string' && { call: JSON.parse(row.call) }),
+  ...(typeof row.grants === 'string' && { grants: JSON.parse(row.grants) }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })
