@@ -139,7 +139,9 @@ type Start = (
 const start: Readonly<Record<RuntimeName, Start>> = {
   workerd: (vars, port) => startWorkerd({ entry: 'test/field/worker.ts', vars, port }),
   async Node(vars, port) {
-    const server = await serve({ policy, env: vars, port, graceMs: 1_000 })
+    // Otherwise events are written to the output.
+    const env = { ...vars, AUDIT_STREAM: 'redis' }
+    const server = await serve({ policy, env, port, graceMs: 1_000 })
     return { stop: () => server.close() }
   },
 }

@@ -82,7 +82,7 @@ export const httpCases: readonly FieldCase[] = [
   },
   {
     symptom: 'a response with headers of 20,000 bytes is a bad gateway',
-    sources: ['apache/apisix#11726', '18F/api.data.gov#461'],
+    sources: ['apache/apisix#11726'],
     expected: 'one documented bound on both runtimes, of at least 64 KiB',
     runtimes: EVERY_RUNTIME,
     proof: {

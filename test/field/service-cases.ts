@@ -97,7 +97,7 @@ export const serviceCases: readonly FieldCase[] = [
       'WebSockets lose their subprotocol, their frames or their close code behind the gateway',
     sources: [
       'traefik/traefik#1945',
-      'eclipse-vertx/vert.x-http-proxy#125',
+      'eclipse-vertx/vertx-http-proxy#125',
       'cloudflare/miniflare#106',
     ],
     expected: 'frames, the negotiated subprotocol and close codes pass (RFC 6455)',
@@ -111,7 +111,7 @@ export const serviceCases: readonly FieldCase[] = [
   {
     symptom:
       'a provider that answers a download of keys with a redirect, or HTML, ends all sign-ins',
-    sources: ['jwks-rsa/jwks-rsa-java#77', 'IdentityModel/oidc-client-js#609'],
+    sources: ['auth0/jwks-rsa-java#77', 'IdentityModel/oidc-client-js#609'],
     expected: 'such an answer is an outage, and known keys serve',
     runtimes: EVERY_RUNTIME,
     proof: {

@@ -4,10 +4,12 @@ import { httpCases } from './http-cases.ts'
 import { oauthCases } from './oauth-cases.ts'
 import { serviceCases } from './service-cases.ts'
 import { tokenCases } from './token-cases.ts'
+import { trialCases } from './trial-cases.ts'
 
 export const FIELD_CASES: readonly FieldCase[] = [
   ...httpCases,
   ...tokenCases,
   ...serviceCases,
   ...oauthCases,
+  ...trialCases,
 ]

@@ -1,0 +1,236 @@
+/** Cases that suites of their own prove: with several gateways, providers, proxies or documents. */
+import type { FieldCase } from './case.ts'
+import { EVERY_RUNTIME, NODE_ONLY, type RuntimeName } from './runtimes.ts'
+
+const proven = (
+  symptom: string,
+  sources: string,
+  expected: string,
+  tests: readonly string[],
+  runtimes: readonly RuntimeName[] = EVERY_RUNTIME,
+): FieldCase => ({ symptom, sources: sources.split(', '), expected, runtimes, proof: { tests } })
+
+export const trialCases: readonly FieldCase[] = [
+  proven(
+    'the process ends when an origin drops an upload',
+    'honojs/node-server#239, jswest/bartleby#648, apify/apify-mcp-server#793',
+    'one 502 or 504, and every other request continues',
+    [
+      'test/node/dropped-upload.test.ts > has one response if the origin %s, and other requests continue',
+    ],
+    NODE_ONLY,
+  ),
+  proven(
+    'behind a proxy that ends TLS, the origin is told http and redirects for ever',
+    'kgateway-dev/kgateway#4690, stacklok/toolhive#5567, sozu-proxy/sozu#253, deis/deis#2381',
+    'the scheme is that of the public URL or of the trusted proxy, and never that of a client',
+    [
+      'test/origins/edge.test.ts > an origin learns scheme, host and port of a request for %s, whatever the client states',
+    ],
+  ),
+  proven(
+    'a token is widened beyond the consent with the URL of the gateway as its resource',
+    'anthropics/claude-code#52871, vercel/ai#13988, sigbit/mcp-auth-proxy#123',
+    'a later token never has an audience that the first did not have (RFC 8707 section 2.2)',
+    [
+      'test/oauth/never-wider.test.ts > is not widened with the resource %s at the code',
+      'test/oauth/never-wider.test.ts > no sequence of grants returns more than the grant before it',
+    ],
+  ),
+  proven(
+    'a long ID token fails at sign-in, with a page about cookies',
+    'Azure/azure-managed-grafana#62',
+    'a token that is no header field has 64 KiB, and each page names its own cause',
+    [
+      'test/sign-in/token-size.test.ts > a token with %i groups is accepted',
+      'test/sign-in/token-size.test.ts > an ID token above 64 KiB is refused by a page that names the cause',
+    ],
+  ),
+  proven(
+    'a logout token without exp is refused, and the session goes on',
+    'ory/hydra#4035, keycloak/keycloak#25753, goauthentik/authentik#16490, nextcloud/user_oidc#1436',
+    'bounded by iat and used once, for providers that send none; others must send exp',
+    [
+      'test/sign-in/absent-claims.test.ts > a logout token with exp %j ends the session where the entry says so, once',
+      'test/sign-in/absent-claims.test.ts > every other provider must send exp',
+    ],
+  ),
+  proven(
+    'null in an ID token or a token response ends the sign-in',
+    'own',
+    'null and empty mean absent',
+    [
+      'test/sign-in/absent-claims.test.ts > ID tokens may have %j in place of a claim',
+      'test/sign-in/absent-claims.test.ts > token responses may have %j in place of a member',
+    ],
+  ),
+  proven(
+    'a login of yesterday counts as recent at a provider that sends no auth_time',
+    'own',
+    'an absent claim meets no demand, and is not replaced by iat',
+    [
+      'test/sign-in/login-age.test.ts > auth_time that is %s opens no route with an age, and is no loop',
+      'test/sign-in/login-age.test.ts > a session that renews itself in silence does not become a recent login',
+    ],
+  ),
+  proven(
+    'YAML merge keys of a document are lost, and a protected operation becomes anonymous',
+    'microsoft/OpenAPI.NET#410, orval-labs/orval#4103, stoplightio/elements#2142',
+    'merge keys merge; nothing is dropped in silence',
+    ['test/openapi/coverage.test.ts > merge keys of YAML'],
+    NODE_ONLY,
+  ),
+  proven(
+    'operations, methods in capitals and paths of a document disappear without a note',
+    'getkin/kin-openapi#129',
+    'each node is imported, or named in a note',
+    ['test/openapi/coverage.test.ts > a note of the kind unmapped names'],
+    NODE_ONLY,
+  ),
+  proven(
+    'a path with a query or a star becomes another route',
+    'OAI/OpenAPI-Specification#2000',
+    'a route for exactly these requests',
+    [
+      'test/openapi/coverage.test.ts > a path with a star is one path, not all paths below',
+      'test/openapi/coverage.test.ts > a path with a query is a route whose requests must have this query',
+    ],
+    NODE_ONLY,
+  ),
+  proven(
+    'a server that negotiates an old version of MCP works directly, and not through the gateway',
+    'drshade/haskell-mcp-server#2, newo-ether/Agora#78',
+    'versions that the server negotiates pass, or the refusal names the setting',
+    ['test/mcp/streams.test.ts > passes if the route lists it, in %s'],
+  ),
+  proven(
+    'an event that is no JSON-RPC message ends an MCP connection without a status',
+    'stacklok/toolhive#5292, PhilflowIO/dav-mcp#31',
+    '502 before the first byte, a JSON-RPC error after it',
+    [
+      'test/mcp/streams.test.ts > after the first event, one that is %s ends the stream with an error for the request',
+    ],
+  ),
+  proven(
+    'requests fail when they come in the millisecond in which the origin closes an idle connection',
+    'nodejs/node#47130, sanity-io/get-it#460',
+    'methods without effects are sent once more on a new connection (RFC 9110 section 9.2.2)',
+    [
+      'test/node/origin-connections.test.ts > gets %s without a body once more, on a new connection',
+      'test/node/origin-connections.test.ts > gets a request on a new connection never twice',
+    ],
+    NODE_ONLY,
+  ),
+  proven(
+    'the health check passes while Redis refuses writes',
+    'passmower/passmower#77',
+    'not ready: requests need writes',
+    ['test/faults/readiness-writes.test.ts > the check writes one key, which expires'],
+  ),
+  proven(
+    'a client behind a proxy has no address, and no ban, after 33 parts of X-Forwarded-For',
+    'own',
+    'read from the right, up to the first hop that is not trusted',
+    ['test/node/forwarded-hops.test.ts > nothing on the left of an element changes it'],
+    NODE_ONLY,
+  ),
+  proven(
+    'a protected MCP resource is read by another spelling of its URI',
+    'own',
+    'a URI that is not in its normal form is refused, in every call that names one',
+    [
+      'test/mcp/resource-spellings.test.ts > is not read: %j',
+      'test/mcp/resource-spellings.test.ts > does not reach the server by %s',
+      'test/mcp/resource-spellings.test.ts > does not appear in lists, and templates of it do not',
+    ],
+  ),
+  proven(
+    'an open stream outlives the token, a revocation and a ban of its caller',
+    'own',
+    'it ends at the expiry, and soon after the others; what is cut never looks complete',
+    [
+      'test/streams/ends.test.ts > every stream of a token ends when it expires, and what is cut does not look complete',
+      'test/streams/ends.test.ts > every stream ends soon after each kind of revocation and ban, and others stay open',
+    ],
+  ),
+  proven(
+    'one misconfigured client bans the address of an office for an hour',
+    'CodeWithCJ/SparkyFitness#2446',
+    'an authentic token never counts towards a ban of an address',
+    [
+      'test/admission/ban-causes.test.ts > authentic credentials throttle their subject at their address, and nobody else',
+    ],
+  ),
+  proven('a diagnosis takes the only slot of a customer', 'own', 'an explanation changes nothing', [
+    'test/explanation/effects.test.ts > judge an API key by its plan, and leave its only slot free',
+  ]),
+  proven(
+    'a number is checked rounded and forwarded as it was sent',
+    'own',
+    'the value that is checked is the value that is forwarded',
+    [
+      'test/validate/exact-numbers.test.ts > %s is 422 where a schema reads it, and reaches no handler',
+    ],
+  ),
+  proven(
+    'the authorization endpoint sends a browser to any client that registered itself',
+    'cloudflare/workers-oauth-provider#52',
+    'errors are redirected only where a user has decided about the client (RFC 9700 section 4.11.2)',
+    ['test/oauth/open-redirect.test.ts > a user who refuses goes back to it'],
+  ),
+  proven(
+    'a machine client of an MCP server needs two audiences that no guide names',
+    'own',
+    'one documented setting works with the official clients',
+    ['test/mcp/machine-clients.test.ts > the SDK 1.x'],
+  ),
+  proven(
+    'a registration or a client document with null members is refused',
+    'obot-platform/mcp-oauth-proxy#52',
+    'a member that is null is absent',
+    ['test/oauth/client-documents.test.ts > members of a document that are null are absent'],
+  ),
+  proven(
+    'a name in X-Forwarded-For has a port or brackets, and the client has no address',
+    'goauthentik/authentik#25679, envoyproxy/envoy#25517, koajs/koa#827, rack/rack#1227',
+    'the address without its port',
+    ['test/node/serve.test.ts > X-Forwarded-For: %s is the address %s'],
+    NODE_ONLY,
+  ),
+  proven(
+    'a schema that is nullable with an enumeration accepts too much or too little',
+    'OAI/OpenAPI-Specification#1900, swagger-api/swagger-editor#2098, ajv-validator/ajv#993',
+    'null is accepted where the enumeration has it',
+    ['test/openapi/schemas.test.ts > nullable and an enumeration with null'],
+    NODE_ONLY,
+  ),
+  proven(
+    'a parameter beside text in one segment of a path is another route, or none',
+    'OAI/OpenAPI-Specification#2000, getkin/kin-openapi#129',
+    'imported where the gateway can match it, or named in a note',
+    [
+      'test/openapi/routes.test.ts > paths and methods that have no route are listed, and other routes remain',
+    ],
+    NODE_ONLY,
+  ),
+  proven(
+    'five tokens that a provider refuses with 400 or 403 end the sign-in of everybody',
+    'keycloak/keycloak#16168, keycloak/keycloak#15361',
+    'an answer about one token refuses this token, and opens no circuit breaker',
+    ['test/introspection/responses.test.ts > userinfo 403 without a challenge'],
+  ),
+  proven(
+    'a resource with a query leads to a token for more than was requested',
+    'getsentry/sentry-for-ai#334',
+    'invalid_target (RFC 8707 section 2)',
+    [
+      'test/oauth/never-wider.test.ts > gets no token for the resource %s, which is no path with a route',
+    ],
+  ),
+  proven(
+    'a client that tries Basic with an empty secret loses its code',
+    'own',
+    'a refused authentication consumes nothing',
+    ['test/oauth/client-authentication.test.ts > an empty secret'],
+  ),
+]
