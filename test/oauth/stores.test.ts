@@ -113,7 +113,7 @@ describe('R06: a malformed reply of Redis is an outage, never a refusal', () => 
     keys: DEFAULT_KEYS,
     send: async () => replies,
   })
-  const good = [null, null, -2, null, -2, -2, null, null, null].map((result) => ({ result }))
+  const good = [null, null, -2, null, -2, -2, null, null, null, null].map((result) => ({ result }))
 
   test('well-formed replies are accepted', async () => {
     await expect(loginsOver(replying(...good)).begin(login)).resolves.toMatchObject({
