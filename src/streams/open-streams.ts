@@ -37,7 +37,7 @@ export interface OpenStreamsOptions {
 const JOINS_FROM_PART = 3 / 4
 const TICK_MS = 100
 /** Interval at which a stream looks for the result of a check that another request makes. */
-const POLL_MS = 250
+const POLL_MS = 100
 /** After this time, the request that makes the check has ended, and another one takes over. */
 const LEASE_MS = 3_000
 const RETRY_MS = 500
@@ -201,7 +201,8 @@ export function createOpenStreams({
     stream.timer = setTimeout(() => {
       visit(stream, now())
       if (stream.isOpen) start(stream)
-      if (stream.group?.isDue) void examine(stream)
+      if (stream.group?.isDue)
+        void examine(stream).then(() => stream.isOpen && visit(stream, now()))
     }, delayMs)
   }
 

@@ -30,15 +30,16 @@ describe.each(RUNTIMES)('S79: on %s', (runtime) => {
   /** Opens one stream of each kind. Resolves when each of them is open. */
   async function openAll(token: string, address?: string) {
     const options = { ...(address !== undefined && { address }) }
-    const [events, download, chunks, call, server, webSocket] = await Promise.all([
+    const [events, download, trickle, chunks, call, server, webSocket] = await Promise.all([
       gateway.open('/events', token, options),
       gateway.open('/files/whole', token, options),
+      gateway.open('/files/trickle', token, options),
       gateway.open('/files/chunks', token, options),
       gateway.open('/mcp', token, { ...options, ...pendingCall(7) }),
       gateway.open('/mcp', token, { ...options, headers: { Accept: 'text/event-stream' } }),
       gateway.openSocket('/events', token, address),
     ])
-    const responses = { events, download, chunks, call, server }
+    const responses = { events, download, trickle, chunks, call, server }
     onTestFinished(() => {
       for (const response of Object.values(responses)) response.leave()
       webSocket.socket.terminate()

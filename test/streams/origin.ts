@@ -7,9 +7,9 @@ import { KEEP_ALIVE_MS } from '../harness/http-server.ts'
 const PAUSE_MS = 50
 /** Bytes of each part of a download. */
 const PART = 'x'.repeat(1_000)
-/** Parts of a download. */
+/** Parts of a download that finishes within seconds, and of one that outlives a test. */
 const PARTS = 50
-export const DOWNLOAD_BYTES = PART.length * PARTS
+const MANY_PARTS = 1_000
 
 export type StreamOrigin = Awaited<ReturnType<typeof startStreamOrigin>>
 
@@ -19,13 +19,18 @@ export async function startStreamOrigin() {
   const webSockets = new WebSocketServer({ noServer: true })
 
   /** Writes a part again and again, and ends the response after `count` parts. */
-  function repeat(response: ServerResponse, part: string, count = Number.POSITIVE_INFINITY): void {
+  function repeat(
+    response: ServerResponse,
+    part: string,
+    count = Number.POSITIVE_INFINITY,
+    pauseMs = PAUSE_MS,
+  ): void {
     let written = 0
     const timer = setInterval(() => {
       response.write(part)
       written += 1
       if (written >= count) response.end()
-    }, PAUSE_MS)
+    }, pauseMs)
     response.on('close', () => clearInterval(timer))
     response.flushHeaders()
   }
@@ -35,16 +40,24 @@ export async function startStreamOrigin() {
     open.add(response)
     response.on('close', () => open.delete(response))
     const { url = '' } = request
-    const whole = { 'Content-Length': DOWNLOAD_BYTES }
+    const parts = url.startsWith('/finish/') ? PARTS : MANY_PARTS
+    const whole = { 'Content-Length': PART.length * parts }
     if (url.endsWith('/late')) {
       waiting.add(response)
       setTimeout(() => response.end('late'), 3_000)
       response.on('close', () => waiting.delete(response))
-    } else if (url.endsWith('/whole')) repeat(response.writeHead(200, whole), PART, PARTS)
-    else if (url.endsWith('/chunks')) repeat(response.writeHead(200), PART, PARTS)
+    } else if (url.endsWith('/whole')) repeat(response.writeHead(200, whole), PART, parts)
+    else if (url.endsWith('/trickle'))
+      repeat(response.writeHead(200, { 'Content-Length': 3_000 }), 'x', 3_000)
+    else if (url.endsWith('/chunks')) repeat(response.writeHead(200), PART, parts)
     else if (url.endsWith('/stalled')) response.writeHead(200, whole).write(PART)
     else if (url.endsWith('/short')) response.end('short')
-    else repeat(response.writeHead(200, { 'Content-Type': 'text/event-stream' }), ': tick\n\n')
+    else {
+      // Of many streams, the measured process must not be busy with their events.
+      const pauseMs = url.startsWith('/two/') ? 2_000 : PAUSE_MS
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      repeat(response, ': tick\n\n', Number.POSITIVE_INFINITY, pauseMs)
+    }
   })
   server.on('upgrade', (request, socket, head) => {
     webSockets.handleUpgrade(request, socket, head, (webSocket) => {

@@ -19,6 +19,7 @@ export const streamPolicy = (maxStalenessMs = 0) =>
       { ...get, ...checked, path: '/slot/events', limits: ['one'] },
       { ...get, ...checked, path: '/never/events', recheckSeconds: 0 },
       { ...get, permission: 'events:read', path: '/default/events' },
+      { ...get, permission: 'events:read', path: '/two/events', recheckSeconds: 2 },
       { ...get, anonymous: true, path: '/public/events', recheckSeconds: 1 },
       ...mcp({ ...checked, path: '/mcp', tools: { wait: true } }),
     ],
