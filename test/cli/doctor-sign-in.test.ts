@@ -47,6 +47,29 @@ async function found(path: string) {
   return finding
 }
 
+test('S89: names the callback of each of several providers', async () => {
+  const entries = ['/plain', '/good'].map((path) => `${server.url}${path}`)
+  const [first, other] = entries
+  const seen = async (callback?: string) => {
+    const config = parseConfig({
+      UPSTASH_REDIS_REST_URL: 'https://redis.example',
+      UPSTASH_REDIS_REST_TOKEN: 'x',
+      ORIGIN_URL: 'https://origin.example',
+      PUBLIC_URL: 'https://gateway.example',
+      ISSUERS: JSON.stringify([first, other].map((issuer) => ({ issuer, audience: 'orders' }))),
+      ISSUER_CLIENTS: JSON.stringify([
+        { issuer: first, id: 'gateway', secret: 's', signIn: { name: 'x', callback } },
+        { issuer: other, id: 'gateway', secret: 's', signIn: { name: 'y' } },
+      ]),
+    } as unknown as Parameters<typeof parseConfig>[0])
+    const [finding] = await checkSignIn(config)
+    return finding
+  }
+  expect((await seen())?.seen).toMatch(/oauth\/callback\/127-0-0-1-\d+-plain$/)
+  expect(await seen('shared')).toMatchObject({ level: 'warning' })
+  expect((await seen('shared'))?.seen).toContain('oauth/callback; it does not name itself')
+})
+
 test('names the URIs that the provider must accept', async () => {
   const redirect = 'https://gateway.example/oauth/callback'
   expect(await found('/plain')).toMatchObject({
