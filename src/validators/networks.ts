@@ -35,10 +35,14 @@ function networkOf(text: string): Network | undefined {
   return address && [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** Reads an address, with or without a port. An IPv4-mapped address becomes IPv4. */
+/**
+ * Reads an address, with or without a port. An IPv4-mapped address becomes IPv4. The zone of a link-local
+ * address is left out: it names an interface of this machine, and a client with it has an address as well.
+ */
 export function addressIn(text: string): Address | undefined {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? []
-  const bare = inBrackets ?? beforePort ?? text
+  const bare = (inBrackets ?? beforePort ?? text).replace(/%[\w.-]+$/, '')
+  if (bare.includes('%')) return undefined
   const isAddress = ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare)
   return isAddress ? ipaddr.process(bare) : undefined
 }
