@@ -1,0 +1,40 @@
+/** The end of an open stream is in the audit trail. */
+import { expect, onTestFinished, test } from 'vitest'
+import { wholeGateway } from '../admission/gateway.ts'
+import { newCallerOf, revokeAt } from '../admission/revocable.ts'
+import { createKey } from '../harness/issuer.ts'
+import { startTestRedis } from '../harness/redis.ts'
+import { startStreamOrigin } from './origin.ts'
+import { streamPolicy } from './policy.ts'
+
+test('a stream that is ended has a second event, with the request id of the first', async () => {
+  const redis = await startTestRedis()
+  onTestFinished(() => redis.close())
+  await redis.direct.flushall()
+  const origin = await startStreamOrigin()
+  onTestFinished(() => origin.close())
+  const key = await createKey('idp')
+  const { routes, ...policy } = streamPolicy()
+  const gateway = wholeGateway({
+    redis,
+    originUrl: origin.url,
+    key,
+    policy: { ...policy, routes: routes.filter(({ mcp }) => mcp === undefined) },
+  })
+  const caller = await newCallerOf(key)
+  const response = await gateway.send('/events', '192.0.2.1', caller.token)
+  expect(gateway.events.map(({ reason }) => reason)).toEqual(['ok'])
+  await revokeAt(redis, caller, 0)
+  await expect(response.text()).rejects.toThrow()
+  const [first, second, ...others] = gateway.events
+  expect(others).toEqual([])
+  expect(second).toMatchObject({
+    requestId: first?.requestId,
+    actor: first?.actor,
+    route: '/events',
+    decision: 'deny',
+    reason: 'stream_ended:token_revoked:token',
+    status: 200,
+  })
+  expect(second?.id).not.toBe(first?.id)
+})
