@@ -6,6 +6,7 @@ import * as z from 'zod/mini'
 import { isObject, type JsonObject } from '../../cli/openapi/document.ts'
 import type { Imported } from '../../cli/openapi/import.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { repeatableNames } from '../../src/validators/repeatable.ts'
 import { createGenerator } from './generate.ts'
 import { forAjv, namesIn, placeOf, pointerOf, targetOf } from './json-schema.ts'
 
@@ -58,7 +59,10 @@ export function compare(
   })
   formats.default(ajv)
   ajv.addSchema({ ...(forAjv(document, is30) as object), $id: 'document' })
-  const approximated = imported.notes.filter(({ kind }) => kind === 'approximated')
+  // An unmapped pattern is not checked.
+  const approximated = imported.notes.filter(
+    ({ kind }) => kind === 'approximated' || kind === 'unmapped',
+  )
   const result = {
     compared: 0,
     refusedByAjv: 0,
@@ -187,6 +191,7 @@ function partsOf(
     }
   }
   if (query === undefined) return parts
+  const repeatable = repeatableNames(query)
   for (const owner of [path, operation]) {
     const list = valueAt(document, [...owner, 'parameters'])
     for (const index of (Array.isArray(list) ? list : []).keys()) {
@@ -210,8 +215,12 @@ function partsOf(
         schema,
         pointer: pointerOf([...at, 'schema']),
         generated,
-        received: textOf,
-        meanings: (given) => meaningsOf(textOf(given)),
+        ...(repeatable.has(String(name))
+          ? {
+              received: textsOf,
+              meanings: (given: unknown) => meaningsOfItems(textsOf(given)),
+            }
+          : { received: textOf, meanings: (given: unknown) => meaningsOf(textOf(given)) }),
       })
     }
   }
@@ -225,21 +234,36 @@ function textOf(value: unknown): string {
   return String(value)
 }
 
+/** The values of a parameter that is repeated: `a=1&a=2`. */
+const textsOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(textOf) : [textOf(value)]
+
+const scalars = (part: string): readonly unknown[] => [
+  part,
+  ...(/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(part) ? [Number(part)] : []),
+  ...(part === 'true' || part === 'false' ? [part === 'true'] : []),
+]
+
 /** A text may be read as text, number, boolean, and a list of these. */
-function meaningsOf(text: string): readonly unknown[] {
-  const scalars = (part: string): readonly unknown[] => [
-    part,
-    ...(/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(part) ? [Number(part)] : []),
-    ...(part === 'true' || part === 'false' ? [part === 'true'] : []),
-  ]
-  const items = text === '' ? [] : text.split(',')
+const meaningsOf = (text: string): readonly unknown[] => [
+  ...scalars(text),
+  ...listsOf(text === '' ? [] : text.split(',')),
+]
+
+/** A list of one text may be a value that is no list. */
+function meaningsOfItems(items: readonly string[]): readonly unknown[] {
+  const [only, ...others] = items
+  return [...(only !== undefined && others.length === 0 ? scalars(only) : []), ...listsOf(items)]
+}
+
+function listsOf(items: readonly string[]): readonly unknown[] {
   const numbers = items.map(
     (item) => scalars(item).find((value) => typeof value === 'number') ?? item,
   )
   const booleans = items.map(
     (item) => scalars(item).find((value) => typeof value === 'boolean') ?? item,
   )
-  return [...scalars(text), items, numbers, booleans]
+  return [items, numbers, booleans]
 }
 
 function valueAt(document: unknown, path: readonly string[]): unknown {
