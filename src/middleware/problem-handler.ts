@@ -30,14 +30,23 @@ export function problemHandler({ publicUrl, now = Date.now }: ProblemOptions = {
   return function toProblem(error, c) {
     // The error may come after the response of the origin.
     dropResponse(c)
-    if (carriesResponse(error)) return error.getResponse()
+    const requestId = c.get('portcullis.requestId')
+    // A stage has set it on the response that was dropped, if it ran inside of another composition.
+    const ofRequest = requestId === undefined ? {} : { 'X-Request-Id': requestId }
+    if (carriesResponse(error)) return withHeaders(error.getResponse(), ofRequest)
     return problemResponse(problemOf(error), {
-      requestId: c.get('portcullis.requestId'),
+      requestId,
       challengeParameter,
-      headers: limitHeadersOf(error, c, now),
+      headers: { ...limitHeadersOf(error, c, now), ...ofRequest },
       isEmpty: c.req.method === 'HEAD',
     })
   }
+}
+
+function withHeaders(response: Response, more: Readonly<Record<string, string>>): Response {
+  const copy = new Response(response.body, response)
+  for (const [name, value] of Object.entries(more)) copy.headers.set(name, value)
+  return copy
 }
 
 /**
