@@ -19,6 +19,8 @@ export interface FuzzOptions {
   readonly minutes: number
   /** Cases at a time. */
   readonly lanes: number
+  /** See `createPlan`. */
+  readonly largeBytes?: number
   readonly signal?: AbortSignal
   readonly onProgress?: (what: string) => void
 }
@@ -44,7 +46,7 @@ const MAX_WRONG = 50
 export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
   const backends = await startBackends()
   try {
-    const plan = createPlan(options.seed)
+    const plan = createPlan(options.seed, options.largeBytes)
     const cases = new Map<number, Case>()
     const origin = await startOrigin((id) => cases.get(id))
     const gateway = await startGateway(options.runtime, backends, origin.url)

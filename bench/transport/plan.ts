@@ -49,12 +49,15 @@ const EAGER_SHARE = 0.3
 const CLIENT_FAULTS = 0.35
 const ORIGIN_FAULTS = 0.4
 
-/** Returns a function that creates the next case. Equal seeds give equal cases. */
-export function createPlan(seed: number): () => Case {
+/**
+ * Returns a function that creates the next case. Equal seeds give equal cases. `largeBytes` is the size of
+ * the largest bodies. Default 2,000,000.
+ */
+export function createPlan(seed: number, largeBytes = LARGE_BYTES): () => Case {
   const random = seededRandom(seed)
   const oneOf = <Item>(items: readonly [Item, ...Item[]]): Item =>
     items[Math.floor(random() * items.length)] ?? items[0]
-  const size = () => Math.floor(random() * (random() < LARGE_SHARE ? LARGE_BYTES : SMALL_BYTES)) + 1
+  const size = () => Math.floor(random() * (random() < LARGE_SHARE ? largeBytes : SMALL_BYTES)) + 1
   const faultOf = <Act>(acts: readonly [Act, ...Act[]], share: number): Fault<Act> | undefined => {
     const fault: Fault<Act> = {
       act: oneOf(acts),
