@@ -48,7 +48,7 @@ describe('the help of every command', () => {
         (name) => `portcullis clients ${name}`,
       ),
       ...['list', 'revoke'].map((name) => `portcullis consents ${name}`),
-      ...['create', 'list', 'show', 'update', 'rotate', 'revoke'].map(
+      ...['create', 'list', 'show', 'lookup', 'update', 'rotate', 'revoke'].map(
         (name) => `portcullis api-keys ${name}`,
       ),
       'portcullis usage',

@@ -96,8 +96,9 @@ const register: () => Operation = () => ({
   body: {
     schema: z.looseObject({
       redirect_uris: z.array(z.string()),
-      client_name: z.optional(z.string()),
-      grant_types: z.optional(z.array(z.string())),
+      // A member that is null is absent.
+      client_name: z.nullish(z.string()),
+      grant_types: z.nullish(z.array(z.string())),
     }),
     example: { client_name: 'Agent', redirect_uris: ['http://127.0.0.1/callback'] },
   },
