@@ -10,6 +10,6 @@ export const DEFAULT_RECHECK_GRACE_SECONDS = 10
 export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStalenessMs: 0 }
 /** See docs/decisions/0024. */
 export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
-/** See docs/decisions/0102-stalled-clients.md. */
+/** See docs/decisions/0101-stalled-clients.md. */
 export const DEFAULT_MAX_OPEN_RESPONSES = 20_000
 export const DEFAULT_CLIENT_STALL_SECONDS = 60

@@ -99,7 +99,7 @@ export function revokedTokenKey(keys: RedisKeys, tokenIdHash: string): string {
 
 /**
  * Returns the key of a cutoff. Its value is a whole number of seconds since the epoch. With a `tenant`,
- * the cutoff concerns only callers of this tenant whom the issuer vouches for. A `token` is then named
+ * the cutoff concerns only callers of this tenant for which the issuer vouches. A `token` is then named
  * by its `jti`.
  */
 export async function revokedBeforeKey(

@@ -292,7 +292,7 @@ describe.each(['workerd', 'Node'] as const)('refused credentials on %s', (runtim
     expect(await statusOf(newAddress(), '/open', undefined, strict)).toBe(200)
   })
 
-  test('attacks of anonymous callers ban nobody who has a credential', async () => {
+  test('attacks of anonymous callers ban no caller with a credential', async () => {
     const address = newAddress()
     const attack = `/search?q=${encodeURIComponent("1' OR '1'='1' --")}`
     const before = reached
@@ -333,7 +333,7 @@ describe.each(['workerd', 'Node'] as const)('refused credentials on %s', (runtim
     expect(await statusOf(address, '/orders', await good())).toBe(403)
   })
 
-  test('authentic credentials throttle their subject at their address, and nobody else', async () => {
+  test('authentic credentials throttle their subject at their address, and no other caller', async () => {
     const [address, elsewhere] = [newAddress(), newAddress()]
     const wrong = (sub: string) => good(sub, { aud: 'https://x.test' })
     const [sub, other] = [crypto.randomUUID(), crypto.randomUUID()]

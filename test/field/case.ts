@@ -7,7 +7,7 @@ import type { RuntimeName } from './runtimes.ts'
 export interface FieldCase {
   /** What users saw, in our words. It is the name of the test, so it is unique. */
   readonly symptom: string
-  /** Public reports as `owner/repository#number`, or `own` for a case that nobody reported. */
+  /** Public reports as `owner/repository#number`, or `own` for a case without a public report. */
   readonly sources: readonly string[]
   /** The right result, with the rule that demands it if there is one. */
   readonly expected: string

@@ -141,7 +141,7 @@ export const tokenCases: readonly FieldCase[] = [
   tokenCase({
     symptom: 'one of two different keys with the same kid and algorithm is used by chance',
     sources: ['own'],
-    expected: 'keys that nothing tells apart are refused',
+    expected: 'keys that cannot be distinguished are refused',
     keys: [ec.publicJwk, otherEc.publicJwk, { ...rsa.publicJwk, kid: 'another' }],
     signed: [
       [ec, withKid],
@@ -234,7 +234,7 @@ export const tokenCases: readonly FieldCase[] = [
   tokenCase({
     symptom: 'one of several keys without kid is tried by chance',
     sources: ['GluuFederation/oxd#555'],
-    expected: 'keys that nothing tells apart are refused',
+    expected: 'keys that cannot be distinguished are refused',
     keys: [without(ec.publicJwk, 'kid'), without(otherEc.publicJwk, 'kid')],
     signed: [[ec], [otherEc]],
     status: 401,

@@ -21,7 +21,7 @@ export const trialCases: readonly FieldCase[] = [
     NODE_ONLY,
   ),
   proven(
-    'behind a proxy that ends TLS, the origin is told http and redirects for ever',
+    'behind a proxy that ends TLS, the origin receives http as the scheme and redirects for ever',
     'kgateway-dev/kgateway#4690, stacklok/toolhive#5567, sozu-proxy/sozu#253, deis/deis#2381',
     'the scheme is that of the public URL or of the trusted proxy, and never that of a client',
     [
@@ -158,7 +158,7 @@ export const trialCases: readonly FieldCase[] = [
     'CodeWithCJ/SparkyFitness#2446',
     'an authentic token never counts towards a ban of an address',
     [
-      'test/admission/ban-causes.test.ts > authentic credentials throttle their subject at their address, and nobody else',
+      'test/admission/ban-causes.test.ts > authentic credentials throttle their subject at their address, and no other caller',
     ],
   ),
   proven('a diagnosis takes the only slot of a customer', 'own', 'an explanation changes nothing', [

@@ -81,7 +81,7 @@ describe.each(RUNTIMES)('two providers that do not name themselves, on %s', (run
     }
     expect(session()).toBe(before)
     expect(honest.redirectUris).toHaveLength(1)
-    // Of a login that nobody has begun: to the first page.
+    // A callback without a login leads to the first page.
     const unknown = new URL(used)
     unknown.searchParams.set('state', `${'A'.repeat(42)}A`)
     expect((await browser.visit(unknown.href)).url).toBe(`${gateway.url}/`)

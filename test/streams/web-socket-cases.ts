@@ -39,7 +39,7 @@ const REFUSED_CODES = [0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 5000, 6
  * codes and frames without a mask that RFC 6455 does not allow.
  */
 export const OF_PLATFORM =
-  /^(?:2 ten pings|2 a ping of 126|6 not UTF-8|7 .*nobody may send|7 a close of one byte|7 a reason of 124|7 a reason that|9 a frame that)/
+  /^(?:2 ten pings|2 a ping of 126|6 not UTF-8|7 .*may not be sent|7 a close of one byte|7 a reason of 124|7 a reason that|9 a frame that)/
 
 export const CASES: readonly WebSocketCase[] = [
   ...SIZES.map((size) => open(`1 text of ${size} bytes`, text('*'.repeat(size)))),
@@ -50,7 +50,7 @@ export const CASES: readonly WebSocketCase[] = [
   open('2 a ping with bytes', frame(hex('00ff fe fd'.replaceAll(' ', '')), { opcode: ping })),
   open('2 a ping of 125 bytes', frame(Buffer.alloc(125, 0xfe), { opcode: ping })),
   open('2 ten pings', ...Array.from({ length: 10 }, (_, n) => frame(`${n}`, { opcode: ping }))),
-  open('2 a pong that nobody asked for', frame('x', { opcode: pong }), text('after')),
+  open('2 a pong without a ping', frame('x', { opcode: pong }), text('after')),
   open('2 a ping of 126 bytes', frame(Buffer.alloc(126), { opcode: ping })),
   open('2 a ping in parts', part('a', ping), part('b', continuation, true)),
   ...[1, 2, 3, 4, 5, 6, 7].map((reserved) =>
@@ -107,7 +107,7 @@ export const CASES: readonly WebSocketCase[] = [
     frames: [text('last'), frame(closing(code, 'why'), { opcode: close })],
   })),
   ...REFUSED_CODES.map((code) => ({
-    name: `7 close ${code}, which nobody may send`,
+    name: `7 close ${code}, which may not be sent`,
     frames: [frame(closing(code), { opcode: close })],
   })),
   { name: '7 a close of one byte', frames: [frame('x', { opcode: close })] },
