@@ -33,6 +33,10 @@ export default definePolicy({
   },
   revocation: { maxStalenessMs: 1_000 },
   maxConcurrentRequests: 500,
+  maxOpenResponses: 5_000,
+  clientStallSeconds: 30,
+  maxHeaderBytes: 49_152,
+  maxTokenBytes: 32_768,
   features: [operators(), authorizationServer(), openapi(), otlp()],
   // The origin reads the tenant from these: no client may send them.
   stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],
@@ -214,6 +218,7 @@ export default definePolicy({
       windowSeconds: 600,
       seconds: 1_800,
       maxSeconds: 43_200,
+      refuses: 'everything',
       mode: 'observe',
     },
     exempt: ['127.0.0.0/8', '::1/128', '192.0.2.0/24'],

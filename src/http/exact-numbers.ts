@@ -10,10 +10,10 @@ export const INEXACT = Symbol('inexact number')
 /** Fewer than 16 digits without an exponent are always exact. */
 const SUSPECT = /[\d.]{16}|\d[eE]/
 const NUMBERS = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-const NUMBER = /^[+-]?(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+const NUMBER = /^[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 /** A string, or a number outside of strings, of a text that is JSON. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/gs
+const TOKENS = /"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*/gs
 
 /** Reports whether a decimal number has the value of the shortest text of its double. */
 export function isExact(text: string): boolean {

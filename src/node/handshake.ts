@@ -29,10 +29,11 @@ export async function faultOfCertificate(
 
 /** Returns the certificates of a text in PEM. Throws if one is cut off or unreadable, or there is none. */
 export function certificatesIn(text: string): readonly string[] {
-  const begun = text.match(/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/g) ?? []
+  const begun = text.match(/-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g) ?? []
   const whole =
-    text.match(/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----[^-]+-----END [A-Z0-9 ]*CERTIFICATE-----/g) ??
-    []
+    text.match(
+      /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g,
+    ) ?? []
   if (whole.length === 0 || whole.length !== begun.length) throw new Error('incomplete PEM')
   for (const one of whole) new X509Certificate(one)
   return whole

@@ -29,7 +29,7 @@ describe('a command line with a mistake exits with 2 before a request:', () => {
       ['limits', 'override', 'a', 'b', '--requests', '-1'],
       'It must be a whole number. See portcullis limits override --help',
     ],
-    [['audit', 'query', '--since', 'yesterday'], 'It must be a time'],
+    [['audit', 'query', '--since', 'yesteryear'], 'It must be a time'],
     [['clients', 'create', '--name', 'a', '--grant', 'password'], 'It must be client_credentials'],
     [['keys', 'list', 'too', 'many'], 'too many arguments'],
     [['keys', 'list', '--hurry'], "unknown option '--hurry'; see portcullis keys list --help"],

@@ -79,7 +79,13 @@ async function startOn(runtime: 'Node' | 'workerd') {
     ORIGIN_URL: server.url,
     SIGNING_KEYS: JSON.stringify({ keys: [key.privateJwk] }),
     ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+      // A stream ends at `exp`. Without a tolerance, so does the token.
+      {
+        issuer: ISSUER,
+        audience: PUBLIC_URL,
+        jwks: { keys: [key.publicJwk] },
+        clockTolerance: 0,
+      },
     ]),
   }
   if (runtime === 'workerd') {

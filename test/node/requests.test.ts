@@ -97,7 +97,7 @@ describe('the target', () => {
 describe('the fields', () => {
   test('two tokens are refused, whichever is first', async () => {
     const { status } = await send('GET /orders HTTP/1.1', 'Host: a', 'Authorization: Bearer x')
-    expect(status).toBe(401)
+    expect(status).toBe(400)
     expect(gateway.reached).toEqual([])
   })
 

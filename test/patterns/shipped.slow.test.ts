@@ -44,6 +44,8 @@ const MEASURED: ReadonlySet<string> = new Set([
   'src/inspection/signatures/command-injection.ts',
   'src/inspection/signatures/cross-site-scripting.ts',
   'src/inspection/signatures/sql-injection.ts',
+  // With lookarounds, which the checker judges by the time of a busy machine.
+  'src/mcp/resource-uri.ts',
 ])
 
 const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => !CONFIGURED.has(file))
