@@ -17,6 +17,7 @@ describe('the layers are those of the gateway', () => {
       [
         ...textOf(path)
           .replace(/stage\('\w+', /g, '')
+          .replace('createAudit(', 'audit(')
           // A feature may replace this stage.
           .replace('admitBy(', 'admit(')
           .matchAll(STAGES),

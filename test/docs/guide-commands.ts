@@ -34,8 +34,8 @@ const BEFORE: Partial<Record<Guide, readonly string[]>> = {
 
 /** Output that a document promises in words. */
 const PROMISED: readonly (readonly [command: string, output: RegExp])[] = [
-  ['portcullis revoke subject alice', /^\S+ +subject +alice +- +laptop stolen /m],
-  ['portcullis limits override standard alice', /^\S+ +standard +alice +- +1000 /m],
+  ['portcullis revoke subject alice', /^\S+ +subject +alice +.* laptop stolen /m],
+  ['portcullis limits override standard alice', /^\S+ +standard +alice +- +- +platform +1000 /m],
   ['portcullis clients hash-secret', /^\[\{"id":"[\da-f-]{36}",.*"secretSha256":"[\w-]{43}"\}\]$/m],
   ['portcullis bans create address', /^value +203\.0\.113\.7$/m],
   ['portcullis audit verify', /^ok: /m],
