@@ -44,7 +44,7 @@ const MEASURED: ReadonlySet<string> = new Set([
   'src/inspection/signatures/command-injection.ts',
   'src/inspection/signatures/cross-site-scripting.ts',
   'src/inspection/signatures/sql-injection.ts',
-  // With lookarounds, which the checker judges by the time of a busy machine.
+  // With assertions such as `(?=...)`, which the checker judges by the time of a busy machine.
   'src/mcp/resource-uri.ts',
 ])
 
