@@ -233,4 +233,48 @@ export const trialCases: readonly FieldCase[] = [
     'a refused authentication consumes nothing',
     ['test/oauth/client-authentication.test.ts > an empty secret'],
   ),
+  proven(
+    'a login callback that was used before shows an expired login to a signed-in user',
+    'oauth2-proxy/oauth2-proxy#1888',
+    'the browser goes on to its page; an error of the provider has a page that names it',
+    [
+      'test/sign-in/callback.test.ts > a used callback of a signed-in browser goes on to its page',
+      'test/sign-in/callback.test.ts > the error %s of a provider is named, and the page that the user wanted is kept',
+    ],
+  ),
+  proven(
+    'a page gets CORS headers without Vary, or none on an error',
+    'honojs/hono#4471, vert-x3/vertx-web#2880, hummingbird-project/hummingbird#460, expressjs/cors#290',
+    'a response names the one page that may read it, and varies by Origin; refusals are readable',
+    [
+      'test/cors/wire.test.ts > a response names the one page that may read it, and what the page may read',
+      'test/cors/wire.test.ts > a private network is not opened by rules that do not say so',
+    ],
+  ),
+  proven(
+    'clients that abort uploads and downloads leave connections and counts behind',
+    'ether/etherpad-lite#3825, jswest/bartleby#648',
+    'nothing is left over',
+    ['test/node/transport-fuzz.test.ts > R40, R41: on %s,'],
+  ),
+  proven(
+    'a registration without an authentication method, as editors send it, is refused',
+    'obot-platform/mcp-oauth-proxy#52, jlowin/fastmcp#2460',
+    'a public client (RFC 7591 section 2)',
+    [
+      'test/oauth/code-endpoints.test.ts > they register public clients, whose redirect URIs are checked',
+    ],
+  ),
+  proven(
+    'a token response without scope ends the sign-in',
+    'toeverything/AFFiNE#8752, panva/node-oidc-provider#174',
+    'the requested scope was granted (RFC 6749 section 5.1)',
+    ['test/sign-in/absent-claims.test.ts > token responses may have %j in place of a member'],
+  ),
+  proven(
+    'a gateway below a path of its host builds wrong links',
+    'oauth2-proxy/oauth2-proxy#1177, oauth2-proxy/oauth2-proxy#1400',
+    'a public URL with a path is refused at the start, with a sentence',
+    ['test/config/config.test.ts > URLs have no credentials, and the public URL has no query'],
+  ),
 ]
