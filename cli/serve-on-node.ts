@@ -72,7 +72,7 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
     const failure = isMistake
       ? new Failure(USAGE, 'misconfigured', message)
       : new Failure(REFUSED, 'not_running', message)
-    // A server that has not begun reports to a person. A list of mistakes has several lines.
+    // Before the server starts, an operator reads the output. A list of mistakes has several lines.
     endLog()
     if (json) printFailure(failure, json)
     else process.stderr.write(`portcullis: ${message}\n`)

@@ -23,8 +23,8 @@ export function createLog(output: { write(text: string): unknown }): Log {
 }
 
 /**
- * Logs each text that this process and its threads write to stderr from now on, warnings and the last
- * words about an error that nothing caught included. Returns a function that ends this.
+ * Logs each text that this process and its threads write to stderr from now on. This includes warnings
+ * and Node's report of an error that no code caught. Returns a function that ends this.
  */
 export function logStderr(log: Log, stderr: NodeJS.WriteStream = process.stderr): () => void {
   const write = stderr.write

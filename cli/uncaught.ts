@@ -6,8 +6,8 @@ const FRAME = /^ {4}at .+/
 
 /**
  * Logs uncaught exceptions and unhandled rejections from now on, and lets the process continue: one request
- * must not end those of all other callers. Workers do the same. Neither may occur. Never logs the
- * message of an error, which may contain a header or a response.
+ * must not end the requests of all other callers. Workers do the same. Each such error is a bug. Never
+ * logs the message of an error, which may contain a header or a response.
  */
 export function logUncaught(log: Log): void {
   const report = (message: string) => (error: unknown) => log('error', message, detailsOf(error))

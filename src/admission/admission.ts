@@ -55,8 +55,9 @@ export interface Admission {
    */
   admitReference(request: ReferenceRequest): Promise<ReferenceVerdict>
   /**
-   * Returns what refuses each of many callers now, by revocations and bans, whatever `maxStalenessMs`
-   * is. All callers share one round trip, or two if the feed has changes of them. Counts nothing. Throws `Unavailable` if the store fails.
+   * Returns, for each caller, the revocation or ban that refuses it now. `maxStalenessMs` has no
+   * effect. All callers share one round trip, or two if the feed has changes that concern them.
+   * Counts nothing. Throws `Unavailable` if the store fails.
    */
   recheck(callers: readonly AdmittedCaller[]): Promise<readonly (Denial | undefined)[]>
 }

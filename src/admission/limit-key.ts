@@ -31,7 +31,8 @@ export const countsByMember = ({ by, engine }: WindowRule): boolean =>
 /**
  * Returns the key of one window of a limit, as `LimitRequest.key` contains it:
  * `<name>:address:<address>`, `<name>:custom:<value>`, `<name>:<by>:<issuer>:<value>`, or
- * `<name>:subject:<issuer>:<tenant>:<value>`. Each part is a `keyPart`. Returns a promise only if a part is so long that it must be hashed.
+ * `<name>:subject:<issuer>:<tenant>:<value>`. Each part is a `keyPart`.
+ * Returns a promise only if a part is so long that it must be hashed.
  */
 export function limitKeyOf(
   { name, by, engine }: WindowRule,

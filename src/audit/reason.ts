@@ -79,7 +79,7 @@ export function reasonOfDenial(denial: Denial): string {
 }
 
 const MAX_MEMBER_CHARS = 128
-/** A name that a schema may have. A caller writes other names, such as those of a record. */
+/** A name that a schema can contain. Any other name may come from the caller, such as a record's key. */
 const MEMBER_NAME = /^(?:[A-Za-z_$][\w$-]{0,39}|\d{1,6})$/
 
 /** Returns the place of the first finding: `:body/items/0/price`. Never a value. */

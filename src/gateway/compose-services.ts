@@ -69,7 +69,10 @@ export interface Services extends FeatureServices, GuardServices {
   readonly relations: RelationChecker | undefined
   readonly auditSink: AuditSink
   readonly origin: Origin
-  /** Returns the public URL for a URL of the origin. Undefined with `origins`, which have one for each route. */
+  /**
+   * Returns the public URL for a URL of the origin. Undefined with `origins`, because each route then
+   * has its own function.
+   */
   readonly locate?: Locate | undefined
   /** Undefined if the policy has no `origins`. */
   readonly origins?: OriginServices | undefined
@@ -302,7 +305,7 @@ async function requireQueue(queue: AuditQueue): Promise<void> {
   if (!queue.takesEvents()) throw new Error('the queue refused the last batch')
 }
 
-/** Requests need more than an answer: a Redis without memory, or a replica, answers and refuses writes. */
+/** A Redis that is out of memory or a replica answers, but it refuses the writes that requests need. */
 async function requireWrites(redis: RedisConnection): Promise<void> {
   const [reply] = await redis.send([['SET', redis.keys.readiness, '1', 'EX', READINESS_SECONDS]])
   if (reply?.result !== 'OK') throw new Unavailable('redis', 'refused')

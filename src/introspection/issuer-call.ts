@@ -59,8 +59,9 @@ type Outcome =
 /**
  * Creates the call of an issuer. While it is in progress for a token, other requests with the token
  * wait for its outcome. A refused token is refused for 10 seconds without a call. A failed call is
- * not cached; five in a row open the circuit breaker, unless the issuer has answered about one token. At most 100 calls run at once; more requests
- * get `Unavailable` (`overloaded`). No response of an earlier call replaces one that fails.
+ * not cached. Five failures in a row open the circuit breaker; a response that concerns only this
+ * token is not one of them. At most 100 calls run at once; more requests get `Unavailable`
+ * (`overloaded`). No response of an earlier call replaces one that fails.
  *
  * The caller caches verified tokens. Does NOT check revocation by the gateway.
  */

@@ -25,10 +25,10 @@ type Environment = { Variables: Partial<PrincipalVariables & TimelineVariables> 
 /**
  * Counts violations after the response. A credential that may be a guess counts for its address. A limit
  * that the caller exhausted alone, and input that `inspect` refused, count for the subject if it is
- * identified, otherwise for the address. A refused credential that is authentic, such as a signed token
- * that has expired or that has another audience, requests that `throttle` refuses unread, and limits with a
- * shared window do NOT count. Nor does an anonymous request without a credential, unless bans refuse
- * everything.
+ * identified, otherwise for the address. These do NOT count: a refused credential that is authentic,
+ * such as a signed token that has expired or that has another audience; a request that `throttle`
+ * refuses before its credential is checked; and a limit with a shared window. An anonymous request
+ * without a credential counts only if bans refuse everything.
  *
  * `admit` refuses banned callers, but an invalid credential never reaches it. If this isolate has
  * cached that the address is banned, the refusal of the credential becomes `banned`. Comes after

@@ -21,10 +21,10 @@ const RETRY_AFTER_SECONDS = 1
 
 /**
  * Refuses requests with `Unavailable` (`gateway`, `overloaded`) while too many others of this
- * isolate are in progress: until their responses begin, or, where the runtime counts them, until they
- * end. So an overloaded isolate serves some
- * requests in time instead of all too late. The gateway's own routes below `/-/` have a tenth more
- * capacity, so that operators still have access. Comes right after `audit`.
+ * isolate are in progress. A request is in progress until its response begins, or until its response
+ * ends if the runtime counts responses. So an overloaded isolate serves some requests in time
+ * instead of all too late. The gateway's own routes below `/-/` have a tenth more capacity, so that
+ * operators still have access. Comes right after `audit`.
  *
  * @example
  * ```ts

@@ -35,11 +35,12 @@ const READ_TIMEOUT_MS = 15_000
 
 /**
  * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
- * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`, duplicate
- * member names, and anything but UTF-8 JSON. Findings
- * contain paths, not values. A number that a schema reads must be exact: with more digits than a double
- * has, the origin could read another one. A body may be absent if its schema is optional. Throws a `TypeError` for
- * a schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no schema. Needs `limitBody` before it.
+ * bytes. Refuses duplicate query parameters, except those that the schema reads as `z.array`,
+ * duplicate member names, and anything but UTF-8 JSON. Findings contain paths, not values. A number
+ * that a schema reads must be exact: if it has more digits than a double can hold, the origin could
+ * read another number. A body may be absent if its schema is optional. Throws a `TypeError` for a
+ * schema that drops unknown keys, unless `forwards` is false. Does NOT check a body that has no
+ * schema. Needs `limitBody` before it.
  *
  * `c.req.valid('param' | 'query' | 'header' | 'json')` returns the output of the schema: with its
  * defaults and transformations. `c.req.json()` and `c.req.text()` read the body as it was received.

@@ -14,10 +14,10 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * Yields the elements of a header, from the right: that of the last proxy first. Stop at the first one
- * with an address that no trusted proxy has: a client writes all that is left of it, and nothing there
- * can change, or make unreadable, what is on its right. Reads no more than the caller takes, in time linear
- * in its length.
+ * Yields the elements of a header from right to left: the element of the last proxy first. The caller
+ * must stop at the first address that is not of a trusted proxy, because a client can write everything
+ * to the left of it. Text on the left cannot change the elements on its right, or make them
+ * unreadable. Reads only the elements that the caller consumes, in time linear in their length.
  */
 export function* elementsIn(header: ProxyHeader, value: string): Generator<string, void, void> {
   for (let end = value.length; end > 0; ) {

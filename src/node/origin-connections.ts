@@ -6,7 +6,7 @@ import { MAX_RESPONSE_HEADER_BYTES } from '../origin/origin.ts'
 const KEEP_ALIVE_MS = 4_000
 /** How long before the `timeout` of an origin's `Keep-Alive` an idle connection ends. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
-/** A body could not be sent twice, and another method may have an effect twice. */
+/** Other methods may have an effect twice, and a body cannot be sent twice. */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 /** Of undici, of the system, and of TLS: the connection has ended, or an idle one was found ended. */

@@ -84,7 +84,7 @@ class OriginCall implements Dispatcher.DispatchHandler {
   readonly #upload: Upload | undefined
   readonly #resolve: Outcome['resolve']
   readonly #reject: Outcome['reject']
-  /** Undefined: the call is not repeated, or not once more. */
+  /** Undefined: the call must not be repeated, or was repeated already. */
   #repeat: Outcome['repeat']
   #isReused = false
   #timer: ReturnType<typeof setTimeout>

@@ -47,7 +47,7 @@ class RequestBody implements UnderlyingSource<Uint8Array> {
         .once('close', this.#fail)
   }
 
-  /** Takes the controller. Later events find none. */
+  /** Returns the controller and removes it, so that later events have no effect. */
   #end(): Controller | undefined {
     const stream = this.#stream
     this.#stream = undefined

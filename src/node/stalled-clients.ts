@@ -24,8 +24,8 @@ interface Watched {
 /**
  * Destroys connections of the server, WebSockets included, in two cases: bytes wait for the client, and it
  * reads none of them for `stallMs`; or the gateway waits for bytes of a request's body, and none arrive
- * for `stallMs`. One byte is enough to begin anew. A connection on which nothing waits is not touched,
- * whatever its age: a silent event stream, a long poll, an idle WebSocket.
+ * for `stallMs`. Each byte restarts this time. A connection on which no bytes wait stays open, however
+ * old it is: a silent event stream, a long poll, an idle WebSocket.
  */
 export function watchStalls(server: Server, stallMs: number): StallWatch {
   const open = new Map<Duplex, Watched>()

@@ -1,8 +1,9 @@
 /** The body of a request to the origin, as undici reads it. */
 
 /**
- * A stream as an async iterable that can be stopped from outside. undici notices that the origin has
- * left only when it has a chunk to write, so it would hold a stalled upload until its client leaves.
+ * A stream as an async iterable that can be stopped from outside. undici detects that the origin has
+ * disconnected only when it writes a chunk. Without `stop`, a stalled upload would stay open until its
+ * client disconnects.
  */
 export class Upload implements AsyncIterableIterator<Uint8Array> {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>

@@ -18,12 +18,12 @@ export interface AudienceBounds {
 }
 
 /**
- * Returns the audiences of a token: the values of `resource` and `audience`. Without them, what
- * `held` and `permitted` both allow; without `held`, the first of `permitted`. A path of the gateway is
- * narrower than the gateway, and a path below it is narrower again. The result is never wider than
- * `held`. Names are compared exactly, except the gateway's own URL as a resource. Throws `Denied`
- * (`invalid_target`) for any other name, and for a resource that is not an absolute URI or has a
- * fragment.
+ * Returns the audiences of a token: the values of `resource` and `audience`. If the request has
+ * neither, returns the audiences that `held` and `permitted` both allow, or without `held` the first
+ * of `permitted`. A path of the gateway is narrower than the gateway, and a path below it is narrower
+ * again. The result is never wider than `held`. Names are compared exactly, except the gateway's own
+ * URL as a resource. Throws `Denied` (`invalid_target`) for any other name, and for a resource that is
+ * not an absolute URI or has a fragment.
  */
 export function grantedAudiences(form: OAuthForm, bounds: AudienceBounds): readonly string[] {
   const { issuer, permitted, held, isRoute } = bounds

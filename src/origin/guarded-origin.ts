@@ -20,9 +20,9 @@ export interface GuardedOriginOptions
  * throws `Unavailable` with the fault that opened it, without a call.
  *
  * Failures are errors that `send` reports as `Unavailable`. Every response counts as a success,
- * including a 500 and one with too large a header. If the request body still streams from the client, a failure does not count,
- * because a slow client looks like a slow origin. A client that disconnects does not count either.
- * If its request was the probe, the next request becomes the probe.
+ * including a 500 and a response with too large a header. A failure does not count while the request
+ * body still streams from the client, because a slow client looks like a slow origin. A client that
+ * disconnects does not count either. If its request was the probe, the next request becomes the probe.
  *
  * @example
  * ```ts

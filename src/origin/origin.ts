@@ -60,8 +60,9 @@ const BINDING_URL = 'https://origin'
  * Requests bypass Cloudflare's cache, which does not distinguish callers.
  *
  * `send` throws `Unavailable`: `timeout` if the headers do not arrive in time, `malformed` for a
- * status that does not exist in HTTP, `too_large` for a header that is, `unreachable` for any other failure. A `Denied` of the body
- * is thrown as it is. The response body streams without a timeout.
+ * status that does not exist in HTTP, `too_large` for response headers above the limit, and
+ * `unreachable` for any other failure. A `Denied` of the body is thrown as it is. The response body
+ * streams without a timeout.
  *
  * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
  * before. Throws {@link Misconfigured} for an invalid URL.

@@ -218,8 +218,8 @@ export interface PolicyDefinition<
   readonly maxConcurrentRequests?: number
   /**
    * The longest credential of a request, in bytes: from 2,048 to `maxHeaderBytes` less 8,192, so to
-   * 24,576 by default. Default 16,384. Tokens that no field
-   * of a request contains, such as ID tokens, may have 64 KiB.
+   * 24,576 by default. Default 16,384. Tokens that are not in a request header, such as ID tokens,
+   * may have 64 KiB.
    */
   readonly maxTokenBytes?: number
   /**

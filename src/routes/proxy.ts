@@ -85,12 +85,13 @@ const CALLER_HEADERS = ['Authorization']
  * they were sent, the sanitized headers, and the admitted body as a stream. Only the gateway writes
  * these headers: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
  * that the platform saw), `X-Forwarded-Proto`, `X-Forwarded-Host`, `X-Forwarded-Port` (see
- * `publicOrigins`), and `X-Auth-*` for an authenticated caller. A client chooses the host, unless the
- * route has one.
+ * `publicOrigins`), and `X-Auth-*` for an authenticated caller. The client chooses
+ * the value of `X-Forwarded-Host`, unless the route has a `host`.
  *
  * The client gets the origin's status, body and headers without those that {@link sanitizeResponse}
- * removes. Redirects are returned, not followed; with `locate`, a URL of the origin becomes the public one. A response to an authenticated caller is private,
- * and every response varies by `Authorization`. An incomplete body stays incomplete.
+ * removes. Redirects are returned, not followed. With `locate`, a URL of the origin is replaced by the
+ * public URL. A response to an authenticated caller is private, and every response varies by
+ * `Authorization`. An incomplete body stays incomplete.
  *
  * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a bad upgrade.
  *

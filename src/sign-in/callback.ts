@@ -1,6 +1,7 @@
 /**
- * The callback of each provider (RFC 9700 section 4.4.2). With one for all, a provider could send the
- * browser to another one, and the response of that would complete the login at the first.
+ * The callback of each provider (RFC 9700 section 4.4.2). If all providers had one callback, a provider
+ * could send the browser to a second provider. The response of the second provider would then complete
+ * the login at the first.
  */
 import { CALLBACK_PATH } from './return-path.ts'
 

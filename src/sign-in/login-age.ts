@@ -7,8 +7,8 @@ const TOLERANCE_SECONDS = 5
 /**
  * Returns `auth_time` of an ID token (OpenID Connect Core section 2) in whole seconds. Undefined if the
  * provider does not say when the user authenticated: without the claim, and with one that is text, in
- * milliseconds or in the future. Nothing takes its place. `iat` is the time of the token, which a
- * provider renews for a login of yesterday.
+ * milliseconds or in the future. No other claim is used instead: `iat` is the time of the token, and a
+ * provider issues a new token for an old login.
  */
 export function authTimeIn(
   payload: Readonly<Record<string, unknown>>,

@@ -49,8 +49,8 @@ export function unavailable(cause: unknown, signal?: AbortSignal): Unavailable {
 }
 
 /**
- * Reports whether an error of an authorization response says that the gateway is not a client as the
- * provider wants it. Another login gets the same answer.
+ * Reports whether an error of an authorization response says that the provider does not accept the
+ * configuration of the gateway as a client. Every other login fails in the same way.
  */
 export const isOperatorsFault = (code: string): boolean => OPERATORS_FAULTS.includes(code)
 

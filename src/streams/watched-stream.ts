@@ -5,7 +5,10 @@ import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 
 /** How the streams of one route are checked. */
 export interface StreamTerms {
-  /** An open stream ends at most this many milliseconds after a revocation or a ban. 0: at its expiry only. */
+  /**
+   * An open stream ends at most this many milliseconds after a revocation or a ban. 0: it ends only at
+   * its expiry.
+   */
   readonly recheckMs: number
   /** A check that fails is repeated for this many milliseconds, and then ends the stream. */
   readonly graceMs: number

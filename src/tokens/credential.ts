@@ -107,8 +107,7 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
   // No guess: nothing of either is verified, so it does not count against the address.
   if (hasSeveralCredentials(header))
     throw new Denied({ code: 'ambiguous_credentials', check: 'authorization' })
-  // No real client sends enough spaces to exceed
-  // this.
+  // No real client sends enough spaces to exceed this.
   if (header.length > maxTokenBytes + BEARER.length) throw rejected('length')
   const [, name, token] = CREDENTIALS.exec(header) ?? []
   if (name === undefined) throw rejected('authorization_grammar')

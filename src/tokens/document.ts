@@ -39,8 +39,8 @@ interface CallOptions extends Omit<DownloadOptions, 'accept'> {
 
 /**
  * Sends a request to an issuer. Redirects are not followed, and HTTP caches on the way are bypassed.
- * `text` is the body of a response with status 200, or of a refusal; other bodies are discarded. Throws `Unavailable`
- * without a complete response.
+ * `text` is the body of a response with status 200, or of a refusal; other bodies are discarded.
+ * Throws `Unavailable` if there is no complete response.
  */
 export async function call(
   uri: string,

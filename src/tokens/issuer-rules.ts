@@ -66,7 +66,8 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   const { rolesSeparator } = config
   const toRoles = mapping(config.rolesMap)
   const toScopes = mapping(config.scopesMap)
-  // What a configuration refuses must not be there at all. A mark of another kind of token is a value.
+  // A claim that the configuration refuses must be absent: null is refused too. A claim that marks another
+  // kind of token is refused only if it has a value.
   const isMark = (name: string) =>
     config.refuse === undefined || (config.tokenUse === 'id' && name === 'events')
   const refused = refusedClaimsOf(config).map((name) => ({

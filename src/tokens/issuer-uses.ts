@@ -1,4 +1,4 @@
-/** The rules of an issuer for each use of its tokens. Every way in gets them here. */
+/** The rules of an issuer for each use of its tokens. All code that verifies a token gets them here. */
 import { PRESETS } from '../identity-providers/presets.ts'
 import { type IssuerConfig, MARKS_OF_OTHER_TOKENS, NO_TYPE } from '../validators/issuer.ts'
 import { KIND_CLAIMS } from './issuer-rules.ts'
@@ -73,8 +73,8 @@ function forLogin(
 }
 
 /**
- * The client is the one that the provider names in `client_id`, and no other claim takes its place. `aud` must be the
- * gateway as well; the caller checks that.
+ * Returns the rules for identity assertions. Only `client_id` names the client; no other claim is read
+ * instead. `aud` must be the gateway as well; the caller checks that.
  */
 function forGrant(
   config: IssuerConfig,

@@ -6,8 +6,8 @@ import type { KeyHint, VerificationKey } from './key-ring.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
 
 /**
- * Of any token, such as an ID token in a response. What a field of a request contains has a lower bound:
- * see `credentialOf`.
+ * The maximum size of any token, such as an ID token in a response. A credential in a request header
+ * has a lower limit: see `credentialOf`.
  */
 export const MAX_TOKEN_BYTES = 65_536
 /** More than any header or claim set has, and low enough for the stack of a parser. */
@@ -20,8 +20,8 @@ const LAST_OF_THREE = 'AEIMQUYcgkosw048'
 
 /**
  * Throws `Denied` unless `token` is a JWS in compact serialization (RFC 7515 section 7.1) of at
- * most `maxBytes` (default 65,536): three segments, none empty, each canonical base64url. A token therefore has
- * exactly one accepted spelling.
+ * most `maxBytes` (default 65,536): three segments, none empty, each canonical base64url. A token
+ * therefore has exactly one accepted spelling.
  */
 export function refuseMalformed(token: string, maxBytes: number = MAX_TOKEN_BYTES): void {
   if (token.length > maxBytes) throw rejected('length')

@@ -67,8 +67,10 @@ function importSecret(secret: string): Promise<CryptoKey> {
 
 /**
  * Returns the one key that a token can mean: `kid` and algorithm select it (RFC 7517 section 4.5).
- * Returns undefined if the ring has no key with this `kid`, or several that `ignored` names, or, for a token without a `kid`, no key for its algorithm. Throws `Denied` if the key with
- * this `kid` is for another algorithm (RFC 8725 section 3.1), or if several keys match.
+ * Returns undefined if the ring has no key with this `kid`, or if `ignored` lists several keys with it.
+ * For a token without a `kid`, returns undefined if the ring has no key for its algorithm. Throws
+ * `Denied` if the key with this `kid` is for another algorithm (RFC 8725 section 3.1), or if several
+ * keys match.
  */
 export function keyFor(
   ring: KeyRing,

@@ -164,8 +164,8 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)
  * A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
  * type for which `allowed` has no algorithm. Without `alg`, a key gets all algorithms of `allowed` that
  * its type supports. A `kid` and an algorithm, and so the type, select a key (section 4.5): keys that
- * share both lose that algorithm, unless they are the same key. Does NOT check that an EC point lies on its curve (its import does), nor the
- * clock.
+ * share both lose that algorithm, unless they are the same key. Does NOT check that an EC point lies
+ * on its curve (its import does), nor the clock.
  */
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]) {
   const parsed = jwkSet.safeParse(set)

@@ -13,7 +13,7 @@ const NONE: readonly undefined[] = []
 const COMMAND_HEAD = 3
 /** In the reply before the keys that exist: their number, and whether the proof was used before. */
 const REPLY_HEAD = 2
-/** In place of the number of lease requests: nothing is written. */
+/** Replaces the number of lease requests in a query that writes nothing. */
 const READS = -1
 /** Values in the reply for a lease request: the granted units, and the end of their hold. */
 const LEASE_VALUES = 2

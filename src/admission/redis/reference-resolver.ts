@@ -24,7 +24,7 @@ const NO_RECORD = 0
 /** Special values of the limit in force in the script's reply. */
 const FAILED = -1
 const NOT_COUNTED = -2
-/** In place of whether the use is recorded: nothing is written. */
+/** Replaces the flag that records the use of a key, in a query that writes nothing. */
 const READS = -1
 /** Units left in the reply if a window of `@upstash/ratelimit` refuses. */
 const REFUSED = -1

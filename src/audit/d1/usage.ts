@@ -11,7 +11,7 @@ const MAX_COUNTS = 10_000
 const COUNTS =
   'SELECT time_ms / 86400000 AS day, decision, reason, count(*) AS requests FROM audit_events ' +
   'WHERE api_key = ? AND time_ms >= ? AND time_ms < ? ' +
-  // Their requests have events of their own.
+  // An ended stream has a second event. Its request is counted by the first one.
   `AND reason NOT LIKE '${STREAM_ENDED}%' ` +
   'GROUP BY time_ms / 86400000, decision, reason ORDER BY day, decision, reason LIMIT ?'
 

@@ -17,8 +17,9 @@ export interface Sqlite {
 }
 
 /**
- * Opens or creates the database, which only this user may read. Several processes of one machine may open it at once. A committed
- * transaction survives the end of the process and, because each commit is synced, of the machine.
+ * Opens or creates the database, which only this user may read. Several processes of one machine may
+ * open it at once. A committed transaction survives a crash of the process. It also survives a crash
+ * of the machine, because each commit is synced.
  */
 export function openSqlite(path: string): Sqlite {
   createPrivately(path)

@@ -317,7 +317,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
 
 export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>
 
-/** How old a login may be that a request demands. */
+/** The maximum age of the login that a request demands. */
 export const LOGIN_SECONDS = 600
 
 /** Returns the key of a counter of requests that anyone may send. */

@@ -28,8 +28,8 @@ export interface User {
 }
 
 /**
- * Returns the users whose consents a user has: itself, and itself without a tenant. Earlier versions
- * stored all consents without a tenant, and these stay valid.
+ * Returns the users under which the consents of a user are stored: the user itself, and the user
+ * without its tenant. Earlier versions stored all consents without a tenant, and these stay valid.
  */
 export const holdersOf = (user: User): readonly User[] =>
   user.tenant === undefined ? [user] : [user, { issuer: user.issuer, subject: user.subject }]

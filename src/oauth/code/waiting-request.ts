@@ -50,8 +50,8 @@ export const pushedSchema = z.strictObject({
   /** Form-encoded. */
   parameters: z.string(),
   /**
-   * The login must not be older, in seconds since the epoch. Set when the browser is sent to a new login,
-   * for which it comes back with another handle.
+   * The earliest accepted time of the login, in seconds since the epoch. Set when the browser is sent to
+   * a new login. It returns from this login with another handle.
    */
   loginAfterSeconds: z.optional(integer()),
   /** The hash of the handle of the request before that login, if the client has pushed it. */
