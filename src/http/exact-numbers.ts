@@ -5,7 +5,12 @@
  */
 
 /** Takes the place of a number that is not exact, in a copy of its value. */
-export const INEXACT = Symbol('inexact number')
+export const INEXACT = Object.assign(() => undefined, {
+  // No schema can convert it to a text or to another number.
+  [Symbol.toPrimitive]() {
+    throw new TypeError('inexact number')
+  },
+})
 
 /** Fewer than 16 digits without an exponent are always exact. */
 const SUSPECT = /[\d.]{16}|\d[eE]/

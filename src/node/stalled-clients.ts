@@ -31,6 +31,8 @@ export function watchStalls(server: Server, stallMs: number): StallWatch {
   const open = new Map<Duplex, Watched>()
 
   function add(socket: Duplex): void {
+    // A connection is announced again after an upgrade that the server ignores.
+    if (open.has(socket)) return
     open.set(socket, { progress: undefined, sinceMs: 0, incoming: undefined })
     socket.once('close', () => open.delete(socket))
   }

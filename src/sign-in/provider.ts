@@ -19,7 +19,7 @@ import { authTimeIn, isWithinAge } from './login-age.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { boundedFetch, failureOf, unavailable } from './provider-call.ts'
 import { signInRefused } from './refused.ts'
-import type { SignInDemand } from './return-path.ts'
+import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
 import { createSeal, type Seal } from './seal.ts'
 import { readTokenResponse, type TokenResponse } from './token-response.ts'
 
@@ -247,6 +247,11 @@ export function createProvider({
 
     async complete(response, expected, waitUntil) {
       const { state, nonce, verifier, maxAgeSeconds, acr, callbackPath } = expected
+      // Metadata that changes during a login must not make a shared callback accept a response of any
+      // provider.
+      const mustNameItself =
+        !isOnly && settings.callback === undefined && callbackPath === CALLBACK_PATH
+      if (mustNameItself && !response.has('iss')) throw signInRefused('callback')
       const as = await knownMetadata()
       let tokens: TokenResponse
       try {

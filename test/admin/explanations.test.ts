@@ -116,6 +116,9 @@ test('S88: an operator with a tenant gets explanations about callers of its tena
     ({ stage }: { stage: string }) => stage === 'authenticate',
   )
   expect(authenticated.read.tenant).toBe('acme')
+  // The limits of a client of others, or of no client, would show their requests.
+  const byClient = { ...request, caller: { ...reader(), client: crypto.randomUUID() } }
+  expect((await gateway.admin('POST', '/explanations', byClient, { as })).status).toBe(404)
   for (const body of [{ ...request, caller: { ...reader(), tenant: 'globex' } }, request])
     await gateway.expectRefused('POST', '/explanations', body, as)
 })

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
+import { watchStalls } from '../../src/node/stalled-clients.ts'
 import { onWebSocketUpgrade } from '../../src/node/upgrades.ts'
 import { dial } from '../proxy/wire.ts'
 
@@ -26,6 +27,8 @@ test('requests of one connection arrive whole and in order', async () => {
     upgrades += 1
     socket.destroy()
   })
+  // It watches each connection once, although Node announces it for each of these requests.
+  watchStalls(server, 60_000)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())

@@ -119,6 +119,14 @@ describe('S63: in a body', () => {
     }
   })
 
+  test('a number that a schema converts to a text must be exact as well', async () => {
+    const schema = z.strictObject({ a: z.coerce.string() })
+    const statusOf = async (a: string) =>
+      (await send({ body: schema }, { body: `{"a":${a}}` })).status
+    expect(await statusOf('12345678901234567890')).toBe(422)
+    expect(await statusOf('12')).toBe(200)
+  })
+
   test('a text that a schema converts to a number must be exact as well', async () => {
     const schema = z.strictObject({ a: z.strictObject({ b: z.coerce.number() }) })
     const statusOf = async (b: string) =>

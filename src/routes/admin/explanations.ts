@@ -17,6 +17,7 @@ import {
   refuseTenant,
   type TenantScope,
   tenantOf,
+  withinTenant,
 } from './tenant.ts'
 
 const MAX_TEXT = 32_768
@@ -83,7 +84,7 @@ const explanationView = () =>
   })
 
 export function explanationCalls(context: AdminContext): AdminCall[] {
-  const { explain, publicUrl, issuers, tenantIssuers, scopeUseOf, now } = context
+  const { clients, explain, publicUrl, issuers, tenantIssuers, scopeUseOf, now } = context
   const call = adminGroup('Explanations', context)
 
   function principalOf(
@@ -144,6 +145,9 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
           throw inputRefused('body', '/path', 'is a path of the gateway, which no policy decides')
         if (addressGroup(address) === undefined)
           throw inputRefused('body', '/address', 'must be an IP address')
+        // Limits of a client show the requests of others.
+        if (tenant !== undefined && caller?.client !== undefined)
+          await withinTenant(scope, clients.find(caller.client))
         return existing(
           explain({
             request: requestOf(publicUrl, request),
