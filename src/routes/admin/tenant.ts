@@ -55,9 +55,10 @@ export async function withinTenant<Value extends { readonly tenant?: string | nu
   scope: TenantScope,
   stored: Promise<Value | undefined>,
 ): Promise<Value> {
+  // First: if the operator is refused, a later failure of the store would have no handler.
+  const value = await stored
   const tenant = confinedTo(scope)
-  const value = await existing(stored)
-  return existing(tenant === undefined || value.tenant === tenant ? value : undefined)
+  return existing(tenant === undefined || value?.tenant === tenant ? value : undefined)
 }
 
 interface OwnedRecord extends Owned {
