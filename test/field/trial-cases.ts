@@ -228,9 +228,9 @@ export const trialCases: readonly FieldCase[] = [
     ],
   ),
   proven(
-    'a client that tries Basic with an empty secret loses its code',
+    'an empty secret of a client is read as no secret, or as the right one',
     'own',
-    'a refused authentication consumes nothing',
+    '401 invalid_client (RFC 6749 section 5.2)',
     ['test/oauth/client-authentication.test.ts > an empty secret'],
   ),
   proven(
