@@ -82,17 +82,19 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const hasRun = () => existsSync(join(folder, 'ran'))
 
-/** Starts a shell without start files of the user. Returns its output after `input`. */
+/**
+ * Starts a shell without start files of the user. Returns its output after `input`. Prompts and output go
+ * into one pipe, because two pipes have no order between them.
+ */
 function outputOf(shell: Shell, args: readonly string[], input = ''): Promise<string> {
-  const child = spawn(shell, args, {
+  const child = spawn('sh', ['-c', 'exec "$0" "$@" 2>&1', shell, ...args], {
     cwd: folder,
     env: { PATH: process.env.PATH, HOME: folder, INPUTRC: '/dev/null', TERM: 'dumb' },
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
   child.stdin.end(input)
   return new Promise((resolve) => child.once('close', () => resolve(output)))
 }
