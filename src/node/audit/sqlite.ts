@@ -4,6 +4,9 @@ import type { StatementResult } from '../../audit/d1/database.ts'
 import { createPrivately } from '../files/private-file.ts'
 import type { BoundStatement } from './database.ts'
 
+/** The name by which SQLite knows a database without a file. */
+const IN_MEMORY = ':memory:'
+
 /** How long a statement waits for a transaction of another process. */
 const BUSY_TIMEOUT_MS = 5_000
 
@@ -22,7 +25,7 @@ export interface Sqlite {
  * of the machine, because each commit is synced.
  */
 export function openSqlite(path: string): Sqlite {
-  createPrivately(path)
+  if (path !== IN_MEMORY) createPrivately(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   const total = db.prepare('SELECT total_changes() AS count')
