@@ -38,7 +38,9 @@ const COLUMNS = [
   'scopes',
   'tenant',
   'plan',
+  'status',
   'expiresAt',
+  'endedAt',
   'lastUsedAt',
 ]
 const SHOWN_ONCE = 'The key is shown once and not stored.'
@@ -51,13 +53,21 @@ export function addApiKeyCommands(program: Command): void {
     .description('credentials for programs that cannot request tokens')
   addCreate(keys)
   addListing(keys, {
-    does: 'list API keys, newest first, without the keys themselves',
-    examples: ['portcullis api-keys list', 'portcullis api-keys list --tenant acme'],
+    does: 'list API keys, newest first, without the keys themselves; also those that have ended',
+    examples: [
+      'portcullis api-keys list',
+      'portcullis api-keys list --tenant acme --status revoked',
+    ],
     path: '/api-keys',
     member: 'apiKeys',
     columns: COLUMNS,
     what: 'API keys',
-    filters: { tenant: 'tenant of the keys', subject: 'subject of the keys' },
+    filters: {
+      tenant: 'tenant of the keys',
+      subject: 'subject of the keys',
+      reference: 'entry `reference` of their metadata',
+      status: 'active, expired or revoked',
+    },
   })
   onlineCommand(keys, {
     name: 'show',

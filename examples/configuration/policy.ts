@@ -37,7 +37,7 @@ export default definePolicy({
   clientStallSeconds: 30,
   maxHeaderBytes: 49_152,
   maxTokenBytes: 32_768,
-  features: [operators(), authorizationServer(), openapi(), otlp()],
+  features: [operators({ endedApiKeyDays: 400 }), authorizationServer(), openapi(), otlp()],
   // The origin reads the tenant from these: no client may send them.
   stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],
   // The origin checks this one itself.

@@ -24,6 +24,7 @@ import {
   recallCredential,
   recallLimits,
   refusalOf,
+  rememberRevoked,
   weigh,
 } from './verdict.ts'
 
@@ -72,6 +73,8 @@ export interface AdmittedCaller {
 export interface ReferenceVerdict extends AdmissionVerdict {
   /** Undefined if the reference is not valid, or if a cached refusal made the call unnecessary. */
   readonly principal: Principal | undefined
+  /** The caller of an API key that has ended, for the audit event. Never admitted. */
+  readonly refused?: Principal | undefined
 }
 
 export interface AdmissionOptions {
@@ -240,12 +243,14 @@ export function createAdmission({
       if (references === undefined || resolve === undefined)
         throw new Error('admit: createAdmission() needs the `references` of authenticate()')
       const nowMs = now()
+      const { hash } = request.reference
       const remembered =
-        recallCredential(undefined, request.proof, refusals, nowMs) ??
+        recallCredential(hash, request.proof, refusals, nowMs) ??
         recallLimits(request.limits.flatMap(withKey), refusals, nowMs)
-      if (remembered !== undefined) return { ...remembered, principal: undefined }
+      if (remembered !== undefined)
+        return { ...remembered, principal: undefined, refused: refusals.revoked.get(hash)?.caller }
       const resolved = await resolve(request, nowMs)
-      const { principal, failed, signer, keys, facts, limits, states } = resolved
+      const { principal, failed, signer, refused, keys, facts, limits, states } = resolved
       if (principal !== undefined) references.remember(request.reference.text, principal)
       // A reference that is not valid did not use its proof.
       const proof = principal && request.proof
@@ -253,9 +258,15 @@ export function createAdmission({
       const counted = refusal === undefined ? await states() : []
       const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
       const verdict = conclude(refusal, limits, counted, observed)
-      if (failed === undefined || verdict.denial !== undefined) return { ...verdict, principal }
+      if (failed === undefined || verdict.denial !== undefined)
+        return { ...verdict, principal, refused }
+      if (failed === 'revoked') {
+        const reason = 'token'
+        rememberRevoked(refusals, hash, { reason, caller: refused }, nowMs)
+        return { ...verdict, denial: { code: 'token_revoked', by: reason }, principal, refused }
+      }
       const denial: Denial = { code: 'token_rejected', check: failed, ...(signer && { signer }) }
-      return { ...verdict, denial, principal }
+      return { ...verdict, denial, principal, refused }
     },
   }
 }

@@ -42,6 +42,8 @@ interface ResolvedReference {
   readonly failed: TokenCheck | undefined
   /** Whose credential failed, if the store has its record. */
   readonly signer?: Signer | undefined
+  /** The same of an API key, with all that its record says. */
+  readonly refused?: Principal | undefined
   readonly keys: DecidingKeys
   readonly facts: Omit<AdmissionFacts, 'limits'>
   /** The limits that the request counts for: without a principal, those with a known window. */
@@ -106,6 +108,7 @@ export function createReferenceResolver({
         principal: undefined,
         failed,
         signer: record && { issuer: record.tokenIssuer, subject: record.subject },
+        refused: record?.kind === 'api_key' ? await principalOfRecord(record) : undefined,
         keys,
         facts: factsFor(names, keys, found, observesBans),
         limits: known,

@@ -40,6 +40,8 @@ function refused(denial: Denial, limits: readonly RateLimit[] = []): AdmissionVe
 
 interface Refusal<Reason> {
   readonly reason: Reason
+  /** The caller of a reference that its record refuses. */
+  readonly caller?: Principal | undefined
   /** Until when the refusal is valid without a call, in milliseconds since the epoch. */
   readonly untilMs: number
 }
@@ -58,7 +60,7 @@ interface RefusalCache<Value> {
 }
 
 export interface Refusals {
-  /** By `RevocationKeys.memory`. */
+  /** By `RevocationKeys.memory`, or by the hash of a reference. */
   readonly revoked: RefusalCache<Refusal<RevokedBy>>
   /** By `LimitRequest.key`. */
   readonly exhausted: RefusalCache<Refusal<RateLimit>>
@@ -134,8 +136,7 @@ export function refusalOf(
 ): AdmissionVerdict | undefined {
   const by = principal === null ? undefined : revokedBy(principal, revocation, facts)
   if (by !== undefined) {
-    const sureMs = by === 'token' ? REVOKED_TOKEN_MEMORY_MS : 0
-    refusals.revoked.set(revocation.memory, { reason: by, untilMs: nowMs + sureMs })
+    rememberRevoked(refusals, revocation.memory, { reason: by }, nowMs)
     return refused({ code: 'token_revoked', by })
   }
   const ban = banOf(bans, facts.bannedUntilSeconds, nowMs)
@@ -144,6 +145,17 @@ export function refusalOf(
     refusals.usedProofs.set(proof.replayId, nowMs + proof.replayTtlSeconds * 1000)
   if (ban !== undefined) return refused(ban)
   return facts.proofUsed ? refused(REPLAYED) : undefined
+}
+
+/** Caches a revocation, by `RevocationKeys.memory` or by the hash of a reference. */
+export function rememberRevoked(
+  { revoked }: Refusals,
+  memory: string,
+  refusal: Pick<Refusal<RevokedBy>, 'reason' | 'caller'>,
+  nowMs: number,
+): void {
+  const sureMs = refusal.reason === 'token' ? REVOKED_TOKEN_MEMORY_MS : 0
+  revoked.set(memory, { ...refusal, untilMs: nowMs + sureMs })
 }
 
 const DAY_MS = 86_400_000

@@ -1,4 +1,6 @@
 /** The operators' API: `import { operators } from 'portcullis/operators'`. */
+
+import * as z from 'zod/mini'
 import { createBanList } from '../abuse/redis/bans.ts'
 import { createLimitControls, createOverrideList } from '../admission/redis/limit-overrides.ts'
 import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
@@ -35,15 +37,36 @@ import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createTokenIssuer } from '../tokens/token-issuer.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import { clientsOf, clientVariables } from '../validators/client.ts'
+import { configured } from '../validators/configuration.ts'
 import { DEFAULT_SCOPE_USE } from '../validators/issuer.ts'
+import { wholeNumber } from '../validators/schema-parts.ts'
 
-/** Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. */
-export function operators(): GatewayFeature {
+const MAX_ENDED_API_KEY_DAYS = 3_650
+const DAY_SECONDS = 86_400
+
+export interface OperatorsOptions {
+  /**
+   * Days for which API keys that have expired or were revoked stay listed, so that their use can be
+   * billed: 1 to 3,650. Default 100.
+   */
+  readonly endedApiKeyDays?: number
+}
+
+const optionsSchema = z.strictObject({
+  endedApiKeyDays: z._default(wholeNumber(1, MAX_ENDED_API_KEY_DAYS), 100),
+})
+
+/**
+ * Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. Throws
+ * `Misconfigured` for a mistake in the options.
+ */
+export function operators(options: OperatorsOptions = {}): GatewayFeature {
+  const { endedApiKeyDays } = configured('The policy', optionsSchema, options, ['operators'])
   return {
     feature: 'operators',
     variables: clientVariables,
     services(parts) {
-      const context = contextOf(parts)
+      const context = contextOf(parts, endedApiKeyDays * DAY_SECONDS)
       const groups = [
         ...GROUPS,
         ...(parts.relations === undefined ? [] : [parts.relations.calls]),
@@ -66,10 +89,10 @@ const GROUPS: readonly CallGroup[] = [
   explanationCalls,
 ]
 
-function contextOf(parts: FeatureParts): AdminContext {
+function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
   const { config, policy, redis, auditDb, authorizer, admission, now } = parts
   const { publicUrl } = config
-  const configured = clientsOf(config)
+  const clients = clientsOf(config)
   const signingKeys = config.signingKeys?.keys ?? []
   const operatorLimit = policy.limits.get(OPERATORS_LIMIT)
   const longestToken = Math.max(
@@ -98,8 +121,8 @@ function contextOf(parts: FeatureParts): AdminContext {
     // The gateway vouches for API keys, even without signing keys.
     tenantIssuers: tenantIssuersOf(policy, config),
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
-    clients: createClientRegistry({ redis, configured, publicUrl, now }),
-    apiKeys: createApiKeys({ redis, publicUrl, now }),
+    clients: createClientRegistry({ redis, configured: clients, publicUrl, now }),
+    apiKeys: createApiKeys({ redis, publicUrl, now, endedSeconds }),
     revocations: createRevocationLog(redis, now),
     bulkRevocation: createRevocations(redis, now),
     revocationFacts: createGrantStore(redis),

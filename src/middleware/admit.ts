@@ -122,7 +122,9 @@ export const admit = ({
         address,
         limits: deferred,
       })
-      if (resolved.principal !== undefined) pending.identified(resolved.principal)
+      // An API key that has ended names its caller, for the audit event: the verdict refuses it.
+      const identified = resolved.principal ?? resolved.refused
+      if (identified !== undefined) pending.identified(identified)
       verdict = resolved
     }
     if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('portcullis.heldUpSinceMs', startMs)

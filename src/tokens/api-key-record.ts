@@ -76,9 +76,29 @@ export const apiKeySchema = z.strictObject({
   metadata: z.optional(z.record(z.string(), z.string())),
   /** The number of changes of the record, apart from rotations. Absent: none. */
   revision: z.optional(integer()),
+  /** When an operator ended the key, and which one. Such a key is never valid again. */
+  revokedAtSeconds: z.optional(integer()),
+  revokedBy: z.optional(z.string()),
+  /** The plan that the key had when it was revoked. The plan of another key is stored elsewhere. */
+  plan: z.optional(z.string()),
 })
 
 export type ApiKey = z.infer<typeof apiKeySchema>
+
+export const API_KEY_STATUSES = ['active', 'expired', 'revoked'] as const
+export type ApiKeyStatus = (typeof API_KEY_STATUSES)[number]
+
+/** Returns the status of a key. Does NOT check revocations of its subject, tenant or token id. */
+export function statusOf(
+  { revokedAtSeconds, expiresAtSeconds }: Pick<ApiKey, 'revokedAtSeconds' | 'expiresAtSeconds'>,
+  nowSeconds: number,
+): ApiKeyStatus {
+  if (revokedAtSeconds !== undefined) return 'revoked'
+  return expiresAtSeconds !== null && nowSeconds >= expiresAtSeconds ? 'expired' : 'active'
+}
+
+/** The entry of `metadata` that names the customer of a key, such as the number of a contract. */
+export const REFERENCE = 'reference'
 
 /** A key as operators see it. */
 export interface ListedApiKey extends ApiKey {
@@ -109,6 +129,13 @@ export const apiKeyChangeMembers = {
 
 type ApiKeyChange = z.infer<z.ZodMiniObject<typeof apiKeyChangeMembers>>
 
+export interface EndOptions {
+  /** The operator. */
+  readonly by?: string
+  /** The plan of the key. Default: none of its own. */
+  readonly plan?: string | undefined
+}
+
 export interface RotateOptions {
   /** Default 0: the old secrets end at once. */
   readonly graceSeconds?: number
@@ -120,11 +147,17 @@ export interface RotateOptions {
 export interface ApiKeyFilter {
   readonly tenant?: string | undefined
   readonly subject?: string | undefined
+  readonly status?: ApiKeyStatus | undefined
+  /** The value of the entry {@link REFERENCE} of the metadata. */
+  readonly reference?: string | undefined
   /** As in {@link ListFilter}. */
   readonly hidesOthers?: boolean
 }
 
-/** Port: the API keys. Throws `Unavailable` if the store cannot read or write. */
+/**
+ * Port: the API keys. Keys that have ended are listed until the end of their retention; apart from
+ * `find` and `list`, they do not exist. Throws `Unavailable` if the store cannot read or write.
+ */
 export interface ApiKeys {
   /** `issuedAtSeconds` is the second that revocation cutoffs are compared with. Default: now. */
   create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
@@ -153,5 +186,5 @@ export interface ApiKeys {
    * Ends a key with all its secrets in every isolate from the next request on. False: the key does
    * not exist.
    */
-  end(id: string): Promise<boolean>
+  end(id: string, options?: EndOptions): Promise<boolean>
 }

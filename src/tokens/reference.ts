@@ -50,6 +50,8 @@ const referenceRecordSchema = z.strictObject({
   issuedAtSeconds: integer(),
   /** Seconds since the epoch. Null for an API key without expiry. */
   expiresAtSeconds: z.nullable(integer()),
+  /** Of a secret of an API key that was revoked or replaced: it is never valid again. Absent: neither. */
+  revokedAtSeconds: z.optional(integer()),
   /** `cnf.jkt`. */
   confirmation: z.optional(z.string()),
   /** Of a session. */
@@ -124,12 +126,13 @@ export interface RecordUse {
 
 /**
  * Returns the check that a record fails, as for a JWT with the same claims. Does NOT check
- * revocation, nor that the bearer has the key of `confirmation`.
+ * revocations by operators, nor that the bearer has the key of `confirmation`.
  */
 export function failedCheckOf(
-  { kind, expiresAtSeconds, audiences }: ReferenceRecord,
+  { kind, expiresAtSeconds, revokedAtSeconds, audiences }: ReferenceRecord,
   { audience, nowMs }: RecordUse,
 ): TokenCheck | undefined {
+  if (revokedAtSeconds !== undefined) return 'revoked'
   const endSeconds = expiresAtSeconds ?? Number.POSITIVE_INFINITY
   if (nowMs / 1000 >= endSeconds + toleranceSeconds(kind === 'session')) return 'exp'
   return audiences.includes(audience) ? undefined : 'aud'

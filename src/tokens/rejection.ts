@@ -16,6 +16,8 @@ export type TokenCheck =
   | 'source'
   // References: the store has no record of this one.
   | 'reference_unknown'
+  // The record says that the secret was revoked or replaced.
+  | 'revoked'
   // Tokens that their issuer verifies: it does not know this one, or has ended it (RFC 7662).
   | 'inactive'
   | 'token_type'

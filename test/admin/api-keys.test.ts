@@ -1,8 +1,11 @@
 import { v7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { isApiKey } from '../../src/tokens/api-key.ts'
+import { isApiKey, newApiKey } from '../../src/tokens/api-key.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import { PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+
+/** 100 days. */
+const ENDED_SECONDS = 8_640_000
 
 describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => {
   let gateway: TestGateway
@@ -21,6 +24,11 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(reply.status, reply.text).toBe(201)
     return reply.body
   }
+  /** The stored record of a secret. */
+  const recordOf = async (key: string) =>
+    JSON.parse(
+      (await gateway.redis.direct.get(`pc:reference:${await credentialHash(key)}`)) ?? 'null',
+    ).record
   const statuses = async (key: string) => [
     (await gateway.call(key, 0)).status,
     (await gateway.call(key, 1)).status,
@@ -38,6 +46,52 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(gateway.originCalls()).toBe(before)
     expect((await gateway.admin('DELETE', `/api-keys/${id}`)).status).toBe(404)
     expect((await gateway.admin('POST', `/api-keys/${id}/secret`)).status).toBe(404)
+  })
+
+  test('ended keys stay listed with their status, end, plan and prefix, and a filter selects them', async () => {
+    const subject = crypto.randomUUID()
+    const [active, revoked] = [await create({ subject }), await create({ subject, plan: 'pro' })]
+    expect((await gateway.admin('DELETE', `/api-keys/${revoked.id}`)).status).toBe(204)
+    const listed = async (query = '') =>
+      (await gateway.admin('GET', `/api-keys?subject=${subject}${query}`)).body.apiKeys
+    expect(await listed()).toMatchObject([
+      {
+        id: revoked.id,
+        status: 'revoked',
+        revokedBy: 'olga',
+        plan: 'pro',
+        prefix: revoked.apiKey.slice(0, 9),
+      },
+      { id: active.id, status: 'active', endedAt: null, revokedBy: null, plan: null },
+    ])
+    const [{ endedAt, createdAt }] = await listed('&status=revoked')
+    expect(Date.parse(endedAt)).toBeGreaterThanOrEqual(Date.parse(createdAt))
+    expect(await listed('&status=active')).toMatchObject([{ id: active.id }])
+    expect(await listed('&status=expired')).toEqual([])
+    expect((await gateway.admin('GET', '/api-keys?status=ended')).status).toBe(422)
+    const shown = await gateway.admin('GET', `/api-keys/${revoked.id}`)
+    expect(shown.body).toMatchObject({ status: 'revoked', plan: 'pro' })
+    // The assignment has ended with the key.
+    expect((await gateway.admin('GET', '/plans')).text).not.toContain(revoked.id)
+  })
+
+  test('an event of a revoked key names the caller, in isolates that cached it or not', async () => {
+    const { id, apiKey, subject, tokenId } = await create({ tenant: 'acme' })
+    await gateway.call(apiKey, 0)
+    const { actor } = gateway.events.at(-1) ?? {}
+    expect(actor).toMatchObject({ key: id, subject, tenant: 'acme' })
+    await gateway.admin('DELETE', `/api-keys/${id}`)
+    const before = gateway.originCalls()
+    for (const at of [0, 1, 1] as const) {
+      expect((await gateway.call(apiKey, at)).body.code).toBe('invalid_token')
+      expect(gateway.events.at(-1)).toMatchObject({ reason: 'token_revoked:token', actor })
+    }
+    expect(gateway.originCalls()).toBe(before)
+    expect(JSON.stringify(gateway.events)).not.toContain(apiKey)
+    expect(tokenId).toBeDefined()
+    await gateway.call(newApiKey(), 0)
+    expect(gateway.events.at(-1)?.actor).toMatchObject({ subject: null, tokenIdHash: null })
+    expect(gateway.events.at(-1)?.actor.key).toBeUndefined()
   })
 
   test('a leaked key is found by itself, also in its grace period, and no event records it', async () => {
@@ -97,8 +151,8 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     const { apiKeys } = (await gateway.admin('GET', '/api-keys?limit=1')).body
     expect(apiKeys[0].id).toBe(id)
     expect(apiKeys[0].tokenId).not.toBe(tokenId)
-    const old = await gateway.redis.direct.get(`pc:reference:${await credentialHash(apiKey)}`)
-    expect(old).toBeNull()
+    expect((await recordOf(apiKey)).revokedAtSeconds).toBeGreaterThan(0)
+    expect((await recordOf(body.apiKey)).revokedAtSeconds).toBeUndefined()
   })
 
   test('with a grace period, old keys stay valid in both isolates until it ends', async () => {
@@ -109,9 +163,9 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     const third = (await gateway.admin('POST', path, { graceSeconds: 300 })).body.apiKey
     for (const key of [apiKey, second, third]) expect(await statuses(key)).toEqual([200, 200])
     for (const key of [apiKey, second]) {
-      const ttl = await gateway.redis.direct.ttl(`pc:reference:${await credentialHash(key)}`)
-      expect(ttl).toBeGreaterThan(295)
-      expect(ttl).toBeLessThanOrEqual(305)
+      const { expiresAtSeconds } = await recordOf(key)
+      expect(expiresAtSeconds - Math.floor(Date.now() / 1000)).toBeGreaterThan(290)
+      expect(expiresAtSeconds - Math.floor(Date.now() / 1000)).toBeLessThanOrEqual(300)
     }
     const last = (await gateway.admin('POST', path)).body.apiKey
     for (const key of [apiKey, second, third]) expect(await statuses(key)).toEqual([401, 401])
@@ -125,7 +179,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect((await gateway.admin('DELETE', `/api-keys/${id}`)).status).toBe(204)
     for (const key of [apiKey, reply.body.apiKey]) expect(await statuses(key)).toEqual([401, 401])
     for (const key of [apiKey, reply.body.apiKey])
-      expect(await gateway.redis.direct.exists(`pc:reference:${await credentialHash(key)}`)).toBe(0)
+      expect((await recordOf(key)).revokedAtSeconds).toBeGreaterThan(0)
   })
 
   test('at most eight old keys stay valid', async () => {
@@ -229,8 +283,8 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     ]
     expect(await ttl(endless)).toEqual([-1, -1])
     for (const seconds of await ttl(ending)) {
-      expect(seconds).toBeGreaterThan(55)
-      expect(seconds).toBeLessThanOrEqual(65)
+      expect(seconds).toBeGreaterThan(ENDED_SECONDS + 55)
+      expect(seconds).toBeLessThanOrEqual(ENDED_SECONDS + 65)
     }
   })
 
@@ -307,7 +361,8 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
         ),
         credentialHash(apiKey).then((hash) => gateway.redis.direct.ttl(`pc:reference:${hash}`)),
       ])
-    const within = (seconds: number) => (ttl: number) => ttl > seconds && ttl <= seconds + 5
+    const within = (seconds: number) => (ttl: number) =>
+      ttl > ENDED_SECONDS + seconds && ttl <= ENDED_SECONDS + seconds + 5
     const longer = await gateway.admin('PATCH', path, { expiresInSeconds: 86_400 })
     expect(longer.status, longer.text).toBe(200)
     const [record = 0, present = 0, old = 0] = await lives()
@@ -396,7 +451,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     ])
   })
 
-  test('the last use of a key is shown, by the list as well, and is deleted with the key', async () => {
+  test('the last use of a key is shown, by the list as well, also after its end', async () => {
     const { id, apiKey } = await create()
     const before = Math.floor(Date.now() / 60_000) * 60_000 - 60_000
     await gateway.call(apiKey, 1)
@@ -405,6 +460,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     const { apiKeys } = (await gateway.admin('GET', '/api-keys?limit=1')).body
     expect(apiKeys[0]).toMatchObject({ id, lastUsedAt })
     await gateway.admin('DELETE', `/api-keys/${id}`)
-    expect(await gateway.redis.direct.exists(`pc:api-key-use:${id}`)).toBe(0)
+    expect((await gateway.admin('GET', `/api-keys/${id}`)).body).toMatchObject({ lastUsedAt })
+    expect(await gateway.redis.direct.ttl(`pc:api-key-use:${id}`)).toBeGreaterThan(0)
   })
 })

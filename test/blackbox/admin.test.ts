@@ -104,6 +104,8 @@ test('an API key is created, rotated and revoked at both gateways at once', asyn
   expect([await status(here, second), await status(there, second)]).toEqual([200, 200])
   expect((await admin(here, 'DELETE', `/api-keys/${id}`)).status).toBe(204)
   expect([await status(there, second), await status(here, second)]).toEqual([401, 401])
+  const { body } = await admin(there, 'GET', '/api-keys?status=revoked&limit=1')
+  expect(body.apiKeys).toMatchObject([{ id, status: 'revoked', prefix: second.slice(0, 9) }])
 })
 
 test('an override and a reset of a limit take effect at the other gateway', async () => {

@@ -82,7 +82,8 @@ if text then
   local record = reference.record
   part = reference.parts
   local ends = record.expiresAtSeconds
-  is_valid = (ends == cjson.null or wall / 1000 < ends + tolerance)
+  is_valid = not record.revokedAtSeconds
+    and (ends == cjson.null or wall / 1000 < ends + tolerance)
     and includes(record.audiences, audience)
     and (record.confirmation or '') == thumbprint
 

@@ -5,10 +5,12 @@ import { usageDaySchema } from '../../audit/usage.ts'
 import { planName } from '../../metering/assignment.ts'
 import { isApiKey } from '../../tokens/api-key.ts'
 import {
+  API_KEY_STATUSES,
   apiKeyChangeMembers,
   type ListedApiKey,
   MIN_GRACE_SECONDS,
   newApiKeySchema,
+  statusOf,
 } from '../../tokens/api-key-record.ts'
 import { describe } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
@@ -52,12 +54,23 @@ const apiKeyView = () =>
       .check(
         describe('up to five minutes before the last use; null: not used in the last 400 days'),
       ),
+    status: z
+      .enum(API_KEY_STATUSES)
+      .check(describe('a revocation of the subject, the tenant or a token is not part of it')),
+    endedAt: z.nullable(time).check(describe('null: active')),
+    revokedBy: z.nullable(z.string()).check(describe('the operator who revoked the key')),
     metadata: z.record(z.string(), z.string()),
   })
 /** With the plan, which is stored elsewhere. */
 const describedKeyView = () =>
   z.extend(apiKeyView(), {
-    plan: z.nullable(z.string()).check(describe('null: the plan of its subject, client or tenant')),
+    plan: z
+      .nullable(z.string())
+      .check(
+        describe(
+          'null: the plan of its subject, client or tenant; of a revoked key, the plan that it had',
+        ),
+      ),
   })
 const apiKey = z
   .string()
@@ -66,6 +79,7 @@ const apiKey = z
 /** An example of the form, which is no key of any gateway. */
 const EXAMPLE_KEY = 'pk_00000000000000000000000000000000000000000001zqVSB'
 const MAX_GRACE_SECONDS = 86_400
+const reference = name(256).check(describe('the entry `reference` of the metadata'))
 /** 30 days. */
 const DEFAULT_USAGE_MS = 30 * 86_400_000
 const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
@@ -75,7 +89,8 @@ const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
   ),
 )
 
-function viewOf(key: ListedApiKey): z.infer<ReturnType<typeof apiKeyView>> {
+function viewOf(key: ListedApiKey, nowMs: number): z.infer<ReturnType<typeof apiKeyView>> {
+  const status = statusOf(key, Math.floor(nowMs / 1000))
   const { id, name, subject, roles, scopes, tenant, tokenId } = key
   return {
     id,
@@ -91,6 +106,9 @@ function viewOf(key: ListedApiKey): z.infer<ReturnType<typeof apiKeyView>> {
     rotatedAt: timeOf(key.rotatedAtSeconds),
     expiresAt: timeOrNull(key.expiresAtSeconds),
     lastUsedAt: timeOrNull(key.lastUsedAtSeconds),
+    status,
+    endedAt: status === 'active' ? null : timeOrNull(key.revokedAtSeconds ?? key.expiresAtSeconds),
+    revokedBy: key.revokedBy ?? null,
     metadata: key.metadata ?? {},
   }
 }
@@ -99,6 +117,11 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients } = context
   const call = adminGroup('API keys', context)
   const plans = createKeyPlans(context)
+  const shown = (key: ListedApiKey) => viewOf(key, context.now())
+  const described = async (key: ListedApiKey) => ({
+    ...shown(key),
+    plan: key.plan ?? (await plans.planOf(key.id)),
+  })
 
   return [
     call({
@@ -122,12 +145,12 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
         const tenant = tenantOf(scope, body.tenant)
         await refuseForeignClientIds(scope, [body.subject], clients)
-        const described = { ...body, tenant }
-        const second = await issuableSecond(operator, described, context)
-        const { key, secret } = await apiKeys.create(described, operator.subject, second)
+        const ordered = { ...body, tenant }
+        const second = await issuableSecond(operator, ordered, context)
+        const { key, secret } = await apiKeys.create(ordered, operator.subject, second)
         changed('api-key.create', key.id)
         if (plan !== undefined) await plans.set(key.id, plan, operator.subject)
-        const view = viewOf({ ...key, lastUsedAtSeconds: null })
+        const view = shown({ ...key, lastUsedAtSeconds: null })
         return { ...view, plan: plan ?? null, apiKey: secret }
       },
     }),
@@ -138,21 +161,27 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'listApiKeys',
       summary: 'List API keys',
       description:
-        'With a filter, a page may have fewer keys than its limit, even none; the last page has no ' +
-        '`cursor`. Operators with a tenant see the keys of their tenant.',
+        'Keys that have expired or were revoked are listed for 100 days, unless the gateway has another ' +
+        '`endedApiKeyDays`. With a filter, a page may have fewer keys than its limit, even none; the last ' +
+        'page has no `cursor`. Operators with a tenant see the keys of their tenant.',
       query: z.extend(pageQuerySchema, {
         tenant: z.optional(name(256)),
         subject: z.optional(name(255)),
+        reference: z.optional(reference),
+        status: z.optional(z.enum(API_KEY_STATUSES)),
       }),
-      response: 'Valid keys without their secrets, newest first.',
+      response: 'Keys without their secrets, newest first.',
       reply: () => z.strictObject({ apiKeys: z.array(describedKeyView()), cursor }),
-      async handle({ query: { tenant, subject, ...page }, scope }) {
+      async handle({ query: { limit, cursor: after, tenant, ...wanted }, scope }) {
         const own = tenantOf(scope, tenant)
-        const filter = { tenant: own, subject, hidesOthers: confinedTo(scope) !== undefined }
-        const { items, ...rest } = await apiKeys.list(page, filter)
+        const filter = { ...wanted, tenant: own, hidesOthers: confinedTo(scope) !== undefined }
+        const { items, ...rest } = await apiKeys.list({ limit, cursor: after }, filter)
         const planOf = await context.plansOfKeys(items.map(({ id }) => id))
-        const shown = items.map((key, index) => ({ ...viewOf(key), plan: planOf[index] ?? null }))
-        return { apiKeys: shown, ...rest }
+        const views = items.map((key, index) => ({
+          ...shown(key),
+          plan: key.plan ?? planOf[index] ?? null,
+        }))
+        return { apiKeys: views, ...rest }
       },
     }),
     call({
@@ -183,11 +212,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       async handle({ body, scope }) {
         const found = await apiKeys.identify(body.apiKey)
         const key = await withinTenant(scope, Promise.resolve(found?.key))
-        return {
-          ...viewOf(key),
-          plan: await plans.planOf(key.id),
-          current: found?.isPresent === true,
-        }
+        return { ...(await described(key)), current: found?.isPresent === true }
       },
     }),
     call({
@@ -200,8 +225,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       response: 'The key without its secrets.',
       reply: describedKeyView,
       async handle({ params: { id }, scope }) {
-        const key = await withinTenant(scope, apiKeys.find(id))
-        return { ...viewOf(key), plan: await plans.planOf(id) }
+        return described(await withinTenant(scope, apiKeys.find(id)))
       },
     }),
     call({
@@ -229,7 +253,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         const updated = await existing(apiKeys.update(id, body))
         changed('api-key.update', id)
         if (plan !== undefined) await plans.set(id, plan, operator.subject)
-        return { ...viewOf(updated), plan: await plans.planOf(id) }
+        return described(updated)
       },
     }),
     call({
@@ -306,12 +330,17 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'disableApiKey',
       summary: 'Disable an API key',
       params: idParams,
+      description:
+        'The key stays listed as revoked, with the plan that it had. It cannot be restored.',
       problems: [409],
       response: 'The key is invalid everywhere, with all its secrets.',
-      async handle({ params: { id }, scope, changed }) {
+      async handle({ params: { id }, operator, scope, changed }) {
         if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
+        const plan = (await plans.planOf(id)) ?? undefined
+        const ended = await apiKeys.end(id, { by: operator.subject, plan })
+        // Also if an earlier call has ended the key, and failed here.
         await plans.remove(id)
-        await existing(apiKeys.end(id))
+        await existing(ended)
         changed('api-key.disable', id)
       },
     }),

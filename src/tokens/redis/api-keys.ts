@@ -14,9 +14,12 @@ import {
   apiKeySchema,
   type ListedApiKey,
   type OldSecret,
+  REFERENCE,
+  statusOf,
 } from '../api-key-record.ts'
 import {
   credentialHash,
+  failedCheckOf,
   parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
@@ -30,10 +33,17 @@ export interface ApiKeysOptions {
   readonly publicUrl: string
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** How long keys that have ended stay listed. Default {@link DEFAULT_ENDED_SECONDS}. */
+  readonly endedSeconds?: number | undefined
 }
 
-/** An isolate caches a key for at most 5 minutes after the last read. This is slightly more. */
-const REMEMBERED_SECONDS = 310
+/** 100 days: the keys of the last month and of the quarter before it can still be billed. */
+const DEFAULT_ENDED_SECONDS = 100 * 86_400
+/**
+ * An isolate caches a key for at most 5 minutes after the last read, and checks an open response with it
+ * again after at most an hour, and an outage of at most an hour. This is slightly more.
+ */
+const REMEMBERED_SECONDS = 7_600
 /** If other requests change the same key at the same time. */
 const MAX_ATTEMPTS = 5
 /** A rotation with a grace period ends older ones. */
@@ -44,11 +54,16 @@ const NO_KEY = '00000000-0000-0000-0000-000000000000'
 
 type Secrets = readonly OldSecret[]
 
-/** Returns the text that each change of a record changes. The scripts compare it. */
+/** Returns the text that each change of a record changes. The scripts compare it; see `state_of`. */
 const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${revision}`
 
 /** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
-export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKeys {
+export function createApiKeys({
+  redis,
+  publicUrl,
+  now,
+  endedSeconds = DEFAULT_ENDED_SECONDS,
+}: ApiKeysOptions): ApiKeys {
   const names = { ...redis.keys, ...recordKeys(redis.keys) }
   const list = createRecordList({ redis, ...names.apiKeyRecords, schema: apiKeySchema, now })
   const nowSeconds = () => Math.floor(now() / 1000)
@@ -71,19 +86,19 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
       JSON.stringify(stored),
       await storedReference(referenceOf(key)),
       lifeUntil(end),
-      end ?? NEVER_ENDS,
+      end === null ? NEVER_ENDS : end + endedSeconds,
       old === undefined ? '' : stateOf(old),
-      revokedSeconds(key),
+      REMEMBERED_SECONDS,
       kept.length,
+      endedSeconds,
     ]
     for (const one of kept) {
       keys.push(names.reference + one.hash)
-      const { tokenId, issuedAtSeconds, untilSeconds } = one
-      const present = { tokenId, rotatedAtSeconds: issuedAtSeconds, expiresAtSeconds: untilSeconds }
-      const reference = referenceOf({ ...key, ...present })
-      values.push(await storedReference(reference), lifeUntil(untilSeconds))
+      const reference = referenceOf(key, one)
+      values.push(await storedReference(reference), lifeUntil(one.untilSeconds))
     }
     keys.push(...(await keysOfSecrets(ended)))
+    values.push(...(await endedReferences(key, ended)))
     const done = await list.run(WRITE_API_KEY_SCRIPT, keys, values)
     return done === 1 ? stored : undefined
   }
@@ -104,16 +119,18 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
 
   const useOf = (use: unknown) => (use == null ? null : secondsOf(textOf(use)))
 
-  /** Returns 0 for no end. At least one second for a key that is about to expire. */
+  /** Returns how long the record of a key or secret is stored. 0: it has no end. */
   function lifeUntil(end: number | null): number {
-    return end === null ? 0 : Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS)
+    if (end === null) return 0
+    return Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS + endedSeconds)
   }
 
-  function referenceOf(key: Omit<ApiKey, 'oldSecrets'>): ReferenceRecord {
+  /** Returns the record of the present secret, or of an old one. */
+  function referenceOf(key: Omit<ApiKey, 'oldSecrets'>, old?: OldSecret): ReferenceRecord {
     return {
       kind: 'api_key',
       key: key.id,
-      tokenId: key.tokenId,
+      tokenId: (old ?? key).tokenId,
       tokenIssuer: publicUrl,
       issuer: publicUrl,
       subject: key.subject,
@@ -121,9 +138,17 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
       roles: key.roles,
       scopes: key.scopes,
       audiences: [publicUrl],
-      issuedAtSeconds: key.rotatedAtSeconds,
-      expiresAtSeconds: key.expiresAtSeconds,
+      issuedAtSeconds: old?.issuedAtSeconds ?? key.rotatedAtSeconds,
+      expiresAtSeconds: old?.untilSeconds ?? key.expiresAtSeconds,
     }
+  }
+
+  /** Returns the records of secrets that end now: each one names its caller, and is never valid again. */
+  function endedReferences(key: ApiKey, secrets: Secrets): Promise<string[]> {
+    const revokedAtSeconds = nowSeconds()
+    return Promise.all(
+      secrets.map((one) => storedReference({ ...referenceOf(key, one), revokedAtSeconds })),
+    )
   }
 
   /** Returns two keys for each secret: its reference and its revocation. */
@@ -147,10 +172,9 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
     }))
   }
 
-  function revokedSeconds({ expiresAtSeconds }: Pick<ApiKey, 'expiresAtSeconds'>): number {
-    const left = (expiresAtSeconds ?? Infinity) - nowSeconds() + REFERENCE_TOLERANCE_SECONDS
-    return Math.max(1, Math.min(REMEMBERED_SECONDS, left))
-  }
+  /** Whether no gateway accepts the key any more. */
+  const isOver = (key: ApiKey): boolean =>
+    statusOf(key, nowSeconds() - REFERENCE_TOLERANCE_SECONDS) !== 'active'
 
   /** Repeats `change` until no other request changes the key in the meantime. */
   async function changed<Result>(
@@ -159,7 +183,7 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   ): Promise<Result | undefined> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const key = await list.find(id)
-      if (key === undefined) return undefined
+      if (key === undefined || isOver(key)) return undefined
       const result = await change(key)
       if (result !== undefined) return result
     }
@@ -178,11 +202,14 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
   }
 
   return {
-    async list(page, { tenant, subject, hidesOthers } = {}) {
+    async list(page, { tenant, subject, status, reference, hidesOthers } = {}) {
+      const atSeconds = nowSeconds()
       const isListed = (key: ApiKey) =>
         (tenant === undefined || key.tenant === tenant) &&
-        (subject === undefined || key.subject === subject)
-      const isFiltered = tenant !== undefined || subject !== undefined
+        (subject === undefined || key.subject === subject) &&
+        (status === undefined || statusOf(key, atSeconds) === status) &&
+        (reference === undefined || key.metadata?.[REFERENCE] === reference)
+      const isFiltered = [tenant, subject, status, reference].some((value) => value !== undefined)
       const { items, ...rest } = await list.list(
         page,
         isFiltered ? { isListed, hidesOthers: hidesOthers === true } : undefined,
@@ -196,7 +223,9 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
       const hash = await credentialHash(secret)
       const text = await sendCommand(redis, ['GET', names.reference + hash])
       const record = text === null ? undefined : parseStoredReference(text)
-      const key = await find(record?.key ?? NO_KEY)
+      const use = { audience: publicUrl, nowMs: now() }
+      const isValid = record !== undefined && failedCheckOf(record, use) === undefined
+      const key = await find((isValid && record.key) || NO_KEY)
       return key && { key, isPresent: key.hash === hash }
     },
 
@@ -263,11 +292,18 @@ export function createApiKeys({ redis, publicUrl, now }: ApiKeysOptions): ApiKey
         return key && { key, secret }
       }),
 
-    async end(id) {
+    async end(id, { by, plan } = {}) {
       const ended = await changed(id, async (key) => {
-        const secrets = await keysOfSecrets(secretsOf(key, 0))
-        const keys = [...list.keysOf(id), names.feed, names.apiKeyUse + id, ...secrets]
-        const values = [id, stateOf(key), revokedSeconds(key)]
+        const revokedAtSeconds = nowSeconds()
+        const { oldSecrets: _, ...rest } = key
+        const record: ApiKey = { ...rest, revokedAtSeconds, revokedBy: by, plan }
+        const secrets = secretsOf(key, 0)
+        const keys = [...list.keysOf(id), names.feed, ...(await keysOfSecrets(secrets))]
+        const values = [
+          ...[id, stateOf(key), JSON.stringify(record), REMEMBERED_SECONDS, endedSeconds],
+          revokedAtSeconds + endedSeconds,
+          ...(await endedReferences(key, secrets)),
+        ]
         return (await list.run(END_API_KEY_SCRIPT, keys, values)) === 1 ? true : undefined
       })
       return ended === true
