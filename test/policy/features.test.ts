@@ -199,7 +199,6 @@ test.each([
   [{ endedApiKeyDays: 0 }, 'operators.endedApiKeyDays'],
   [{ endedApiKeyDays: 3_651 }, 'operators.endedApiKeyDays'],
   [{ endedApiKeyDays: 1.5 }, 'operators.endedApiKeyDays'],
-  [{ keptDays: 30 }, 'keptDays'],
 ])('a mistake in the options of operators() is named: %j', (options, message) => {
   expect(() => operators(options)).toThrow(message)
   expect(operators({ endedApiKeyDays: 1 })).toMatchObject({ feature: 'operators' })
