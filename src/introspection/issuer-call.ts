@@ -109,7 +109,9 @@ export function createIssuerCall({
         if (claims !== 'undecided') return claims
       } catch (error) {
         const failure = failureOf(error)
-        breaker.failed(entry, failure.fault)
+        // An unreadable response may concern only this token: its user has too many claims, for example.
+        if (isUnreadable(error)) breaker.succeeded()
+        else breaker.failed(entry, failure.fault)
         throw failure
       }
       throw new Unavailable('introspection', 'refused')
@@ -199,6 +201,12 @@ function refuseTypes(claims: TokenClaims): void {
   )
     throw rejected('token_type')
 }
+
+/** Reports whether the endpoint has responded, and its response cannot be read. */
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof Unavailable &&
+  error.dependency === 'introspection' &&
+  error.fault === 'malformed'
 
 /** Names the issuer's endpoint as the dependency, also if its metadata failed. */
 function failureOf(cause: unknown): Unavailable {

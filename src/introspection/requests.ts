@@ -2,6 +2,7 @@
 import { Unavailable } from '../errors.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { call } from '../tokens/document.ts'
+import { present } from '../tokens/present.ts'
 import type { IssuerClient } from '../validators/issuer-client.ts'
 import { authenticationOf } from './client-authentication.ts'
 import {
@@ -43,8 +44,11 @@ export function introspectionRequest(client: IssuerClient, now: () => number): C
       body: new URLSearchParams({ token, token_type_hint: 'access_token', ...form }),
     }
     const response = await send(endpoint, init, signal)
-    if (response.status !== 200) return settled(response, refusalOfIntrospection)
+    if (response.status !== 200) return settled(refusalIn(response, refusalOfIntrospection))
     const claims = claimsIn(response.text)
+    // Some providers send their errors with status 200.
+    if (present(claims, 'active') === undefined && present(claims, 'error') !== undefined)
+      return settled(refusalOfIntrospection(response))
     if (typeof claims.active !== 'boolean') throw new Unavailable('introspection', 'malformed')
     return claims.active ? claims : undefined
   }
@@ -57,15 +61,19 @@ export function introspectionRequest(client: IssuerClient, now: () => number): C
 export const userinfoRequest: ClaimsRequest = async function readUserinfo(endpoint, token, signal) {
   const init = { headers: { ...JSON_TYPE, authorization: `Bearer ${token}` } }
   const response = await send(endpoint, init, signal)
-  return response.status === 200 ? claimsIn(response.text) : settled(response, refusalOfUserinfo)
+  return response.status === 200
+    ? claimsIn(response.text)
+    : settled(refusalIn(response, refusalOfUserinfo))
 }
 
-function settled(
+function refusalIn(
   response: RefusalResponse,
   refusalOf: (response: RefusalResponse) => Refusal,
-): 'undecided' | undefined {
-  const isRefusal = response.status >= 400 && response.status < 500
-  const refusal = isRefusal ? refusalOf(response) : 'outage'
+): Refusal {
+  return response.status >= 400 && response.status < 500 ? refusalOf(response) : 'outage'
+}
+
+function settled(refusal: Refusal): 'undecided' | undefined {
   if (refusal === 'outage') throw new Unavailable('introspection', 'refused')
   return refusal === 'undecided' ? refusal : undefined
 }

@@ -167,6 +167,7 @@ describe('a refusal of one token is not an outage for others', () => {
         .end(typeof body === 'string' ? body : JSON.stringify(body))
   const TOKEN_REFUSED = '401 token_rejected:inactive'
   const UNDECIDED = '503 introspection:refused'
+  const UNREADABLE = '503 introspection:malformed'
   const userinfo = { userinfo: { audience: 'any' } }
 
   test.each<[string, object, Answer, string]>([
@@ -196,6 +197,22 @@ describe('a refusal of one token is not an outage for others', () => {
       TOKEN_REFUSED,
     ],
     ['introspection 403', {}, refusal(403, '<h1>Forbidden</h1>'), UNDECIDED],
+    [
+      'introspection 200 with an error',
+      {},
+      refusal(200, { error: 'invalid_token', active: null }),
+      TOKEN_REFUSED,
+    ],
+    ['introspection 200 with another error', {}, refusal(200, { error: 'oops' }), UNDECIDED],
+    [
+      'introspection 200 with too many claims',
+      {},
+      refusal(200, { active: true, groups: 'x'.repeat(100_000) }),
+      UNREADABLE,
+    ],
+    ['introspection 200 as text', {}, refusal(200, 'Error: unknown token'), UNREADABLE],
+    ['userinfo 200 with too many claims', userinfo, refusal(200, 'x'.repeat(100_000)), UNREADABLE],
+    ['userinfo 200 without a body', userinfo, refusal(200), UNREADABLE],
     ['introspection 404', {}, refusal(404), UNDECIDED],
   ])('%s', async (_, entry, answer, outcome) => {
     const { outcomeOf } = await start(entry)
@@ -218,6 +235,7 @@ describe('a refusal of one token is not an outage for others', () => {
     ['introspection 401 for the client', {}, refusal(401, { error: 'invalid_client' })],
     ['introspection 400 for the client', {}, refusal(400, { error: 'invalid_client' })],
     ['introspection 429', {}, refusal(429)],
+    ['introspection 200 for the client', {}, refusal(200, { error: 'invalid_client' })],
   ])('but %s is an outage, and opens the breaker', async (_, entry, answer) => {
     const { outcomeOf } = await start(entry)
     provider.answer = answer
