@@ -37,9 +37,7 @@ export function accessOf(
     )
     return ['permission', derived(route)]
   }
-  const requirements = (
-    Array.isArray(declared.value) ? declared.value : [declared.value]
-  ) as readonly JsonObject[]
+  const requirements = requirementsIn(declared.value)
   const alternatives = requirements.map(scopesOf)
   const lists = alternatives.filter((scopes) => scopes !== undefined)
   if (lists.length < alternatives.length) {
@@ -66,6 +64,13 @@ export function accessOf(
     )
   else notes.assumed(place, `permission ${permission} is required; ${text}`)
   return ['permission', permission]
+}
+
+/** An empty object in place of the list is no list without requirements: it must not open an operation. */
+function requirementsIn(value: unknown): readonly JsonObject[] {
+  if (Array.isArray(value)) return value
+  const isRequirement = isObject(value) && Object.keys(value).length > 0
+  return [isRequirement ? value : undefined] as readonly JsonObject[]
 }
 
 /** A document without a list of schemes declares none. */
