@@ -117,8 +117,9 @@ function objectIn(segment: string, encoding: TokenCheck, json: TokenCheck) {
 /** Returns the used members of a protected header. Throws `Denied` as {@link readHeader} does. */
 export function headerOf(header: Readonly<Record<string, unknown>>): JwsHeader {
   const alg = own(header, 'alg')
-  const kid = own(header, 'kid')
-  const typ = own(header, 'typ')
+  // Null means that they are absent, as for claims.
+  const kid = own(header, 'kid') ?? undefined
+  const typ = own(header, 'typ') ?? undefined
   if (Object.hasOwn(header, 'crit')) throw rejected('crit')
   if (Object.hasOwn(header, 'b64')) throw rejected('b64')
   if (typeof alg !== 'string') throw rejected('alg')

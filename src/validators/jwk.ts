@@ -161,7 +161,7 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).check(z.maxLength(MAX_KEYS)
  * Sorts the keys of a JWK Set (RFC 7517 section 5) into usable and ignored ones. Returns undefined
  * if the value is not a JWK Set or has more than 128 keys.
  *
- * A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
+ * Members that are null are absent. A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
  * type for which `allowed` has no algorithm. Without `alg`, a key gets all algorithms of `allowed` that
  * its type supports. A `kid` and an algorithm, and so the type, select a key (section 4.5): keys that
  * share both lose that algorithm, unless they are the same key. Does NOT check that an EC point lies
@@ -172,7 +172,8 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]) {
   if (!parsed.success) return undefined
   const usable: UsableJwk[] = []
   const ignored: IgnoredKey[] = []
-  for (const [index, candidate] of parsed.data.keys.entries()) {
+  for (const [index, written] of parsed.data.keys.entries()) {
+    const candidate = withoutNulls(written)
     const key = verificationJwk.safeParse(candidate)
     if (!key.success) {
       ignored.push({ index, check: checkOf(key.error) })
@@ -226,6 +227,12 @@ function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorith
       return ['HS256']
   }
 }
+
+/** Some serializers write members that a key does not have as null. */
+const withoutNulls = (key: unknown): unknown =>
+  typeof key === 'object' && key !== null && !Array.isArray(key)
+    ? Object.fromEntries(Object.entries(key).filter(([, value]) => value !== null))
+    : key
 
 /** Returns the members that define a public key (RFC 7638 section 3.2) or a symmetric key. */
 function material({ kty, n, e, crv, x, y, k }: JsonWebKey): JsonWebKey {

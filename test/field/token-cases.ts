@@ -101,6 +101,9 @@ const ec = await pairOf('ES256', { kid, alg: 'ES256', use: 'sig' })
 const otherEc = await pairOf('ES256', { kid, alg: 'ES256', use: 'sig' })
 const rsa = await pairOf('RS256', { kid, alg: 'RS256', use: 'sig' })
 const pss: Pair = { ...rsa, alg: 'PS256', publicJwk: { ...rsa.publicJwk, alg: 'PS256' } }
+const okp = await pairOf('Ed25519', { kid, use: 'sig' })
+/** As serializers of .NET and Java write keys. */
+const nullMembers = { alg: null, key_ops: null, d: null, k: null, oth: null, exp: null, x5c: null }
 const withKid: Changes = { header: { kid } }
 
 /** Tokens that differ from a valid one in these claims. */
@@ -229,6 +232,23 @@ export const tokenCases: readonly FieldCase[] = [
     signed: [
       [rsa, withKid],
       [ec, { header: { kid: 'e' } }],
+    ],
+  }),
+  tokenCase({
+    symptom: 'keys whose absent members are written as null verify nothing',
+    sources: ['own'],
+    expected: 'null means absent, as in tokens',
+    keys: [
+      { ...without(rsa.publicJwk, 'alg'), kid: 'r', ...nullMembers },
+      { ...without(ec.publicJwk, 'alg', 'use'), kid: 'e', ...nullMembers },
+      { ...without(okp.publicJwk, 'alg', 'use', 'kid'), ...nullMembers, kid: null },
+    ] as unknown as readonly JWK[],
+    settings: { algorithms: ['RS256', 'ES256', 'Ed25519'] },
+    signed: [
+      [rsa, { header: { kid: 'r' } }],
+      [ec, { header: { kid: 'e' } }],
+      [okp, { header: { kid: null } }],
+      [okp],
     ],
   }),
   tokenCase({

@@ -78,7 +78,6 @@ describe('the protected header', () => {
       1,
       0,
       true,
-      null,
       {},
       ['ES256'],
       { toString: 'ES256' },
