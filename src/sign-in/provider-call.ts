@@ -9,6 +9,15 @@ const ERROR_CODE = /^[a-z_]{1,64}$/
 /** Errors that say that the provider, not the user, has a problem (RFC 6749 section 4.1.2.1). */
 const PROVIDER_FAULTS: readonly string[] = ['server_error', 'temporarily_unavailable']
 
+/** Statuses that say nothing about the request: it is too slow, too early, or one of too many. */
+const OVERLOADED: readonly number[] = [408, 425, 429]
+/** A response that is no response of a token endpoint, such as a page of a proxy. */
+const NO_RESPONSE: readonly unknown[] = [
+  oauth.RESPONSE_IS_NOT_JSON,
+  oauth.RESPONSE_IS_NOT_CONFORM,
+  oauth.PARSE_ERROR,
+]
+
 /** Reads the whole response, of a bounded size. Does not follow redirects. */
 export async function boundedFetch(
   url: string,
@@ -25,7 +34,7 @@ export async function boundedFetch(
       cache: 'no-store',
       signal: signal ?? null,
     })
-    if (response.status >= 500) {
+    if (response.status >= 500 || OVERLOADED.includes(response.status)) {
       await response.body?.cancel()
       throw new Unavailable('identity_provider', 'refused')
     }
@@ -76,7 +85,7 @@ export function failureOf(error: unknown, issuer: string): Denied | Unavailable 
   }
   if (error instanceof oauth.WWWAuthenticateChallengeError)
     return clientRefused(issuer, 'invalid_client', error)
-  if (error instanceof oauth.OperationProcessingError)
+  if (error instanceof oauth.OperationProcessingError && !NO_RESPONSE.includes(error.code))
     return signInRefused(codeOf(error.code?.toLowerCase().replace(/^oauth_/, '')), { cause: error })
   return unavailable(error)
 }

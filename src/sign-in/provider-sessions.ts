@@ -1,6 +1,7 @@
 /** Keeps sessions in step with the provider: its refreshed tokens, and its logouts. */
 import { LRUCache } from 'lru-cache'
 import { sha256 } from '../crypto/sha256.ts'
+import { Denied } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../revocation/revocation.ts'
 import type { LogoutToken } from './logout-token.ts'
@@ -70,7 +71,13 @@ export function createProviderSessions({
       const text = await provider.seal.close(JSON.stringify(refreshed.tokens), id)
       await store.keepTokens(id, text, seconds)
       nextLookMs.set(id, now() + seconds * 1000)
-      const user = await refreshed.principal()
+      let user: Principal | undefined
+      try {
+        user = await refreshed.principal()
+      } catch (error) {
+        if (isNoLongerAccepted(error)) await sessions.end(id, owner)
+        throw error
+      }
       if (user === undefined) return
       if (user.subject !== principal.subject) return sessions.end(id, owner)
       const held = [...new Set([...user.roles, ...roles])]
@@ -103,6 +110,14 @@ export function createProviderSessions({
     },
   }
 }
+
+/** Claims of a verified ID token that the provider's rules do not accept: a login would fail, too. */
+const RULES: readonly string[] = ['id_token_required_claim', 'id_token_refused_claim']
+
+const isNoLongerAccepted = (error: unknown): boolean =>
+  error instanceof Denied &&
+  error.denial.code === 'sign_in_refused' &&
+  RULES.includes(error.denial.check)
 
 async function tokensIn(
   sealed: string | undefined,

@@ -128,6 +128,14 @@ const MAX_HINT_CHARACTERS = 4_096
 const REFRESHED_AT = 0.9
 /** For a provider that does not state how long an access token lives. */
 const DEFAULT_REFRESH_SECONDS = 600
+/**
+ * Errors of a refresh after which only a new login helps: RFC 6749 section 5.2, and OpenID Connect Core
+ * section 3.1.2.6, which some providers use there too.
+ */
+const SIGN_IN_AGAIN: readonly string[] = [
+  ...['invalid_grant', 'interaction_required', 'login_required', 'consent_required'],
+  'account_selection_required',
+]
 /** Section 2.4 of Back-Channel Logout recommends the first; many providers use the second or none. */
 const LOGOUT_TOKEN_TYPES = ['logout+jwt', 'jwt']
 
@@ -302,7 +310,7 @@ export function createProvider({
         )
         tokens = await readTokenResponse(as, client, answer)
       } catch (error) {
-        if (error instanceof oauth.ResponseBodyError && error.error === 'invalid_grant')
+        if (error instanceof oauth.ResponseBodyError && SIGN_IN_AGAIN.includes(error.error))
           return undefined
         const failure = failureOf(error, issuer)
         throw failure instanceof Unavailable ? failure : unavailable(error)

@@ -1,6 +1,6 @@
 /** Reads the response of a token endpoint. */
 import * as oauth from 'oauth4webapi'
-import { hasValue } from '../tokens/present.ts'
+import { present } from '../tokens/present.ts'
 
 /** The members that the sign-in uses. Null and empty ones count as absent. */
 export interface TokenResponse {
@@ -10,12 +10,15 @@ export interface TokenResponse {
   readonly expiresIn: number | undefined
 }
 
-const READ = ['access_token', 'token_type', 'expires_in', 'refresh_token'] as const
+/** A year. The time of the next refresh must be one that a record can have. */
+const MAX_LIFE_SECONDS = 31_536_000
+/** Members that the library demands, and that no login needs. Some providers omit them, or send another type. */
+const UNUSED = { access_token: 'unused', token_type: 'bearer' }
 
 /**
- * Reads a response, and checks it as the library does, except for the ID token: the caller verifies
- * that. Members that the sign-in does not use, such as `scope`, cannot fail a login. Throws as the
- * library does.
+ * Reads a response. Only an error, or a response that is no JSON object, fails: members that the
+ * sign-in does not use cannot fail a login, and the caller verifies the ID token. An error with status
+ * 200 is an error. Throws as the library does.
  */
 export async function readTokenResponse(
   as: oauth.AuthorizationServer,
@@ -23,33 +26,43 @@ export async function readTokenResponse(
   response: Response,
 ): Promise<TokenResponse> {
   const members = response.status === 200 ? membersIn(await response.clone().text()) : undefined
-  if (members === undefined) {
-    // Throws: this is an error, or no JSON object.
-    await oauth.processGenericTokenEndpointResponse(as, client, response)
-    return { idToken: undefined, refreshToken: undefined, expiresIn: undefined }
-  }
-  const { status, headers } = response
-  const kept = Object.fromEntries(
-    READ.flatMap((name) => (hasValue(members[name]) ? [[name, members[name]]] : [])),
-  )
-  const read = await oauth.processGenericTokenEndpointResponse(
-    as,
-    client,
-    new Response(JSON.stringify(kept), { status, headers }),
-  )
-  const { id_token: idToken } = members
+  const { headers } = response
+  const isError = members !== undefined && present(members, 'error') !== undefined
+  const read =
+    members === undefined
+      ? response
+      : isError
+        ? new Response(JSON.stringify(members), { status: 400, headers })
+        : new Response(JSON.stringify(UNUSED), { headers })
+  await oauth.processGenericTokenEndpointResponse(as, client, read)
   return {
-    idToken: typeof idToken === 'string' && idToken !== '' ? idToken : undefined,
-    refreshToken: read.refresh_token,
-    expiresIn: read.expires_in,
+    idToken: textIn(members, 'id_token'),
+    refreshToken: textIn(members, 'refresh_token'),
+    expiresIn: secondsIn(members),
   }
 }
 
-function membersIn(text: string): Readonly<Record<string, unknown>> | undefined {
+type Members = Readonly<Record<string, unknown>>
+
+function textIn(members: Members = {}, name: string): string | undefined {
+  const value = present(members, name)
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A number, also as text. A life that is unknown or negative is not stated. */
+function secondsIn(members: Members = {}): number | undefined {
+  const value = present(members, 'expires_in')
+  const seconds = typeof value === 'string' ? Number(value) : value
+  return typeof seconds === 'number' && seconds >= 0
+    ? Math.min(seconds, MAX_LIFE_SECONDS)
+    : undefined
+}
+
+function membersIn(text: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>
+      return value as Members
   } catch {
     // The library reports it.
   }

@@ -1,8 +1,67 @@
 /** Cases about sign-in, OAuth clients and MCP. Their suites have a provider and a browser. */
 import type { FieldCase } from './case.ts'
-import { EVERY_RUNTIME } from './runtimes.ts'
+import { EVERY_RUNTIME, NODE_ONLY } from './runtimes.ts'
 
 export const oauthCases: readonly FieldCase[] = [
+  {
+    symptom: 'a user who has lost the required group keeps the session for as long as it is used',
+    sources: ['own'],
+    expected: 'the session ends at the next refresh, as a login would fail',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/sign-in/token-endpoint.test.ts > the user no longer has a required claim',
+        'test/sign-in/token-endpoint.test.ts > a required claim is absent',
+      ],
+    },
+  },
+  {
+    symptom: 'a session continues although its provider demands a new login at each refresh',
+    sources: ['own'],
+    expected: 'the session ends for interaction_required and login_required, not for an outage',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/sign-in/token-endpoint.test.ts > decides about a session at its refresh',
+        'test/sign-in/token-endpoint.test.ts > the user must interact',
+      ],
+    },
+  },
+  {
+    symptom: 'logins fail at a provider that sends no access token, or an odd life or type of it',
+    sources: ['own'],
+    expected: 'members of the token response that no login needs cannot fail one',
+    runtimes: EVERY_RUNTIME,
+    proof: { tests: ['test/sign-in/token-endpoint.test.ts > may send %s, which no login needs'] },
+  },
+  {
+    symptom: 'a limit or a page of the token endpoint looks like a forged login',
+    sources: ['own'],
+    expected: '503, because the provider has not decided about the login',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: ['test/sign-in/token-endpoint.test.ts > ends a login with the right cause for %s'],
+    },
+  },
+  {
+    symptom: 'one user with very many claims, or an error with status 200, stops all introspection',
+    sources: ['own'],
+    expected: '503 or 401 for that token, and others are introspected',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/introspection/responses.test.ts > introspection 200 with too many claims',
+        'test/introspection/responses.test.ts > introspection 200 with an error',
+      ],
+    },
+  },
+  {
+    symptom: 'an operation becomes public because security is an empty object',
+    sources: ['own'],
+    expected: 'security is a list; anything else needs a token, and a note names it',
+    runtimes: NODE_ONLY,
+    proof: { tests: ['test/openapi/routes.test.ts > an empty object in place of the list'] },
+  },
   {
     symptom: 'two tabs that refresh at the same time sign the user out',
     sources: ['HQBase/hqbase#41', 'PrefectHQ/fastmcp#5037', 'opendefender/OpenRisk#700'],

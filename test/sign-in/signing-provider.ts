@@ -20,6 +20,12 @@ export interface ProviderAnswer {
   metadata: Members
   /** The keys of the key set. */
   keys: readonly object[]
+  /** How the token endpoint sends its response. Default: 200, with the members of `token`. */
+  response: {
+    readonly status: number
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+  }
 }
 
 export type SigningProvider = Awaited<ReturnType<typeof startSigningProvider>>
@@ -35,6 +41,7 @@ export async function startSigningProvider() {
     token: {},
     authorization: {},
     metadata: {},
+    response: { status: 200 },
     // As some providers publish them: the same key twice, and a key of another type with its `kid`.
     keys: [key.publicJwk, { ...other, kid: 'idp' }, key.publicJwk],
   }
@@ -89,8 +96,9 @@ export async function startSigningProvider() {
       id_token: await sign(claims, answer.header),
       ...answer.token,
     }
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(members))
+    const { status, headers, body: text = JSON.stringify(members) } = answer.response
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(text)
   }
 
   const server = await startHttpServer((request, response) => {
