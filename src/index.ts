@@ -7,7 +7,7 @@ export type { AuditEvent, AuditSink } from './audit/event.ts'
 export { Denied, Misconfigured, Unavailable } from './errors.ts'
 export { composeServices, type GatewayEnv, type Services } from './gateway/compose-services.ts'
 export { createGateway, type Gateway } from './gateway/create-gateway.ts'
-export type { GatewayFeature } from './gateway/features.ts'
+export type { Feature as GatewayFeature } from './gateway/feature.ts'
 export { refuseAll } from './gateway/refuse-all.ts'
 export type { Principal } from './identity/principal.ts'
 export type {

@@ -29,7 +29,7 @@ export async function checkFeatures(
     const reason = (error as Error).message.replaceAll(/\s+/g, ' ')
     return [notChecked(CHECK, `the policy was not read: ${reason}`, remedy)]
   }
-  const names = policy.features.map(({ feature }) => feature)
+  const names = policy.features.map(({ name }) => name)
   if (values.SIGNING_KEYS !== undefined) return [ok(CHECK, names.join(', ') || 'none')]
   const idle = names.flatMap((name) => SIGNING[name] ?? [])
   const remedy = 'Set SIGNING_KEYS to the output of `npx portcullis keys generate`.'

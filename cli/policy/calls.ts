@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
-import type { GatewayMcp } from '../../src/gateway/features.ts'
+import { accessOf } from '../../src/features/mcp.ts'
 import type { JsonRpcMethod } from '../../src/inspection/definition.ts'
 import type { McpToolAccess } from '../../src/mcp/definition.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
@@ -34,8 +34,7 @@ const OTHERS = '*'
 export function callsOf({ method, mcp, inspect }: PolicyRoute): Calls | undefined {
   if (mcp !== undefined) {
     if (method !== 'POST') return undefined
-    // Only mcp() creates it.
-    const { tools, prompts, resources, methods } = (mcp as GatewayMcp).definition
+    const { tools, prompts, resources, methods } = accessOf(mcp) ?? {}
     const calls = new Map([
       ...entriesOf('tool', tools, NO_ARGUMENTS),
       ...entriesOf('prompt', prompts),

@@ -1,6 +1,6 @@
 /** The changes of the calls of a route: of the tools of an MCP server, and of JSON-RPC. */
 import type { Authorizer } from '../../src/authorization/permissions.ts'
-import type { GatewayMcp } from '../../src/gateway/features.ts'
+import { accessOf } from '../../src/features/mcp.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
 import { type Call, callsOf, nameOfCall } from './calls.ts'
@@ -86,8 +86,6 @@ export function* changesInServer(
   after: PolicyRoute,
 ): Generator<Change> {
   if (after.method !== 'POST') return
-  const [one, another] = [before, after].map(
-    ({ mcp }) => (mcp as GatewayMcp | undefined)?.definition,
-  )
+  const [one, another] = [before, after].map(({ mcp }) => mcp && accessOf(mcp))
   for (const field of SETTINGS) yield* changeOfValue(route, field, one?.[field], another?.[field])
 }

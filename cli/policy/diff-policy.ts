@@ -64,7 +64,7 @@ const COMPARED = new Set([
 
 export function* changesInPolicy(before: Policy, after: Policy): Generator<Change> {
   yield* changesInOperators(before, after)
-  const featuresOf = ({ features }: Policy) => features.map(({ feature }) => feature)
+  const featuresOf = ({ features }: Policy) => features.map(({ name }) => name)
   yield* changesInList('features', 'has', featuresOf(before), featuresOf(after))
   const staleness = [before, after].map(({ revocation }) => revocation.maxStalenessMs)
   yield* changeOfSize('revocation', 'maxStalenessMs', staleness[0] ?? 0, staleness[1] ?? 0)

@@ -73,7 +73,7 @@ export const RULES = {
           ...(mcp?.limits ?? []),
         ]),
       )
-      if (features.some(({ feature }) => feature === 'operators')) used.add(OPERATORS_LIMIT)
+      if (features.some(({ name }) => name === 'operators')) used.add(OPERATORS_LIMIT)
       for (const name of limits.keys())
         if (!used.has(name))
           yield {

@@ -45,7 +45,7 @@ export function openProject(root: string): Project {
       policy = await policyIn(policyFile, root, wrangler, directory)
       if (policy === undefined) return ALL_FEATURES
       const { features } = policy
-      const has = (name: string) => features.some(({ feature }) => feature === name)
+      const has = (name: string) => features.some((feature) => feature.name === name)
       return { operators: has('operators'), authorizationServer: has('authorizationServer') }
     },
     policyArguments: undefined,

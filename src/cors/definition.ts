@@ -1,5 +1,5 @@
 /** CORS rules as a policy writes them (https://fetch.spec.whatwg.org/#http-cors-protocol). */
-import type { Feature } from '../validators/feature.ts'
+import type { Feature, ListedFeature } from '../validators/feature.ts'
 
 export interface CorsDefinition {
   /**
@@ -35,6 +35,8 @@ export interface CorsDefinition {
 
 /** The result of `cors()`, for the field `cors` of a route. */
 export interface CorsFeature extends Feature<'cors'> {
+  readonly by: ListedFeature
+  readonly definition: CorsDefinition
   /** Names of limits that the policy must define. */
   readonly limits: readonly string[] | undefined
 }

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini'
 import { createScopeOfRoles } from '../authorization/permissions.ts'
 import { Misconfigured } from '../errors.ts'
-import type { CodeFlow, FeatureParts, GatewayFeature } from '../gateway/features.ts'
+import type { Feature, FeatureParts } from '../gateway/feature.ts'
 import { admit } from '../middleware/admit.ts'
 import { createAuthorizationEndpoint } from '../oauth/code/authorization-endpoint.ts'
 import { authorizationCodeGrant } from '../oauth/code/code-grant.ts'
@@ -32,8 +32,10 @@ import { createRevocations } from '../revocation/redis/revocations.ts'
 import { consentCalls } from '../routes/admin/consents.ts'
 import { anyOrigin } from '../routes/oauth/any-origin.ts'
 import { authorizeRoutes } from '../routes/oauth/authorize.ts'
+import { CODE_FLOW, type CodeFlow } from '../routes/oauth/code-flow.ts'
 import { registrationRoutes } from '../routes/oauth/register.ts'
 import { codeFlowOperations } from '../routes/openapi/code-flow-operations.ts'
+import { SIGNED_IN } from '../routes/sign-in/signed-in.ts'
 import { issuerFor } from '../tokens/issuer-uses.ts'
 import { createTokenVerifier } from '../tokens/verifier.ts'
 import { authorizationCodeSchema } from '../validators/authorization-code.ts'
@@ -72,38 +74,26 @@ const PAGES_LIMIT: PolicyLimit = {
  * ]
  * ```
  */
-export function authorizationCode(definition: AuthorizationCodeDefinition = {}): GatewayFeature {
+export function authorizationCode(definition: AuthorizationCodeDefinition = {}): Feature {
   configured('The policy', authorizationCodeSchema, definition, ['authorizationCode()'])
   const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
   return {
-    feature: 'authorizationCode',
+    name: 'authorizationCode',
+    requires: ['authorizationServer', 'signIn'],
     sessionSeconds,
-    services(parts) {
+    create(parts) {
       refuseIncomplete(parts)
+      CODE_FLOW.offer(parts, codeFlowOf({ ...definition, sessionSeconds }, parts))
       return {
-        describedOperations: () => codeFlowOperations(Boolean(definition.registration)),
+        operations: () => codeFlowOperations(Boolean(definition.registration)),
+        operatorCalls: [consentCalls(withdrawalOf(parts))],
       }
     },
-    operatorCalls: (parts) => consentCalls(withdrawalOf(parts)),
-    codeFlow: (parts) => codeFlowOf({ ...definition, sessionSeconds }, parts),
   }
 }
 
 /** Throws `Misconfigured` without what the flow needs. */
-function refuseIncomplete({ policy, config }: FeatureParts): void {
-  const listed = new Set(policy.features.map(({ feature }) => feature))
-  const mistakes = (
-    [
-      ['authorizationServer', 'authorization-server'],
-      ['signIn', 'sign-in'],
-    ] as const
-  )
-    .filter(([name]) => !listed.has(name))
-    .map(
-      ([name, module]) =>
-        `features: authorizationCode() needs ${name}(); import { ${name} } from 'portcullis/${module}'`,
-    )
-  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+function refuseIncomplete({ config }: FeatureParts): void {
   if (config.signingKeys === undefined)
     throw new Misconfigured('The environment', [
       'SIGNING_KEYS: is missing; authorizationCode() issues tokens with it',
@@ -116,7 +106,7 @@ function codeFlowOf(
   definition: AuthorizationCodeDefinition & { readonly sessionSeconds: number },
   parts: FeatureParts,
 ): CodeFlow {
-  const { config, policy, redis, authorizer, fetchPublic, services, now } = parts
+  const { config, policy, redis, authorizer, fetchPublic, now } = parts
   const { publicUrl } = config
   const configured = clientsOf(config)
   const { sessionSeconds, scopes: words = {}, redirectSchemes: schemes = [] } = definition
@@ -165,6 +155,7 @@ function codeFlowOf(
     }),
     endpoints(options, authenticate) {
       const { store } = options
+      const { users, renderPage } = signedInOf(parts)
       const endpoint = createAuthorizationEndpoint({
         ...options,
         directory,
@@ -186,8 +177,8 @@ function codeFlowOf(
       const pages = authorizeRoutes({
         endpoint,
         withdrawal,
-        users: { find: (query) => signedInUsersOf(services()).find(query) },
-        renderPage: (c, page) => renderPageOf(services())(c, page),
+        users,
+        renderPage,
         admitAddress: admit({ admission: parts.admission, limits: [PAGES_LIMIT], now }),
         limit: PAGES_LIMIT,
         publicUrl,
@@ -231,15 +222,9 @@ function withdrawalOf({ config: { publicUrl: issuer }, redis, now }: FeaturePart
   return createWithdrawal({ consents, revoker: createRevocations(redis, now), issuer, now })
 }
 
-type Services = ReturnType<FeatureParts['services']>
-
-function signedInUsersOf({ signedInUsers }: Services) {
-  // `refuseIncomplete` has required signIn(), which creates them.
-  if (signedInUsers === undefined) throw new Error('authorizationCode(): signIn() is missing')
-  return signedInUsers
-}
-
-function renderPageOf({ renderPage }: Services) {
-  if (renderPage === undefined) throw new Error('authorizationCode(): signIn() is missing')
-  return renderPage
+function signedInOf(parts: FeatureParts) {
+  const offered = SIGNED_IN.of(parts)
+  // `requires` names signIn().
+  if (offered === undefined) throw new Error('authorizationCode(): signIn() is missing')
+  return offered
 }

@@ -1,11 +1,6 @@
 /** The authorization server: `import { authorizationServer } from 'portcullis/authorization-server'`. */
 import { createScopeOfRoles } from '../authorization/permissions.ts'
-import {
-  type CodeFlow,
-  type FeatureParts,
-  featuresOf,
-  type GatewayFeature,
-} from '../gateway/features.ts'
+import type { Feature, FeatureParts, PlacedApp } from '../gateway/feature.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import { createAuthorizationServer } from '../oauth/authorization-server.ts'
 import type { AuthorizationServerOptions } from '../oauth/options.ts'
@@ -13,6 +8,7 @@ import { createClientLogins } from '../oauth/redis/client-logins.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
 import { routesAt } from '../oauth/target.ts'
 import { createRevocations } from '../revocation/redis/revocations.ts'
+import { CODE_FLOW } from '../routes/oauth/code-flow.ts'
 import { metadataRoutes, oauthRoutes } from '../routes/oauth/routes.ts'
 import { createReferenceStore } from '../tokens/redis/references.ts'
 import { createRefreshFamilies } from '../tokens/redis/refresh-families.ts'
@@ -25,35 +21,32 @@ import { clientsOf, clientVariables } from '../validators/client.ts'
  * Returns the authorization server, for the policy's `features`: `/oauth/token`, `/oauth/revoke`,
  * `/oauth/introspect` and its metadata. They do not exist without `SIGNING_KEYS`.
  */
-export function authorizationServer(): GatewayFeature {
+export function authorizationServer(): Feature {
   return {
-    feature: 'authorizationServer',
+    name: 'authorizationServer',
     variables: clientVariables,
-    services(parts) {
-      const { config, policy, proofs } = parts
-      const { publicUrl, signingKeys } = config
+    create(parts) {
+      const { signingKeys } = parts.config
       if (signingKeys === undefined) return {}
-      const flow = codeFlowOf(parts)
-      const options = { ...optionsOf(parts, signingKeys.keys), publicClients: flow?.publicClients }
-      const server = createAuthorizationServer(options, flow?.grants(options))
-      const { forms = [], apps = [] } = flow?.endpoints(options, server.authenticate) ?? {}
-      const forPages = flow?.forPages
-      const sendNonces = policy.tokens.dpopNonceRequired
-      const endpoints = oauthRoutes({ server, proofs, sendNonces, more: forms, forPages })
-      for (const app of apps) endpoints.route('/', app)
-      return {
-        authorizationServer: {
-          metadata: metadataRoutes({ publicUrl, more: flow?.metadata, forPages }),
-          endpoints,
-        },
-      }
+      return { apps: () => appsOf(parts, signingKeys.keys), issuesTokens: true }
     },
   }
 }
 
-function codeFlowOf(parts: FeatureParts): CodeFlow | undefined {
-  const feature = featuresOf(parts.policy).find(({ codeFlow }) => codeFlow !== undefined)
-  return feature?.codeFlow?.(parts)
+function appsOf(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp[] {
+  const { publicUrl, policy, proofs } = parts
+  const flow = CODE_FLOW.of(parts)
+  const options = { ...optionsOf(parts, keys), publicClients: flow?.publicClients }
+  const server = createAuthorizationServer(options, flow?.grants(options))
+  const { forms = [], apps = [] } = flow?.endpoints(options, server.authenticate) ?? {}
+  const forPages = flow?.forPages
+  const sendNonces = policy.tokens.dpopNonceRequired
+  const endpoints = oauthRoutes({ server, proofs, sendNonces, more: forms, forPages })
+  for (const app of apps) endpoints.route('/', app)
+  return [
+    { at: '/.well-known', app: metadataRoutes({ publicUrl, more: flow?.metadata, forPages }) },
+    { at: '/', app: endpoints },
+  ]
 }
 
 function optionsOf(

@@ -1,12 +1,13 @@
 /** Pages of other origins: `import { cors } from 'portcullis/cors'`. */
 import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
 import { corsRulesOf } from '../cors/rules.ts'
-import type { CorsParts, CorsServices, GatewayCors } from '../gateway/features.ts'
+import type { Contribution, Feature, GuardParts } from '../gateway/feature.ts'
 import { admit } from '../middleware/admit.ts'
 import { banOffenders } from '../middleware/ban-offenders.ts'
 import { cors as corsHeaders } from '../middleware/cors.ts'
 import { inOrder, stage } from '../middleware/in-order.ts'
 import { preflight } from '../middleware/preflight.ts'
+import { problemHandler } from '../middleware/problem-handler.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import { configured } from '../validators/configuration.ts'
 import { corsSchema } from '../validators/cors.ts'
@@ -25,12 +26,16 @@ export type { CorsDefinition, CorsFeature }
  */
 export function cors(definition: CorsDefinition): CorsFeature {
   configured('The policy', corsSchema, definition, ['cors'])
-  const feature: GatewayCors = { feature: 'cors', limits: definition.limits, definition, services }
-  return feature
+  return { feature: 'cors', by: CORS, limits: definition.limits, definition }
 }
 
-function services(parts: CorsParts): CorsServices {
-  const { routes, limits: limitOf, tokenHeaders, admission, violations, onError, now } = parts
+/** One for all rules of a policy. */
+const CORS: Feature = { name: 'cors', guard }
+
+function guard({ core, policy: { routes, limits: limitOf } }: GuardParts): Contribution {
+  const { sources, publicUrl, now } = core
+  const tokenHeaders = sources?.headers ?? []
+  const onError = problemHandler({ publicUrl, now })
   const compiled = new Map(
     [...new Set(routes.flatMap((route) => definitionOf(route) ?? []))].map((definition) => [
       definition,
@@ -48,8 +53,8 @@ function services(parts: CorsParts): CorsServices {
     }),
   )
   return {
-    headers: corsHeaders({ rules }),
-    preflightOf(route) {
+    around: [corsHeaders({ rules })],
+    preflightOf(route, { admission, violations }) {
       const limits = route.cors?.limits?.flatMap((name) => limitOf.get(name) ?? []) ?? route.limits
       const guards = [
         ...(violations === undefined ? [] : [banOffenders({ violations, limits })]),
@@ -60,6 +65,4 @@ function services(parts: CorsParts): CorsServices {
   }
 }
 
-/** Only cors() creates the rules of a route. */
-const definitionOf = ({ cors }: PolicyRoute): CorsDefinition | undefined =>
-  (cors as GatewayCors | undefined)?.definition
+const definitionOf = ({ cors }: PolicyRoute): CorsDefinition | undefined => cors?.definition

@@ -1,5 +1,5 @@
 /** Verification by the issuer: `import { introspection } from 'portcullis/introspection'`. */
-import type { GatewayFeature } from '../gateway/features.ts'
+import type { Feature } from '../gateway/feature.ts'
 import { createIssuerCalls } from '../introspection/issuer-calls.ts'
 import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 
@@ -8,11 +8,10 @@ import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-cli
  * introspection (RFC 7662) or userinfo (OpenID Connect). `introspection` and `userinfo` in `ISSUERS`
  * configure it. Without them, it makes no calls.
  */
-export function introspection(): GatewayFeature {
+export function introspection(): Feature {
   return {
-    feature: 'introspection',
+    name: 'introspection',
     variables: issuerClientVariables,
-    services: () => ({}),
     issuerCalls: (config, { watch, now }) =>
       createIssuerCalls({
         issuers: config.issuers,

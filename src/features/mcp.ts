@@ -1,8 +1,8 @@
 /** MCP servers behind the gateway: `import { mcp } from 'portcullis/mcp'`. */
-import type { CorsDefinition, CorsFeature } from '../cors/definition.ts'
+import type { CorsFeature } from '../cors/definition.ts'
 import { corsRulesOf } from '../cors/rules.ts'
 import { Misconfigured } from '../errors.ts'
-import type { GatewayCors, GatewayMcp, McpParts, McpServices } from '../gateway/features.ts'
+import type { Contribution, Feature, GuardParts } from '../gateway/feature.ts'
 import { createApp } from '../http/router.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
 import { DEFAULT_INSPECTION } from '../inspection/definition.ts'
@@ -85,13 +85,13 @@ export function mcp<
   configured('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
   const feature: McpServer = {
     feature: 'mcp',
+    by: MCP,
     definition: { ...definition, inspect },
     limits: Object.values(tools ?? {}).flatMap((tool) =>
       tool === true ? [] : (tool.limits ?? []),
     ),
     permissions: permissionsOf(definition),
     mistakesIn: (row, references) => mistakesIn(definition, row, references),
-    services: (parts) => services(parts),
   }
   const common = { ...route, mcp: feature, ...(cors !== undefined && { cors: forClients(cors) }) }
   return [
@@ -110,13 +110,22 @@ interface Server extends McpDefinition {
   readonly inspect: McpOptions['inspect']
 }
 
-interface McpServer extends GatewayMcp {
+interface McpServer extends McpFeature {
   readonly definition: Server
 }
 
+const isServer = (feature: McpFeature): feature is McpServer => 'definition' in feature
+
+/** Returns what callers may use of the server behind a route. */
+export const accessOf = (feature: McpFeature): McpDefinition | undefined =>
+  isServer(feature) ? feature.definition : undefined
+
+/** One for all servers of a policy. */
+const MCP: Feature = { name: 'mcp', guard }
+
 /** Adds the headers of the transport. */
-function forClients(cors: CorsFeature): GatewayCors {
-  const { definition, ...feature } = cors as GatewayCors
+function forClients(cors: CorsFeature): CorsFeature {
+  const { definition, ...feature } = cors
   const { allowHeaders = [], exposeHeaders = [] } = definition
   return {
     ...feature,
@@ -189,8 +198,10 @@ function permissionsOf({ tools, resources, prompts, methods }: McpDefinition): r
   return entries.flatMap((entry) => (entry === true ? [] : (entry.permission ?? [])))
 }
 
-function services(parts: McpParts): McpServices {
-  const { routes, limits: limitOf, ruleOf, checker, authorizer, resource, sharedSecret } = parts
+function guard({ core, policy }: GuardParts): Contribution {
+  const { relations: checker, authorizer, sharedSecret } = core
+  const { routes, limits: limitOf } = policy
+  const ruleOf = policy.relations?.ruleOf
   if (sharedSecret === undefined)
     throw new Misconfigured('The environment', [
       'SIGNING_KEYS: is missing; mcp() binds the sessions of a server to their callers with it',
@@ -205,11 +216,11 @@ function services(parts: McpParts): McpServices {
     authorizer.declare(permissions)
     const own = route.permission === undefined ? [] : [route.permission]
     const scopes = server.scopes ?? own
-    const { publicUrl } = resource
+    const { publicUrl } = core
     const url = publicUrl + route.path
     const document = `/oauth-protected-resource${route.path}`
     const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
-    const described = { ...resource, issuers: issuersOf(parts) }
+    const described = { ...core, issuers: issuersOf(policy, core) }
     metadata.all(document, anyOrigin('GET'))
     metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, supported)))
     const relations = new Map(
@@ -250,24 +261,24 @@ function services(parts: McpParts): McpServices {
       }),
     }
   }
-  const known = new Map(
+  const known = new Map<McpFeature, { readonly server: Server } & ReturnType<typeof shared>>(
     routes.flatMap((route) => {
-      if (route.mcp === undefined || route.method !== 'POST') return []
-      const { definition: server } = route.mcp as McpServer
+      if (route.mcp === undefined || route.method !== 'POST' || !isServer(route.mcp)) return []
+      const { definition: server } = route.mcp
       return [[route.mcp, { server, ...shared(route, server) }] as const]
     }),
   )
 
   return {
-    metadata,
-    guardsOf(route) {
+    apps: () => [{ at: '/.well-known', app: metadata }],
+    stagesOf(route) {
       const found = route.mcp && known.get(route.mcp)
       if (found === undefined) return undefined
       const { server, relations, limits, versions, common, url, transport } = found
       const named = new Set([...relations.keys(), ...limits.keys()])
       return {
-        transport,
-        admitBy: (options) =>
+        arrival: [transport],
+        admit: (options) =>
           mcpAdmit({
             limits: { ...DEFAULT_INSPECTION, ...server.inspect },
             otherwise: admit(options),
@@ -282,13 +293,15 @@ function services(parts: McpParts): McpServices {
               ]),
             ),
           }),
-        inspection: (next) => mcpInspection({ ...common, resource: url, relations, next }),
-        response: mcpResponse({
-          ...common,
-          definitions: server.definitions ?? 'enforce',
-          maxMessageBytes: server.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
-          versions,
-        }),
+        inspect: (next) => mcpInspection({ ...common, resource: url, relations, next }),
+        response: [
+          mcpResponse({
+            ...common,
+            definitions: server.definitions ?? 'enforce',
+            maxMessageBytes: server.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
+            versions,
+          }),
+        ],
       }
     },
   }
@@ -298,16 +311,18 @@ function services(parts: McpParts): McpServices {
  * Returns the issuers in the order in which clients should use them: most use the first. The gateway
  * itself can log users in only with `authorizationCode()`.
  */
-function issuersOf({ features, resource: { issuers, publicUrl } }: McpParts): readonly string[] {
+function issuersOf(
+  { features }: GuardParts['policy'],
+  { issuers, publicUrl }: GuardParts['core'],
+): readonly string[] {
   const others = issuers.filter((issuer) => issuer !== publicUrl)
-  if (features.some(({ feature }) => feature === 'authorizationCode')) return [publicUrl, ...others]
+  if (features.some(({ name }) => name === 'authorizationCode')) return [publicUrl, ...others]
   return others.length > 0 ? others : issuers
 }
 
 /** Returns a check for the origins that may read responses. */
 function pagesOf(cors: CorsFeature | undefined): (origin: string) => boolean {
   if (cors === undefined) return () => false
-  const definition: CorsDefinition = (cors as GatewayCors).definition
-  const { allows } = corsRulesOf(definition)
+  const { allows } = corsRulesOf(cors.definition)
   return (origin) => allows(origin)
 }

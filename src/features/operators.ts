@@ -9,9 +9,8 @@ import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
 import { createAuditUsage } from '../audit/d1/usage.ts'
 import { createOverflowRedaction } from '../audit/redis/overflow.ts'
-import type { Services } from '../gateway/compose-services.ts'
 import { createExplainer } from '../gateway/explainer.ts'
-import { type FeatureParts, featuresOf, type GatewayFeature } from '../gateway/features.ts'
+import { type Feature, type FeatureParts, featuresOf } from '../gateway/feature.ts'
 import { tenantIssuersOf } from '../gateway/tenant-issuers.ts'
 import { createKeyPlanReader, createPlanAssignments } from '../metering/redis/assignments.ts'
 import { createReadmission } from '../middleware/readmit.ts'
@@ -60,19 +59,22 @@ const optionsSchema = z.strictObject({
  * Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. Throws
  * `Misconfigured` for a mistake in the options.
  */
-export function operators(options: OperatorsOptions = {}): GatewayFeature {
+export function operators(options: OperatorsOptions = {}): Feature {
   const { endedApiKeyDays } = configured('The policy', optionsSchema, options, ['operators'])
   return {
-    feature: 'operators',
+    name: 'operators',
     variables: clientVariables,
-    services(parts) {
+    create(parts) {
       const context = contextOf(parts, endedApiKeyDays * DAY_SECONDS)
-      const groups = [
-        ...GROUPS,
-        ...(parts.relations === undefined ? [] : [parts.relations.calls]),
-        ...featuresOf(parts.policy).flatMap((feature) => feature.operatorCalls?.(parts) ?? []),
-      ]
-      return { operatorCalls: groups.flatMap((callsOf) => callsOf(context)) }
+      return {
+        calls: () =>
+          [
+            ...GROUPS,
+            ...parts
+              .contributed()
+              .contributions.flatMap(({ operatorCalls }) => operatorCalls ?? []),
+          ].flatMap((callsOf) => callsOf(context)),
+      }
     },
   }
 }
@@ -90,7 +92,7 @@ const GROUPS: readonly CallGroup[] = [
 ]
 
 function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
-  const { config, policy, redis, auditDb, authorizer, admission, now } = parts
+  const { config, policy, redis, relationCheck, auditDb, authorizer, admission, now } = parts
   const { publicUrl } = config
   const clients = clientsOf(config)
   const signingKeys = config.signingKeys?.keys ?? []
@@ -104,14 +106,10 @@ function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
     authorizer,
     admitAgain: createReadmission({ admission, strict: true }),
     explain(explained) {
-      const store = createUpstashAdmissionStore(redis, parts.relations?.check)
-      return createExplainer({
-        // `composeServices` passes its own result.
-        services: parts.services() as Services,
-        policy,
-        store,
-        signs: config.signingKeys !== undefined,
-      })(explained)
+      const store = createUpstashAdmissionStore(redis, relationCheck)
+      const signs = config.signingKeys !== undefined
+      const { contributions } = parts.contributed()
+      return createExplainer({ core: parts, contributions, policy, store, signs })(explained)
     },
     scopeUseOf: (issuer) =>
       config.issuers.find((trusted) => trusted.issuer === issuer)?.scopes ??

@@ -2,7 +2,8 @@
 import * as z from 'zod/mini'
 import { Misconfigured } from '../errors.ts'
 import { routesByHost } from '../gateway/by-host.ts'
-import type { GatewayOrigins, OriginParts } from '../gateway/features.ts'
+import type { ConnectedOrigin, Connections } from '../gateway/core.ts'
+import type { Contribution, Feature } from '../gateway/feature.ts'
 import { requireAudience } from '../middleware/require-audience.ts'
 import { withoutIssuer } from '../origin/audiences.ts'
 import { isInCanary } from '../origin/canary.ts'
@@ -12,7 +13,7 @@ import { createLocate, type Locate } from '../origin/public-location.ts'
 import { createPlaceOf } from '../origin/public-place.ts'
 import { retriedOrigin } from '../origin/retried-origin.ts'
 import { type Destination, routedOrigin } from '../origin/routed-origin.ts'
-import type { OriginsFeature } from '../policy/origins.ts'
+import type { OriginsFeature, PolicyOrigins } from '../policy/origins.ts'
 import { nameOfRoute, type PolicyRoute } from '../policy/route.ts'
 import { routingCheck, unknown } from '../policy/routing-mistakes.ts'
 import { isWithheld } from '../routes/origin-response.ts'
@@ -51,17 +52,13 @@ export function origins<const OriginName extends string>(
   }
 }
 
-function compiled(definitions: Definitions): GatewayOrigins {
+function compiled(definitions: Definitions): PolicyOrigins {
   configured('The policy', originsSchema, definitions, ['origins'])
   const mistakes = [...mistakesInOrigins(definitions)]
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   const byName = new Map(Object.entries(definitions))
-  return {
-    mistakesIn: routingCheck({ names: [...byName.keys()], isWithheld }),
-    defaultsOf({ origin = '' }) {
-      const timeoutMs = byName.get(origin)?.timeoutMs
-      return timeoutMs === undefined ? {} : { originTimeoutMs: timeoutMs }
-    },
+  const feature: Feature = {
+    name: 'origins',
     checksOf(environment, routes) {
       const isOneUnnamed = routes.some(({ origin }) => origin === undefined)
       const checks = isOneUnnamed ? [needsOrigin] : []
@@ -70,7 +67,15 @@ function compiled(definitions: Definitions): GatewayOrigins {
           checks.push(failing(variable, message))
       return checks
     },
-    services: (parts, routes) => originServices(byName, parts, routes),
+    guard: ({ policy, environment }) => contributionOf(byName, policy.routes, environment),
+  }
+  return {
+    by: feature,
+    mistakesIn: routingCheck({ names: [...byName.keys()], isWithheld }),
+    defaultsOf({ origin = '' }) {
+      const timeoutMs = byName.get(origin)?.timeoutMs
+      return timeoutMs === undefined ? {} : { originTimeoutMs: timeoutMs }
+    },
   }
 }
 
@@ -92,7 +97,7 @@ function* mistakesInOrigins(definitions: Definitions): Generator<string> {
 function* mistakesInVariables(
   name: string,
   { url, variable, binding }: OriginDefinition,
-  environment: OriginParts['environment'],
+  environment: Connections['environment'],
 ): Generator<readonly [name: string, message: string]> {
   const given = variable === undefined ? undefined : environment[variable]
   if (variable !== undefined && given !== undefined) {
@@ -112,12 +117,37 @@ function* mistakesInVariables(
   }
 }
 
-function originServices(
+function contributionOf(
   byName: ReadonlyMap<string, OriginDefinition>,
-  parts: OriginParts,
   routes: readonly PolicyRoute[],
-): ReturnType<GatewayOrigins['services']> {
-  const { environment, connect, assertionsFor, unnamed } = parts
+  environment: Connections['environment'],
+): Contribution {
+  refuseSharedAudiences(byName, environment)
+  for (const route of withoutIssuer(routes, environment))
+    console.warn(
+      `${nameOfRoute(route)}: no entry of ISSUERS has the audience ${route.audience}, which the route requires`,
+    )
+  return {
+    connect: (connections) => connected(byName, connections, routes),
+    stagesOf(route) {
+      const { audience, origin = '' } = route
+      const canary = byName.get(origin)?.canary
+      return {
+        admitted: audience === undefined ? [] : [requireAudience({ audience })],
+        originOf:
+          canary &&
+          ((request) => (isInCanary(request, origin, canary.percent) ? canary.origin : origin)),
+      }
+    },
+    dispatch: (appOf) => routesByHost(routes, appOf),
+  }
+}
+
+function connected(
+  byName: ReadonlyMap<string, OriginDefinition>,
+  { environment, connect, assertionsFor, unnamed }: Connections,
+  routes: readonly PolicyRoute[],
+): ConnectedOrigin {
   function destinationOf(name: string, definition: OriginDefinition): Destination {
     const { breaker, retries } = definition
     const breakerFor = (route: string | undefined) =>
@@ -129,11 +159,6 @@ function originServices(
     }
   }
 
-  refuseSharedAudiences(byName, environment)
-  for (const route of withoutIssuer(routes, environment))
-    console.warn(
-      `${nameOfRoute(route)}: no entry of ISSUERS has the audience ${route.audience}, which the route requires`,
-    )
   const plain = new Map([...byName].map(([name, each]) => [name, destinationOf(name, each)]))
   const destinations = new Map<string | undefined, Destination>()
   const withoutName = routes.some(({ origin }) => origin === undefined) ? unnamed() : undefined
@@ -162,18 +187,7 @@ function originServices(
       ),
     }),
     assertions: undefined,
-    origins: {
-      guardsOf: ({ audience }) => (audience === undefined ? [] : [requireAudience({ audience })]),
-      originOf({ origin = '' }) {
-        const canary = byName.get(origin)?.canary
-        return (
-          canary &&
-          ((request) => (isInCanary(request, origin, canary.percent) ? canary.origin : origin))
-        )
-      },
-      locateFor: (route) => locateFor(route, { routes, byName, bases }),
-      byHost: (appOf) => routesByHost(routes, appOf),
-    },
+    locateFor: (route) => locateFor(route, { routes, byName, bases }),
   }
 }
 
@@ -203,7 +217,7 @@ function locateFor(own: PolicyRoute, { routes, byName, bases }: Located): Locate
 /** The value of the variable takes precedence, then the URL, then the binding. */
 function placeOf(
   { url, variable = '', binding = '' }: OriginDefinition,
-  environment: OriginParts['environment'],
+  environment: Connections['environment'],
 ): OriginOptions {
   const given = (environment[variable] as string | undefined) ?? url
   return given === undefined ? { binding: environment[binding] as Fetches } : { url: given }
@@ -212,7 +226,7 @@ function placeOf(
 function audienceOf(
   name: string,
   definition: OriginDefinition,
-  environment: OriginParts['environment'],
+  environment: Connections['environment'],
 ): string {
   const { url } = placeOf(definition, environment)
   return (
@@ -224,7 +238,7 @@ function audienceOf(
 /** One of two origins with the same audience could use the assertions of the other one. */
 function refuseSharedAudiences(
   byName: ReadonlyMap<string, OriginDefinition>,
-  environment: OriginParts['environment'],
+  environment: Connections['environment'],
 ): void {
   const owners = new Map<string, string>()
   const mistakes: string[] = []

@@ -1,5 +1,5 @@
 /** Export of traces by OTLP: `import { otlp } from 'portcullis/otlp'`. */
-import type { GatewayFeature } from '../gateway/features.ts'
+import type { Feature } from '../gateway/feature.ts'
 import { traceRequests } from '../middleware/trace-requests.ts'
 import { createSpanExporter } from '../observability/tracing/exporter.ts'
 import { tracesOf, traceVariables } from '../validators/traces.ts'
@@ -8,16 +8,16 @@ import { tracesOf, traceVariables } from '../validators/traces.ts'
  * Returns the export of traces to the collector at `OTLP_ENDPOINT`, for the policy's `features`.
  * Without that variable it creates no spans.
  */
-export function otlp(): GatewayFeature {
+export function otlp(): Feature {
   return {
-    feature: 'otlp',
+    name: 'otlp',
     variables: traceVariables,
-    services({ config, publicOriginOf, spanTally: tally, now }) {
+    create({ config, publicOriginOf, spanTally: tally, now }) {
       const traces = tracesOf(config)
       if (traces === undefined) return {}
       const { url, headers, sampleRatio } = traces
       const exporter = createSpanExporter({ url, headers, tally, now })
-      return { spans: { sampleRatio, trace: traceRequests({ exporter, publicOriginOf, now }) } }
+      return { traces: { sampleRatio, trace: traceRequests({ exporter, publicOriginOf, now }) } }
     },
   }
 }

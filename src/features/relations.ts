@@ -1,6 +1,6 @@
 /** Relations between callers and objects: `import { relations } from 'portcullis/relations'`. */
 import { Misconfigured } from '../errors.ts'
-import type { GatewayRelations, RelationParts, RelationServices } from '../gateway/features.ts'
+import type { Feature, RelationParts, RelationServices } from '../gateway/feature.ts'
 import type { PolicyRelations, RelationsFeature } from '../policy/relations.ts'
 import { createRelationCache } from '../relations/cache.ts'
 import { createRelationChecker } from '../relations/checker.ts'
@@ -32,22 +32,26 @@ export function relations(definition: RelationsDefinition): RelationsFeature {
   return { feature: 'relations', compile: () => compiled(definition) }
 }
 
-function compiled(definition: RelationsDefinition): GatewayRelations {
+function compiled(definition: RelationsDefinition): PolicyRelations {
   configured('The policy', relationsSchema, definition, ['relations'])
   const { subject = DEFAULT_SUBJECT, authority = 'redis' } = definition
   const model = modelOf(definition)
   refuse('subject', [...mistakesInSubject(subject, model)])
-  const relations: GatewayRelations = {
+  const feature: Feature = {
+    name: 'relations',
+    variables: authority === 'redis' ? undefined : authority.variables,
+    relations: (config, parts) => relationServices(relations, config, parts),
+  }
+  const relations: PolicyRelations = {
+    by: feature,
     model,
     subject,
     issuers: definition.issuers,
     maxStalenessMs: definition.maxStalenessMs ?? 0,
     cacheEntries: definition.cacheEntries ?? DEFAULT_RELATION_CACHE_ENTRIES,
     authority,
-    variables: authority === 'redis' ? undefined : authority.variables,
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
     ruleOf: (demand) => ruleOf(demand, subject),
-    services: (config, parts) => relationServices(relations, config, parts),
   }
   return relations
 }

@@ -1,6 +1,6 @@
 /** Sign-in with a browser: `import { signIn } from 'portcullis/sign-in'`. */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
-import type { FeatureParts, GatewayFeature, SignInServices } from '../gateway/features.ts'
+import type { Contribution, Feature, FeatureParts } from '../gateway/feature.ts'
 import type { Principal } from '../identity/principal.ts'
 import { admit } from '../middleware/admit.ts'
 import { browserSession } from '../middleware/browser-session.ts'
@@ -12,6 +12,7 @@ import { createRevocations } from '../revocation/redis/revocations.ts'
 import { createPages } from '../routes/sign-in/page.ts'
 import { signInRoutes } from '../routes/sign-in/routes.ts'
 import { signInOperations } from '../routes/sign-in/sessions-view.ts'
+import { SIGNED_IN } from '../routes/sign-in/signed-in.ts'
 import { callbackNameOf } from '../sign-in/callback.ts'
 import {
   DEFAULT_REQUESTS_PER_MINUTE,
@@ -48,20 +49,17 @@ export type { SignInDefinition } from '../sign-in/definition.ts'
  * })
  * ```
  */
-export function signIn(definition: SignInDefinition = {}): GatewayFeature {
+export function signIn(definition: SignInDefinition = {}): Feature {
   configured('The policy', signInSchema, definition, ['signIn()'])
   return {
-    feature: 'signIn',
+    name: 'signIn',
     variables: issuerClientVariables,
     mistakesIn,
-    services: (parts) => signInServices(definition, parts),
+    create: (parts) => contributionOf(definition, parts),
   }
 }
 
-function signInServices(
-  definition: SignInDefinition,
-  parts: FeatureParts,
-): ReturnType<GatewayFeature['services']> {
+function contributionOf(definition: SignInDefinition, parts: FeatureParts): Contribution {
   const { config, redis, admission, references, now } = parts
   const { publicUrl } = config
   const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...chosen } = definition
@@ -105,33 +103,36 @@ function signInServices(
   const readUser = createSessionReader({ admission, references })
   const renderPage = createPages(theme)
   const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
-  const services: SignInServices = {
-    routes: signInRoutes({
-      providers,
-      logins: createLogins({ providers, store }),
-      sessions,
-      providerSessions,
-      readUser,
-      renderPage,
-      admitBrowser: admit({ admission, limits: [ofBrowsers], now }),
-      admitProvider: admit({ admission, limits: [ofProviders], now }),
-      limits: [ofBrowsers, ofProviders],
-      publicUrl,
-    }),
+  const routes = signInRoutes({
+    providers,
+    logins: createLogins({ providers, store }),
+    sessions,
+    providerSessions,
+    readUser,
+    renderPage,
+    admitBrowser: admit({ admission, limits: [ofBrowsers], now }),
+    admitProvider: admit({ admission, limits: [ofProviders], now }),
+    limits: [ofBrowsers, ofProviders],
+    publicUrl,
+  })
+  const keepCookies = ownCookies({ names: cookies })
+  SIGNED_IN.offer(parts, { users: createSignedInUsers({ readUser, now }), renderPage })
+  return {
+    apps: () => [{ at: '/', app: routes }],
     operations: signInOperations,
-    stagesOf: ({ session: demand }, explained) =>
-      demand &&
-      browserSession({
-        references: explained ?? references,
-        renewal: explained === undefined ? { sessions, refresh } : undefined,
-        publicUrl,
-        demand,
-        now,
-      }),
     cookies,
-    ownCookies: [ownCookies({ names: cookies })],
+    stagesOf: ({ session: demand }, { references, explains }) => ({
+      ...(demand &&
+        browserSession({
+          references,
+          renewal: explains ? undefined : { sessions, refresh },
+          publicUrl,
+          demand,
+          now,
+        })),
+      response: [keepCookies],
+    }),
   }
-  return { signIn: services, signedInUsers: createSignedInUsers({ readUser, now }), renderPage }
 }
 
 /** The cookie of a session belongs to one host, which has the callback. */

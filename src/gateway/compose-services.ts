@@ -1,11 +1,9 @@
 /** The composition root: builds all services of an isolate. */
 
 import type { Context } from 'hono'
-import type { JSONWebKeySet } from 'jose'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
-import type { AuditSink } from '../audit/event.ts'
 import {
   type AuditQueue,
   createAuditQueue,
@@ -15,19 +13,19 @@ import {
 import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
 import { Misconfigured, Unavailable } from '../errors.ts'
-import { type PublicOrigin, publicOrigins } from '../http/public-origin.ts'
-import { type Breakers, createBreakers } from '../isolate/breakers.ts'
+import { publicOrigins } from '../http/public-origin.ts'
+import { createBreakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
-import { baseOf, type Origin, type OriginOptions } from '../origin/origin.ts'
-import { createLocate, type Locate } from '../origin/public-location.ts'
+import { baseOf, type OriginOptions } from '../origin/origin.ts'
+import { createLocate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
-import type { RelationChecker } from '../relations/checker.ts'
-import type { ReadinessCheck } from '../routes/health.ts'
-import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion.ts'
-import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
-import { createReferences, type References } from '../tokens/references.ts'
+import type { AdminCall } from '../routes/admin/call.ts'
+import { metricsCall } from '../routes/metrics.ts'
+import { createAssertionSigner } from '../tokens/assertion.ts'
+import { createDpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
+import { createReferences } from '../tokens/references.ts'
 import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
 import {
   type Config,
@@ -38,16 +36,16 @@ import {
   redisVariables,
 } from '../validators/environment.ts'
 import { unusedSetting } from '../validators/feature.ts'
+import type { ConnectedOrigin, Connections, Core } from './core.ts'
 import {
-  type FeatureServices,
+  type Contribution,
+  type Feature,
+  type FeatureParts,
   featuresOf,
-  type OriginParts,
-  type OriginServices,
-  originsOf,
-  relationsOf,
-} from './features.ts'
-import { type GuardServices, guardServices, redisClients } from './guard-services.ts'
-import { type MetricsServices, metricsServices } from './metrics.ts'
+  type PlacedApp,
+} from './feature.ts'
+import { guardServices, redisClients } from './guard-services.ts'
+import { metricsServices } from './metrics.ts'
 import { type Runtime, WORKERS } from './runtime.ts'
 
 /** The environment of a gateway: variables, and on Workers bindings. `parseEnvironment` checks it. */
@@ -57,42 +55,15 @@ export type GatewayEnv = Readonly<EnvironmentInput> & {
 }
 
 /** All services of the pipeline, built once for each isolate. */
-export interface Services extends FeatureServices, GuardServices {
-  readonly publicUrl: string
-  /** Identifiers of the trusted issuers. */
-  readonly issuers: readonly string[]
-  /** Returns the public keys that the gateway publishes at this moment. */
-  readonly publicKeys: () => JSONWebKeySet
-  readonly references: References
-  readonly proofs: DpopVerifier
-  /** Undefined if the policy has no relations. */
-  readonly relations: RelationChecker | undefined
-  readonly auditSink: AuditSink
-  readonly origin: Origin
-  /**
-   * Returns the public URL for a URL of the origin. Undefined with `origins`, because each route then
-   * has its own function.
-   */
-  readonly locate?: Locate | undefined
-  /** Undefined if the policy has no `origins`. */
-  readonly origins?: OriginServices | undefined
-  /** Default: `CF-Connecting-IP`. */
-  readonly addressOf?: Runtime['addressOf']
-  /** Returns the origin under which the client reached the gateway. */
-  readonly publicOriginOf: (c: Context) => PublicOrigin
-  /** Default: WebSockets of workerd. */
-  readonly upgrades?: Runtime['upgrades']
-  /** Default: as on Workers. */
-  readonly streams?: Runtime['streams']
-  /** Undefined without signing keys, and with `origins`, which sign for each origin. */
-  readonly assertions: AssertionSigner | undefined
-  /** Gateways with the same signing keys share it. Undefined without signing keys. */
-  readonly sharedSecret: string | undefined
-  readonly breakers: Breakers
-  readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
-  readonly checks: readonly ReadinessCheck[]
-  /** Returns the number of responses in progress. Default: they are not counted, as on Workers. */
-  readonly openResponses?: (() => number) | undefined
+export interface Services extends Core, ConnectedOrigin {
+  /** What the features of the policy add. Default: nothing. */
+  readonly contributions?: readonly Contribution[]
+  /** Apps for paths of the gateway itself. Default: none. */
+  readonly apps?: readonly PlacedApp[]
+  /** Calls behind the guards of a route. Default: none. */
+  readonly calls?: readonly AdminCall[]
+  /** Whether the stages must change nothing. Default false. */
+  readonly explains?: boolean
 }
 
 /** Life of the key that shows that Redis accepts writes. */
@@ -109,12 +80,12 @@ export function composeServices(
   policy: Policy,
   runtime: Runtime = WORKERS,
 ): Services {
-  const several = originsOf(policy)
-  const variables = variablesOf(policy)
+  const all = featuresOf(policy)
+  const variables = variablesOf(all)
   const config = parseEnvironment(
     environment,
     runtime.environment?.(environment, variables) ?? environmentWith(redisVariables, variables),
-    several?.checksOf(environment, policy.routes),
+    all.flatMap((feature) => feature.checksOf?.(environment, policy.routes) ?? []),
   )
   refuseUnusedSettings(environment, config, policy)
   const { publicUrl } = config
@@ -154,19 +125,15 @@ export function composeServices(
     nonceRequired: policy.tokens.dpopNonceRequired,
     now,
   })
-  const relations = relationsOf(policy)?.services(config, {
-    redis,
-    watch,
-    tally: metrics.memories.relations,
-    now,
-  })
-  const introspection = featuresOf(policy).find(({ issuerCalls }) => issuerCalls !== undefined)
+  const calling = { watch, now }
+  const forRelations = { ...calling, redis, tally: metrics.memories.relations }
+  const relations = firstOf(all, (feature) => feature.relations?.(config, forRelations))
   const guards = guardServices({
     ...clients,
     policy,
     issuers: config.issuers,
     ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
-    issuerCalls: introspection?.issuerCalls?.(config, { watch, now }),
+    issuerCalls: firstOf(all, (feature) => feature.issuerCalls?.(config, calling)),
     references,
     ownSources: policy.tokens.sources,
     relationCheck: relations?.check,
@@ -174,7 +141,7 @@ export function composeServices(
     watch,
     now,
   })
-  const { verifier, admission, authorizer } = guards
+  const { verifier } = guards
   const overflow = createAuditOverflow({ redis: connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }) })
   // A Worker without a queue writes its events to the log.
   const queue =
@@ -188,46 +155,8 @@ export function composeServices(
   const recorder = queue
     ? (runtime.auditSink ?? batchingAuditSink)({ transport: queue, sleep: runtime.sleep })
     : consoleAuditSink(runtime.writeEvent)
-  const parts = { config, policy, redis, auditDb, verifier, proofs, admission, authorizer }
-  const forFeatures = {
-    ...parts,
-    relations,
-    spanTally: metrics.spans,
-    references,
-    publicOriginOf,
-    watch,
-    fetchPublic: runtime.fetchPublic ?? ((input, init) => fetch(input, init)),
-    services: () => services,
-    now,
-  }
-  const features: FeatureServices = Object.assign(
-    {},
-    ...featuresOf(policy).map((feature) => feature.services(forFeatures)),
-  )
-  const connectOrigin: OriginParts['connect'] = (options, breakers) =>
-    guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers })
-  const assertionsFor: OriginParts['assertionsFor'] = (audience) =>
-    config.signingKeys &&
-    createAssertionSigner({ keys: config.signingKeys.keys, issuer: publicUrl, audience, now })
-  const unnamed: OriginParts['unnamed'] = () => {
-    const place = originOf(environment, config)
-    const base = baseOf(place.url)
-    return {
-      origin: connectOrigin(place),
-      base,
-      locate: createLocate([{ base }]),
-      assertions: assertionsFor(
-        config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin,
-      ),
-    }
-  }
-  const services: Services = {
-    ...features,
+  const core: Core = {
     ...guards,
-    ...(several?.services(
-      { environment, connect: connectOrigin, assertionsFor, unnamed },
-      policy.routes,
-    ) ?? unnamed()),
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
@@ -248,14 +177,89 @@ export function composeServices(
       ...(queue ? [{ name: 'queue', check: () => requireQueue(queue) }] : []),
     ],
   }
-  return services
+  const assertionsFor: Connections['assertionsFor'] = (audience) =>
+    config.signingKeys &&
+    createAssertionSigner({ keys: config.signingKeys.keys, issuer: publicUrl, audience, now })
+  const connections: Connections = {
+    environment,
+    connect: (options, breakers) =>
+      guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
+    assertionsFor,
+    unnamed() {
+      const place = originOf(environment, config)
+      const base = baseOf(place.url)
+      const locate = createLocate([{ base }])
+      return {
+        origin: connections.connect(place),
+        base,
+        locateFor: () => locate,
+        assertions: assertionsFor(
+          config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin,
+        ),
+      }
+    },
+  }
+  const contributions: Contribution[] = []
+  const calls: AdminCall[] = []
+  const parts: FeatureParts = {
+    ...core,
+    config,
+    policy,
+    redis,
+    relationCheck: relations?.check,
+    auditDb,
+    spanTally: metrics.spans,
+    fetchPublic: runtime.fetchPublic ?? ((input, init) => fetch(input, init)),
+    watch,
+    contributed: () => ({ contributions, calls }),
+  }
+  if (relations !== undefined) contributions.push({ operatorCalls: [relations.calls] })
+  contributions.push(
+    ...all.flatMap((feature) => [
+      ...present(feature.guard?.({ core, policy, environment })),
+      ...present(feature.create?.(parts)),
+    ]),
+  )
+  calls.push(
+    ...contributions.flatMap((each) => each.calls?.() ?? []),
+    metricsCall({ ...core.metrics, now }),
+  )
+  return {
+    ...core,
+    ...connectOrigins(contributions, connections),
+    contributions,
+    calls,
+    apps: contributions.flatMap(({ apps }) => apps?.() ?? []),
+  }
 }
 
-/** Returns the variables of all features of the policy. */
-function variablesOf(policy: Policy): readonly FeatureVariables[] {
-  const all = [...featuresOf(policy), relationsOf(policy)].map((feature) => feature?.variables)
-  return [...new Set(all)].filter((variables) => variables !== undefined)
+/** Connects the origins of the policy, or that of the environment. */
+export function connectOrigins(
+  contributions: readonly Contribution[],
+  connections: Connections,
+): ConnectedOrigin {
+  return firstOf(contributions, ({ connect }) => connect?.(connections)) ?? connections.unnamed()
 }
+
+/** Returns the first result that is not undefined. */
+function firstOf<Item, Result>(
+  items: readonly Item[],
+  resultOf: (item: Item) => Result | undefined,
+): Result | undefined {
+  for (const item of items) {
+    const result = resultOf(item)
+    if (result !== undefined) return result
+  }
+  return undefined
+}
+
+const present = <Value>(value: Value | undefined): readonly Value[] =>
+  value === undefined ? [] : [value]
+
+/** Several features may share variables. */
+const variablesOf = (features: readonly Feature[]): readonly FeatureVariables[] => [
+  ...new Set(features.flatMap(({ variables }) => present(variables))),
+]
 
 /** A list without an entry configures nothing. */
 const listed = (list: string | undefined) => (list?.trim() === '[]' ? undefined : list)

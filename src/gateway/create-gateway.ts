@@ -34,7 +34,7 @@ import { wellKnownRoutes } from '../routes/well-known.ts'
 import { createOpenStreams } from '../streams/open-streams.ts'
 import { streamsOfWorkers } from '../streams/stream-runtime.ts'
 import type { Services } from './compose-services.ts'
-import { corsServices, mcpServices } from './features.ts'
+import type { RouteStages } from './feature.ts'
 import { sharedGuards } from './guards.ts'
 
 /** No route has this method. Its handlers answer only preflight requests. */
@@ -51,57 +51,32 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
 export function createGateway(services: Services, policy: Policy, watch?: StageWatch): Gateway {
   const { admission, authorizer, auditSink, origin } = services
   const { assertions, relations: checker, publicUrl, sources, addressOf, upgrades } = services
-  const { publicOriginOf, locate } = services
-  const {
-    operatorCalls = [],
-    authorizationServer,
-    description,
-    describedOperations,
-    spans,
-    origins,
-    signIn,
-    openResponses,
-    now,
-  } = services
+  const { publicOriginOf, locateFor, openResponses, now } = services
+  const { contributions = [], apps = [], explains = false } = services
+  const calls = services.calls ?? [metricsCall({ ...services.metrics, now })]
   const sendNonces = policy.tokens.dpopNonceRequired
   const onError = problemHandler({ publicUrl, now })
   const compose = (stages: readonly MiddlewareHandler[]) =>
     inOrder(watch === undefined ? stages : watched(stages, watch), onError)
 
-  const traced = spans === undefined ? [] : [spans.trace]
-  const beginning = compose([requestId(spans), drainOnRefusal(), ...traced])
+  const traces = contributions.find((each) => each.traces)?.traces
+  const traced = traces === undefined ? [] : [traces.trace]
+  const beginning = compose([requestId(traces), drainOnRefusal(), ...traced])
   const health = healthRoutes(services)
   const wellKnown = wellKnownRoutes(services)
-  if (authorizationServer !== undefined) wellKnown.route('/', authorizationServer.metadata)
-  const calls = [...operatorCalls, metricsCall({ ...services.metrics, now })]
-  if (description !== undefined) {
-    const operations = [
-      ...calls.map(({ operation }) => operation),
-      ...(signIn?.operations() ?? []),
-      ...(describedOperations?.() ?? []),
-    ]
-    const issuesTokens = authorizationServer !== undefined
-    health.route('/', description({ publicUrl, issuesTokens, operations, sources: sources?.all }))
+  for (const placed of apps) {
+    if (placed.at === '/-') health.route('/', placed.app)
+    if (placed.at === '/.well-known') wellKnown.route('/', placed.app)
   }
 
   const { headers: tokenHeaders = [], cookies = [] } = sources ?? {}
-  const { cookies: sessionCookies = [], ownCookies = [] } = signIn ?? {}
-  const tokenCookies = [...cookies, ...sessionCookies]
+  const tokenCookies = [...cookies, ...contributions.flatMap((each) => each.cookies ?? [])]
   const { maxConcurrentRequests, maxOpenResponses, keepHeaders } = policy
   const { maxHeaderBytes, maxTokenBytes } = policy
   const stripHeaders = [...(policy.stripHeaders ?? []), ...tokenHeaders]
-  const crossOrigin = corsServices({ ...services, ...policy, tokenHeaders, onError })
-  const mcp = mcpServices({
-    ...services,
-    ...policy,
-    resource: services,
-    checker,
-    ruleOf: policy.relations?.ruleOf,
-  })
-  if (mcp !== undefined) wellKnown.route('/', mcp.metadata)
   const recorder = createAudit({ sink: auditSink, now })
   const hygiene = compose([
-    ...(crossOrigin === undefined ? [] : [crossOrigin.headers]),
+    ...contributions.flatMap(({ around }) => around ?? []),
     recorder.stage,
     stage('shedLoad', shedLoad({ maxConcurrentRequests, maxOpenResponses, openResponses, now })),
     stage('canonicalPath', canonicalPath()),
@@ -119,6 +94,14 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     now,
     isShared,
   })
+  const { violations, references } = services
+  const stageParts = { admission, violations, references, explains }
+  /** Returns what the features add to a route, in the order of the policy. */
+  const stagesOf = (route: PolicyRoute): readonly RouteStages[] =>
+    contributions.flatMap((each) => each.stagesOf?.(route, stageParts) ?? [])
+  const preflights = contributions.find((each) => each.preflightOf)
+  const dispatch = contributions.find((each) => each.dispatch)?.dispatch
+
   /** Options of the readmission of a route. */
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
@@ -139,16 +122,18 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       ended: recorder.recordEnd,
     })
   /**
-   * Returns the guards of a route of the policy or of an operators' call. With `strict`, as for
-   * operators' calls, a revocation is in force at once.
+   * Returns the guards of a route of the policy or of an operators' call, with the stages of features.
+   * With `strict`, as for operators' calls, a revocation is in force at once.
    */
-  function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
+  function guards(
+    route: PolicyRoute,
+    stages: readonly RouteStages[],
+    strict: boolean,
+  ): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
-    const server = mcp?.guardsOf(route)
     const lookAlikes = strict ? [] : lookAlikesOf(route, policy.routes)
     const anonymous = permission === undefined
-    const session = signIn?.stagesOf(route)
     const caller = {
       limits,
       maxBodyBytes,
@@ -157,11 +142,14 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       sendNonces,
       strict,
       relation,
-      admitBy: server?.admitBy,
-      identify: session?.identify,
+      admitBy: stages.find(({ admit }) => admit)?.admit,
+      identify: stages.find(({ identify }) => identify)?.identify,
     }
     const inspected = route.inspect && inspect({ ...route.inspect, authorizer })
-    const inspection = server?.inspection(inspected) ?? inspected
+    const inspection = stages.reduceRight<MiddlewareHandler | undefined>(
+      (next, { inspect }) => inspect?.(next) ?? next,
+      inspected,
+    )
     const readmission = strict ? undefined : { isLimited: limits.length > 0 }
     return [
       matched(route),
@@ -169,11 +157,9 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       ...(Array.isArray(route.forwardAuthorization)
         ? [leaveAuthorization({ schemes: route.forwardAuthorization })]
         : []),
-      ...(session?.before ?? []),
-      ...(server === undefined ? [] : [server.transport]),
+      ...stages.flatMap(({ arrival }) => arrival ?? []),
       ...shared.ofCaller(caller),
-      ...(session?.admitted ?? []),
-      ...(origins?.guardsOf(route) ?? []),
+      ...stages.flatMap(({ admitted }) => admitted ?? []),
       limitedToResource,
       ...shared.ofRequest({
         anonymous,
@@ -184,7 +170,6 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
         input,
         readmission,
       }),
-      ...(server === undefined ? [] : [server.response]),
     ]
   }
 
@@ -196,15 +181,15 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     app.route('/-', health)
     app.route('/.well-known', wellKnown)
     app.use(hygiene)
-    if (authorizationServer !== undefined) app.route('/', authorizationServer.endpoints)
-    if (signIn !== undefined) app.route('/', signIn.routes)
+    for (const placed of apps) if (placed.at === '/') app.route('/', placed.app)
     for (const { route, handlers } of calls) {
-      app.on(route.method, [route.path], compose(guards(route, true)), ...handlers)
+      app.on(route.method, [route.path], compose(guards(route, [], true)), ...handlers)
     }
     // The policy cannot route the gateway's own paths, whatever its patterns are.
     app.all('/-/*', refuseUnknown(app.routes.slice()))
     for (const route of routes) {
       const path = pathOfRoute(route)
+      const stages = stagesOf(route)
       const target = route.coalesce
         ? { origin: coalesced, readmission: createReadmission(readmissionOptions(route)) }
         : { origin }
@@ -214,25 +199,30 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
           ...route,
           ...target,
           path,
-          originOf: origins?.originOf(route),
+          originOf: stages.find(({ originOf }) => originOf)?.originOf,
           assertions,
           tokenCookies,
           addressOf,
           publicOriginOf,
-          locate: origins?.locateFor(route) ?? locate,
+          locate: locateFor?.(route),
           upgrades,
           watchStream: watchOf(route),
           watchResponse: runtime.watch,
         }),
       )
-      const stages = [...guards(route, false), ...ownCookies, forward]
-      app.on(route.method, [route.path], compose(stages))
-      if (crossOrigin !== undefined) app.on(PREFLIGHT, [route.path], crossOrigin.preflightOf(route))
+      const beforeOrigin = stages.flatMap(({ response }) => response ?? [])
+      app.on(
+        route.method,
+        [route.path],
+        compose([...guards(route, stages, false), ...beforeOrigin, forward]),
+      )
+      const preflight = preflights?.preflightOf?.(route, stageParts)
+      if (preflight !== undefined) app.on(PREFLIGHT, [route.path], preflight)
     }
     app.all('*', refuseUnknown(app.routes))
     return app
   }
-  return origins?.byHost(appOf) ?? appOf(policy.routes)
+  return dispatch?.(appOf) ?? appOf(policy.routes)
 }
 
 /**

@@ -5,17 +5,18 @@ import type { AdmissionStore } from '../admission/store.ts'
 import type { AuditEvent } from '../audit/event.ts'
 import { type Explainer, explanationOf, type ForwardedRequest } from '../explanation/explanation.ts'
 import { createStageRecorder } from '../explanation/stage-recorder.ts'
-import { createApp } from '../http/router.ts'
-import type { GatewayVariables } from '../middleware/context.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
-import type { Policy, PolicyRoute } from '../policy/policy.ts'
+import type { Policy } from '../policy/policy.ts'
 import type { References } from '../tokens/references.ts'
-import type { Services } from './compose-services.ts'
+import { connectOrigins } from './compose-services.ts'
+import type { Connections, Core } from './core.ts'
 import { createGateway } from './create-gateway.ts'
-import { type OriginParts, originsOf } from './features.ts'
+import type { Contribution } from './feature.ts'
 
 export interface ExplainerOptions {
-  readonly services: Services
+  readonly core: Core
+  /** What the features add to the running gateway. */
+  readonly contributions: readonly Contribution[]
   readonly policy: Policy
   /** The store of the running gateway. */
   readonly store: AdmissionStore
@@ -35,18 +36,18 @@ const ASSUMED = 'e30.e30.AAAA'
  *
  * Does NOT explain paths of the gateway itself.
  */
-export function createExplainer({ services, policy, store, signs }: ExplainerOptions): Explainer {
-  // Calls of the gateway itself, and exported traces, are not explained.
-  const {
-    operatorCalls: _,
-    authorizationServer: __,
-    description: ___,
-    spans: ____,
-    ...guards
-  } = services
-  const { now, verifier, failures, signIn } = services
+export function createExplainer({
+  core,
+  policy,
+  store,
+  signs,
+  ...options
+}: ExplainerOptions): Explainer {
+  const { now, verifier, failures } = core
+  // Exported traces are not explained.
+  const contributions = options.contributions.map(({ traces: _, ...each }) => each)
   // A reference that an explanation has resolved is not cached: its first request records its use.
-  const references: References = { ...services.references, remember() {} }
+  const references: References = { ...core.references, remember() {} }
 
   return async function explain({ request, address, caller, refuseActor }) {
     let event: AuditEvent | undefined
@@ -59,26 +60,20 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
         return new Response()
       },
     }
-    const connect: OriginParts['connect'] = ({ url }) => createOrigin({ url, binding: origin })
+    const connect: Connections['connect'] = ({ url }) => createOrigin({ url, binding: origin })
     const assertionsFor = () => (signs ? { sign: async () => '' } : undefined)
     const unnamed = () => ({ origin: connect({}), assertions: assertionsFor() })
-    const parts = { environment: {}, connect, assertionsFor, unnamed }
+    const connections = { environment: {}, connect, assertionsFor, unnamed }
     const recall: typeof verifier.recall = (token) =>
       caller !== undefined && token === ASSUMED ? caller : verifier.recall(token)
     const gateway = createGateway(
       {
-        ...guards,
+        ...core,
+        contributions,
+        explains: true,
         references,
-        ...(signIn && {
-          signIn: {
-            ...signIn,
-            // Its own paths begin and end sessions.
-            routes: createApp<{ Variables: GatewayVariables }>(),
-            stagesOf: (route: PolicyRoute) => signIn.stagesOf(route, references),
-          },
-        }),
         // An assumed caller comes in `Authorization`, whatever the sources of tokens are.
-        sources: caller === undefined ? services.sources : undefined,
+        sources: caller === undefined ? core.sources : undefined,
         verifier: { ...verifier, recall },
         // A new one for each explanation: it caches refusals.
         admission: createAdmission({
@@ -100,7 +95,7 @@ export function createExplainer({ services, policy, store, signs }: ExplainerOpt
             event = recorded
           },
         },
-        ...(originsOf(policy)?.services(parts, policy.routes) ?? unnamed()),
+        ...connectOrigins(contributions, connections),
         addressOf: () => address,
       },
       policy,

@@ -40,7 +40,7 @@ export interface BrowserSessionOptions {
 /** The stages, in the order of the pipeline. */
 export interface SessionStages {
   /** Redirects navigations without a valid session to the sign-in. */
-  readonly before: readonly MiddlewareHandler[]
+  readonly arrival: readonly MiddlewareHandler[]
   /**
    * Takes the place of `authenticate`, which it calls for requests without a session. `sources` are those
    * of `authenticate`.
@@ -70,8 +70,8 @@ const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
  *
  * @example
  * ```ts
- * const { before, identify, admitted } = browserSession({ references, renewal, publicUrl, now })
- * app.use(...before, identify(authenticate({ verifier })), admit({ admission }), ...admitted)
+ * const { arrival, identify, admitted } = browserSession({ references, renewal, publicUrl, now })
+ * app.use(...arrival, identify(authenticate({ verifier })), admit({ admission }), ...admitted)
  * ```
  */
 export function browserSession({
@@ -144,7 +144,7 @@ export function browserSession({
   }
 
   return {
-    before: [redirect],
+    arrival: [redirect],
     identify: (authenticate, sources) =>
       async function identify(c: BrowserContext, next) {
         const received = receivedHeaders(c)

@@ -1,5 +1,5 @@
 /** The MCP server behind a route of a policy. `portcullis/mcp` contains the code behind it. */
-import type { Feature } from '../validators/feature.ts'
+import type { Feature, ListedFeature } from '../validators/feature.ts'
 import type { PolicyRelations } from './relations.ts'
 
 export interface McpReferences {
@@ -11,6 +11,7 @@ export interface McpReferences {
 
 /** Only `mcp()` creates it, for the routes that it returns. */
 export interface McpFeature extends Feature<'mcp'> {
+  readonly by: ListedFeature
   /** Names of the limits of its tools. */
   readonly limits: readonly string[]
   /** Permissions that parts of the server require. */

@@ -2,7 +2,7 @@
 import { coversHost } from '../http/host.ts'
 import { parametersOf, shadows } from '../http/path-pattern.ts'
 import { unverifiedSchemes } from '../tokens/credential.ts'
-import { unusedSetting } from '../validators/feature.ts'
+import { missingFeatures, unusedSetting } from '../validators/feature.ts'
 import { permissionsIn } from '../validators/inspect.ts'
 import { originRouting } from '../validators/policy.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
@@ -46,6 +46,7 @@ export function* mistakesInFeatures({
     yield* unusedSetting(`tokens.${field}`, tokens[field], ['authorizationServer'], features)
   const withSession = routes.find(({ session }) => session !== undefined)
   yield* unusedSetting('routes: session', withSession, ['signIn'], features)
+  yield* missingFeatures(features)
   for (const feature of features) yield* feature.mistakesIn?.(routes) ?? []
   const isForRoutes = routes.some((route) => route.limits?.includes(OPERATORS_LIMIT))
   if (!isForRoutes && Object.hasOwn(limits, OPERATORS_LIMIT))

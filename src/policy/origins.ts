@@ -1,6 +1,6 @@
 /** The origins of a checked policy. `portcullis/origins` contains the code behind them. */
 import type { OriginRouting } from '../origin/definition.ts'
-import type { Feature } from '../validators/feature.ts'
+import type { Feature, ListedFeature } from '../validators/feature.ts'
 
 export interface OriginsFeature<OriginName extends string = string> extends Feature<'origins'> {
   readonly names: readonly OriginName[]
@@ -10,6 +10,7 @@ export interface OriginsFeature<OriginName extends string = string> extends Feat
 
 /** Checked origins. */
 export interface PolicyOrigins {
+  readonly by: ListedFeature
   /** Yields the mistakes of a route. */
   mistakesIn(route: OriginRouting & { readonly path: string }): Iterable<string>
   /** Returns the fields that a route gets from its origin if it does not have them. */

@@ -2,7 +2,7 @@
 import type { ExternalDecisionPoint, RelationDemand } from '../relations/definition.ts'
 import type { RelationModel } from '../relations/model.ts'
 import type { RelationRule } from '../relations/rule.ts'
-import type { Feature } from '../validators/feature.ts'
+import type { Feature, ListedFeature } from '../validators/feature.ts'
 
 export interface RelationsFeature extends Feature<'relations'> {
   /** Compiles the model and fills in the defaults. Throws `Misconfigured`. */
@@ -11,6 +11,7 @@ export interface RelationsFeature extends Feature<'relations'> {
 
 /** Checked relations, with defaults filled in. */
 export interface PolicyRelations {
+  readonly by: ListedFeature
   readonly model: RelationModel
   /** Template of the caller's name in tuples. */
   readonly subject: string

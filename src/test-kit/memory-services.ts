@@ -4,7 +4,9 @@ import { createAdmission } from '../admission/admission.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Services } from '../gateway/compose-services.ts'
-import { type OriginParts, originsOf } from '../gateway/features.ts'
+import { connectOrigins } from '../gateway/compose-services.ts'
+import type { Connections, Core } from '../gateway/core.ts'
+import { featuresOfFields } from '../gateway/feature.ts'
 import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
@@ -53,17 +55,17 @@ export function memoryServices(options: MemoryServicesOptions): Services {
   const breakers = createBreakers({ now, alarm: () => {} })
   const originOfUrl = publicOrigins(publicUrl)
   const references = createReferences({ audience: publicUrl, now })
-  const signIn = memorySignIn({ policy, references, publicUrl, now })
-  const connect: OriginParts['connect'] = ({ url }, options) =>
+  const connect: Connections['connect'] = ({ url }, options) =>
     guardedOrigin({
       origin: createOrigin({ url, binding: origin }),
       watch: breakers.watch,
       now,
       ...options,
     })
-  const unnamed: OriginParts['unnamed'] = () => ({ origin: connect({}), assertions: undefined })
-  const forOrigins = { environment: {}, connect, assertionsFor: () => undefined, unnamed }
-  return {
+  const unnamed: Connections['unnamed'] = () => ({ origin: connect({}), assertions: undefined })
+  const environment = {}
+  const connections = { environment, connect, assertionsFor: () => undefined, unnamed }
+  const core: Core = {
     publicUrl,
     publicOriginOf: (c) => originOfUrl(c.req.raw.url),
     issuers: issuers.map(({ issuer }) => issuer),
@@ -81,15 +83,20 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     authorizer: createAuthorizer(policy.roles),
     relations: relationsOf(options),
     auditSink,
-    ...(originsOf(policy)?.services(forOrigins, policy.routes) ?? unnamed()),
     // Binds sessions of MCP servers.
     sharedSecret: 'secret of policy tests',
     breakers,
-    ...(signIn && { signIn }),
     metrics: { text: async () => '', metricsAccess: 'operators' },
     checks: [],
     now,
   }
+  const contributions = [
+    memorySignIn({ policy, publicUrl, now }),
+    ...featuresOfFields(policy).flatMap(
+      ({ guard }) => guard?.({ core, policy, environment }) ?? [],
+    ),
+  ]
+  return { ...core, ...connectOrigins(contributions, connections), contributions }
 }
 
 /** The services that decide by earlier requests. */

@@ -1,7 +1,7 @@
 /** The opt-in features that a policy imports. */
 import * as z from 'zod/mini'
 
-/** What the function of a feature returns. Only a policy that imports it has it in its bundle. */
+/** What a function of a feature returns for a field. Only a policy that imports it has it in its bundle. */
 export interface Feature<Name extends string> {
   readonly feature: Name
 }
@@ -13,39 +13,50 @@ export const featureSchema = <Name extends string>(name: Name) =>
     abort: true,
   })
 
-/** The modules of the features in the policy's list `features`, by the name of their function. */
-const LISTED = {
-  operators: 'portcullis/operators',
-  authorizationServer: 'portcullis/authorization-server',
-  authorizationCode: 'portcullis/authorization-code',
-  signIn: 'portcullis/sign-in',
-  openapi: 'portcullis/openapi',
-  otlp: 'portcullis/otlp',
-  introspection: 'portcullis/introspection',
-} as const
-
-/** A feature of the policy's list `features`. */
-export interface ListedFeature extends Feature<keyof typeof LISTED> {
+/**
+ * A feature of the policy's list `features`, or behind one of its fields. Its function creates it; the
+ * rest of it is `Feature` of the gateway.
+ */
+export interface ListedFeature {
+  /** The name of its function. */
+  readonly name: string
+  /** Names of other features of the list that it needs. */
+  readonly requires?: readonly string[]
   /** Yields the mistakes of routes that only this feature can find. */
   mistakesIn?(routes: readonly object[]): Iterable<string>
 }
 
+const isListed = (value: unknown): value is ListedFeature =>
+  typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
+
 export const listedFeature = z.custom<ListedFeature>(
-  (value) => Object.hasOwn(LISTED, (value as ListedFeature | null)?.feature ?? ''),
-  `must be the result of ${Object.entries(LISTED)
-    .map(([name, module]) => `${name}() from '${module}'`)
-    .join(' or ')}`,
+  isListed,
+  "must be the result of the function of a feature, such as operators() from 'portcullis/operators'",
 )
+
+/** Yields a mistake for each feature that another one needs, and that the list does not have. */
+export function* missingFeatures(features: readonly ListedFeature[]): Generator<string> {
+  const listed = new Set(features.map(({ name }) => name))
+  for (const { name, requires = [] } of features)
+    for (const other of requires)
+      if (!listed.has(other)) yield `features: ${name}() needs ${other}(); ${importOf(other)}`
+}
 
 /** Yields a mistake for a setting with a value, if no feature of the policy uses it. */
 export function* unusedSetting(
   setting: string,
   value: unknown,
-  usedBy: readonly ListedFeature['feature'][],
+  usedBy: readonly string[],
   features: readonly ListedFeature[],
 ): Generator<string> {
-  if (value === undefined || features.some(({ feature }) => usedBy.includes(feature))) return
+  if (value === undefined || features.some(({ name }) => usedBy.includes(name))) return
   const calls = usedBy.map((name) => `${name}()`)
-  const imports = usedBy.map((name) => `import { ${name} } from '${LISTED[name]}'`)
+  const imports = usedBy.map(importOf)
   yield `${setting}: needs ${calls.join(' or ')} in the policy's features; ${imports.join(' or ')}`
+}
+
+/** The module of a feature has the name of its function, with hyphens. */
+function importOf(name: string): string {
+  const module = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return `import { ${name} } from 'portcullis/${module}'`
 }

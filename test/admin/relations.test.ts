@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import { operators } from '../../src/features/operators.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
-import { type GatewayRelations, relationsOf } from '../../src/gateway/features.ts'
+import type { Feature } from '../../src/gateway/feature.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { encodeConsistency } from '../../src/relations/consistency.ts'
@@ -109,15 +109,19 @@ describe('tuples', () => {
     for (const { url } of [hanging, failing, refusing]) {
       // The operator is admitted; only the tuples are out of reach.
       const rest = createRedisRest({ url, token: 'none' })
-      const relations = relationsOf(policy)
+      const { relations } = policy
       if (relations === undefined) throw new Error('the policy has no relations')
-      const unreachable: GatewayRelations = {
-        ...relations,
-        services: (config, parts) => ({
-          ...relations.services(config, parts),
-          calls: relations.services(config, { ...parts, redis: rest }).calls,
-        }),
+      const { by }: { readonly by: Feature } = relations
+      const unreachableCalls: Feature = {
+        ...by,
+        relations(config, parts) {
+          const real = by.relations?.(config, parts)
+          const cut = by.relations?.(config, { ...parts, redis: rest })
+          if (real === undefined || cut === undefined) throw new Error('no services of relations')
+          return { ...real, calls: cut.calls }
+        },
       }
+      const unreachable = { ...relations, by: unreachableCalls }
       const services = composeServices(gateway.env, { ...policy, relations: unreachable })
       const auditSink = { record: (event: AuditEvent) => void changes.push(event.change) }
       const app = createGateway({ ...services, auditSink }, policy)

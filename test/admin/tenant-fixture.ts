@@ -9,13 +9,14 @@ import { operators } from '../../src/features/operators.ts'
 import { plans } from '../../src/features/plans.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
-import type { GatewayFeature } from '../../src/gateway/features.ts'
+import type { Feature } from '../../src/gateway/feature.ts'
 import { databaseOver } from '../../src/node/audit/database.ts'
 import { openSqlite } from '../../src/node/audit/sqlite.ts'
 import { createConsents } from '../../src/oauth/redis/consents.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createPages } from '../../src/routes/sign-in/page.ts'
+import { SIGNED_IN } from '../../src/routes/sign-in/signed-in.ts'
 import { anEvent } from '../audit/event.ts'
 import { ISSUER, REMOTE_ISSUER, type Reply, startGateway } from './gateway.ts'
 import { MODEL } from './relation-model.ts'
@@ -24,12 +25,15 @@ import { MODEL } from './relation-model.ts'
 export const PARTIES = ['acme', 'globex', 'none', 'namesake'] as const
 export type Party = (typeof PARTIES)[number]
 
-const signIn: GatewayFeature = {
-  feature: 'signIn',
-  services: () => ({
-    renderPage: createPages({}),
-    signedInUsers: { find: async () => ({ signInPath: '/' }) },
-  }),
+const signIn: Feature = {
+  name: 'signIn',
+  create(parts) {
+    SIGNED_IN.offer(parts, {
+      renderPage: createPages({}),
+      users: { find: async () => ({ signInPath: '/' }) },
+    })
+    return {}
+  },
 }
 
 const policy = definePolicy({
@@ -137,9 +141,9 @@ export async function startTenants() {
     bearer,
     thingsOf,
     /** All calls of the gateway, as its own description of the API has them. */
-    calls: (composeServices(gateway.env, policy).operatorCalls ?? []).map(
-      ({ operation }) => operation,
-    ),
+    calls: (composeServices(gateway.env, policy).calls ?? [])
+      .filter(({ operation }) => operation.path.startsWith('/-/admin/'))
+      .map(({ operation }) => operation),
     as: (party: Party, method: string, path: string, body?: object) =>
       gateway.admin(method, path, body, { as: operator(party) }),
     async close() {

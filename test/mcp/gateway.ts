@@ -7,7 +7,7 @@ import { type McpOptions, mcp } from '../../src/features/mcp.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
-import type { GatewayFeature } from '../../src/gateway/features.ts'
+import type { Feature } from '../../src/gateway/feature.ts'
 import { createClientRegistry } from '../../src/oauth/redis/clients.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -66,7 +66,7 @@ export type McpGateway = Awaited<ReturnType<typeof startMcpGateway>>
 
 export async function startMcpGateway(
   options: Partial<McpOptions<'standard' | 'costly'>> = {},
-  features: readonly GatewayFeature[] = [],
+  features: readonly Feature[] = [],
 ) {
   const key = await createKey('idp')
   const signing = await createKey('gateway')

@@ -13,19 +13,23 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { authorizationCode } from '../../src/features/authorization-code.ts'
 import { authorizationServer } from '../../src/features/authorization-server.ts'
-import type { GatewayFeature } from '../../src/gateway/features.ts'
+import type { Feature } from '../../src/gateway/feature.ts'
 import { createPages } from '../../src/routes/sign-in/page.ts'
+import { SIGNED_IN } from '../../src/routes/sign-in/signed-in.ts'
 import { type McpGateway, PUBLIC_URL, startMcpGateway } from './gateway.ts'
 
 const RESOURCE = `${PUBLIC_URL}/mcp`
 
 /** No user signs in here. */
-const signIn: GatewayFeature = {
-  feature: 'signIn',
-  services: () => ({
-    renderPage: createPages({}),
-    signedInUsers: { find: async () => ({ signInPath: '/oauth/sign-in' }) },
-  }),
+const signIn: Feature = {
+  name: 'signIn',
+  create(parts) {
+    SIGNED_IN.offer(parts, {
+      renderPage: createPages({}),
+      users: { find: async () => ({ signInPath: '/oauth/sign-in' }) },
+    })
+    return {}
+  },
 }
 
 let gateway: McpGateway

@@ -4,7 +4,6 @@ import { Misconfigured } from '../../src/errors.ts'
 import { type McpOptions, mcp } from '../../src/features/mcp.ts'
 import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
-import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createKey } from '../harness/issuer.ts'
 
@@ -135,18 +134,19 @@ describe('mistakes in the options of an MCP server', () => {
   test('no signing keys', async () => {
     const { publicJwk } = await createKey('idp')
     const policy = policyOf({})
-    const services = composeServices(
-      {
-        UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:9',
-        UPSTASH_REDIS_REST_TOKEN: 'token',
-        PUBLIC_URL: 'https://gateway.test',
-        ORIGIN_URL: 'http://127.0.0.1:9',
-        ISSUERS: JSON.stringify([
-          { issuer: 'https://idp.test', audience: 'a', jwks: { keys: [publicJwk] } },
-        ]),
-      },
-      policy,
-    )
-    expect(() => createGateway(services, policy)).toThrow(/SIGNING_KEYS: is missing; mcp\(\)/)
+    const start = () =>
+      composeServices(
+        {
+          UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:9',
+          UPSTASH_REDIS_REST_TOKEN: 'token',
+          PUBLIC_URL: 'https://gateway.test',
+          ORIGIN_URL: 'http://127.0.0.1:9',
+          ISSUERS: JSON.stringify([
+            { issuer: 'https://idp.test', audience: 'a', jwks: { keys: [publicJwk] } },
+          ]),
+        },
+        policy,
+      )
+    expect(start).toThrow(/SIGNING_KEYS: is missing; mcp\(\)/)
   })
 })

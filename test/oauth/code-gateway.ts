@@ -11,7 +11,7 @@ import { openapi } from '../../src/features/openapi.ts'
 import { operators } from '../../src/features/operators.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
-import type { GatewayFeature } from '../../src/gateway/features.ts'
+import type { Feature } from '../../src/gateway/feature.ts'
 import { type Runtime, WORKERS } from '../../src/gateway/runtime.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import type { NewClient } from '../../src/oauth/client.ts'
@@ -20,6 +20,7 @@ import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createPages } from '../../src/routes/sign-in/page.ts'
+import { SIGNED_IN } from '../../src/routes/sign-in/signed-in.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER } from '../harness/issuer.ts'
@@ -59,32 +60,35 @@ export async function startCodeGateway(
   })
   const idp = await createKey('idp')
   const sessions = new Map<string, Principal>()
-  const signIn: GatewayFeature = {
-    feature: 'signIn',
-    services: () => ({
-      renderPage: createPages({}),
-      signedInUsers: {
-        async find({ request, returnPath, prompt, maxAgeSeconds = Number.POSITIVE_INFINITY }) {
-          const user = sessions.get(request.headers.get('cookie') ?? '')
-          const authenticatedAtSeconds = user?.issuedAtSeconds ?? 0
-          const age = Date.now() / 1000 - authenticatedAtSeconds
-          if (user === undefined || prompt !== undefined || age > maxAgeSeconds + 5)
+  const signIn: Feature = {
+    name: 'signIn',
+    create(parts) {
+      SIGNED_IN.offer(parts, {
+        renderPage: createPages({}),
+        users: {
+          async find({ request, returnPath, prompt, maxAgeSeconds = Number.POSITIVE_INFINITY }) {
+            const user = sessions.get(request.headers.get('cookie') ?? '')
+            const authenticatedAtSeconds = user?.issuedAtSeconds ?? 0
+            const age = Date.now() / 1000 - authenticatedAtSeconds
+            if (user === undefined || prompt !== undefined || age > maxAgeSeconds + 5)
+              return {
+                signInPath: `/oauth/sign-in?${new URLSearchParams({ return_to: returnPath })}`,
+              }
+            const { issuer, subject } = user
+            const sessionIdHash = user.tokenIdHash ?? ''
             return {
-              signInPath: `/oauth/sign-in?${new URLSearchParams({ return_to: returnPath })}`,
+              principal: user,
+              issuer,
+              subject,
+              authenticatedAtSeconds,
+              acr: undefined,
+              sessionIdHash,
             }
-          const { issuer, subject } = user
-          const sessionIdHash = user.tokenIdHash ?? ''
-          return {
-            principal: user,
-            issuer,
-            subject,
-            authenticatedAtSeconds,
-            acr: undefined,
-            sessionIdHash,
-          }
+          },
         },
-      },
-    }),
+      })
+      return {}
+    },
   }
   const policy = definePolicy({
     roles: {

@@ -58,8 +58,9 @@ beforeAll(async () => {
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))
   app.use(sanitizeHeaders(), clientAddress())
-  if (services.authorizationServer === undefined) throw new Error('no authorization server')
-  app.route('/', services.authorizationServer.endpoints)
+  const endpoints = services.apps?.find(({ at }) => at === '/')
+  if (endpoints?.at !== '/') throw new Error('no authorization server')
+  app.route('/', endpoints.app)
   app.get('/mine', authenticate({ verifier, references, proofs }), admit({ admission }), (c) => {
     handled += 1
     return c.json({ subject: callerOf(c)?.subject })

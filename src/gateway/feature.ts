@@ -1,0 +1,177 @@
+/** The one port of opt-in features. Nothing in a gateway knows a feature by its name. */
+import type { Hono, MiddlewareHandler } from 'hono'
+import type { AuditDatabase } from '../audit/d1/database.ts'
+import type { Breakers } from '../isolate/breakers.ts'
+import type { Tally } from '../isolate/tally.ts'
+import type { AdmitOptions } from '../middleware/admit.ts'
+import type { GatewayVariables } from '../middleware/context.ts'
+import type { SpanTally } from '../observability/tracing/exporter.ts'
+import type { OriginRequest } from '../origin/origin.ts'
+import type { Policy, PolicyRoute } from '../policy/policy.ts'
+import type { RedisConnection } from '../redis/connection.ts'
+import type { RelationChecker } from '../relations/checker.ts'
+import type { RelationCheck } from '../relations/redis/check.ts'
+import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
+import type { Operation } from '../routes/openapi/operation.ts'
+import type { TokenSources } from '../tokens/token-sources.ts'
+import type { IssuerCalls } from '../tokens/verifier.ts'
+import type { Config, EnvironmentCheck, FeatureVariables } from '../validators/environment.ts'
+import type { ListedFeature } from '../validators/feature.ts'
+import type { ConnectedOrigin, Connections, Core } from './core.ts'
+
+/**
+ * A feature that a policy imports, in its list `features` or through one of its fields. Every member
+ * but the name is optional. The gateway composes features in the order of the policy.
+ */
+export interface Feature extends ListedFeature {
+  /** The variables of the environment that only features use. Several features may share them. */
+  readonly variables?: FeatureVariables | undefined
+  /** The longest life of the sessions that the feature starts. Revocations are stored for as long. */
+  readonly sessionSeconds?: number
+  /** Returns checks that fail for each variable or binding that is missing or wrong. */
+  checksOf?(
+    environment: Connections['environment'],
+    routes: readonly PolicyRoute[],
+  ): readonly EnvironmentCheck[]
+  /** Creates the calls to issuers that verify their tokens themselves. */
+  issuerCalls?(config: Config, parts: CallParts): IssuerCalls
+  /** Creates the services of the relations of the policy. Throws `Misconfigured`. */
+  relations?(config: Config, parts: RelationParts): RelationServices
+  /** Creates what needs neither Redis nor network, once for each isolate. Tests of policies have it too. */
+  guard?(parts: GuardParts): Contribution
+  /** Creates everything else, once for each isolate. Throws `Misconfigured`. */
+  create?(parts: FeatureParts): Contribution
+}
+
+export interface CallParts {
+  readonly watch: Breakers['watch']
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface RelationParts extends CallParts {
+  readonly redis: RedisConnection
+  readonly tally: Tally
+}
+
+export interface RelationServices {
+  /** Runs inside the admission call. Undefined if Redis does not decide relations. */
+  readonly check: RelationCheck | undefined
+  /** Decides relations for `admit` and `authorize`. */
+  readonly checker: RelationChecker
+  /** Of operators, about relations. */
+  readonly calls: CallGroup
+}
+
+export interface GuardParts {
+  readonly core: Core
+  readonly policy: Policy
+  /** Variables and bindings. */
+  readonly environment: Connections['environment']
+}
+
+export interface FeatureParts extends Core, CallParts {
+  readonly config: Config
+  readonly policy: Policy
+  readonly redis: RedisConnection
+  /** Of relations that Redis decides. */
+  readonly relationCheck: RelationCheck | undefined
+  readonly auditDb: AuditDatabase | undefined
+  readonly spanTally: SpanTally
+  /** Calls only addresses of the public internet. */
+  readonly fetchPublic: typeof fetch
+  /** Returns what all features have contributed, and the calls behind the guards of a route. */
+  readonly contributed: () => {
+    readonly contributions: readonly Contribution[]
+    readonly calls: readonly AdminCall[]
+  }
+}
+
+/** An app of the gateway: each has its own router, and all share the rest. */
+export type App = Hono<{ Variables: GatewayVariables }>
+
+/** Services that a stage uses. An explanation has others than the gateway, without effects. */
+export interface StageParts extends Pick<Core, 'admission' | 'violations' | 'references'> {
+  /** Whether the stage must change nothing. */
+  readonly explains: boolean
+}
+
+/** What a feature adds to a gateway. */
+export interface Contribution {
+  /**
+   * Creates apps for paths of the gateway itself, after all features have contributed. Apps at `/` come
+   * after `audit` and `clientAddress`; others have no stages.
+   */
+  readonly apps?: () => readonly PlacedApp[]
+  /** Creates calls behind the guards of a route, after all features have contributed. */
+  readonly calls?: () => readonly AdminCall[]
+  /** Calls that exist only with an operators' API. */
+  readonly operatorCalls?: readonly CallGroup[]
+  /** Describes further paths for the description of the gateway. */
+  readonly operations?: () => readonly Operation[]
+  /** Whether the gateway issues tokens. Default false. */
+  readonly issuesTokens?: boolean
+  /** Exports the spans of requests. */
+  readonly traces?: Traces
+  /** Come before every stage that may refuse. */
+  readonly around?: readonly MiddlewareHandler[]
+  /** Names of cookies that no origin gets; `login-*` is every name that begins so. */
+  readonly cookies?: readonly string[]
+  /** Returns the stages of a route. Undefined: the feature has none for it. */
+  stagesOf?(route: PolicyRoute, parts: StageParts): RouteStages | undefined
+  /** Creates the handler of OPTIONS for the path of a route. Of several features, the first one counts. */
+  preflightOf?(route: PolicyRoute, parts: StageParts): MiddlewareHandler
+  /** Connects the origins. Of several features, the first one counts. Default: that of the environment. */
+  readonly connect?: (connections: Connections) => ConnectedOrigin
+  /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
+  readonly dispatch?: (appOf: (routes: readonly PolicyRoute[]) => App) => App
+}
+
+export type PlacedApp =
+  | { readonly at: '/'; readonly app: App }
+  | { readonly at: '/-' | '/.well-known'; readonly app: Hono }
+
+export interface Traces {
+  /** Share of the traces that begin here which is recorded: 0 to 1. */
+  readonly sampleRatio: number
+  /** Comes after `requestId`. */
+  readonly trace: MiddlewareHandler
+}
+
+/** The stages of a route, in the order of the pipeline. */
+export interface RouteStages {
+  /** Come before the caller is known. */
+  readonly arrival?: readonly MiddlewareHandler[]
+  /** Wraps `authenticate`, to accept other credentials. */
+  readonly identify?: (
+    authenticate: MiddlewareHandler,
+    sources: TokenSources | undefined,
+  ) => MiddlewareHandler
+  /** Creates the stage `admit`. */
+  readonly admit?: (options: AdmitOptions) => MiddlewareHandler
+  /** Come after the admission. */
+  readonly admitted?: readonly MiddlewareHandler[]
+  /** Creates the stage `inspect`, before another one. */
+  readonly inspect?: (next: MiddlewareHandler | undefined) => MiddlewareHandler
+  /** Come directly before the origin. */
+  readonly response?: readonly MiddlewareHandler[]
+  /** Returns what names the origin of a caller. Undefined: all callers have the same. */
+  readonly originOf?: ((request: Pick<OriginRequest, 'caller' | 'address'>) => string) | undefined
+}
+
+/** The features of a policy, each once: of its list, and those behind its fields. */
+export function featuresOf(
+  policy: Pick<Policy, 'features'> & Partial<Pick<Policy, 'origins' | 'relations' | 'routes'>>,
+): readonly Feature[] {
+  return [...new Set([...policy.features, ...featuresOfFields(policy)])]
+}
+
+/** The features behind the fields of a policy and of its routes. */
+export function featuresOfFields({
+  origins,
+  relations,
+  routes = [],
+}: Partial<Pick<Policy, 'origins' | 'relations' | 'routes'>>): readonly Feature[] {
+  const fields = [origins, relations, ...routes.flatMap(({ cors, mcp }) => [cors, mcp])]
+  return [...new Set(fields.flatMap((field) => field?.by ?? []))]
+}
