@@ -204,5 +204,5 @@ test.each([
   [{ endedApiKeyDays: 1.5 }, 'operators.endedApiKeyDays'],
 ])('a mistake in the options of operators() is named: %j', (options, message) => {
   expect(() => operators(options)).toThrow(message)
-  expect(operators({ endedApiKeyDays: 1 })).toMatchObject({ feature: 'operators' })
+  expect(operators({ endedApiKeyDays: 1 })).toMatchObject({ name: 'operators' })
 })
