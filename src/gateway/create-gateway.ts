@@ -99,7 +99,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   /** Returns what the features add to a route, in the order of the policy. */
   const stagesOf = (route: PolicyRoute): readonly RouteStages[] =>
     contributions.flatMap((each) => each.stagesOf?.(route, stageParts) ?? [])
-  const preflighting = contributions.find((each) => each.preflightOf)
+  const preflightFeature = contributions.find((each) => each.preflightOf)
   const dispatch = contributions.find((each) => each.dispatch)?.dispatch
 
   /** Options of the readmission of a route. */
@@ -216,7 +216,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
         [route.path],
         compose([...guards(route, stages, false), ...beforeOrigin, forward]),
       )
-      const preflight = preflighting?.preflightOf?.(route, stageParts)
+      const preflight = preflightFeature?.preflightOf?.(route, stageParts)
       if (preflight !== undefined) app.on(PREFLIGHT, [route.path], preflight)
     }
     app.all('*', refuseUnknown(app.routes))
