@@ -58,7 +58,10 @@ export function targetsOf({ method, params }: JsonRpcCall): readonly Target[] {
 }
 
 function named(what: 'tool' | 'prompt', params: JsonObject): Target {
-  const { name, arguments: values = {}, [META]: meta = {} } = params
+  const { name } = params
+  // Some clients write absent members as null.
+  const values = params.arguments ?? {}
+  const meta = params[META] ?? {}
   if (typeof name !== 'string' || !isRecord(values) || !isRecord(meta))
     throw malformedCall('target')
   return { what, name, values }

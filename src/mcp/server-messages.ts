@@ -33,11 +33,15 @@ export interface MessageTerms {
  *   The same applies to `notifications/cancelled`, which names such a request.
  *
  * Any other message is returned unchanged. Throws {@link MessageRefused} for text that is not a JSON
- * object, has a name twice, or is a request with an id that cannot be bound.
+ * object, has a name twice, is a request and a response, or is a request with an id that cannot be bound.
  */
 export async function guardedMessage(text: string, terms: MessageTerms): Promise<string> {
   const message = parsed(text)
-  if (Object.hasOwn(message, 'method')) return guardedRequest(text, message, terms)
+  // Some serializers write absent members as null. A client must not find a list in a request.
+  if (isStated(message, 'method')) {
+    if (isStated(message, 'result')) throw new MessageRefused('ambiguous')
+    return guardedRequest(text, message, terms)
+  }
   terms.answered(message)
   const { result } = message
   if (!isRecord(result)) return text
@@ -48,6 +52,9 @@ export async function guardedMessage(text: string, terms: MessageTerms): Promise
     guarded[member] = await visibleItems(result[member], what, key, terms)
   return JSON.stringify({ ...message, result: guarded })
 }
+
+const isStated = (message: JsonObject, name: string): boolean =>
+  Object.hasOwn(message, name) && message[name] !== null
 
 const LISTS = [
   { member: 'tools', what: 'tool', key: 'name' },

@@ -56,6 +56,25 @@ export const oauthCases: readonly FieldCase[] = [
     },
   },
   {
+    symptom: 'tools that a caller may not use are listed if the server writes "method": null',
+    sources: ['own'],
+    expected: 'null means absent, so the message is a response, whose lists are filtered',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/mcp/lists.test.ts > a list whose message has other members as null is filtered',
+        'test/mcp/lists.test.ts > a list in a message that is a request too does not reach the client',
+      ],
+    },
+  },
+  {
+    symptom: 'tool calls of a client that writes "arguments": null are malformed',
+    sources: ['own'],
+    expected: 'null means absent; a schema that needs an argument still refuses the call',
+    runtimes: EVERY_RUNTIME,
+    proof: { tests: ['test/mcp/calls.test.ts > arguments and metadata that are null are absent'] },
+  },
+  {
     symptom: 'an operation becomes public because security is an empty object',
     sources: ['own'],
     expected: 'security is a list; anything else needs a token, and a note names it',

@@ -56,6 +56,18 @@ test('S63: a number that an argument’s schema or relation reads must be exact'
   }
 })
 
+test('arguments and metadata that are null are absent', async () => {
+  const nulls = { arguments: null, _meta: null }
+  const statusOf = async (name: string) =>
+    (await gateway.send(request('tools/call', { name, ...nulls }))).status
+  expect(await statusOf('list_shelves')).toBe(200)
+  expect(gateway.received).toHaveLength(1)
+  // Its schema requires an argument.
+  expect(await statusOf('search_books')).toBe(422)
+  expect(await statusOf('drop_everything')).toBe(403)
+  expect(gateway.received).toHaveLength(1)
+})
+
 describe('calls that pass', () => {
   test.each([
     ['initialize', request('initialize', { protocolVersion: '2025-11-25' })],

@@ -74,6 +74,28 @@ describe.each(['json', 'events'] as const)('lists in %s', (form) => {
     }
   })
 
+  test('a list whose message has other members as null is filtered, and answers its request', async () => {
+    gateway.answerWith(
+      ({ id }) => ({ method: null, params: null, ...resultOf(RESULTS['tools/list'], id) }),
+      form,
+    )
+    const response = await gateway.send(request('tools/list'), await bearer('reader'))
+    const text = await response.text()
+    const message = form === 'json' ? JSON.parse(text) : messagesIn(text)[0]
+    expect(namesIn(message.result)).toEqual(VISIBLE.reader['tools/list'])
+    expect(message.id).toBe(1)
+  })
+
+  test('a list in a message that is a request too does not reach the client', async () => {
+    gateway.answerWith(
+      ({ id }) => ({ method: 'ping', ...resultOf(RESULTS['tools/list'], id) }),
+      form,
+    )
+    const response = await gateway.send(request('tools/list'), await bearer('reader'))
+    expect(response.status).toBe(502)
+    expect(await response.text()).not.toContain('drop_everything')
+  })
+
   test('S79: a tool that is hidden cannot be called by its name', async () => {
     gateway.answerWith(({ id }) => resultOf(RESULTS['tools/list'], id), form)
     await gateway.send(request('tools/list'))
