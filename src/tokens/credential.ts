@@ -33,8 +33,9 @@ const BEARER = 'Bearer '
 const VERIFIED: readonly string[] = ['bearer', 'dpop']
 /** RFC 9110 section 11.1: a scheme is a token. Spaces separate it from what follows. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~\w-]+)(?: +(.*))?$/s
-/** A quoted value, or the rest of the text after a quotation mark without its counterpart. */
-const QUOTED = /"(?:[^"\\]|\\.)*"?/gs
+/** The quoted value of a parameter, up to its end. A quotation mark elsewhere encloses nothing. */
+const QUOTED = /=[ \t]*"(?:[^"\\]|\\.)*"(?=[ \t]*(?:,|$))/gs
+const UNCLOSED = /=[ \t]*"/
 /** The begin of an element of a list: a name, white space, and what follows. */
 const ELEMENT = /^[ \t]*[!#$%&'*+.^_`|~\w-]+([ \t]*)(.?)/s
 /** The only accepted spelling: that of `crypto.randomUUID` (RFC 9562 section 5.4). */
@@ -71,17 +72,25 @@ export const unverifiedSchemes = (schemes: readonly string[]): readonly string[]
   schemes.map((name) => name.toLowerCase()).filter((name) => !VERIFIED.includes(name))
 
 /**
- * Reports whether an `Authorization` header has several credentials. Platforms join several fields by
- * commas, which also separate the parameters of one credential: `Digest username="a", realm="b"`. A
- * parameter has a `=` after its name; a scheme has not (RFC 9110 section 11.4).
+ * Checks that an `Authorization` header is one credential. Platforms join several fields by commas,
+ * which also separate the parameters of one credential: `Digest username="a", realm="b"`. A parameter
+ * has a `=` after its name; a scheme has not (RFC 9110 section 11.4). Throws `Denied`:
+ *
+ * - `ambiguous_credentials` for several credentials.
+ * - `malformed_request` for a list with a quoted value that has no end, or text after it: another reader
+ *   may find the end of this value, and the next credential, elsewhere.
  */
-export function hasSeveralCredentials(header: string): boolean {
-  if (!header.includes(',')) return false
-  const [, ...others] = header.replace(QUOTED, '""').split(',')
-  return others.some((element) => {
+export function refuseSeveralCredentials(header: string): void {
+  if (!header.includes(',')) return
+  const check = 'authorization'
+  const text = header.replace(QUOTED, '=_')
+  if (UNCLOSED.test(text)) throw new Denied({ code: 'malformed_request', check })
+  const [, ...others] = text.split(',')
+  const isAnother = (element: string) => {
     const [matched, space = '', follows = ''] = ELEMENT.exec(element) ?? []
     return matched !== undefined && follows !== '=' && (space !== '' || follows === '')
-  })
+  }
+  if (others.some(isAnother)) throw new Denied({ code: 'ambiguous_credentials', check })
 }
 
 /**
@@ -90,6 +99,7 @@ export function hasSeveralCredentials(header: string): boolean {
  * credential or look it up. Throws `Denied`:
  *
  * - `ambiguous_credentials` if there is more than one credential (RFC 6750 section 2).
+ * - `malformed_request` for a list whose quotation marks do not match.
  * - `missing_token` if there is no header, or if its scheme is not accepted. RFC 6750 section 3.1
  *   treats an unsupported method as no authentication information.
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
@@ -105,8 +115,7 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
   const text = bearerText(header, maxTokenBytes)
   if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
   // No guess: nothing of either is verified, so it does not count against the address.
-  if (hasSeveralCredentials(header))
-    throw new Denied({ code: 'ambiguous_credentials', check: 'authorization' })
+  refuseSeveralCredentials(header)
   // No real client sends enough spaces to exceed this.
   if (header.length > maxTokenBytes + BEARER.length) throw rejected('length')
   const [, name, token] = CREDENTIALS.exec(header) ?? []

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { bearerText, credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
@@ -100,6 +101,51 @@ describe('the grammar of credentials', () => {
       'X a = b, c=d',
     ])
       expect(await read(header), header).toBe('missing_token')
+  })
+
+  it('refuses a list in which a quotation mark hides where a credential ends', async () => {
+    for (const header of [
+      'Bearer a, x="b, Basic c',
+      `Bearer ${JWT}, x="b, Basic c`,
+      'Digest username="a, Basic c',
+      'Digest username="a\\", Basic c',
+      'Digest username="a"b", realm="c, Basic d"',
+    ])
+      expect(await read(header), header).toBe('malformed_request')
+  })
+
+  it('ends no list at a quotation mark that encloses no value of a parameter', async () => {
+    for (const header of ['Bearer a"b, Basic c"', 'Basic a", Basic c', 'Basic "a, Basic c"'])
+      expect(await read(header), header).toBe('ambiguous_credentials')
+  })
+
+  it('finds the number of credentials in every field of well-formed ones, and no cut field passes', async () => {
+    const word = fc.stringMatching(/^[A-Za-z][\w-]{0,8}$/)
+    const quoted = fc
+      .array(fc.oneof(fc.constantFrom(',', ' ', '\\"', '\\\\', '=', 'Basic b'), word))
+      .map((parts) => `"${parts.join('')}"`)
+    const parameter = fc
+      .tuple(word, fc.constantFrom('=', ' = '), fc.oneof(word, quoted))
+      .map((parts) => parts.join(''))
+    const credential = fc.tuple(
+      word,
+      fc.oneof(
+        word,
+        fc.array(parameter, { minLength: 1, maxLength: 4 }).map((all) => all.join(', ')),
+      ),
+    )
+    const field = fc.array(credential, { minLength: 1, maxLength: 3 })
+    await fc.assert(
+      fc.asyncProperty(field, fc.nat(), async (credentials, at) => {
+        const header = credentials.map((parts) => parts.join(' ')).join(', ')
+        const ambiguous = credentials.length > 1
+        expect((await read(header)) === 'ambiguous_credentials', header).toBe(ambiguous)
+        const cut = header.slice(0, at % header.length)
+        if ((cut.replaceAll(/\\./g, '').split('"').length - 1) % 2 === 0 || !cut.includes(','))
+          return
+        expect(await read(cut), cut).toBe('malformed_request')
+      }),
+    )
   })
 
   it('refuses an API key with a wrong checksum by its form', async () => {
