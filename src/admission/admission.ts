@@ -43,6 +43,11 @@ export interface AdmissionRequest {
   readonly relation?: RelationQuery | undefined
   /** Checks bans of an anonymous caller that has no limits. Default false. */
   readonly checksBans?: boolean
+  /**
+   * The anonymous caller sends a credential that only the origin verifies, so a ban of the address's
+   * credentials refuses it, without limits as well. Default false.
+   */
+  readonly isUnverified?: boolean
   /** Calls the store even if the isolate could decide locally. Default false. */
   readonly strict?: boolean
 }
@@ -161,9 +166,11 @@ export function createAdmission({
   }
 
   return {
-    async admit({ principal, address, limits, proof, relation, checksBans, strict }) {
-      if (principal === null && limits.length === 0 && checksBans !== true) return ADMITTED
-      const derived = keysOf(principal, address)
+    async admit(request) {
+      const { principal, address, limits, proof, relation, strict, isUnverified = false } = request
+      const checksBans = request.checksBans === true || isUnverified
+      if (principal === null && limits.length === 0 && !checksBans) return ADMITTED
+      const derived = keysOf(principal, address, isUnverified)
       const keys = derived instanceof Promise ? await derived : derived
       const { memory } = keys.revocation
       const remembered = recallCredential(memory, proof, refusals, now())

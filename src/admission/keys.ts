@@ -17,7 +17,10 @@ export interface DecidingKeys {
 }
 
 export interface RequestKeys extends DecidingKeys {
-  /** The party of the address. With a principal, also those of its credentials and of the principal. */
+  /**
+   * The party of the address. With a principal, also those of its credentials and of the principal; with
+   * an unverified credential, also that of the credentials.
+   */
   readonly parties: readonly Party[]
 }
 
@@ -47,18 +50,27 @@ interface PrincipalKeys {
 }
 
 /**
- * Creates a function that derives keys and caches them. Keys of a principal are cached per
+ * Creates a function that derives keys and caches them. Without a principal, `isUnverified` adds those of
+ * the credentials of the address: the caller sends one that only the origin verifies. Keys of a principal are cached per
  * principal object, as long as the verified-token cache keeps that object. Keys of addresses are
  * cached for the last `max` addresses, 1,000 by default.
  */
 export function createKeyCache(
   keys: RedisKeys,
   max = MAX_ADDRESSES,
-): (principal: Principal | null, address: string) => RequestKeys | Promise<RequestKeys> {
+): (
+  principal: Principal | null,
+  address: string,
+  isUnverified?: boolean,
+) => RequestKeys | Promise<RequestKeys> {
   const principals = new WeakMap<Principal, PrincipalKeys>()
   const addresses = new LRUCache<string, AddressKeys>({ max })
 
-  async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
+  async function derive(
+    principal: Principal | null,
+    address: string,
+    isUnverified: boolean,
+  ): Promise<RequestKeys> {
     const [everything, credentials] = await addressBanKeys(keys, address)
     // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
     const known = addresses.get(address) ?? {
@@ -67,24 +79,32 @@ export function createKeyCache(
       credentials: { ban: credentials, party: partyOf(keys, [credentials]) },
     }
     addresses.set(address, known)
-    if (principal === null) return joined(known)
+    if (principal === null) return withoutPrincipal(known, isUnverified)
     const made = principals.get(principal) ?? (await principalKeysOf(keys, principal))
     const own = principals.get(principal) ?? made
     principals.set(principal, own)
     return joined(known, own)
   }
 
-  return function keysOf(principal, address) {
+  return function keysOf(principal, address, isUnverified = false) {
     const known = addresses.get(address)
-    if (known === undefined) return derive(principal, address)
-    if (principal === null) return joined(known)
+    if (known === undefined) return derive(principal, address, isUnverified)
+    if (principal === null) return withoutPrincipal(known, isUnverified)
     const own = principals.get(principal)
-    return own === undefined ? derive(principal, address) : joined(known, own)
+    return own === undefined ? derive(principal, address, isUnverified) : joined(known, own)
   }
 }
 
-function joined({ ban, party, credentials }: AddressKeys, own?: PrincipalKeys): RequestKeys {
-  if (own === undefined) return { revocation: NOTHING_REVOCABLE, bans: [ban], parties: [party] }
+function withoutPrincipal(
+  { ban, party, credentials }: AddressKeys,
+  isUnverified: boolean,
+): RequestKeys {
+  const revocation = NOTHING_REVOCABLE
+  if (!isUnverified) return { revocation, bans: [ban], parties: [party] }
+  return { revocation, bans: [ban, credentials.ban], parties: [party, credentials.party] }
+}
+
+function joined({ ban, party, credentials }: AddressKeys, own: PrincipalKeys): RequestKeys {
   return {
     revocation: own.revocation,
     bans: [ban, ...own.bans, credentials.ban],

@@ -155,7 +155,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
       ...(Array.isArray(route.forwardAuthorization)
-        ? [leaveAuthorization({ schemes: route.forwardAuthorization })]
+        ? [leaveAuthorization({ schemes: route.forwardAuthorization, sources })]
         : []),
       ...stages.flatMap(({ arrival }) => arrival ?? []),
       ...shared.ofCaller(caller),

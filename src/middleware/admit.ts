@@ -22,6 +22,7 @@ import {
   observe,
   type RateLimitVariables,
   type RelationVariables,
+  type UnverifiedAuthorizationVariables,
   waitUntilOf,
 } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
@@ -32,7 +33,7 @@ type Environment = {
   Variables: RateLimitVariables &
     RelationVariables &
     HeldUpVariables &
-    Partial<CredentialVariables & CredentialCheckVariables>
+    Partial<CredentialVariables & CredentialCheckVariables & UnverifiedAuthorizationVariables>
 }
 
 /** A meter whose limit holds slots for requests in flight. */
@@ -110,6 +111,7 @@ export const admit = ({
         limits: requests,
         proof,
         strict,
+        isUnverified: c.get('portcullis.unverifiedAuthorization') !== undefined,
         relation: included?.query,
       })
       included?.answered(verdict.relation)

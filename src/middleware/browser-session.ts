@@ -158,8 +158,11 @@ export function browserSession({
           }
           return
         }
-        if (received.has('authorization') || sources?.isPresent(received))
-          throw new Denied({ code: 'ambiguous_credentials', check: 'sources' })
+        const hasOther =
+          received.has('authorization') ||
+          c.get('portcullis.unverifiedAuthorization') !== undefined ||
+          sources?.isPresent(received)
+        if (hasOther) throw new Denied({ code: 'ambiguous_credentials', check: 'sources' })
         refuseCrossOrigin(received, c.req.raw, pages)
         await useSession(c, text, next)
       },

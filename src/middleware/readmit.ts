@@ -40,6 +40,7 @@ export function createReadmission({
       limits: [],
       checksBans: isLimited,
       strict,
+      isUnverified: c.get('portcullis.unverifiedAuthorization') !== undefined,
       relation: included?.query,
     })
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)

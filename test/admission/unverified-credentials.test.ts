@@ -1,0 +1,89 @@
+/** Credentials of schemes that only the origin verifies, by the whole gateway over a real Redis. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { newAddress } from '../harness/address.ts'
+import { recordsOf, startControlled } from '../harness/control.ts'
+import { createKey, mint } from '../harness/issuer.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { wholeGateway } from './gateway.ts'
+
+const key = await createKey('k1')
+const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
+const originCalls = async () => (await recordsOf(origin)).length
+const SCHEMES = ['Basic', 'Digest', 'AWS4-HMAC-SHA256'] as const
+const CREDENTIALS = ['Basic dTpw', 'Digest username="u", realm="r"', 'AWS4-HMAC-SHA256 a=b, c=d']
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startTestRedis()
+})
+afterAll(async () => {
+  await origin.close()
+  await redis.close()
+})
+beforeEach(() => redis.direct.flushall())
+
+function gateway(sources = false) {
+  const anonymous = { method: 'GET', anonymous: true, forwardAuthorization: SCHEMES } as const
+  const policy = definePolicy({
+    roles: {},
+    limits: {
+      all: { limit: 1_000, windowSeconds: 60, by: 'address', onUnavailable: 'allow' },
+    },
+    routes: [
+      { ...anonymous, path: '/own' },
+      { ...anonymous, path: '/limited', limits: ['all'] },
+    ],
+    abuse: { bans: { violations: 1 } },
+    ...(sources && {
+      tokens: {
+        sources: [{ header: 'Authorization' }, { header: 'X-Token' }, { cookie: '__Host-token' }],
+      },
+    }),
+  })
+  return wholeGateway({ redis, originUrl: origin.url, key, policy })
+}
+
+test.each(
+  CREDENTIALS.flatMap((credential) => [
+    ['a header', credential, (token: string) => ({ 'X-Token': token })] as const,
+    ['a cookie', credential, (token: string) => ({ Cookie: `__Host-token=${token}` })] as const,
+  ]),
+)('with a token in %s, "%s" is 400 and reaches no origin', async (_, authorization, other) => {
+  const { send } = gateway(true)
+  const token = await mint(key, {})
+  for (const path of ['/own', '/limited']) {
+    const before = await originCalls()
+    const headers = { authorization, ...other(token) }
+    const response = await send(path, newAddress(), undefined, { headers })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'ambiguous_credentials' })
+    expect(await originCalls()).toBe(before)
+    const alone = await send(path, newAddress(), undefined, { headers: { authorization } })
+    expect(alone.status).toBe(200)
+    expect(await originCalls()).toBe(before + 1)
+  }
+})
+
+test('a ban of the credentials of an address stops those that only the origin verifies', async () => {
+  const address = newAddress()
+  const { send } = gateway()
+  expect((await send('/own', address, 'a.b.c')).status).toBe(401)
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  expect((await createBanList(rest, Date.now).list({ limit: 10 })).items).toMatchObject([
+    { kind: 'address', refuses: 'credentials' },
+  ])
+  for (const { send } of [gateway(), gateway()])
+    for (const path of ['/own', '/limited']) {
+      for (const authorization of CREDENTIALS) {
+        const before = await originCalls()
+        const response = await send(path, address, undefined, { headers: { authorization } })
+        expect(response.status).toBe(403)
+        expect(await response.json()).toMatchObject({ code: 'banned' })
+        expect(await originCalls()).toBe(before)
+      }
+      expect((await send(path, address)).status).toBe(200)
+    }
+})
