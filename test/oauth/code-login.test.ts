@@ -1,5 +1,5 @@
 /** The whole flow with a certified identity provider, on each runtime. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Browser, CHROMIUM, startChromium } from '../harness/chromium.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { startProvider, type TestProvider } from '../sign-in/provider.ts'
@@ -85,6 +85,47 @@ describe.each(['Node', 'workerd'] as const)('the authorization code flow on %s',
     expect((await token(grant)).body.error).toBe('invalid_grant')
     expect(await call(refreshed.body.access_token, '/mcp')).toBe(401)
     expect(gateway.reached).toHaveLength(2)
+  })
+
+  test('a user without roles gets a page that names the missing permissions, and no code', async () => {
+    gateway.provider.user.subject = 'bob'
+    gateway.provider.user.roles = []
+    onTestFinished(() => {
+      gateway.provider.user.subject = 'alice'
+      gateway.provider.user.roles = ['reader']
+    })
+    const browser = createUserAgent()
+    const registered = await browser.send(`${gateway.url}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ client_name: 'Agent', redirect_uris: [REDIRECT_URI] }),
+    })
+    const { client_id = '' } = (await registered.json()) as Record<string, string>
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id,
+      redirect_uri: REDIRECT_URI,
+      code_challenge: challengeOf(newVerifier()),
+      code_challenge_method: 'S256',
+      resource: `${gateway.url}/mcp`,
+      state: 'st',
+    })
+    const reached = gateway.reached.length
+    const url = `${gateway.url}/oauth/authorize?${query}`
+    const page = await browser.visit(url, /^https:\/\/agent\.example\.org/)
+    expect(page.path.slice(-2)).toEqual(['/oauth/callback', '/oauth/authorize'])
+    expect(page.status).toBe(403)
+    expect(page.headers.get('content-type')).toContain('text/html')
+    for (const part of ['Your account has no access', 'Ask the operator', 'access_denied'])
+      expect(page.text).toContain(part)
+    expect(page.text).not.toContain('name="request"')
+    // The user may return to the app, which gets the reason and no code.
+    const [, link = ''] = /href="(https:\/\/agent\.example\.org[^"]*)"/.exec(page.text) ?? []
+    const answer = new URL(link.replaceAll('&amp;', '&')).searchParams
+    expect(answer.get('error')).toBe('access_denied')
+    expect(answer.get('state')).toBe('st')
+    expect(answer.has('code')).toBe(false)
+    expect(gateway.reached).toHaveLength(reached)
   })
 })
 
