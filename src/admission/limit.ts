@@ -106,6 +106,8 @@ export interface RateLimit {
   readonly resetMs: number
   /** Whether the request fits into the window. It was counted, unless another limit refused it. */
   readonly admitted: boolean
+  /** The plan whose units are exhausted. Absent if the request fits, or an override is in force. */
+  readonly plan?: string
   /** If units were requested in advance. They are not part of `remaining`. */
   readonly grant?: LeaseGrant
   /** The slot of a request in flight, if this request took one. */

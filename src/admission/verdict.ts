@@ -160,9 +160,10 @@ export function rememberRevoked(
 
 const DAY_MS = 86_400_000
 
-function rateLimited({ rule, resetMs }: RateLimit, nowMs: number): Denial {
+function rateLimited({ rule, resetMs, plan }: RateLimit, nowMs: number): Denial {
   const retryAfterSeconds = Math.max(1, Math.ceil((resetMs - nowMs) / 1000))
-  const denial: Denial = { code: 'rate_limited', limit: rule.name, retryAfterSeconds }
+  const known = { code: 'rate_limited', limit: rule.name, retryAfterSeconds } as const
+  const denial: Denial = plan === undefined ? known : { ...known, plan }
   const kind = rule.meter?.kind
   if (kind !== 'day' && kind !== 'month') return denial
   // The period ends at midnight by the clock of Redis, which may differ from this one by seconds.

@@ -79,10 +79,8 @@ export function problemOfDenial(denial: Denial): Problem {
     case 'rate_limited':
       return problem(
         'rate_limited',
-        `The limit "${denial.limit}" is exhausted${untilOf(denial)}.`,
-        {
-          headers: retryAfter(denial),
-        },
+        `The limit "${denial.limit}"${planOf(denial)} is exhausted${untilOf(denial)}.`,
+        { headers: retryAfter(denial), limited: limitedOf(denial) },
       )
     case 'signature_matched':
       // Does not reveal which signature matched, because an attacker could use it to avoid a match.
@@ -126,9 +124,22 @@ export function problemOfDenial(denial: Denial): Problem {
   }
 }
 
+type RateLimited = Extract<Denial, { readonly code: 'rate_limited' }>
+
+const planOf = ({ plan }: RateLimited): string =>
+  plan === undefined ? '' : ` of the plan "${plan}"`
+
 /** Returns the end of a quota's day or month, so that a caller need not compute it from `Retry-After`. */
-const untilOf = ({ untilMs }: { readonly untilMs?: number }): string =>
-  untilMs === undefined ? '' : ` until ${new Date(untilMs).toISOString().replace('.000', '')}`
+const untilOf = ({ untilMs }: RateLimited): string =>
+  untilMs === undefined ? '' : ` until ${timeOf(untilMs)}`
+
+const timeOf = (ms: number): string => new Date(ms).toISOString().replace('.000', '')
+
+const limitedOf = ({ limit, plan, untilMs }: RateLimited): NonNullable<Problem['limited']> => ({
+  limit,
+  ...(plan !== undefined && { plan }),
+  ...(untilMs !== undefined && { renewsAt: timeOf(untilMs) }),
+})
 
 export const retryAfter = (of: { readonly retryAfterSeconds: number }) => ({
   'Retry-After': String(of.retryAfterSeconds),

@@ -44,9 +44,11 @@ export interface Problem {
   readonly challenge?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly errors?: readonly InputError[]
+  /** The exhausted limit, the plan of the caller, and when a quota renews (RFC 3339): members of the document. */
+  readonly limited?: { readonly limit: string; readonly plan?: string; readonly renewsAt?: string }
 }
 
-type Details = Pick<Problem, 'challenge' | 'headers' | 'errors'>
+type Details = Pick<Problem, 'challenge' | 'headers' | 'errors' | 'limited'>
 
 export const problem = (code: ProblemCode, detail: string, details?: Details): Problem => ({
   code,
@@ -66,7 +68,7 @@ interface ProblemResponseOptions {
 
 /** Creates the response for a problem: the problem document, with `no-store`. */
 export function problemResponse(
-  { code, status, title, detail, challenge, headers, errors }: Problem,
+  { code, status, title, detail, challenge, headers, errors, limited }: Problem,
   options: ProblemResponseOptions = {},
 ): Response {
   const { requestId, challengeParameter = '', isEmpty = false } = options
@@ -78,6 +80,7 @@ export function problemResponse(
     code,
     ...(requestId !== undefined && { requestId }),
     ...(errors !== undefined && { errors }),
+    ...limited,
   }
   return new Response(isEmpty ? null : JSON.stringify(body), {
     status,

@@ -98,6 +98,8 @@ export type Denial =
       readonly code: 'rate_limited'
       readonly limit: string
       readonly retryAfterSeconds: number
+      /** The plan whose units are exhausted. */
+      readonly plan?: string
       /** Of a quota: milliseconds since the epoch at which its day or month ends (UTC). */
       readonly untilMs?: number
     }

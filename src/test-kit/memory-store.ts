@@ -85,20 +85,24 @@ export function createMemoryStore(now: () => number): MemoryStore {
     const nowMicros = Math.round(now() * 1000)
     const counted = requests.map((request) => {
       const { rule, slot } = request
-      const limit = unitsOf(request, (source) => plans.get(DEFAULT_KEYS.plan + source))
+      const { units: limit, plan } = unitsOf(request, (source) =>
+        plans.get(DEFAULT_KEYS.plan + source),
+      )
       if (limit === undefined) return { rule, admitted: true, window: undefined }
       const window = windowOf(request, limit)
       const cost = rule.cost ?? 1
-      return { rule, window, limit, cost, slot, admitted: window.fits(nowMicros, cost) }
+      return { rule, window, limit, cost, slot, plan, admitted: window.fits(nowMicros, cost) }
     })
     const isAdmitted = counted.every(({ rule, admitted }) => admitted || rule.mode === 'observe')
     return counted.map(({ rule, admitted, ...of }) => {
       if (of.window === undefined) return unlimited(rule)
-      const { window, limit, cost, slot } = of
+      const { window, limit, cost, slot, plan } = of
       const isTaken = admitted && isAdmitted
       if (isTaken) window.take(nowMicros, cost, slot)
       const { remaining, waitMs } = window.state(nowMicros, cost)
-      const state = { rule, limit, remaining, resetMs: Math.floor(now()) + waitMs, admitted }
+      const resetMs = Math.floor(now()) + waitMs
+      const named = admitted || plan === undefined ? {} : { plan }
+      const state = { rule, limit, remaining, resetMs, admitted, ...named }
       return isTaken && slot !== undefined ? { ...state, slot: slotIn(window, slot) } : state
     })
   }

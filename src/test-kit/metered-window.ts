@@ -76,18 +76,18 @@ function createSlots(first: number, holdSeconds: number): SizedWindow {
 }
 
 /**
- * Returns the units of a request's limit: those of the caller's plan, or of every caller. Undefined: the
- * plan has no such limit. `planAt` returns the stored plan of a party.
+ * Returns the units of a request's limit: those of the caller's plan, which is named, or of every caller.
+ * Undefined units: the plan has no such limit. `planAt` returns the stored plan of a party.
  */
 export function unitsOf(
   { rule, planSources = [] }: LimitRequest,
   planAt: (source: string) => string | undefined,
-): number | undefined {
+): { readonly units: number | undefined; readonly plan?: string } {
   const table = rule.meter?.plans
-  if (table === undefined) return rule.limit
+  if (table === undefined) return { units: rule.limit }
   const plans = planSources.map((one) => (one.startsWith('=') ? one.slice(1) : planAt(one)))
   const plan = plans.find((one) => one !== undefined && table.units.has(one)) ?? table.defaultPlan
-  return table.units.get(plan)
+  return { units: table.units.get(plan), plan }
 }
 
 /** The state of a limit that the caller's plan does not have. */

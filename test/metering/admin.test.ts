@@ -10,7 +10,7 @@ const policy = definePolicy({
   features: [operators()],
   limits: {
     plan: plans({
-      plans: { free: '2/min', pro: { rate: '10/min', perMonth: 100 } },
+      plans: { free: '2/min', pro: { rate: '10/min', perMonth: 100 }, tiny: { perDay: 1 } },
       default: 'free',
       planBy: ['key', 'subject', 'client', 'tenant'],
     }),
@@ -42,6 +42,7 @@ test('an assignment applies at once in another isolate, and its removal too', as
   expect(listed.plans).toEqual([
     { name: 'free', default: true, limits: { plan: 2 } },
     { name: 'pro', default: false, limits: { plan: 10, 'plan-month': 100 } },
+    { name: 'tiny', default: false, limits: { 'plan-day': 1 } },
   ])
   expect(listed.assignments).toContainEqual(body)
   expect((await gateway.admin('DELETE', `/plans/assignments/${body.id}`)).status).toBe(204)
@@ -61,6 +62,48 @@ test('the plan of an API key applies at once, also where the key is cached, and 
   expect(await headersOf(rotated.apiKey, 1)).toBe(PRO)
 })
 
+test('the 429 of a quota names its limit, its plan and when it renews, in one call to Redis', async () => {
+  const described = { name: 'nightly', subject: 'reports', roles: ['reader'], plan: 'tiny' }
+  const renewsAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT00:00:00Z$/)
+  const named = { code: 'rate_limited', limit: 'plan-day', plan: 'tiny', renewsAt }
+  const detail = expect.stringMatching(
+    /^The limit "plan-day" of the plan "tiny" is exhausted until .*T00:00:00Z\.$/,
+  )
+  const sub = crypto.randomUUID()
+  const order = { by: 'subject', value: sub, plan: 'tiny' }
+  await gateway.admin('POST', '/plans/assignments', order)
+  const { body: key } = await gateway.admin('POST', '/api-keys', described)
+  for (const credential of [key.apiKey, await gateway.token({ sub })]) {
+    expect((await gateway.call(credential, 0)).status).toBe(200)
+    const origin = gateway.originCalls()
+    // The other isolate has not cached the key. Then it has cached the refusal.
+    for (const calls of [1, 0]) {
+      const before = gateway.redis.calls()
+      const refused = await gateway.call(credential, 1)
+      expect(refused.status).toBe(429)
+      expect(refused.body).toMatchObject({ ...named, detail })
+      expect(gateway.redis.calls() - before).toBe(calls)
+    }
+    // The isolate with the cached key.
+    expect((await gateway.call(credential, 0)).body).toMatchObject({ ...named, detail })
+    expect(gateway.originCalls()).toBe(origin)
+  }
+})
+
+test('the 429 of an override names no plan; that of a rate names the default plan', async () => {
+  const described = { name: 'nightly', subject: 'reports', roles: ['reader'] }
+  const { body: key } = await gateway.admin('POST', '/api-keys', described)
+  const override = { limit: 'plan', value: key.id, requests: 1 }
+  expect((await gateway.admin('POST', '/limits/overrides', override)).status).toBe(201)
+  expect((await gateway.call(key.apiKey, 1)).status).toBe(200)
+  const { body } = await gateway.call(key.apiKey, 1)
+  expect(body).toMatchObject({ code: 'rate_limited', limit: 'plan' })
+  expect([body.plan, body.renewsAt]).toEqual([undefined, undefined])
+  const free = await gateway.token({ sub: crypto.randomUUID() })
+  for (const _ of [1, 2]) await gateway.call(free, 1)
+  expect((await gateway.call(free, 1)).body).toMatchObject({ limit: 'plan', plan: 'free' })
+})
+
 test('an assignment of one issuer does not apply to the same name of another one', async () => {
   const sub = crypto.randomUUID()
   const order = { by: 'subject', value: sub, plan: 'pro', issuer: REMOTE_ISSUER }
@@ -72,7 +115,7 @@ test('a plan that the policy does not have is refused with the known ones', asyn
   const order = { by: 'client', value: 'app', plan: 'gold' }
   const { status, text } = await gateway.admin('POST', '/plans/assignments', order)
   expect(status).toBe(422)
-  expect(text).toContain('must be a plan of the policy: free, pro')
+  expect(text).toContain('must be a plan of the policy: free, pro, tiny')
 })
 
 test('an operator with a tenant cannot give plans', async () => {

@@ -65,9 +65,13 @@ interface Expected {
   readonly code: string
   readonly headers?: Readonly<Record<string, unknown>>
   readonly errors?: unknown
+  readonly limit?: string
 }
 
-async function expectProblem(response: Response, { status, code, headers = {}, errors }: Expected) {
+async function expectProblem(
+  response: Response,
+  { status, code, headers = {}, errors, limit }: Expected,
+) {
   expect(response.status).toBe(status)
   expect(Object.fromEntries(response.headers)).toMatchObject({
     'content-type': 'application/problem+json',
@@ -82,6 +86,7 @@ async function expectProblem(response: Response, { status, code, headers = {}, e
     status,
     code,
     ...(errors !== undefined && { errors }),
+    ...(limit !== undefined && { limit }),
   })
 }
 
@@ -310,6 +315,7 @@ describe("with Hono's own error handler, over Redis,", () => {
   const admission = () =>
     createAdmission({ store: createUpstashAdmissionStore(rest()), now: Date.now })
   const retryAfter = { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) }
+  const limitedBy = { status: 429, code: 'rate_limited', headers: retryAfter }
 
   test('admit and readmit answer 401 to a revoked token', async () => {
     const caller = principal()
@@ -339,7 +345,7 @@ describe("with Hono's own error handler, over Redis,", () => {
     ]
     const stages = [by(principal()), admit({ admission: admission(), limits })]
     expect((await responseOf(stages)).isReached()).toBe(true)
-    const limited = { status: 429, code: 'rate_limited', headers: retryAfter }
+    const limited = { ...limitedBy, limit: 'standard' }
     await expectRefusal(stages, {}, limited)
     await redis.direct.set(await addressBanKey(DEFAULT_KEYS, ADDRESS), String(nowSeconds() + 600))
     const banned = { status: 403, code: 'banned', headers: retryAfter }
@@ -369,7 +375,7 @@ describe("with Hono's own error handler, over Redis,", () => {
     const guarded = [clientAddress(), throttle({ failures, verifier }), authenticate({ verifier })]
     const headers = { ...forged, 'cf-connecting-ip': '203.0.113.7' }
     await expectRefusal(guarded, { headers }, { status: 401, code: 'invalid_token' })
-    const limited = { status: 429, code: 'rate_limited', headers: retryAfter }
+    const limited = { ...limitedBy, limit: 'authentication_failures' }
     await expectRefusal(guarded, { headers }, limited)
 
     const counter = createViolationCounter(rest(), Date.now)

@@ -41,5 +41,10 @@ export function exactStateOf(
   const admitted = left >= 0
   const remaining = admitted ? left : -1 - left
   if (remaining > limit) throw malformed()
-  return { rule, limit, remaining, resetMs: nowMs + countOf(wait), admitted }
+  if (typeof wait !== 'string')
+    return { rule, limit, remaining, resetMs: nowMs + countOf(wait), admitted }
+  // Of a metered limit that refuses: the wait, and the plan of the caller.
+  const at = wait.indexOf(' ')
+  const resetMs = nowMs + countOf(Number(wait.slice(0, at)))
+  return { rule, limit, remaining, resetMs, admitted, plan: wait.slice(at + 1) }
 }

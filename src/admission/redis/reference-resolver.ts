@@ -143,10 +143,10 @@ function windowOf(
   nowMs: number,
 ): ReferenceFacts['limits'][number] {
   const key = textOf(name)
-  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(integerOf)
-  if (limit === NOT_COUNTED) return undefined
-  if (limit === FAILED) return { key, state: new Unavailable('redis', 'refused') }
+  if (numbers[0] === NOT_COUNTED) return undefined
+  if (numbers[0] === FAILED) return { key, state: new Unavailable('redis', 'refused') }
   if (isExact(rule)) return { key, state: exactStateOf(rule, numbers, Date.now()) }
+  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(integerOf)
   if (limit < 0 || left < REFUSED || (left !== REFUSED && left >= limit)) throw malformed()
   const windowMs = rule.windowSeconds * 1000
   const admitted = left !== REFUSED

@@ -18,7 +18,7 @@ end
 
 local chosen = {}
 
---- Returns the units of the caller's plan, or nil if the plan has no such limit. The text is the source
+--- Returns the units of the caller's plan (nil: the plan has no such limit), and the plan. The text is the source
 -- and the table of plans. The source is the default plan, and then words that `plan_keys` understands.
 -- The first plan that is stored, and that the table contains, applies.
 local function plan_of(text)
@@ -39,7 +39,7 @@ local function plan_of(text)
     chosen[source] = plan
   end
   local units = entry_of(plans, plan)
-  return units ~= '' and units or nil
+  return units ~= '' and units or nil, plan
 end
 
 --- Returns the second in which the present day or month ends (UTC).
@@ -93,17 +93,24 @@ local NONE = { kind = 'none', fits = true }
 local exact_read = read_window
 
 local function read_meter(key, override, at)
-  local units, window, cost = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local units, window, cost, plan = ARGV[at], ARGV[at + 1], ARGV[at + 2], nil
   if override then
     units = match(override, '^%d+$')
   elseif find(units, ';', 1, true) then
-    units = plan_of(units)
+    units, plan = plan_of(units)
     if not units then return NONE end
   end
-  if window == 'slots' then return read_slots(key, units + 0, cost) end
-  if window == 'day' or window == 'month' then return read_quota(key, units + 0, window, cost + 0) end
-  rawset(ARGV, at, units)
-  return exact_read(key, nil, at)
+  local found
+  if window == 'slots' then
+    found = read_slots(key, units + 0, cost)
+  elseif window == 'day' or window == 'month' then
+    found = read_quota(key, units + 0, window, cost + 0)
+  else
+    rawset(ARGV, at, units)
+    found = exact_read(key, nil, at)
+  end
+  found.plan = plan
+  return found
 end
 
 -- The functions of exact windows that `admit.lua` and `admit-reference.lua` call.
@@ -138,10 +145,17 @@ function write_window(key, found)
 end
 
 -- A limit of 0 is none. A slot may become free at any time, so a refusal has no wait.
-function state_of(found)
+local function metered_state_of(found)
   if not found.kind then return exact_state_of(found) end
   if found.kind == 'none' then return 0, 0, 0 end
   local left = max(0, found.limit - found.taken)
   local wait = found.kind == 'quota' and math.ceil(found.till * 1000 - now / 1000) or 0
   return found.limit, found.fits and left or -1 - left, wait
+end
+
+-- The wait of a refusal is a text that also names the plan whose units are exhausted.
+function state_of(found)
+  local limit, left, wait = metered_state_of(found)
+  if found.plan and not found.fits then wait = format('%.0f %s', wait, found.plan) end
+  return limit, left, wait
 end

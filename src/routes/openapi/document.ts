@@ -38,6 +38,9 @@ const problemSchema = () =>
     detail: z.string(),
     code: z.string(),
     requestId: z.optional(z.string()),
+    limit: z.optional(z.string()).check(describe('with status 429: the exhausted limit')),
+    plan: z.optional(z.string()).check(describe('the plan whose units are exhausted')),
+    renewsAt: z.optional(z.iso.datetime()).check(describe('when the quota renews')),
     errors: z
       .optional(
         z.array(
