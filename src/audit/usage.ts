@@ -1,4 +1,4 @@
-/** The usage of an API key, as the audit trail has it. */
+/** The usage of API keys, as the audit trail has it. */
 
 import * as z from 'zod/mini'
 import { describe } from '../validators/checks.ts'
@@ -27,6 +27,19 @@ export interface UsagePeriod {
   readonly untilMs: number
 }
 
+/** The requests of one route with a key. */
+export const usageRouteSchema = z.strictObject({
+  method: z.string(),
+  route: z.nullable(z.string()).check(describe('null: no route matched')),
+  host: z.nullable(z.string()).check(describe('the host pattern of the route')),
+  requests: count(),
+  allowed: count(),
+  refused: count(),
+  errors: count(),
+})
+
+export type UsageRoute = z.infer<typeof usageRouteSchema>
+
 /** Port: computes usage. Rejects with `Unavailable` if the store does not respond. */
 export interface AuditUsage {
   /**
@@ -34,6 +47,45 @@ export interface AuditUsage {
    * different days and reasons.
    */
   usageOf(key: string, period: UsagePeriod): Promise<readonly UsageDay[] | undefined>
+  /**
+   * Returns the routes with requests of each key, by the id of the key. At most 50 keys. Returns
+   * undefined if there are too many different routes.
+   */
+  routesOf(
+    keys: readonly string[],
+    period: UsagePeriod,
+  ): Promise<ReadonlyMap<string, readonly UsageRoute[]> | undefined>
+}
+
+/** Requests with the same key, route and decision. */
+export interface RouteCount extends Pick<UsageRoute, 'method' | 'route' | 'host' | 'requests'> {
+  readonly key: string
+  readonly decision: string
+}
+
+/** Groups counts, which are ordered by key and route, by their keys and routes. */
+export function routesOf(counts: readonly RouteCount[]): Map<string, UsageRoute[]> {
+  const keys = new Map<string, UsageRoute[]>()
+  for (const { key, method, route, host, decision, requests } of counts) {
+    const routes = keys.get(key) ?? []
+    keys.set(key, routes)
+    let of = routes.at(-1)
+    if (of?.method !== method || of.route !== route || of.host !== host) {
+      of = { method, route, host, requests: 0, allowed: 0, refused: 0, errors: 0 }
+      routes.push(of)
+    }
+    add(of, decision, requests)
+  }
+  return keys
+}
+
+type Counts = Pick<UsageRoute, 'requests' | 'allowed' | 'refused' | 'errors'>
+
+function add(of: Counts, decision: string, requests: number): void {
+  of.requests += requests
+  if (decision === 'allow') of.allowed += requests
+  else if (decision === 'deny') of.refused += requests
+  else of.errors += requests
 }
 
 /** Requests of a day with the same decision and reason. */
@@ -57,10 +109,7 @@ export function daysOf(counts: readonly UsageCount[]): UsageDay[] {
       of = { day: date, requests: 0, allowed: 0, refused: 0, errors: 0, reasons: {} }
       days.set(day, of)
     }
-    of.requests += requests
-    if (decision === 'allow') of.allowed += requests
-    else if (decision === 'deny') of.refused += requests
-    else of.errors += requests
+    add(of, decision, requests)
     if (decision !== 'allow') of.reasons[reason] = (of.reasons[reason] ?? 0) + requests
   }
   return [...days.values()]

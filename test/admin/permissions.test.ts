@@ -15,6 +15,7 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['POST', '/api-key-lookups', 'api-keys:list', { apiKey: newApiKey() }],
   ['GET', `/api-keys/${ID}`, 'api-keys:list'],
   ['GET', `/api-keys/${ID}/usage`, 'api-keys:usage'],
+  ['GET', '/usage', 'api-keys:usage'],
   ['PATCH', `/api-keys/${ID}`, 'api-keys:update', { name: 'x' }],
   ['POST', `/api-keys/${ID}/secret`, 'api-keys:rotate'],
   ['DELETE', `/api-keys/${ID}`, 'api-keys:disable'],

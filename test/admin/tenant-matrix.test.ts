@@ -92,7 +92,7 @@ const listed =
     }
     const before = await pages()
     expect(before.join('')).toContain('acme')
-    const others = member === 'clients' || member === 'apiKeys' ? OTHERS_AT_GATEWAY : OTHERS
+    const others = ['clients', 'apiKeys', 'keys'].includes(member) ? OTHERS_AT_GATEWAY : OTHERS
     // Bans of the platform in every tenant are visible.
     for (const party of others.filter((one) => !(member === 'bans' && one === 'none')))
       for (let n = 0; n < 3; n += 1) await tenants.thingsOf(party, SUBJECT)
@@ -231,6 +231,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   getApiKey: byId('GET', 'key', key, undefined, 200),
   updateApiKey: byId('PATCH', 'key', key, { name: 'y' }, 200),
   readApiKeyUsage: byId('GET', 'key', (id) => `${key(id)}/usage`, undefined, 200),
+  readUsage: listed('/usage', 'keys', '&until=2026-11-26T00:00:00Z'),
   rotateApiKey: byId('POST', 'key', (id) => `${key(id)}/secret`, {}, 200),
   disableApiKey: byId('DELETE', 'key', key, undefined, 204),
 

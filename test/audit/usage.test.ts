@@ -5,7 +5,7 @@ import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
 import { createAuditUsage } from '../../src/audit/d1/usage.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import type { AuditUsage, UsageDay } from '../../src/audit/usage.ts'
+import type { AuditUsage, UsageDay, UsageRoute } from '../../src/audit/usage.ts'
 import { startGateway } from '../admin/gateway.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -111,6 +111,66 @@ describeStores((start) => {
     const [day] = (await usage.usageOf('many', { sinceMs: 0, untilMs: 1 })) ?? []
     expect(day).toMatchObject({ day: '1970-01-01', requests: 10_000, refused: 10_000 })
     await stores.db.prepare('DELETE FROM audit_events WHERE api_key = ?').bind('many').run()
+  })
+
+  test('of a customer adds up to its requests, by key and route, page by page, ended keys included', async () => {
+    const gateway = await startGateway({ auditDb: stores.db })
+    try {
+      const [tenant, reference] = [`t-${v7()}`, `C-${v7()}`]
+      const sent: Record<string, Record<string, number>> = {}
+      const secrets: string[] = []
+      for (const [at, paths] of [['/orders'], ['/few', '/few', '/absent'], []].entries()) {
+        const described = { name: `k${at}`, subject: `s${at}`, roles: ['reader'], tenant }
+        const metadata = { reference }
+        const { body: key } = await gateway.admin('POST', '/api-keys', { ...described, metadata })
+        secrets.push(key.apiKey)
+        for (const path of paths) await gateway.call(key.apiKey, 1, path)
+        if (at < 2) await gateway.admin('DELETE', `/api-keys/${key.id}`)
+        sent[key.id] = {}
+      }
+      const [ended = ''] = secrets
+      // Refused by an isolate that has not cached the key.
+      await gateway.call(ended, 0)
+      for (const { actor, route } of gateway.events) {
+        const counts = sent[actor.key ?? '']
+        if (counts !== undefined) counts[String(route)] = (counts[String(route)] ?? 0) + 1
+      }
+      const total = Object.values(sent).flatMap((counts) => Object.values(counts))
+      // A request without a route is refused before its key is read.
+      expect(total.reduce((sum, requests) => sum + requests, 0)).toBe(4)
+      const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+      await insertAuditEvents(stores.db, gateway.events, options)
+
+      for (const query of [`tenant=${tenant}`, `reference=${reference}`]) {
+        const found: typeof sent = {}
+        let cursor = ''
+        do {
+          const { body, status, text } = await gateway.admin(
+            'GET',
+            `/usage?${query}&limit=2${cursor}`,
+          )
+          expect(status, text).toBe(200)
+          for (const key of body.keys) {
+            expect(found[key.id]).toBeUndefined()
+            const routes = key.routes.map((of: UsageRoute) => {
+              expect(of.requests).toBe(of.allowed + of.refused + of.errors)
+              return [String(of.route), of.requests]
+            })
+            found[key.id] = Object.fromEntries(routes)
+          }
+          cursor = body.cursor === undefined ? '' : `&cursor=${body.cursor}`
+        } while (cursor !== '')
+        expect(found).toEqual(sent)
+      }
+      const { body, text } = await gateway.admin('GET', `/usage?tenant=${tenant}&limit=50`)
+      const statuses = body.keys.map(({ status }: { status: string }) => status)
+      expect(statuses).toEqual(['active', 'revoked', 'revoked'])
+      expect(text).not.toContain(ended)
+      for (const wrong of ['', '?limit=51&tenant=x', '?tenant=x&since=2999-01-01T00:00:00Z'])
+        expect((await gateway.admin('GET', `/usage${wrong}`)).status).toBe(422)
+    } finally {
+      await gateway.close()
+    }
   })
 
   test('of a key is what an operator reads after real requests, revoked or not', async () => {

@@ -30,6 +30,7 @@ async function requestOf(args: readonly string[], input = '') {
     'tokens',
     'plans',
     'plans/assignments',
+    'usage',
     'consents',
     'consents/withdrawals',
   ]
@@ -41,6 +42,7 @@ async function requestOf(args: readonly string[], input = '') {
     bans: [],
     limits: [],
     days: [],
+    keys: [],
     consents: [],
   }
   const body = { id: ID, token: 't', overrides: [], plans: [], assignments: [], ...lists }
@@ -239,6 +241,12 @@ describe('every option reaches the API under the name of its field:', () => {
       ['--key', ID, '--since', '2026-11-20T17:00:00+01:00', '--until', '2026-11-21T00:00:00Z'],
       `GET /api-keys/${ID}/usage`,
       { since: '2026-11-20T16:00:00.000Z', until: '2026-11-21T00:00:00.000Z' },
+    ],
+    [
+      'usage',
+      ['--tenant', 'acme', '--reference', 'C-1', '--limit', '2', '--cursor', 'c'],
+      'GET /usage',
+      { tenant: 'acme', reference: 'C-1', limit: '2', cursor: 'c' },
     ],
     ['limits list', ['--limit', '1'], 'GET /limits', { limit: '1' }],
     ['plans list', ['--limit', '1'], 'GET /plans', { limit: '1' }],

@@ -24,6 +24,8 @@ describe('a command line with a mistake exits with 2 before a request:', () => {
     [['limits', 'override', 'a', 'b', '--expires-in', '7'], 'It must look like'],
     [['audit', 'erase', '--wait', '5'], 'It must look like'],
     [['audit', 'query', '--since', '15'], 'It must be a time'],
+    [['usage'], 'use either --key, or --tenant, --subject or --reference'],
+    [['usage', '--key', ID, '--tenant', 'acme'], 'use either --key, or --tenant'],
     [['bans', 'delete', '../clients'], 'It is not an id.'],
     [
       ['limits', 'override', 'a', 'b', '--requests', '-1'],

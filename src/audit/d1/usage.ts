@@ -1,6 +1,6 @@
 /** Computes the usage of API keys in the audit database. */
 import { STREAM_ENDED } from '../reason.ts'
-import { type AuditUsage, daysOf, type UsageCount } from '../usage.ts'
+import { type AuditUsage, daysOf, type RouteCount, routesOf, type UsageCount } from '../usage.ts'
 import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
 
@@ -15,6 +15,13 @@ const COUNTS =
   `AND reason NOT LIKE '${STREAM_ENDED}%' ` +
   'GROUP BY time_ms / 86400000, decision, reason ORDER BY day, decision, reason LIMIT ?'
 
+/** The same index finds the rows of a key. D1 permits 100 parameters. */
+const routeCounts = (keys: number) =>
+  'SELECT api_key AS "key", method, route, host, decision, count(*) AS requests FROM audit_events ' +
+  `WHERE api_key IN (${Array(keys).fill('?').join(', ')}) AND time_ms >= ? AND time_ms < ? ` +
+  `AND reason NOT LIKE '${STREAM_ENDED}%' GROUP BY api_key, method, route, host, decision ` +
+  'ORDER BY api_key, route, host, method, decision LIMIT ?'
+
 /** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */
 export const createAuditUsage = (db: AuditDatabase): AuditUsage => ({
   async usageOf(key, { sinceMs, untilMs }) {
@@ -23,5 +30,15 @@ export const createAuditUsage = (db: AuditDatabase): AuditUsage => ({
       return (await statement.all<UsageCount>()).results
     }, [])
     return counts.length > MAX_COUNTS ? undefined : daysOf(counts)
+  },
+
+  async routesOf(keys, { sinceMs, untilMs }) {
+    if (keys.length === 0) return new Map()
+    const counts = await withinQuery(async () => {
+      const statement = db.prepare(routeCounts(keys.length))
+      const values = [...keys, sinceMs, untilMs, MAX_COUNTS + 1]
+      return (await statement.bind(...values).all<RouteCount>()).results
+    }, [])
+    return counts.length > MAX_COUNTS ? undefined : routesOf(counts)
   },
 })

@@ -1,11 +1,12 @@
 /** Operators' calls that create, list, change, rotate and disable API keys. */
 
 import * as z from 'zod/mini'
-import { usageDaySchema } from '../../audit/usage.ts'
+import { type UsagePeriod, usageDaySchema, usageRouteSchema } from '../../audit/usage.ts'
 import { planName } from '../../metering/assignment.ts'
 import { isApiKey } from '../../tokens/api-key.ts'
 import {
   API_KEY_STATUSES,
+  type ApiKeyFilter,
   apiKeyChangeMembers,
   type ListedApiKey,
   MIN_GRACE_SECONDS,
@@ -14,8 +15,8 @@ import {
 } from '../../tokens/api-key-record.ts'
 import { describe } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
-import { pageQuerySchema } from '../../validators/page.ts'
-import { wholeNumber } from '../../validators/schema-parts.ts'
+import { type PageQuery, pageQuerySchema } from '../../validators/page.ts'
+import { digits, wholeNumber } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import type { AdminContext } from './context.ts'
 import { issuableSecond, refuseBeyond, refuseRevoked, refuseUnknownRoles } from './grant.ts'
@@ -31,7 +32,13 @@ import {
   timeOrNull,
 } from './input.ts'
 import { createKeyPlans } from './plans.ts'
-import { confinedTo, refuseForeignClientIds, tenantOf, withinTenant } from './tenant.ts'
+import {
+  confinedTo,
+  refuseForeignClientIds,
+  type TenantScope,
+  tenantOf,
+  withinTenant,
+} from './tenant.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -79,6 +86,9 @@ const apiKey = z
 /** An example of the form, which is no key of any gateway. */
 const EXAMPLE_KEY = 'pk_00000000000000000000000000000000000000000001zqVSB'
 const MAX_GRACE_SECONDS = 86_400
+/** D1 permits 100 parameters in a query. */
+const MAX_USAGE_KEYS = 50
+const USAGE_PAGE = /^(?:[1-9]|[1-4]\d|50)$/
 const reference = name(256).check(describe('the entry `reference` of the metadata'))
 /** 30 days. */
 const DEFAULT_USAGE_MS = 30 * 86_400_000
@@ -113,6 +123,36 @@ function viewOf(key: ListedApiKey, nowMs: number): z.infer<ReturnType<typeof api
   }
 }
 
+/** The members of a query that name the period of usage. */
+const period = {
+  since: z
+    .optional(z.iso.datetime({ offset: true }))
+    .check(describe('inclusive; default: 30 days before `until`')),
+  until: z.optional(z.iso.datetime({ offset: true })).check(describe('exclusive; default: now')),
+}
+
+interface AskedPeriod {
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+}
+
+/** Throws `Denied` (`invalid_input`) if the period is empty. */
+function periodOf({ since, until }: AskedPeriod, nowMs: number): UsagePeriod {
+  const untilMs = until === undefined ? nowMs : Date.parse(until)
+  const sinceMs = since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(since)
+  if (sinceMs >= untilMs)
+    throw inputRefused('query', '/since', 'must be earlier than the end of the period')
+  return { sinceMs, untilMs }
+}
+
+const timesOf = ({ sinceMs, untilMs }: UsagePeriod) => ({
+  since: new Date(sinceMs).toISOString(),
+  until: new Date(untilMs).toISOString(),
+})
+
+const tooMuch = () =>
+  inputRefused('query', '/since', 'must be later: the period has too many results')
+
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients } = context
   const call = adminGroup('API keys', context)
@@ -122,6 +162,22 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
     ...shown(key),
     plan: key.plan ?? (await plans.planOf(key.id)),
   })
+
+  /** Returns a page of keys with their plans: of the tenant of the operator, if it has one. */
+  async function listed(
+    { limit, cursor: after, tenant, ...wanted }: PageQuery & ApiKeyFilter,
+    scope: TenantScope,
+  ) {
+    const own = tenantOf(scope, tenant)
+    const filter = { ...wanted, tenant: own, hidesOthers: confinedTo(scope) !== undefined }
+    const { items, ...rest } = await apiKeys.list({ limit, cursor: after }, filter)
+    const planOf = await context.plansOfKeys(items.map(({ id }) => id))
+    const views = items.map((key, index) => ({
+      ...shown(key),
+      plan: key.plan ?? planOf[index] ?? null,
+    }))
+    return { items: views, ...rest }
+  }
 
   return [
     call({
@@ -172,16 +228,9 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       }),
       response: 'Keys without their secrets, newest first.',
       reply: () => z.strictObject({ apiKeys: z.array(describedKeyView()), cursor }),
-      async handle({ query: { limit, cursor: after, tenant, ...wanted }, scope }) {
-        const own = tenantOf(scope, tenant)
-        const filter = { ...wanted, tenant: own, hidesOthers: confinedTo(scope) !== undefined }
-        const { items, ...rest } = await apiKeys.list({ limit, cursor: after }, filter)
-        const planOf = await context.plansOfKeys(items.map(({ id }) => id))
-        const views = items.map((key, index) => ({
-          ...shown(key),
-          plan: key.plan ?? planOf[index] ?? null,
-        }))
-        return { apiKeys: views, ...rest }
+      async handle({ query, scope }) {
+        const { items, ...rest } = await listed(query, scope)
+        return { apiKeys: items, ...rest }
       },
     }),
     call({
@@ -266,29 +315,60 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         'Counts the events of the audit trail, also those of a key that has ended. Events arrive one or ' +
         'two seconds after the decision, and are deleted at the end of their retention.',
       params: idParams,
-      query: z.strictObject({
-        since: z
-          .optional(z.iso.datetime({ offset: true }))
-          .check(describe('inclusive; default: 30 days before `until`')),
-        until: z
-          .optional(z.iso.datetime({ offset: true }))
-          .check(describe('exclusive; default: now')),
-      }),
+      query: z.strictObject(period),
       response: 'The days with requests (UTC), the earliest first.',
       reply: () => z.strictObject({ since: time, until: time, days: z.array(usageDaySchema) }),
       async handle({ params: { id }, query, scope }) {
         // The audit trail does not say to which tenant a key belonged.
         if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
-        const untilMs = query.until === undefined ? context.now() : Date.parse(query.until)
-        const sinceMs =
-          query.since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(query.since)
-        if (sinceMs >= untilMs)
-          throw inputRefused('query', '/since', 'must be earlier than the end of the period')
-        const days = await configured(context.auditUsage).usageOf(id, { sinceMs, untilMs })
-        if (days === undefined)
-          throw inputRefused('query', '/since', 'must be later: the period has too many results')
-        const [since, until] = [sinceMs, untilMs].map((ms) => new Date(ms).toISOString())
-        return { since, until, days }
+        const asked = periodOf(query, context.now())
+        const days = await configured(context.auditUsage).usageOf(id, asked)
+        if (days === undefined) throw tooMuch()
+        return { ...timesOf(asked), days }
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/usage',
+      permission: 'api-keys:usage',
+      id: 'readUsage',
+      summary: 'Read the usage of a customer, by key and route',
+      description:
+        'Finds the API keys of a `tenant`, a `subject` or a `reference`, at least one of which is required ' +
+        'of operators without a tenant. Keys that have ended are included for as long as they are listed. ' +
+        'Each key is in one page. A page may have fewer keys than its limit, even none; the last page has ' +
+        'no `cursor`. For the pages of one bill, name `since` and `until`. Counts as the usage of a key.',
+      query: z.strictObject({
+        ...pageQuerySchema.shape,
+        ...period,
+        tenant: z.optional(name(256)),
+        subject: z.optional(name(255)),
+        reference: z.optional(reference),
+        limit: digits(USAGE_PAGE, 'must be a whole number from 1 to 50', MAX_USAGE_KEYS).check(
+          describe('from 1 to 50 keys; default 50'),
+        ),
+      }),
+      response: 'A page of the keys, newest first, each with its requests by route.',
+      reply: () =>
+        z.strictObject({
+          since: time,
+          until: time,
+          keys: z.array(z.extend(describedKeyView(), { routes: z.array(usageRouteSchema) })),
+          cursor,
+        }),
+      async handle({ query: { since, until, ...query }, scope }) {
+        const usage = configured(context.auditUsage)
+        const { subject, reference: of } = query
+        const own = tenantOf(scope, query.tenant)
+        if (own === undefined && subject === undefined && of === undefined)
+          throw inputRefused('query', '', 'must name a tenant, a subject or a reference')
+        const asked = periodOf({ since, until }, context.now())
+        const { items, ...rest } = await listed(query, scope)
+        const ids = items.map(({ id }) => id)
+        const routes = await usage.routesOf(ids, asked)
+        if (routes === undefined) throw tooMuch()
+        const keys = items.map((key) => ({ ...key, routes: routes.get(key.id) ?? [] }))
+        return { ...timesOf(asked), keys, ...rest }
       },
     }),
     call({
