@@ -416,7 +416,7 @@ export const httpCases: readonly FieldCase[] = [
     proof: {
       tests: [
         'test/cors/wire.test.ts > a response names the one page that may read it',
-        'test/cors/browser.test.ts > an allowed page reads why it is refused',
+        'test/cors/browser.slow.test.ts > an allowed page reads why it is refused',
       ],
     },
   },

@@ -50,8 +50,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/introspection/responses.test.ts > introspection 200 with too many claims',
-        'test/introspection/responses.test.ts > introspection 200 with an error',
+        'test/introspection/responses.slow.test.ts > introspection 200 with too many claims',
+        'test/introspection/responses.slow.test.ts > introspection 200 with an error',
       ],
     },
   },
@@ -103,7 +103,9 @@ export const oauthCases: readonly FieldCase[] = [
     ],
     expected: 'the cookie is a short reference, and the session is stored in Redis',
     runtimes: EVERY_RUNTIME,
-    proof: { tests: ['test/sign-in/login.test.ts > only the SHA-256 of the session is stored'] },
+    proof: {
+      tests: ['test/sign-in/login.slow.test.ts > only the SHA-256 of the session is stored'],
+    },
   },
   {
     symptom: 'cookies of the session reach the origin and exceed its bound for headers',
@@ -112,7 +114,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/sign-in/login.test.ts > the session cookie is never sent to the origin, other cookies of the route are',
+        'test/sign-in/login.slow.test.ts > the session cookie is never sent to the origin, other cookies of the route are',
       ],
     },
   },
@@ -127,7 +129,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/sign-in/browser.test.ts > two tabs that sign in at the same time both reach their pages',
+        'test/sign-in/browser.slow.test.ts > two tabs that sign in at the same time both reach their pages',
       ],
     },
   },
@@ -143,7 +145,7 @@ export const oauthCases: readonly FieldCase[] = [
     proof: {
       tests: [
         'test/oauth/client-authentication.test.ts > Basic with form-encoded parts is accepted, in any letter case of the scheme',
-        'test/introspection/responses.test.ts > authenticates with client_secret_basic, encoded as RFC 6749 says',
+        'test/introspection/responses.slow.test.ts > authenticates with client_secret_basic, encoded as RFC 6749 says',
       ],
     },
   },
@@ -155,8 +157,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/oauth/client-documents.test.ts > a policy permits schemes by name',
-        'test/oauth/code-endpoints.test.ts > they register public clients, whose redirect URIs are checked',
+        'test/oauth/client-documents.slow.test.ts > a policy permits schemes by name',
+        'test/oauth/code-endpoints.slow.test.ts > they register public clients, whose redirect URIs are checked',
       ],
     },
   },
@@ -167,7 +169,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/oauth/code-hostile.test.ts > the port of a loopback redirect is free; its host and path are not',
+        'test/oauth/code-hostile.slow.test.ts > the port of a loopback redirect is free; its host and path are not',
       ],
     },
   },
@@ -178,8 +180,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/workerd.test.ts > treats redirects, error pages and silence as outages',
-        'test/sign-in/login.test.ts > a deep link leads to the provider and back to the page',
+        'test/tokens/workerd.slow.test.ts > treats redirects, error pages and silence as outages',
+        'test/sign-in/login.slow.test.ts > a deep link leads to the provider and back to the page',
       ],
     },
   },
@@ -201,8 +203,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/mcp/streams.test.ts > an event that primes the client keeps its id and its empty data',
-        'test/mcp/streams.test.ts > parts of an event may arrive in any number of bytes',
+        'test/mcp/streams.slow.test.ts > an event that primes the client keeps its id and its empty data',
+        'test/mcp/streams.slow.test.ts > parts of an event may arrive in any number of bytes',
       ],
     },
   },

@@ -19,7 +19,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: NODE_ONLY,
     proof: {
       tests: [
-        'test/stores/resp-servers.test.ts > after a failover, calls reach the new master, and a revocation that it has is in force',
+        'test/stores/resp-servers.slow.test.ts > after a failover, calls reach the new master, and a revocation that it has is in force',
       ],
     },
   },
@@ -30,7 +30,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/faults/redis-breaker.test.ts > refuses each caller that must be refused, and admits the rest after the fault',
+        'test/faults/redis-breaker.slow.test.ts > refuses each caller that must be refused, and admits the rest after the fault',
         'test/blackbox/redis-faults.test.ts > is an outage of the whole reply',
       ],
     },
@@ -42,7 +42,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: NODE_ONLY,
     proof: {
       tests: [
-        'test/audit/process.test.ts > while the database is locked, requests go on; a consumer that is killed loses nothing',
+        'test/audit/process.slow.test.ts > while the database is locked, requests go on; a consumer that is killed loses nothing',
       ],
     },
   },
@@ -78,7 +78,9 @@ export const serviceCases: readonly FieldCase[] = [
     expected: 'only the request of that client ends',
     runtimes: EVERY_RUNTIME,
     proof: {
-      tests: ['test/proxy/faults.test.ts > a client that leaves cancels its request to the origin'],
+      tests: [
+        'test/proxy/faults.slow.test.ts > a client that leaves cancels its request to the origin',
+      ],
     },
   },
   {
@@ -104,7 +106,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/proxy/web-socket.test.ts > is answered with only the protocol from the headers of the origin',
+        'test/proxy/web-socket.slow.test.ts > is answered with only the protocol from the headers of the origin',
       ],
     },
   },
@@ -116,8 +118,8 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/key-set-faults.test.ts > redirects are never followed',
-        'test/tokens/workerd.test.ts > treats redirects, error pages and silence as outages',
+        'test/tokens/key-set-faults.slow.test.ts > redirects are never followed',
+        'test/tokens/workerd.slow.test.ts > treats redirects, error pages and silence as outages',
       ],
     },
   },

@@ -16,7 +16,7 @@ export const trialCases: readonly FieldCase[] = [
     'honojs/node-server#239, jswest/bartleby#648, apify/apify-mcp-server#793',
     'one 502 or 504, and every other request continues',
     [
-      'test/node/dropped-upload.test.ts > has one response if the origin %s, and other requests continue',
+      'test/node/dropped-upload.slow.test.ts > has one response if the origin %s, and other requests continue',
     ],
     NODE_ONLY,
   ),
@@ -33,8 +33,8 @@ export const trialCases: readonly FieldCase[] = [
     'anthropics/claude-code#52871, vercel/ai#13988, sigbit/mcp-auth-proxy#123',
     'a later token never has an audience that the first did not have (RFC 8707 section 2.2)',
     [
-      'test/oauth/never-wider.test.ts > is not widened with the resource %s at the code',
-      'test/oauth/never-wider.test.ts > no sequence of grants returns more than the grant before it',
+      'test/oauth/never-wider.slow.test.ts > is not widened with the resource %s at the code',
+      'test/oauth/never-wider.slow.test.ts > no sequence of grants returns more than the grant before it',
     ],
   ),
   proven(
@@ -42,8 +42,8 @@ export const trialCases: readonly FieldCase[] = [
     'Azure/azure-managed-grafana#62',
     'a token that is no header field has 64 KiB, and each page names its own cause',
     [
-      'test/sign-in/token-size.test.ts > a token with %i groups is accepted',
-      'test/sign-in/token-size.test.ts > an ID token above 64 KiB is refused by a page that names the cause',
+      'test/sign-in/token-size.slow.test.ts > a token with %i groups is accepted',
+      'test/sign-in/token-size.slow.test.ts > an ID token above 64 KiB is refused by a page that names the cause',
     ],
   ),
   proven(
@@ -51,8 +51,8 @@ export const trialCases: readonly FieldCase[] = [
     'ory/hydra#4035, keycloak/keycloak#25753, goauthentik/authentik#16490, nextcloud/user_oidc#1436',
     'bounded by iat and used once, for providers that send none; others must send exp',
     [
-      'test/sign-in/absent-claims.test.ts > a logout token with exp %j ends the session where the entry says so, once',
-      'test/sign-in/absent-claims.test.ts > every other provider must send exp',
+      'test/sign-in/absent-claims.slow.test.ts > a logout token with exp %j ends the session where the entry says so, once',
+      'test/sign-in/absent-claims.slow.test.ts > every other provider must send exp',
     ],
   ),
   proven(
@@ -60,8 +60,8 @@ export const trialCases: readonly FieldCase[] = [
     'own',
     'null and empty mean absent',
     [
-      'test/sign-in/absent-claims.test.ts > ID tokens may have %j in place of a claim',
-      'test/sign-in/absent-claims.test.ts > token responses may have %j in place of a member',
+      'test/sign-in/absent-claims.slow.test.ts > ID tokens may have %j in place of a claim',
+      'test/sign-in/absent-claims.slow.test.ts > token responses may have %j in place of a member',
     ],
   ),
   proven(
@@ -77,14 +77,14 @@ export const trialCases: readonly FieldCase[] = [
     'YAML merge keys of a document are lost, and a protected operation becomes anonymous',
     'microsoft/OpenAPI.NET#410, orval-labs/orval#4103, stoplightio/elements#2142',
     'merge keys merge; nothing is dropped in silence',
-    ['test/openapi/coverage.test.ts > merge keys of YAML'],
+    ['test/openapi/coverage.slow.test.ts > merge keys of YAML'],
     NODE_ONLY,
   ),
   proven(
     'operations, methods in capitals and paths of a document disappear without a note',
     'getkin/kin-openapi#129',
     'each node is imported, or named in a note',
-    ['test/openapi/coverage.test.ts > a note of the kind unmapped names'],
+    ['test/openapi/coverage.slow.test.ts > a note of the kind unmapped names'],
     NODE_ONLY,
   ),
   proven(
@@ -92,8 +92,8 @@ export const trialCases: readonly FieldCase[] = [
     'OAI/OpenAPI-Specification#2000',
     'a route for exactly these requests',
     [
-      'test/openapi/coverage.test.ts > a path with a star is one path, not all paths below',
-      'test/openapi/coverage.test.ts > a path with a query is a route whose requests must have this query',
+      'test/openapi/coverage.slow.test.ts > a path with a star is one path, not all paths below',
+      'test/openapi/coverage.slow.test.ts > a path with a query is a route whose requests must have this query',
     ],
     NODE_ONLY,
   ),
@@ -101,14 +101,14 @@ export const trialCases: readonly FieldCase[] = [
     'a server that negotiates an old version of MCP works directly, and not through the gateway',
     'drshade/haskell-mcp-server#2, newo-ether/Agora#78',
     'versions that the server negotiates pass, or the refusal names the setting',
-    ['test/mcp/streams.test.ts > passes if the route lists it, in %s'],
+    ['test/mcp/streams.slow.test.ts > passes if the route lists it, in %s'],
   ),
   proven(
     'an event that is no JSON-RPC message ends an MCP connection without a status',
     'stacklok/toolhive#5292, PhilflowIO/dav-mcp#31',
     '502 before the first byte, a JSON-RPC error after it',
     [
-      'test/mcp/streams.test.ts > after the first event, one that is %s ends the stream with an error for the request',
+      'test/mcp/streams.slow.test.ts > after the first event, one that is %s ends the stream with an error for the request',
     ],
   ),
   proven(
@@ -116,8 +116,8 @@ export const trialCases: readonly FieldCase[] = [
     'nodejs/node#47130, sanity-io/get-it#460',
     'methods without effects are sent once more on a new connection (RFC 9110 section 9.2.2)',
     [
-      'test/node/origin-connections.test.ts > gets %s without a body once more, on a new connection',
-      'test/node/origin-connections.test.ts > gets a request on a new connection never twice',
+      'test/node/origin-connections.slow.test.ts > gets %s without a body once more, on a new connection',
+      'test/node/origin-connections.slow.test.ts > gets a request on a new connection never twice',
     ],
     NODE_ONLY,
   ),
@@ -149,8 +149,8 @@ export const trialCases: readonly FieldCase[] = [
     'own',
     'it ends at the expiry, and soon after the others; what is cut never looks complete',
     [
-      'test/streams/ends.test.ts > every stream of a token ends when it expires, and what is cut does not look complete',
-      'test/streams/ends.test.ts > every stream ends soon after each kind of revocation and ban, and others stay open',
+      'test/streams/ends.slow.test.ts > every stream of a token ends when it expires, and what is cut does not look complete',
+      'test/streams/ends.slow.test.ts > every stream ends soon after each kind of revocation and ban, and others stay open',
     ],
   ),
   proven(
@@ -158,11 +158,11 @@ export const trialCases: readonly FieldCase[] = [
     'CodeWithCJ/SparkyFitness#2446',
     'an authentic token never counts towards a ban of an address',
     [
-      'test/admission/ban-causes.test.ts > authentic credentials throttle their subject at their address, and no other caller',
+      'test/admission/ban-causes.slow.test.ts > authentic credentials throttle their subject at their address, and no other caller',
     ],
   ),
   proven('a diagnosis takes the only slot of a customer', 'own', 'an explanation changes nothing', [
-    'test/explanation/effects.test.ts > judge an API key by its plan, and leave its only slot free',
+    'test/explanation/effects.slow.test.ts > judge an API key by its plan, and leave its only slot free',
   ]),
   proven(
     'a number is checked rounded and forwarded as it was sent',
@@ -188,20 +188,20 @@ export const trialCases: readonly FieldCase[] = [
     'a registration or a client document with null members is refused',
     'obot-platform/mcp-oauth-proxy#52',
     'a member that is null is absent',
-    ['test/oauth/client-documents.test.ts > members of a document that are null are absent'],
+    ['test/oauth/client-documents.slow.test.ts > members of a document that are null are absent'],
   ),
   proven(
     'a name in X-Forwarded-For has a port or brackets, and the client has no address',
     'goauthentik/authentik#25679, envoyproxy/envoy#25517, koajs/koa#827, rack/rack#1227',
     'the address without its port',
-    ['test/node/serve.test.ts > X-Forwarded-For: %s is the address %s'],
+    ['test/node/serve.slow.test.ts > X-Forwarded-For: %s is the address %s'],
     NODE_ONLY,
   ),
   proven(
     'a schema that is nullable with an enumeration accepts too much or too little',
     'OAI/OpenAPI-Specification#1900, swagger-api/swagger-editor#2098, ajv-validator/ajv#993',
     'null is accepted where the enumeration has it',
-    ['test/openapi/schemas.test.ts > nullable and an enumeration with null'],
+    ['test/openapi/schemas.slow.test.ts > nullable and an enumeration with null'],
     NODE_ONLY,
   ),
   proven(
@@ -217,14 +217,14 @@ export const trialCases: readonly FieldCase[] = [
     'five tokens that a provider refuses with 400 or 403 end the sign-in of everybody',
     'keycloak/keycloak#16168, keycloak/keycloak#15361',
     'an answer about one token refuses this token, and opens no circuit breaker',
-    ['test/introspection/responses.test.ts > userinfo 403 without a challenge'],
+    ['test/introspection/responses.slow.test.ts > userinfo 403 without a challenge'],
   ),
   proven(
     'a resource with a query leads to a token for more than was requested',
     'getsentry/sentry-for-ai#334',
     'invalid_target (RFC 8707 section 2)',
     [
-      'test/oauth/never-wider.test.ts > gets no token for the resource %s, which is no path with a route',
+      'test/oauth/never-wider.slow.test.ts > gets no token for the resource %s, which is no path with a route',
     ],
   ),
   proven(
@@ -238,8 +238,8 @@ export const trialCases: readonly FieldCase[] = [
     'oauth2-proxy/oauth2-proxy#1888',
     'the browser goes on to its page; an error of the provider has a page that names it',
     [
-      'test/sign-in/callback.test.ts > a used callback of a signed-in browser goes on to its page',
-      'test/sign-in/callback.test.ts > the error %s of a provider is named, and the page that the user wanted is kept',
+      'test/sign-in/callback.slow.test.ts > a used callback of a signed-in browser goes on to its page',
+      'test/sign-in/callback.slow.test.ts > the error %s of a provider is named, and the page that the user wanted is kept',
     ],
   ),
   proven(
@@ -255,21 +255,21 @@ export const trialCases: readonly FieldCase[] = [
     'clients that abort uploads and downloads leave connections and counts behind',
     'ether/etherpad-lite#3825, jswest/bartleby#648',
     'nothing is left over',
-    ['test/node/transport-fuzz.test.ts > R40, R41: on %s,'],
+    ['test/node/transport-fuzz.slow.test.ts > R40, R41: on %s,'],
   ),
   proven(
     'a registration without an authentication method, as editors send it, is refused',
     'obot-platform/mcp-oauth-proxy#52, jlowin/fastmcp#2460',
     'a public client (RFC 7591 section 2)',
     [
-      'test/oauth/code-endpoints.test.ts > they register public clients, whose redirect URIs are checked',
+      'test/oauth/code-endpoints.slow.test.ts > they register public clients, whose redirect URIs are checked',
     ],
   ),
   proven(
     'a token response without scope ends the sign-in',
     'toeverything/AFFiNE#8752, panva/node-oidc-provider#174',
     'the requested scope was granted (RFC 6749 section 5.1)',
-    ['test/sign-in/absent-claims.test.ts > token responses may have %j in place of a member'],
+    ['test/sign-in/absent-claims.slow.test.ts > token responses may have %j in place of a member'],
   ),
   proven(
     'a gateway below a path of its host builds wrong links',

@@ -24,7 +24,7 @@ const HEADINGS = [
 
 const INTRODUCTION = `# Acceptance of the presets
 
-\`npx vitest run test/identity-providers/presets.test.ts -u\` generates this document, and the same test fails if it differs.
+\`npx vitest run test/identity-providers/presets.slow.test.ts -u\` generates this document, and the same test fails if it differs.
 
 Each row is one preset with its entry of the [guide](../identity-providers.md). Only the key set is replaced by keys of the test. The
 tokens are in the shape that the provider documents. A gateway over a real Redis gets each token as a request to a route that requires

@@ -27,7 +27,7 @@ export interface Transcript {
 
 const INTRODUCTION = `# MCP clients at the gateway
 
-\`npx vitest run test/mcp/clients.test.ts -u\` generates this document, and the same test fails if it differs.
+\`npx vitest run test/mcp/clients.slow.test.ts -u\` generates this document, and the same test fails if it differs.
 
 Each part is one official client, unmodified, with all its requests, except those that open or end an event stream. The user logs in at
 npm \`oidc-provider\` itself, or at the gateway, whose users come from there. *Browser* is where the client sends the user; the test follows the
