@@ -20,6 +20,7 @@ import {
   waitUntilOf,
 } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
+import type { OpenStreamVariables } from './open-stream.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 export interface ThrottleOptions {
@@ -54,7 +55,9 @@ function pauseMs(waiting: number): number {
   return mean * (0.5 + Math.random())
 }
 
-type Environment = { Variables: Partial<CredentialCheckVariables & PrincipalVariables> }
+type Environment = {
+  Variables: Partial<CredentialCheckVariables & PrincipalVariables & OpenStreamVariables>
+}
 
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
@@ -135,6 +138,8 @@ export const throttle = ({
   function recordFailure(c: Context<Environment>, address: string, header: string): void {
     const { error } = c
     if (!(error instanceof Denied) || !isFailedCredential(error.denial)) return
+    // The credential was valid, and ended during the wait for the origin.
+    if (c.get('portcullis.openStream')?.ended === error) return
     const signer = signerOfRefused(error.denial, c.get('portcullis.principal'))
     failures.record(address, waitUntilOf(c), signer)
     const credential = signer && credentialIn(header)

@@ -75,6 +75,8 @@ export interface ProxyOptions {
   readonly addressOf?: ClientAddressOptions['addressOf']
 }
 
+/** Methods that change nothing (RFC 9110 section 9.2.1). */
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** A response that does not end by itself. */
 const EVENT_STREAM = /^text\/event-stream[ \t]*(?:;|$)/i
 /** Request headers that identify callers, unless the configuration names other sources. */
@@ -148,12 +150,16 @@ export const proxy = ({
       },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
-    const received = await (stream === undefined || upgrade
+    // A request with effects was executed when its answer comes.
+    const isSafe = SAFE_METHODS.has(request.method)
+    const received = await (stream === undefined || upgrade || !isSafe
       ? sending
       : stream.during(sending, timeoutMs, cancelBody))
     if (received.status === 101) return upgrades.accept(received, stream)
-    if (stream?.finishes && EVENT_STREAM.test(received.headers.get('Content-Type') ?? ''))
-      stream.finishes = false
+    if (stream !== undefined) {
+      if (EVENT_STREAM.test(received.headers.get('Content-Type') ?? '')) stream.finishes = false
+      else if (!isSafe) stream.answered()
+    }
     const response =
       stream === undefined ? received : watchResponse(received, stream, request.method)
     const fields = fieldsOf(response.headers)

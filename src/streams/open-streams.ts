@@ -21,9 +21,12 @@ export interface OpenStreams {
   watch(request: StreamRequest): OpenStream
 }
 
+/** Why each caller is no longer admitted. Undefined: it is. */
+type Verdicts = readonly (Denial | undefined)[]
+
 export interface OpenStreamsOptions {
   /** Decides about many callers at once. Rejects with `Unavailable` if it cannot. Charges no limit. */
-  readonly recheck: (callers: readonly StreamCaller[]) => Promise<readonly (Denial | undefined)[]>
+  readonly recheck: (callers: readonly StreamCaller[]) => Promise<Verdicts>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /**
@@ -33,6 +36,10 @@ export interface OpenStreamsOptions {
   readonly isShared?: boolean | undefined
 }
 
+/** Callers of one call. A call that fails or is late ends only their streams. */
+const SLICE = 500
+/** Relations that are checked at once. */
+const CHECKS_AT_ONCE = 16
 /** A check includes the callers that are due within this part of their interval. */
 const JOINS_FROM_PART = 3 / 4
 const TICK_MS = 100
@@ -49,8 +56,8 @@ const MAX_DELAY_MS = 2_147_483_647
 
 /**
  * Creates the watch over all open streams of an isolate. A stream that ends before its first check
- * costs no call and no group. Then one call decides about all callers that are due, so the number of
- * calls depends neither on the number of streams nor on the number of callers.
+ * costs no call and no group. Then one call decides about 500 callers that are due, so the number of
+ * calls does not depend on the number of streams.
  */
 export function createOpenStreams({
   recheck,
@@ -136,12 +143,15 @@ export function createOpenStreams({
     for (const group of mine) group.triedMs = sentMs
     const alike = mine.filter(({ relation }) => relation === undefined)
     const others = mine.filter(({ relation }) => relation !== undefined)
+    const check = async (groups: readonly StreamGroup[], checking: () => Promise<Verdicts>) =>
+      settle(groups, await outcomeOf(checking()), sentMs)
     await Promise.all([
-      alike.length > 0 && outcomeOf(recheck(alike)).then((found) => settle(alike, found, sentMs)),
-      ...others.map((group) =>
-        outcomeOf((group.check ?? unchecked)().then(() => [undefined])).then((found) =>
-          settle([group], found, sentMs),
-        ),
+      ...slicesOf(alike).map((slice) => check(slice, () => recheck(slice))),
+      inTurns(others, (group) =>
+        check([group], async () => {
+          await (group.check ?? unchecked)()
+          return [undefined]
+        }),
       ),
     ])
     if (busyUntilMs === sentMs + LEASE_MS) busyUntilMs = Number.NEGATIVE_INFINITY
@@ -149,7 +159,7 @@ export function createOpenStreams({
 
   function settle(
     checked: readonly StreamGroup[],
-    found: readonly (Denial | undefined)[] | ProblemError,
+    found: Verdicts | ProblemError,
     sentMs: number,
   ): void {
     for (const [index, group] of checked.entries()) {
@@ -163,7 +173,7 @@ export function createOpenStreams({
         group.checkedMs = Math.max(group.checkedMs, sentMs)
         group.failingSinceMs = undefined
         group.failure = undefined
-        const denial = (found as readonly (Denial | undefined)[])[index]
+        const denial = (found as Verdicts)[index]
         if (denial !== undefined) refuse(group, new Denied(denial))
       }
     }
@@ -212,8 +222,27 @@ export function createOpenStreams({
   }
 
   return {
-    watch: (request) => new WatchedStream(request, now(), { start, stop }),
+    watch: (request) => new WatchedStream(request, now(), { start, stop, now }),
   }
+}
+
+function slicesOf(groups: readonly StreamGroup[]): readonly (readonly StreamGroup[])[] {
+  const slices: (readonly StreamGroup[])[] = []
+  for (let start = 0; start < groups.length; start += SLICE)
+    slices.push(groups.slice(start, start + SLICE))
+  return slices
+}
+
+/** Runs a check of each group, a few at once. */
+async function inTurns(
+  groups: readonly StreamGroup[],
+  check: (group: StreamGroup) => Promise<void>,
+): Promise<void> {
+  const waiting = groups.values()
+  const oneByOne = async () => {
+    for (const group of waiting) await check(group)
+  }
+  await Promise.all(Array.from({ length: CHECKS_AT_ONCE }, oneByOne))
 }
 
 function isReady(group: StreamGroup, nowMs: number): boolean {
@@ -225,9 +254,7 @@ function isReady(group: StreamGroup, nowMs: number): boolean {
 const unchecked = (): Promise<void> => Promise.reject(new Unavailable('gateway', 'malformed'))
 
 /** Returns an error in place of a rejection. An error of this program is a failed check as well. */
-async function outcomeOf(
-  checking: Promise<readonly (Denial | undefined)[]>,
-): Promise<readonly (Denial | undefined)[] | ProblemError> {
+async function outcomeOf(checking: Promise<Verdicts>): Promise<Verdicts | ProblemError> {
   try {
     return await checking
   } catch (error) {

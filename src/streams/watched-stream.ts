@@ -41,6 +41,11 @@ export interface OpenStream {
   /** The stream has ended by itself. */
   closed(): void
   /**
+   * The answer of a request with effects has begun, perhaps after the stream should have ended. It has
+   * some seconds to arrive: a client without it would send the request again.
+   */
+  answered(): void
+  /**
    * Settles like `sending`, which takes at most `timeoutMs`, or rejects when the stream must end before.
    * A response that arrives later is given to `discard`.
    */
@@ -75,6 +80,8 @@ export interface StreamGroup extends StreamCaller {
   refusal: ProblemError | undefined
 }
 
+/** How long an answer may take after the stream should have ended. */
+const ANSWER_MS = 5_000
 /** A check is due after this part of the time in which it must have ended the stream. */
 const INTERVAL_PART = 3 / 4
 
@@ -82,6 +89,8 @@ const INTERVAL_PART = 3 / 4
 export interface StreamTimers {
   start(stream: WatchedStream): void
   stop(stream: WatchedStream): void
+  /** Milliseconds since the epoch. */
+  now(): number
 }
 
 export class WatchedStream implements OpenStream {
@@ -137,6 +146,11 @@ export class WatchedStream implements OpenStream {
       // The other streams must end nevertheless.
       console.error(`open streams: ${failure instanceof Error ? failure.name : typeof failure}`)
     }
+  }
+
+  answered(): void {
+    const nowMs = this.#timers.now()
+    if (nowMs >= this.nextMs) this.nextMs = nowMs + ANSWER_MS
   }
 
   makesProgress(): boolean {

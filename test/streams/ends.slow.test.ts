@@ -193,6 +193,33 @@ describe.each(RUNTIMES)('S79: on %s', (runtime) => {
     expect(late.text()).not.toContain('late')
   })
 
+  test.each([
+    ['its token expires', async (id: string) => gateway.token({ sub: id, exp: nowSeconds() + 2 })],
+    ['its subject is revoked', async (id: string) => gateway.token({ sub: id })],
+  ])(
+    'a request with effects gets its answer, although %s before the answer',
+    async (why, tokenOf) => {
+      const id = crypto.randomUUID()
+      const token = await tokenOf(id)
+      const before = gateway.origin.executed.length
+      const late = await gateway.open('/late', token, { method: 'POST', body: '{}' })
+      onTestFinished(() => late.leave())
+      await expect.poll(() => gateway.origin.waiting()).toBe(1)
+      if (why.includes('revoked'))
+        await gateway.revocations.revokeBefore({
+          kind: 'subject',
+          issuer: ISSUER,
+          value: id,
+          atSeconds: Date.now() / 1_000,
+          ttlSeconds: 600,
+        })
+      await expect.poll(late.text).toContain('late')
+      expect(late.text()).toMatch(/^HTTP\/1\.1 200 /)
+      expect(isComplete(late.text())).toBe(true)
+      expect(gateway.origin.executed.slice(before)).toEqual(['POST /late'])
+    },
+  )
+
   test('a download that may finish does so while its bytes pass, and ends when they stop', async () => {
     const id = crypto.randomUUID()
     const token = await gateway.token({ sub: id })

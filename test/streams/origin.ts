@@ -16,6 +16,7 @@ export type StreamOrigin = Awaited<ReturnType<typeof startStreamOrigin>>
 export async function startStreamOrigin() {
   const open = new Set<ServerResponse>()
   const waiting = new Set<ServerResponse>()
+  const executed: string[] = []
   const webSockets = new WebSocketServer({ noServer: true })
 
   /** Writes a part again and again, and ends the response after `count` parts. */
@@ -37,6 +38,7 @@ export async function startStreamOrigin() {
 
   const server = createServer((request, response) => {
     request.resume()
+    executed.push(`${request.method} ${request.url}`)
     open.add(response)
     response.on('close', () => open.delete(response))
     const { url = '' } = request
@@ -72,6 +74,8 @@ export async function startStreamOrigin() {
     url: `http://127.0.0.1:${port}`,
     /** Responses that have not ended. */
     open,
+    /** Method and path of every request. */
+    executed,
     /** Returns the number of requests that have no response yet. */
     waiting: () => waiting.size,
     webSockets: webSockets.clients,

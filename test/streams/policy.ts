@@ -15,6 +15,7 @@ export const streamPolicy = (maxStalenessMs = 0) =>
       { ...get, ...checked, path: '/events' },
       { ...get, ...checked, path: '/files/:name' },
       { ...get, ...checked, path: '/late' },
+      { method: 'POST', ...checked, path: '/late' },
       { ...get, ...checked, path: '/finish/:name', finishDownloads: true },
       { ...get, ...checked, path: '/slot/events', limits: ['one'] },
       { ...get, ...checked, path: '/never/events', recheckSeconds: 0 },

@@ -1,0 +1,69 @@
+/** How a process with many open streams checks their callers. */
+import { expect, test } from 'vitest'
+import { Unavailable } from '../../src/errors.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { createOpenStreams, type StreamCaller } from '../../src/streams/open-streams.ts'
+
+const CALLERS = 1_100
+const BROKEN = 700
+const terms = { recheckMs: 200, graceMs: 300, finishes: false }
+
+const principalOf = (subject: string) =>
+  ({ subject, expiresAtSeconds: Number.MAX_SAFE_INTEGER }) as Principal
+
+/** Opens a stream of each caller. Returns the numbers of those that were ended. */
+function openStreams(
+  options: Pick<Parameters<typeof createOpenStreams>[0], 'recheck'>,
+  count: number,
+  checkOf?: (index: number) => () => Promise<void>,
+) {
+  const streams = createOpenStreams({ ...options, now: Date.now, isShared: true })
+  const ended: number[] = []
+  const opened = Array.from({ length: count }, (_, index) => {
+    const check = checkOf?.(index)
+    const stream = streams.watch({
+      principal: principalOf(String(index)),
+      address: '192.0.2.1',
+      terms,
+      readmit: check && { relation: `order:${index}`, check },
+      onEnd: () => void ended.push(index),
+    })
+    stream.opened({ cut() {} })
+    return stream
+  })
+  return { ended, close: () => opened.map((stream) => stream.closed()) }
+}
+
+test('a call that fails ends only the streams of its own callers', async () => {
+  const sizes = new Set<number>()
+  const recheck = async (callers: readonly StreamCaller[]) => {
+    sizes.add(callers.length)
+    if (callers.some(({ principal }) => principal.subject === String(BROKEN)))
+      throw new Unavailable('redis', 'timeout')
+    return callers.map(() => undefined)
+  }
+  const { ended, close } = openStreams({ recheck }, CALLERS)
+  await expect.poll(() => ended.length).toBe(500)
+  close()
+  expect(Math.min(...ended)).toBe(500)
+  expect(Math.max(...ended)).toBe(999)
+  expect(Math.max(...sizes)).toBe(500)
+})
+
+test('at most 16 relations are checked at once', async () => {
+  let running = 0
+  let most = 0
+  const checked = new Set<number>()
+  const checkOf = (index: number) => async () => {
+    running += 1
+    most = Math.max(most, running)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    running -= 1
+    checked.add(index)
+  }
+  const { ended, close } = openStreams({ recheck: async () => [] }, 200, checkOf)
+  await expect.poll(() => checked.size).toBe(200)
+  close()
+  expect(most).toBe(16)
+  expect(ended).toEqual([])
+})
