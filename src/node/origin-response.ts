@@ -87,6 +87,8 @@ export class OriginResponse implements Pick<Response, 'status' | 'body'> {
   data(chunk: Buffer): void {
     // undici passes on an empty chunk whenever it resumes. A reader would read it, and resume at once, forever.
     if (chunk.length === 0) return
+    // The content of a 205 must not follow its length of 0: the client would read it as a response.
+    if (!this.#hasBody) return
     this.#passedBytes += chunk.length
     if (this.#sink !== undefined) {
       if (!this.#sink.data(chunk)) this.#controller.pause()

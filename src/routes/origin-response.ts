@@ -23,11 +23,12 @@ const DROPPED_FAMILY =
 export const isWithheld = (name: string): boolean => DROPPED.has(name) || DROPPED_FAMILY.test(name)
 
 const NO_CONTENT = 204
+const RESET_CONTENT = 205
 
 /**
  * Removes from an origin's headers those of its own hop, those that reveal its software, and those
  * that only the gateway may send: limits, ids, and all of CORS. Also the length of a response that can
- * have none (RFC 9110 section 8.6). `Set-Cookie` fields stay separate.
+ * have none (RFC 9110 section 8.6); that of a 205 is 0 (section 15.3.6). `Set-Cookie` fields stay separate.
  */
 export function sanitizeResponse(fields: ResponseFields, status: number): void {
   const { headers, names } = fields
@@ -35,5 +36,6 @@ export function sanitizeResponse(fields: ResponseFields, status: number): void {
   for (const name of names.keys()) if (isWithheld(name)) remove(fields, name)
   deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
   if (status === NO_CONTENT) remove(fields, 'content-length')
+  if (status === RESET_CONTENT) headers.set('content-length', '0')
   headers.set('X-Content-Type-Options', 'nosniff')
 }

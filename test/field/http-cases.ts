@@ -480,6 +480,29 @@ export const httpCases: readonly FieldCase[] = [
     },
   },
   {
+    symptom: 'a 205 of the origin arrives with content',
+    sources: ['RFC 9110'],
+    expected: 'no content, and a length of 0 (section 15.3.6)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      async run({ rawText, answerWith }) {
+        for (const framing of [
+          'Content-Length: 5\r\n\r\nhello',
+          'Connection: close\r\n\r\nhello',
+        ]) {
+          answerWith((_, response) => {
+            response.socket?.end(`HTTP/1.1 205 Reset Content\r\n${framing}`)
+          })
+          const text = await rawText(['GET /open/reset HTTP/1.1', HOST, 'Connection: close'])
+          expect(text).toMatch(/^HTTP\/1\.1 205 /)
+          expect(text).toMatch(/^content-length: 0\r$/im)
+          expect(text).not.toMatch(/^transfer-encoding:/im)
+          expect(text.slice(text.indexOf('\r\n\r\n') + 4)).toBe('')
+        }
+      },
+    },
+  },
+  {
     symptom: 'a response without Date passes without one',
     sources: ['RFC 9110'],
     expected: 'a recipient with a clock adds it (section 6.6.1); on Workers, the platform does',
