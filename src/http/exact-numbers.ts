@@ -14,11 +14,14 @@ export const INEXACT = Object.assign(() => undefined, {
 
 /** Fewer than 16 digits without an exponent are always exact. */
 const SUSPECT = /[\d.]{16}|\d[eE]/
+/** An escaped digit, point or exponent in a string of JSON. */
+const ESCAPED = /\\u00(?:3\d|2[eE]|[46]5)/
 const NUMBERS = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 const NUMBER = /^[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
+const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"?/gs
 /** A string, or a number outside of strings, of a text that is JSON. */
-const TOKENS = /"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*/gs
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/gs
 
 /** Reports whether a decimal number has the value of the shortest text of its double. */
 export function isExact(text: string): boolean {
@@ -45,10 +48,18 @@ const suspects = new WeakSet<object>()
 
 /**
  * Finds the numbers of a JSON text that are not exact. `value` is the parsed text. Costs one pass over
- * a text that has neither 16 digits nor an exponent.
+ * a text that has neither 16 digits nor an exponent, and one more if all numbers in it are exact.
  */
 export function findInexact(text: string, value: unknown): void {
-  if (!SUSPECT.test(text)) return
+  if (!SUSPECT.test(text) && !ESCAPED.test(text)) return
+  const outside = text.replace(STRINGS, '')
+  if (SUSPECT.test(outside) && !(outside.match(NUMBERS) ?? []).every(isExact))
+    markInexact(text, value)
+  // A schema may still convert a text to a number.
+  else register(value, value)
+}
+
+function markInexact(text: string, value: unknown): void {
   const mark = crypto.randomUUID()
   const marked = text.replace(TOKENS, (token) =>
     token.startsWith('"') || isExact(token) ? token : `"${mark}"`,

@@ -1,9 +1,9 @@
 /** A schema compares the number that the origin receives, or refuses it. */
 import fc from 'fast-check'
 import { Hono } from 'hono'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { isExact } from '../../src/http/exact-numbers.ts'
+import { findInexact, isExact } from '../../src/http/exact-numbers.ts'
 import { jsonText, listText, numberText } from '../../src/json-schema/text.ts'
 import type { BodyVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
@@ -207,3 +207,35 @@ test('a hostile number costs time that is linear in its length', async () => {
   const { status } = await send({ body: z.strictObject({ a: z.array(number) }) }, { body })
   expect(status).toBe(422)
 })
+
+describe('digits in the strings of a JSON body', () => {
+  const id = '0b1f6a3e-8f5d-4c52-9d1e-3a2b1c0d9e8f'
+  test('without a number that is not exact, cause no second parse', async () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    for (const text of [id, 'a\\"1e5', '\\\\', 'TWFuMTIzNA1e2==', '\u0031']) {
+      const body = JSON.stringify({ text, many: [text, { count: 1.5 }] })
+      findInexact(body, { text, many: [] })
+    }
+    expect(parse).not.toHaveBeenCalled()
+    parse.mockRestore()
+  })
+  test.each(['9007199254740993', '\\u0039007199254740993', digitsEscaped('9007199254740993')])(
+    'are 422 where a schema reads them as another number: %s',
+    async (digits) => {
+      const schema = z.strictObject({ id: z.string(), count: z.coerce.number() })
+      const body = `{"id":"${id}","count":"${digits}"}`
+      expect(await send({ body: schema }, { body })).toMatchObject({ status: 422, reached: [] })
+    },
+  )
+  test('do not hide a number behind a string with escapes', async () => {
+    const schema = z.strictObject({ id: z.string(), count: z.number() })
+    for (const text of ['\\"', '\\\\', '\\\\\\"', `${id}\\"`]) {
+      const body = `{"id":"${text}","count":9007199254740993}`
+      expect(await send({ body: schema }, { body })).toMatchObject({ status: 422, reached: [] })
+    }
+  })
+})
+
+function digitsEscaped(text: string): string {
+  return [...text].map((digit) => `\\u003${digit}`).join('')
+}
