@@ -9,7 +9,7 @@ const SIGNING: Readonly<Record<string, string>> = {
   authorizationServer: 'authorizationServer() issues no tokens',
   authorizationCode: 'authorizationCode() issues no tokens',
   operators:
-    'operators() has no clients of its own, so only tokens of ISSUERS with portcullis permissions open it, and the command line has none',
+    'operators() cannot register clients, so the command line has no token; only tokens of ISSUERS with portcullis permissions are accepted',
 }
 
 /**

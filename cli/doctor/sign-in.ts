@@ -62,7 +62,7 @@ async function providerFinding(
   return warning(
     check,
     `${accepts}; it does not name itself in responses, so another provider could mix up logins`,
-    'Register the URI of its own, which `"callback": "own"` uses.',
+    'Set `"callback": "own"` in signIn, and register the redirect URI that this command then names.',
   )
 }
 

@@ -113,7 +113,9 @@ function remarkAbout(
 ): void {
   output.remark(`Recorded at ${time}: ${decision}, ${status}, ${reason}.`)
   if (path === undefined && route !== null && /[:*]/.test(route))
-    output.remark(`The trail has no path: ${samplePath(route, grants)} stands for ${route}.`)
+    output.remark(
+      `The audit trail does not record paths: the explanation uses ${samplePath(route, grants)} for ${route}.`,
+    )
 }
 
 /** The name of a parameter of a pattern, with its optional expression, or a wildcard. */

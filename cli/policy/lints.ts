@@ -280,7 +280,7 @@ export const RULES = {
               path: ['routes', index, ...path],
               message: `${nameOfRoute(route)}: the pattern ${used.pattern.source} of ${name} ${mistake}`,
               suggestion:
-                'rewrite it so that each text matches in one way, or put z.maxLength(count, { abort: true }) before it',
+                'rewrite it so that no text can match in several ways, or put z.maxLength(count, { abort: true }) before it',
             }
         }
     },

@@ -158,7 +158,7 @@ function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] 
   const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))
   if (new Set(names).size < names.length)
     throw new Misconfigured('The environment', [
-      'ISSUER_CLIENTS: two issuers with signIn differ only in characters that a callback does not have',
+      'ISSUER_CLIENTS: two issuers with signIn have the same callback path; use issuers that differ in letters or digits',
     ])
   const isOnly = entries.length === 1
   if (entries.length > 0)

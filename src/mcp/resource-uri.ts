@@ -60,7 +60,7 @@ export function mistakeInPattern(pattern: string): string | undefined {
   const isUsable = suggested !== undefined && (!isPrefix || suggested.endsWith('x'))
   const hint = isUsable
     ? `; did you mean "${isPrefix ? `${suggested.slice(0, -1)}*` : suggested}"?`
-    : ' with a scheme, a whole host and a path, without needless escapes'
+    : '; write a scheme, a complete host and a path, and percent-encode only what must be'
   return `is not in the normal form of URIs (RFC 3986)${hint}`
 }
 

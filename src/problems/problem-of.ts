@@ -105,7 +105,7 @@ export function problemOfDenial(denial: Denial): Problem {
     case 'unsupported_media_type':
       // RFC 9110 sections 15.5.16 and 12.5.3.
       return denial.encoded
-        ? problem('unsupported_media_type', 'The body must have no content coding.', {
+        ? problem('unsupported_media_type', 'The body must not be compressed.', {
             headers: { 'Accept-Encoding': 'identity' },
           })
         : problem('unsupported_media_type', `The body must be ${denial.expected}.`, {

@@ -182,7 +182,7 @@ describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('S76: in a browser, on %s
     })
     await until(evil, `location.origin === '${gateway.provider.issuer}'`)
     await submitTo('/oauth/sign-out')
-    await until(evil, titled('This did not work'))
+    await until(evil, titled('The request was refused'))
     expect(await ask('/orders')).toBe(200)
   })
 

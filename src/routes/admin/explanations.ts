@@ -120,7 +120,7 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
       summary: 'Explain the decision about a request',
       description:
         'Runs the pipeline of the gateway with its present state and reports each stage. The ' +
-        'request does not happen: no limit counts it, it takes no slot, no proof is used, no ' +
+        'request has no effect: no limit counts it, it takes no slot, no proof is used, no ' +
         'session is renewed, no failure is recorded, and the origin is not called. Only this call itself is audited. The request is one of a ' +
         'route of the policy. `caller` is assumed, so its token is never revoked; `token` is checked as ' +
         'in a request. Operators with a tenant explain requests of callers of their tenant, whose ' +

@@ -28,7 +28,7 @@ export function errorPage(error: Error, login: RefusedLogin = {}): Page {
     return {
       ...shown,
       title: 'Sign-in is not available',
-      content: html`<p>The sign-in does not work at the moment. Users who are signed in can go on.</p>
+      content: html`<p>You cannot sign in at the moment. Users who are already signed in are not affected.</p>
 <p>Try again in a few seconds.</p>${again}`,
     }
   const denial = error instanceof Denied ? error.denial : undefined
@@ -39,7 +39,7 @@ export function errorPage(error: Error, login: RefusedLogin = {}): Page {
       content: html`<p>Wait a minute, then try again.</p>${again}`,
     }
   if (denial?.code !== 'sign_in_refused')
-    return { ...shown, title: 'This did not work', content: again }
+    return { ...shown, title: 'The request was refused', content: again }
   return { ...shown, ...causeOf(denial.check, login) }
 }
 
@@ -47,7 +47,7 @@ const OF_PROVIDER = 'provider_'
 const OF_ID_TOKEN = 'id_token_'
 const OF_LOGOUT_TOKEN = 'logout_token_'
 const NO_HELP =
-  'To sign in again does not help: the operator of this service must correct its settings.'
+  'Signing in again does not help. Ask the operator of this service to correct its settings.'
 /** Rules of the policy about accounts. */
 const RULES: readonly string[] = ['id_token_required_claim', 'id_token_refused_claim']
 
@@ -72,7 +72,7 @@ function causeOf(check: string, { returnPath = HOME_PATH, provider }: RefusedLog
     case 'acr':
       return retry(
         'A stronger sign-in is needed',
-        'This page needs another kind of sign-in than the one that you used.',
+        'This page needs a stronger method of sign-in than the one that you used.',
         403,
       )
     case 'auth_time_missing':
@@ -106,11 +106,14 @@ function causeOf(check: string, { returnPath = HOME_PATH, provider }: RefusedLog
       return retry('The sign-in has expired', 'It took too long, or was used before.')
     case 'query':
     case 'provider_unknown':
-      return retry('This link is not valid', 'A link to the sign-in is not as it should be.')
+      return retry(
+        'This link is not valid',
+        'A parameter of the link is missing or wrong. Start the sign-in again.',
+      )
     case 'no_session':
       return retry('You are not signed in', 'Your session in this browser has ended.')
     case 'session_unknown':
-      return page('There is no such session', 'It has probably ended already.')
+      return page('The session was not found', 'It has probably ended already.')
   }
   if (RULES.includes(check))
     return retry(
