@@ -1,7 +1,7 @@
 /** Operators' calls that create, list, change, rotate and disable API keys. */
 
 import * as z from 'zod/mini'
-import { type UsagePeriod, usageDaySchema, usageRouteSchema } from '../../audit/usage.ts'
+import { usageDaySchema, usageRouteSchema } from '../../audit/usage.ts'
 import { planName } from '../../metering/assignment.ts'
 import { isApiKey } from '../../tokens/api-key.ts'
 import {
@@ -39,6 +39,7 @@ import {
   tenantOf,
   withinTenant,
 } from './tenant.ts'
+import { period, periodOf, timesOf, tooMuch } from './usage-period.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -90,8 +91,6 @@ const MAX_GRACE_SECONDS = 86_400
 const MAX_USAGE_KEYS = 50
 const USAGE_PAGE = /^(?:[1-9]|[1-4]\d|50)$/
 const reference = name(256).check(describe('the entry `reference` of the metadata'))
-/** 30 days. */
-const DEFAULT_USAGE_MS = 30 * 86_400_000
 const graceSeconds = wholeNumber(0, MAX_GRACE_SECONDS).check(
   z.refine(
     (seconds) => seconds === 0 || seconds >= MIN_GRACE_SECONDS,
@@ -122,36 +121,6 @@ function viewOf(key: ListedApiKey, nowMs: number): z.infer<ReturnType<typeof api
     metadata: key.metadata ?? {},
   }
 }
-
-/** The members of a query that name the period of usage. */
-const period = {
-  since: z
-    .optional(z.iso.datetime({ offset: true }))
-    .check(describe('inclusive; default: 30 days before `until`')),
-  until: z.optional(z.iso.datetime({ offset: true })).check(describe('exclusive; default: now')),
-}
-
-interface AskedPeriod {
-  readonly since?: string | undefined
-  readonly until?: string | undefined
-}
-
-/** Throws `Denied` (`invalid_input`) if the period is empty. */
-function periodOf({ since, until }: AskedPeriod, nowMs: number): UsagePeriod {
-  const untilMs = until === undefined ? nowMs : Date.parse(until)
-  const sinceMs = since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(since)
-  if (sinceMs >= untilMs)
-    throw inputRefused('query', '/since', 'must be earlier than the end of the period')
-  return { sinceMs, untilMs }
-}
-
-const timesOf = ({ sinceMs, untilMs }: UsagePeriod) => ({
-  since: new Date(sinceMs).toISOString(),
-  until: new Date(untilMs).toISOString(),
-})
-
-const tooMuch = () =>
-  inputRefused('query', '/since', 'must be later: the period has too many results')
 
 export function apiKeyCalls(context: AdminContext): AdminCall[] {
   const { apiKeys, clients } = context
