@@ -12,6 +12,7 @@ import {
   type StreamGateway,
   startStreamGateway,
 } from './gateway.ts'
+import { MAX_FAILURES } from './policy.ts'
 
 /** `recheckSeconds` of the routes. */
 const RECHECK_MS = 1_000
@@ -219,6 +220,46 @@ describe.each(RUNTIMES)('S79: on %s', (runtime) => {
       expect(gateway.origin.executed.slice(before)).toEqual(['POST /late'])
     },
   )
+
+  test('tokens that expire during the wait for the origin are no failed credentials of their address', async () => {
+    const [sub, address] = [crypto.randomUUID(), '198.51.100.20']
+    const exp = nowSeconds() + 2
+    const late = await Promise.all(
+      Array.from({ length: MAX_FAILURES }, async () =>
+        gateway.open('/late', await gateway.token({ sub, exp }), { address }),
+      ),
+    )
+    onTestFinished(() => {
+      for (const one of late) one.leave()
+    })
+    for (const { text } of late) await expect.poll(text).toMatch(/^HTTP\/1\.1 401 /)
+    const next = await gateway.open('/files/short', await gateway.token({ sub }), { address })
+    next.leave()
+    expect(next.text()).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test('a request with effects gets its answer, although Redis fails for longer than the grace', async () => {
+    const token = await gateway.token()
+    const before = gateway.origin.executed.length
+    const path = '/impatient/late'
+    const written = await gateway.open(path, token, { method: 'POST', body: '{}' })
+    const read = await gateway.open(path, token)
+    onTestFinished(() => {
+      for (const one of [written, read]) one.leave()
+    })
+    await expect.poll(() => gateway.origin.waiting()).toBe(2)
+    gateway.redis.setAnswering(false)
+    try {
+      await expect.poll(read.text).toMatch(/^HTTP\/1\.1 503 /)
+      expect(read.text()).toContain('dependency_unavailable')
+      await expect.poll(written.text).toContain('late')
+      expect(written.text()).toMatch(/^HTTP\/1\.1 200 /)
+      expect(isComplete(written.text())).toBe(true)
+      expect(gateway.origin.executed.slice(before)).toContain(`POST ${path}`)
+    } finally {
+      gateway.redis.setAnswering(true)
+    }
+  })
 
   test('a download that may finish does so while its bytes pass, and ends when they stop', async () => {
     const id = crypto.randomUUID()

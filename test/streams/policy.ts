@@ -6,16 +6,21 @@ import { definePolicy } from '../../src/policy/policy.ts'
 const checked = { permission: 'events:read', recheckSeconds: 1, recheckGraceSeconds: 3 } as const
 const get = { method: 'GET' } as const
 
+/** Failed credentials of an address until it is refused. */
+export const MAX_FAILURES = 5
+
 export const streamPolicy = (maxStalenessMs = 0) =>
   definePolicy({
     roles: { reader: ['events:read'] },
     limits: { one: quotas({ concurrency: 1, by: 'subject', slotSeconds: 5 }) },
-    abuse: { bans: false, authenticationFailures: false },
+    abuse: { bans: false, authenticationFailures: { limit: MAX_FAILURES } },
     routes: [
       { ...get, ...checked, path: '/events' },
       { ...get, ...checked, path: '/files/:name' },
       { ...get, ...checked, path: '/late' },
       { method: 'POST', ...checked, path: '/late' },
+      { ...get, ...checked, path: '/impatient/late', recheckGraceSeconds: 0 },
+      { method: 'POST', ...checked, path: '/impatient/late', recheckGraceSeconds: 0 },
       { ...get, ...checked, path: '/finish/:name', finishDownloads: true },
       { ...get, ...checked, path: '/slot/events', limits: ['one'] },
       { ...get, ...checked, path: '/never/events', recheckSeconds: 0 },
