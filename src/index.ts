@@ -16,8 +16,8 @@ export type {
   JsonRpcMethod,
   McpTool,
 } from './inspection/definition.ts'
+export type { SignatureJudge } from './inspection/judge.ts'
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
-export type { SignatureJudge } from './inspection/signatures/judge.ts'
 export type { TokensDefinition } from './oauth/tokens-definition.ts'
 export type { OriginRouting } from './origin/definition.ts'
 export type { Origin } from './origin/origin.ts'

@@ -39,8 +39,8 @@ export type {
   JsonRpcMethod,
   McpTool,
 } from './inspection/definition.ts'
+export type { SignatureJudge } from './inspection/judge.ts'
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
-export type { SignatureJudge } from './inspection/signatures/judge.ts'
 export { type Breakers, createBreakers } from './isolate/breakers.ts'
 export {
   type CircuitBreaker,

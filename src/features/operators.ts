@@ -22,7 +22,7 @@ import { createRevocations } from '../revocation/redis/revocations.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
 import { apiKeyCalls } from '../routes/admin/api-keys.ts'
 import { banCalls } from '../routes/admin/bans.ts'
-import type { CallGroup } from '../routes/admin/call.ts'
+import type { AdminCall } from '../routes/admin/call.ts'
 import { clientCalls } from '../routes/admin/clients.ts'
 import type { AdminContext } from '../routes/admin/context.ts'
 import { explanationCalls } from '../routes/admin/explanations.ts'
@@ -79,7 +79,7 @@ export function operators(options: OperatorsOptions = {}): Feature {
   }
 }
 
-const GROUPS: readonly CallGroup[] = [
+const GROUPS: readonly ((context: AdminContext) => readonly AdminCall[])[] = [
   clientCalls,
   apiKeyCalls,
   revocationCalls,

@@ -1,6 +1,6 @@
 /** Sign-in with a browser: `import { signIn } from 'portcullis/sign-in'`. */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
-import type { Contribution, Feature, FeatureParts } from '../gateway/feature.ts'
+import type { Contribution, Feature, FeatureParts, GuardParts } from '../gateway/feature.ts'
 import type { Principal } from '../identity/principal.ts'
 import { admit } from '../middleware/admit.ts'
 import { browserSession } from '../middleware/browser-session.ts'
@@ -55,9 +55,17 @@ export function signIn(definition: SignInDefinition = {}): Feature {
     name: 'signIn',
     variables: issuerClientVariables,
     mistakesIn,
+    rehearse,
     create: (parts) => contributionOf(definition, parts),
   }
 }
+
+/** The stages of routes with sessions. There are no pages, and sessions are not renewed. */
+const rehearse = ({ core: { publicUrl, now } }: GuardParts): Contribution => ({
+  stagesOf: ({ session: demand }, { references }) =>
+    demand && browserSession({ references, renewal: undefined, publicUrl, demand, now }),
+  cookies: [SESSION_COOKIE],
+})
 
 function contributionOf(definition: SignInDefinition, parts: FeatureParts): Contribution {
   const { config, redis, admission, references, now } = parts

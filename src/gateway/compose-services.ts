@@ -253,7 +253,8 @@ function firstOf<Item, Result>(
   return undefined
 }
 
-const present = <Value>(value: Value | undefined): readonly Value[] =>
+/** Returns the value in a list, or no value. */
+export const present = <Value>(value: Value | undefined): readonly Value[] =>
   value === undefined ? [] : [value]
 
 /** Several features may share variables. */

@@ -2,10 +2,9 @@
 import type { Hono, MiddlewareHandler } from 'hono'
 import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { Breakers } from '../isolate/breakers.ts'
-import type { Tally } from '../isolate/tally.ts'
+import type { SpanTally, Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
-import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { OriginRequest } from '../origin/origin.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -39,6 +38,8 @@ export interface Feature extends ListedFeature {
   relations?(config: Config, parts: RelationParts): RelationServices
   /** Creates what needs neither Redis nor network, once for each isolate. Tests of policies have it too. */
   guard?(parts: GuardParts): Contribution
+  /** Takes the place of `create` in tests of policies, which have neither Redis nor network. */
+  rehearse?(parts: GuardParts): Contribution
   /** Creates everything else, once for each isolate. Throws `Misconfigured`. */
   create?(parts: FeatureParts): Contribution
 }
@@ -159,19 +160,13 @@ export interface RouteStages {
   readonly originOf?: ((request: Pick<OriginRequest, 'caller' | 'address'>) => string) | undefined
 }
 
-/** The features of a policy, each once: of its list, and those behind its fields. */
-export function featuresOf(
-  policy: Pick<Policy, 'features'> & Partial<Pick<Policy, 'origins' | 'relations' | 'routes'>>,
-): readonly Feature[] {
-  return [...new Set([...policy.features, ...featuresOfFields(policy)])]
-}
-
-/** The features behind the fields of a policy and of its routes. */
-export function featuresOfFields({
+/** The features of a policy, each once: of its list, and those behind its fields and those of its routes. */
+export function featuresOf({
+  features,
   origins,
   relations,
-  routes = [],
-}: Partial<Pick<Policy, 'origins' | 'relations' | 'routes'>>): readonly Feature[] {
+  routes,
+}: Pick<Policy, 'features' | 'origins' | 'relations' | 'routes'>): readonly Feature[] {
   const fields = [origins, relations, ...routes.flatMap(({ cors, mcp }) => [cors, mcp])]
-  return [...new Set(fields.flatMap((field) => field?.by ?? []))]
+  return [...new Set([...features, ...fields.flatMap((field) => field?.by ?? [])])]
 }

@@ -4,7 +4,6 @@ import { type AdmitOptions, admit } from '../middleware/admit.ts'
 import { authenticate } from '../middleware/authenticate.ts'
 import { authorize } from '../middleware/authorize.ts'
 import { banOffenders } from '../middleware/ban-offenders.ts'
-import type { SessionStages } from '../middleware/browser-session.ts'
 import { stage } from '../middleware/in-order.ts'
 import { limitBody } from '../middleware/limit-body.ts'
 import { readmit } from '../middleware/readmit.ts'
@@ -16,6 +15,7 @@ import type { PolicyLimit } from '../policy/policy.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { References } from '../tokens/references.ts'
 import type { Mode } from '../validators/mode.ts'
+import type { RouteStages } from './feature.ts'
 import type { GuardServices } from './guard-services.ts'
 
 /** The services of the guards. The optional services accept further kinds of credentials. */
@@ -48,7 +48,7 @@ export interface CallerDemand {
   /** Creates the stage `admit`. Default: one for all requests of the route. */
   readonly admitBy?: ((options: AdmitOptions) => MiddlewareHandler) | undefined
   /** Wraps `authenticate`, to accept browser sessions. Default: they are not accepted. */
-  readonly identify?: SessionStages['identify'] | undefined
+  readonly identify?: RouteStages['identify'] | undefined
 }
 
 /** Returns the guards up to the admission: they identify the caller, and check whether it may call. */

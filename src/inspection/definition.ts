@@ -1,6 +1,6 @@
 import type { $ZodType } from 'zod/v4/core'
 import type { Mode } from '../validators/mode.ts'
-import type { SignatureJudge } from './signatures/judge.ts'
+import type { SignatureJudge } from './judge.ts'
 
 export interface JsonRpcMethod {
   /** The caller needs it in addition to the route's permission. */

@@ -1,7 +1,7 @@
 import { findInexact } from '../http/exact-numbers.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import type { InspectionLimits } from './definition.ts'
-import type { RequestScan } from './signatures/judge.ts'
+import type { RequestScan } from './judge.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { InspectionLimits } from './definition.ts'
-import type { RequestScan } from './signatures/judge.ts'
+import type { RequestScan } from './judge.ts'
 import { malformed, refuseLine, refusePrototypeStep, refuseText, type Where } from './text.ts'
 
 /** Characters that encode others. */

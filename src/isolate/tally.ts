@@ -16,3 +16,9 @@ export interface AuditTally {
 }
 
 export const newAuditTally = (): AuditTally => ({ sent: 0, spilled: 0, lost: 0 })
+
+/** Numbers of spans. They only increase. */
+export interface SpanTally {
+  exported: number
+  dropped: number
+}

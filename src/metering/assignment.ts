@@ -1,9 +1,9 @@
 /** Assignments: the plans that operators give to API keys, subjects, clients and tenants. */
 
 import * as z from 'zod/mini'
+import { PLAN_PARTIES } from '../admission/plan-record.ts'
 import { name } from '../validators/names.ts'
 import { newOwnerMembers, type Owners, ownerMembers } from '../validators/owner.ts'
-import { PLAN_PARTIES } from './plan-record.ts'
 
 export const planName = name(64)
 

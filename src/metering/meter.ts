@@ -1,12 +1,12 @@
 /** Creates the meter of one limit: the plan of a caller, and its slots. */
 import type { LimitRequest, PlanTable } from '../admission/limit.ts'
+import { planRecordOf } from '../admission/plan-record.ts'
 import type { Principal } from '../identity/principal.ts'
 import { randomHex } from '../isolate/random-ids.ts'
 import type { HoldingMeter } from '../middleware/admit.ts'
 import { keyPart } from '../redis/key-part.ts'
 import type { PlanBy } from './definition.ts'
 import { holdSlots } from './hold.ts'
-import { planRecordOf } from './plan-record.ts'
 
 const NO_SOURCES: readonly string[] = []
 /** 64 bits: the number of slots of one party is small. */

@@ -1,7 +1,7 @@
 /** Limits a token to the paths of the gateway that it was issued for (RFC 8707). */
 import type { MiddlewareHandler } from 'hono'
 import { hostOf } from '../http/host.ts'
-import { narrowedTo } from '../oauth/target.ts'
+import { narrowedTo } from '../tokens/narrowed.ts'
 import { rejectedFor } from '../tokens/rejection.ts'
 import { callerOf, type PrincipalVariables, type RouteVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'

@@ -1,5 +1,6 @@
 /** Audiences of tokens (RFC 8707 section 2, RFC 8693 section 2.1), and the resources that they name. */
 import { coversHost, hostOf } from '../http/host.ts'
+import { isResourceOf, narrowedTo } from '../tokens/narrowed.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import type { OAuthForm } from './form.ts'
 
@@ -94,9 +95,6 @@ const isBelow = (name: string, other: string, issuer: string): boolean =>
   pathOf(name, issuer) !== undefined &&
   (other === issuer || (isResourceOf(other, issuer) && name.startsWith(`${other}/`)))
 
-/** Reports whether a resource is a path of the gateway: `https://gateway.example.com/mcp`. */
-export const isResourceOf = (name: string, issuer: string): boolean => name.startsWith(`${issuer}/`)
-
 /** Segments without an escape, which has another spelling. No segment is empty. */
 const PATH = /^(?:\/[\w.~!$&'()*+,=:@-]+)+$/
 const DOT_SEGMENT = /\/\.\.?(?:\/|$)/
@@ -106,18 +104,6 @@ function pathOf(name: string, issuer: string): string | undefined {
   if (!isResourceOf(name, issuer)) return undefined
   const path = name.slice(issuer.length)
   return PATH.test(path) && !DOT_SEGMENT.test(path) ? path : undefined
-}
-
-/**
- * Returns the paths of the gateway that a token is for. Undefined: its audiences name no path, so it
- * is for all of them.
- */
-export function narrowedTo(
-  audiences: readonly string[] | undefined,
-  issuer: string,
-): readonly string[] | undefined {
-  const resources = audiences?.filter((name) => isResourceOf(name, issuer)) ?? []
-  return resources.length === 0 ? undefined : resources.map((name) => name.slice(issuer.length))
 }
 
 /**

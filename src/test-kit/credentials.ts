@@ -1,6 +1,6 @@
 /** The credentials of tested requests: tokens of the trusted issuers, API keys, and DPoP proofs. */
 import { decodeJwt } from 'jose'
-import { type PlanParty, planRecordOf } from '../metering/plan-record.ts'
+import { type PlanParty, planRecordOf } from '../admission/plan-record.ts'
 import { DEFAULT_KEYS } from '../redis/keys.ts'
 import { newApiKey } from '../tokens/api-key.ts'
 import { credentialHash } from '../tokens/reference.ts'

@@ -4,9 +4,9 @@ import { createAdmission } from '../admission/admission.ts'
 import type { AuditSink } from '../audit/event.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Services } from '../gateway/compose-services.ts'
-import { connectOrigins } from '../gateway/compose-services.ts'
+import { connectOrigins, present } from '../gateway/compose-services.ts'
 import type { Connections, Core } from '../gateway/core.ts'
-import { featuresOfFields } from '../gateway/feature.ts'
+import { featuresOf } from '../gateway/feature.ts'
 import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
@@ -22,7 +22,6 @@ import { issuers as issuersSchema } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import type { IssuerEntry } from './issuer.ts'
 import { createMemoryFailureCounter, createMemoryViolationCounter } from './memory-counters.ts'
-import { memorySignIn } from './memory-sign-in.ts'
 import type { MemoryStore } from './memory-store.ts'
 
 /** In place of a signing key. */
@@ -90,12 +89,11 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     checks: [],
     now,
   }
-  const contributions = [
-    memorySignIn({ policy, publicUrl, now }),
-    ...featuresOfFields(policy).flatMap(
-      ({ guard }) => guard?.({ core, policy, environment }) ?? [],
-    ),
-  ]
+  const parts = { core, policy, environment }
+  const contributions = featuresOf(policy).flatMap((feature) => [
+    ...present(feature.guard?.(parts)),
+    ...present(feature.rehearse?.(parts)),
+  ])
   return { ...core, ...connectOrigins(contributions, connections), contributions }
 }
 

@@ -80,8 +80,8 @@ describe('mistakes in the options of an MCP server', () => {
         ['file:///my docs/*', 'did you mean "file:///my%20docs/*"?'],
         ['file:///docs//a/*', 'did you mean "file:///docs/a/*"?'],
         ['https://Example.com:443/a', 'did you mean "https://example.com/a"?'],
-        ['https://example*', 'with a scheme, a whole host and a path'],
-        ['docs/*', 'with a scheme, a whole host and a path'],
+        ['https://example*', 'write a scheme, a complete host and a path'],
+        ['docs/*', 'write a scheme, a complete host and a path'],
         ['file:///a/*/b', 'has a * that is not at its end'],
         ['urn:Example:a', 'is not in the normal form'],
       ] as const

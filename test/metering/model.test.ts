@@ -1,10 +1,10 @@
 /** The script of metered limits decides what the specification in memory decides. */
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { planRecordOf } from '../../src/admission/plan-record.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionStore } from '../../src/admission/store.ts'
 import { plans } from '../../src/features/plans.ts'
-import { planRecordOf } from '../../src/metering/plan-record.ts'
 import { ADMIT_METERED_SCRIPT } from '../../src/metering/redis/scripts.generated.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'

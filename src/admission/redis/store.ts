@@ -14,9 +14,9 @@ import { FEED_SCRIPT, feedCommand, feedReplyOf } from '../../revocation/redis/fe
 import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
 import { isExact } from './exact-limit.ts'
+import type { PendingLimits, PipelinedEngine } from './limit-engine.ts'
 import { type AdmissionScript, EXACT_ADMISSION, meterScriptsOf } from './meter.ts'
 import { createReader, createReferenceResolver } from './reference-resolver.ts'
-import type { PendingLimits, PipelinedEngine } from './upstash-engine.ts'
 
 /**
  * Creates the adapter for Upstash Redis. One `EVALSHA` reads revocation, cutoffs and bans, marks a

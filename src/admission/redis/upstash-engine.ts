@@ -11,7 +11,8 @@ import {
   scriptReplies,
 } from '../../redis/script.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
-import type { LimitRequest, LimitRule, RateLimit, UpstashEngine } from '../limit.ts'
+import type { LimitRequest, LimitRule, RateLimit } from '../limit.ts'
+import type { PendingLimits, PipelinedEngine } from './limit-engine.ts'
 import { counterName } from './limit-overrides.ts'
 
 type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>
@@ -104,19 +105,6 @@ function prepareLimit({ rule, key }: LimitRequest, redis: RedisConnection) {
       }
     },
   }
-}
-
-/** The commands of several limits. */
-export interface PendingLimits {
-  /** Read the counters of all limits, then count the request in each. */
-  readonly commands: readonly RedisCommand[]
-  /** Returns the states from the replies to {@link commands}, in the order of the limits. */
-  settle(replies: readonly RedisReply[]): Promise<readonly (RateLimit | Unavailable)[]>
-}
-
-export interface PipelinedEngine extends UpstashEngine {
-  /** Prepares the commands of several limits. Each limit counts independently of the others. */
-  prepareLimits(limits: readonly LimitRequest[], redis: RedisConnection): PendingLimits
 }
 
 export const upstashEngine: PipelinedEngine = { feature: 'upstash', prepareLimits }

@@ -1,31 +1,11 @@
 import { pathOf } from '../../http/path.ts'
-import type { Tally } from '../../isolate/tally.ts'
-import type { Denial } from '../../problems/reasons.ts'
-import type { Feature } from '../../validators/feature.ts'
-import type { Mode } from '../../validators/mode.ts'
+import type { RequestScan, SignatureJudge, Verdict } from '../judge.ts'
 import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
 import { createVerdictReader, scan } from './scanner.ts'
-import { createVerdictCache, type Verdict } from './verdict-cache.ts'
+import { createVerdictCache } from './verdict-cache.ts'
 
 /** One cache for all routes of an isolate: a verdict does not depend on the route. */
 const verdicts = createVerdictCache()
-
-export interface RequestScan {
-  add(text: string): void
-  /** The rules that any of the texts matched. */
-  readonly verdict: Verdict
-}
-
-/** The attack signatures of a route, as `signatures()` creates them. */
-export interface SignatureJudge extends Feature<'signatures'> {
-  readonly mode: Mode
-  /** Hits and misses of the verdict cache, which all routes share. */
-  readonly tally: Tally
-  /** Starts with the path of the URL. */
-  begin(url: string): RequestScan
-  /** Returns the denials (403) for a verdict: one for each category that reaches the threshold. */
-  denialsOf(verdict: Verdict): readonly Denial[]
-}
 
 /** Creates the judge of a route. */
 export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {

@@ -1,4 +1,5 @@
 import type { SignatureId } from '../../problems/reasons.ts'
+import type { Verdict } from '../judge.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
 import type { SignaturesDefinition } from './definition.ts'
@@ -6,7 +7,7 @@ import { pathTraversal } from './path-traversal.ts'
 import { anyOf, oneOf, type SignatureSet } from './signature-set.ts'
 import { sqlInjection } from './sql-injection.ts'
 import { ssrfTarget } from './ssrf-target.ts'
-import type { Verdict, VerdictCache } from './verdict-cache.ts'
+import type { VerdictCache } from './verdict-cache.ts'
 
 const SETS: readonly SignatureSet[] = [
   sqlInjection,

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { newTally } from '../../isolate/tally.ts'
+import type { Verdict } from '../judge.ts'
 
 /** Room for about ten thousand short texts. An isolate has 128 MB. */
 const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
@@ -8,9 +9,6 @@ const MAX_CACHED_CHARS = 16_000
 /** Measured size of a map entry and its place in the list, without the text. */
 const ENTRY_BYTES = 160
 const BYTES_PER_CHARACTER = 2
-
-/** The rules that a text matches, one bit for each rule. */
-export type Verdict = number
 
 export type VerdictCache = ReturnType<typeof createVerdictCache>
 

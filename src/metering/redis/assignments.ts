@@ -1,10 +1,11 @@
 /** Assignments of plans in Redis: the records that operators see, and the keys that `admit` reads. */
+
+import { planRecordOf } from '../../admission/plan-record.ts'
 import type { RedisConnection } from '../../redis/connection.ts'
 import { recordKeys } from '../../redis/keys.ts'
 import { createOwners } from '../../redis/owners.ts'
 import { listOf, sendCommand, textOf } from '../../redis/reply.ts'
 import { assignmentSchema, type PlanAssignments, type PlansOfKeys } from '../assignment.ts'
-import { planRecordOf } from '../plan-record.ts'
 
 /** Returns the plans of API keys, in the order of their ids. Null: the key has no plan of its own. */
 export const createKeyPlanReader = (redis: RedisConnection, publicUrl: string): PlansOfKeys =>

@@ -1,10 +1,11 @@
 /** What a policy offers at `/oauth/authorize`: resources of the gateway, and the permissions there. */
 import type { PolicyAuthorizer } from '../../authorization/permissions.ts'
 import type { Principal } from '../../identity/principal.ts'
+import { isResourceOf } from '../../tokens/narrowed.ts'
 import { oauthRefused } from '../../tokens/rejection.ts'
 import type { Client } from '../client.ts'
 import { isPermission, isWithin, type ScopeOfRoles } from '../scope.ts'
-import { isGateway, isResourceOf, routesAt } from '../target.ts'
+import { isGateway, routesAt } from '../target.ts'
 
 /** More scopes than any token should have. */
 const MAX_SCOPES = 100

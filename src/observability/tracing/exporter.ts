@@ -1,5 +1,6 @@
 import type { WaitUntil } from '../../identity/principal.ts'
 import { createAfterResponse } from '../../isolate/after-response.ts'
+import type { SpanTally } from '../../isolate/tally.ts'
 import { exportRequest, type Span } from './span.ts'
 
 export interface SpanExporterOptions {
@@ -10,12 +11,6 @@ export interface SpanExporterOptions {
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
-}
-
-/** Numbers of spans. They only increase. */
-export interface SpanTally {
-  exported: number
-  dropped: number
 }
 
 export interface SpanExporter {

@@ -9,7 +9,7 @@ import { validate, wholeOf } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { routeOf } from '../../policy/route.ts'
 import type { Operation } from '../openapi/operation.ts'
-import type { AdminContext } from './context.ts'
+import type { CallFrame } from './frame.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 import type { TenantScope } from './tenant.ts'
 
@@ -64,7 +64,7 @@ export interface AdminCall {
   readonly operation: Operation
 }
 
-export type CallGroup = (context: AdminContext) => readonly AdminCall[]
+export type CallGroup = (frame: CallFrame) => readonly AdminCall[]
 
 const ADMIN_PATH = '/-/admin'
 /** 64 KiB. */
@@ -75,7 +75,11 @@ const PROBLEMS = [400, 401, 403, 405, 413, 429, 500, 503]
 /** Returns a function that creates the calls of a group, which is a tag of the API description. */
 export function adminGroup(
   tag: string,
-  { operatorLimits, tenantIssuers, admitAgain }: AdminContext,
+  {
+    operatorLimits,
+    tenantIssuers,
+    admitAgain,
+  }: Pick<CallFrame, 'operatorLimits' | 'tenantIssuers' | 'admitAgain'>,
 ) {
   return function adminCall<
     Params extends z.core.$ZodObject | undefined = undefined,

@@ -5,11 +5,9 @@ import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog, ChainLog } from '../../audit/log.ts'
 import type { OverflowRedaction } from '../../audit/overflow.ts'
 import type { AuditUsage } from '../../audit/usage.ts'
-import type { Authorizer } from '../../authorization/permissions.ts'
 import type { Explainer } from '../../explanation/explanation.ts'
 import type { ScopeUse } from '../../identity/principal.ts'
 import type { PlanAssignments, PlansOfKeys } from '../../metering/assignment.ts'
-import type { Readmission } from '../../middleware/readmit.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
@@ -18,8 +16,9 @@ import type { Revocations } from '../../revocation/revocation.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
 import type { ApiKeys } from '../../tokens/api-key-record.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
+import type { CallFrame } from './frame.ts'
 
-export interface AdminContext {
+export interface AdminContext extends CallFrame {
   readonly clients: ClientRegistry
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
@@ -41,23 +40,12 @@ export interface AdminContext {
   /** Undefined without signing keys. */
   readonly tokenIssuer: TokenIssuer | undefined
   readonly signingKeys: readonly SigningJwk[]
-  readonly authorizer: Authorizer
-  readonly admitAgain: Readmission
   readonly explain: Explainer
   /** Returns the effect of scopes in tokens of an issuer. */
   readonly scopeUseOf: (issuer: string) => ScopeUse | undefined
-  readonly publicUrl: string
-  /** Identifiers of the trusted issuers. */
-  readonly issuers: readonly string[]
-  /** Issuers whose tenants are the gateway's tenants. */
-  readonly tenantIssuers: ReadonlySet<string>
   readonly policyLimits: ReadonlyMap<string, PolicyLimit>
-  /** The limits that count operators' requests. */
-  readonly operatorLimits: readonly PolicyLimit[]
   /** How long a cutoff must be stored: the longest life of a token or session, and a margin. */
   readonly revokedBeforeSeconds: number
   /** How long the revocation of a single token must be stored. */
   readonly revokedTokenSeconds: number
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
 }

@@ -1,9 +1,9 @@
 /** Operators' calls that list the plans, and give them to API keys, subjects, clients and tenants. */
 
 import * as z from 'zod/mini'
+import { PLAN_PARTIES, planRecordOf } from '../../admission/plan-record.ts'
 import { Denied } from '../../errors.ts'
 import { type Assignment, newAssignmentSchema } from '../../metering/assignment.ts'
-import { PLAN_PARTIES, planRecordOf } from '../../metering/plan-record.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'

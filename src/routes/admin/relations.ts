@@ -30,7 +30,7 @@ import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-chang
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type AdminCall, adminGroup, type CallGroup } from './call.ts'
-import type { AdminContext } from './context.ts'
+import type { CallFrame } from './frame.ts'
 import { consistencyToken, cursor, inputRefused } from './input.ts'
 import { permissionOf } from './permissions.ts'
 import {
@@ -81,12 +81,12 @@ export interface AdminRelations {
 }
 
 export function relationCalls(relations: AdminRelations): CallGroup {
-  return (context) => callsOf(relations, context)
+  return (frame) => callsOf(relations, frame)
 }
 
-function callsOf(relations: AdminRelations, context: AdminContext): readonly AdminCall[] {
+function callsOf(relations: AdminRelations, frame: CallFrame): readonly AdminCall[] {
   const { model, decisionPoint } = relations
-  const call = adminGroup('Relations', context)
+  const call = adminGroup('Relations', frame)
   const example = exampleTuple(model)
 
   return [
@@ -178,11 +178,11 @@ function callsOf(relations: AdminRelations, context: AdminContext): readonly Adm
         const { object, relation, subject, contextualTuples = [], trace = false } = body
         refuseMistake(mistakeOfRelation(model, body) ?? mistakeOfSubject(model, subject))
         refuseBadTuples(model, { contextualTuples })
-        const atLeast = versionOf(body.consistencyToken, tenant, context.now())
+        const atLeast = versionOf(body.consistencyToken, tenant, frame.now())
         const query = { tenant, object, relation, subject, contextualTuples, atLeast }
         if (!trace) return checkViewOf(await decisionPoint.check(query), tenant)
         const permission = permissionOf('relations:read')
-        if (!context.authorizer(operator, permission))
+        if (!frame.authorizer(operator, permission))
           throw new Denied({ code: 'permission_missing', permission })
         if (decisionPoint.explain === undefined)
           throw inputRefused('body', '/trace', 'requires tuples that the gateway stores itself')

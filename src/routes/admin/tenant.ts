@@ -1,7 +1,6 @@
 /** The tenants, issuers and addresses that an operator's call may cover. */
 import { Denied } from '../../errors.ts'
 import { addressGroup } from '../../middleware/client-address.ts'
-import type { ClientRegistry } from '../../oauth/client.ts'
 import type { Owned } from '../../validators/owner.ts'
 import type { ListFilter } from '../../validators/page.ts'
 import { existing, inputRefused } from './input.ts'
@@ -142,7 +141,9 @@ const GIVEN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}
 export async function refuseForeignClientIds(
   scope: TenantScope,
   names: readonly string[],
-  clients: Pick<ClientRegistry, 'find'>,
+  clients: {
+    find(id: string): Promise<{ readonly tenant?: string | null | undefined } | undefined>
+  },
 ): Promise<void> {
   if (scope.operator.tenant === undefined) return
   for (const name of new Set(names)) {

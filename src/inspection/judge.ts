@@ -1,0 +1,25 @@
+/** Port: what judges the texts of a request. */
+import type { Tally } from '../isolate/tally.ts'
+import type { Denial } from '../problems/reasons.ts'
+import type { Feature } from '../validators/feature.ts'
+import type { Mode } from '../validators/mode.ts'
+
+/** The rules that a text matches, one bit for each rule. */
+export type Verdict = number
+
+export interface RequestScan {
+  add(text: string): void
+  /** The rules that any of the texts matched. */
+  readonly verdict: Verdict
+}
+
+/** The attack signatures of a route, as `signatures()` creates them. */
+export interface SignatureJudge extends Feature<'signatures'> {
+  readonly mode: Mode
+  /** Hits and misses of the verdict cache, which all routes share. */
+  readonly tally: Tally
+  /** Starts with the path of the URL. */
+  begin(url: string): RequestScan
+  /** Returns the denials (403) for a verdict: one for each category that reaches the threshold. */
+  denialsOf(verdict: Verdict): readonly Denial[]
+}
