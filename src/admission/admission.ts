@@ -48,6 +48,11 @@ export interface AdmissionRequest {
    * credentials refuses it, without limits as well. Default false.
    */
   readonly isUnverified?: boolean
+  /**
+   * A limit of the route says `onUnavailable: 'allow'`, so that a credential which only the origin
+   * verifies passes while its bans cannot be checked. Default: whether one of `limits` says so.
+   */
+  readonly passesOutage?: boolean | undefined
   /** Calls the store even if the isolate could decide locally. Default false. */
   readonly strict?: boolean
 }
@@ -74,6 +79,9 @@ export interface AdmittedCaller {
   /** Normalized client address. */
   readonly address: string
 }
+
+/** Reports whether the policy admits the request deliberately while the store is unavailable. */
+const saysAllow = ({ rule }: Pick<LimitRequest, 'rule'>): boolean => rule.onUnavailable === 'allow'
 
 export interface ReferenceVerdict extends AdmissionVerdict {
   /** Undefined if the reference is not valid, or if a cached refusal made the call unnecessary. */
@@ -112,7 +120,8 @@ const ADMITTED: AdmissionVerdict = {
  * Creates the admission decision. Revocation always fails closed. A limit fails according to its
  * `onUnavailable`. Bans shed load; they do not protect public resources. So an anonymous request
  * without limits makes no call, unless `checksBans` is set. If its limits admit uncounted requests in
- * an outage, a banned address is admitted as well.
+ * an outage, a banned address is admitted as well. A caller with a credential that only the origin
+ * verifies is admitted in an outage only if a limit of its route says `onUnavailable: 'allow'`.
  *
  * A token that this isolate has refused before is checked before it is counted, so that it uses no
  * budget. This costs a second call once after the refusal is lifted.
@@ -207,6 +216,7 @@ export function createAdmission({
         if (call !== undefined) local?.endCall(call, undefined)
         if (principal !== null || !(error instanceof Unavailable) || !limits.every(passesUncounted))
           throw error
+        if (isUnverified && !(request.passesOutage ?? limits.some(saysAllow))) throw error
         return { ...ADMITTED, uncounted: limits.map(({ rule }) => rule.name) }
       }
       const mark = call && local?.endCall(call, facts)

@@ -146,7 +146,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
         permission: permission?.name,
         mode: permission?.mode,
         input: { ...input, forwards: false },
-        readmission: { isLimited },
+        readmission: { isLimited, passesOutage: false },
       }),
       stage('handler', handle),
     ])

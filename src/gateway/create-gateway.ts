@@ -35,7 +35,7 @@ import { createOpenStreams } from '../streams/open-streams.ts'
 import { streamsOfWorkers } from '../streams/stream-runtime.ts'
 import type { Services } from './compose-services.ts'
 import type { RouteStages } from './feature.ts'
-import { sharedGuards } from './guards.ts'
+import { readmittedBy, sharedGuards } from './guards.ts'
 
 /** No route has this method. Its handlers answer only preflight requests. */
 const PREFLIGHT = 'OPTIONS'
@@ -106,7 +106,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   const readmissionOptions = (route: PolicyRoute) => ({
     admission,
     relation: requiredRelation(route, checker),
-    isLimited: route.limits.length > 0,
+    ...readmittedBy(route.limits),
   })
   /** Returns how the responses of a route are watched while they are open. */
   const watchOf = (route: PolicyRoute) =>
@@ -150,7 +150,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       (next, { inspect }) => inspect?.(next) ?? next,
       inspected,
     )
-    const readmission = strict ? undefined : { isLimited: limits.length > 0 }
+    const readmission = strict ? undefined : readmittedBy(limits)
     return [
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),

@@ -6,7 +6,7 @@ import { authorize } from '../middleware/authorize.ts'
 import { banOffenders } from '../middleware/ban-offenders.ts'
 import { stage } from '../middleware/in-order.ts'
 import { limitBody } from '../middleware/limit-body.ts'
-import { readmit } from '../middleware/readmit.ts'
+import { type ReadmitOptions, readmit } from '../middleware/readmit.ts'
 import type { RelationOptions } from '../middleware/relation.ts'
 import { serverTiming } from '../middleware/server-timing.ts'
 import { throttle } from '../middleware/throttle.ts'
@@ -89,9 +89,17 @@ export interface RequestDemand {
   /** The stage `inspect`. Default none: the bundle does not contain it. */
   readonly inspection?: MiddlewareHandler | undefined
   readonly input: ValidateOptions
-  /** Whether the route has limits. Undefined: a delayed request is not admitted again. */
-  readonly readmission: { readonly isLimited: boolean } | undefined
+  /** Undefined: a delayed request is not admitted again. */
+  readonly readmission: Readmitted | undefined
 }
+
+/** What a readmission needs from the limits of its route, because it counts none. */
+export type Readmitted = Required<Pick<ReadmitOptions, 'isLimited' | 'passesOutage'>>
+
+export const readmittedBy = (limits: readonly PolicyLimit[]): Readmitted => ({
+  isLimited: limits.length > 0,
+  passesOutage: limits.some(({ onUnavailable }) => onUnavailable === 'allow'),
+})
 
 /** Returns the guards after the admission: whether the caller may do this, with this input. */
 export function requestGuards(
@@ -130,7 +138,7 @@ export function sharedGuards(parts: GuardParts) {
         {
           ...demand,
           input: Object.keys(demand.input).length > 0 ? demand.input : undefined,
-          readmission: demand.readmission?.isLimited,
+          readmission: demand.readmission && JSON.stringify(demand.readmission),
         },
         () => requestGuards(parts, demand),
       ),

@@ -27,7 +27,8 @@ type Environment = {
  *   in another source: the origin would receive two identities.
  * - `malformed_request` for a list whose quotation marks do not match.
  *
- * A ban of the address's credentials refuses the request in `admit`. Comes before `throttle` and
+ * A ban of the address's credentials refuses the request in `admit`. If the ban cannot be checked,
+ * `admit` throws `Unavailable`, unless a limit says `onUnavailable: 'allow'`. Comes before `throttle` and
  * `authenticate`.
  *
  * @example

@@ -12,6 +12,11 @@ import { includedQuery, relationOf, requireRelation } from './relation.ts'
 export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
   /** The route has limits: bans of an anonymous caller's address count. Default false. */
   readonly isLimited?: boolean
+  /**
+   * A limit of the route says `onUnavailable: 'allow'`, also for credentials that only the origin
+   * verifies. Default false.
+   */
+  readonly passesOutage?: boolean
 }
 
 /** Admits a request that has been delayed since `sinceMs`. Throws as `admit` and `authorize` do. */
@@ -25,6 +30,7 @@ export type Readmission = (c: Context, sinceMs: number | undefined) => Promise<v
 export function createReadmission({
   admission,
   isLimited = false,
+  passesOutage = false,
   strict = false,
   relation,
 }: ReadmitOptions): Readmission {
@@ -41,6 +47,7 @@ export function createReadmission({
       checksBans: isLimited,
       strict,
       isUnverified: c.get('portcullis.unverifiedAuthorization') !== undefined,
+      passesOutage,
       relation: included?.query,
     })
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)

@@ -18,7 +18,7 @@ export interface WholeGatewayOptions {
   readonly key: TestKey
   readonly policy: ReturnType<typeof definePolicy>
   /** The deadline of one call to Redis. Default: that of `redisVars`. */
-  readonly redisTimeoutMs?: number
+  readonly redisTimeoutMs?: number | undefined
 }
 
 export interface WholeGateway {

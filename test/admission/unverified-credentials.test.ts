@@ -1,5 +1,7 @@
 /** Credentials of schemes that only the origin verifies, by the whole gateway over a real Redis. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -12,6 +14,8 @@ import { wholeGateway } from './gateway.ts'
 const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
 const originCalls = async () => (await recordsOf(origin)).length
+/** Of a call to a Redis that does not answer. */
+const OUTAGE_TIMEOUT_MS = 250
 const SCHEMES = ['Basic', 'Digest', 'AWS4-HMAC-SHA256'] as const
 const CREDENTIALS = ['Basic dTpw', 'Digest username="u", realm="r"', 'AWS4-HMAC-SHA256 a=b, c=d']
 
@@ -25,16 +29,24 @@ afterAll(async () => {
 })
 beforeEach(() => redis.direct.flushall())
 
-function gateway(sources = false) {
+function gateway(sources = false, redisUrl = redis.url) {
   const anonymous = { method: 'GET', anonymous: true, forwardAuthorization: SCHEMES } as const
   const policy = definePolicy({
     roles: {},
     limits: {
       all: { limit: 1_000, windowSeconds: 60, by: 'address', onUnavailable: 'allow' },
+      tried: {
+        limit: 1_000,
+        windowSeconds: 60,
+        by: 'address',
+        onUnavailable: 'deny',
+        mode: 'observe',
+      },
     },
     routes: [
       { ...anonymous, path: '/own' },
       { ...anonymous, path: '/limited', limits: ['all'] },
+      { ...anonymous, path: '/observed', limits: ['tried'] },
     ],
     abuse: { bans: { violations: 1 } },
     ...(sources && {
@@ -43,7 +55,14 @@ function gateway(sources = false) {
       },
     }),
   })
-  return wholeGateway({ redis, originUrl: origin.url, key, policy })
+  const timeoutMs = redisUrl === redis.url ? undefined : OUTAGE_TIMEOUT_MS
+  return wholeGateway({
+    redis: { ...redis, url: redisUrl },
+    originUrl: origin.url,
+    key,
+    policy,
+    redisTimeoutMs: timeoutMs,
+  })
 }
 
 test.each(
@@ -87,3 +106,43 @@ test('a ban of the credentials of an address stops those that only the origin ve
       expect((await send(path, address)).status).toBe(200)
     }
 })
+
+const OUTAGES: readonly Fault[] = [
+  { kind: 'refuse' },
+  { kind: 'hang' },
+  { kind: 'reset', afterBytes: 0 },
+  { kind: 'answer', status: 500, body: '{}' },
+]
+
+test.each(OUTAGES)(
+  'while Redis has the fault $kind, no unchecked credential reaches the origin',
+  async (fault) => {
+    const proxy = await startFaultProxy({
+      target: { host: '127.0.0.1', port: Number(new URL(redis.url).port) },
+    })
+    try {
+      await proxy.set(fault)
+      const { send } = gateway(false, proxy.url)
+      for (const path of ['/own', '/observed'])
+        for (const authorization of CREDENTIALS) {
+          const before = await originCalls()
+          const response = await send(path, newAddress(), undefined, { headers: { authorization } })
+          expect(response.status, path).toBe(503)
+          expect(response.headers.get('retry-after')).not.toBeNull()
+          expect(await originCalls()).toBe(before)
+        }
+      const [authorization = ''] = CREDENTIALS
+      const before = await originCalls()
+      // The limit of this route says that requests pass in an outage.
+      const allowed = await send('/limited', newAddress(), undefined, {
+        headers: { authorization },
+      })
+      expect(allowed.status).toBe(200)
+      for (const path of ['/own', '/observed', '/limited'])
+        expect((await send(path, newAddress())).status, path).toBe(200)
+      expect(await originCalls()).toBe(before + 4)
+    } finally {
+      await proxy.close()
+    }
+  },
+)
