@@ -150,9 +150,9 @@ class OriginCall implements Dispatcher.DispatchHandler {
     status: number,
     headers: IncomingHttpHeaders,
   ): void {
-    if (status < 200) return
+    if (status >= 100 && status < 200) return
     this.#settle()
-    if (status > 599) {
+    if (status < 100 || status > 599) {
       this.#reject(new Unavailable('origin', 'malformed'))
       controller.abort(new Error('no HTTP status'))
       return
@@ -206,8 +206,19 @@ class OriginCall implements Dispatcher.DispatchHandler {
   }
 }
 
-const faultOf = (cause: Error): Fault =>
-  (cause as NodeJS.ErrnoException).code === 'UND_ERR_HEADERS_OVERFLOW' ? 'too_large' : 'unreachable'
+/** undici reports it instead of a fault of the head that follows `Content-Length`. */
+const NOT_ITS_LENGTH = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+/** What undici reports about a response that no request fits, such as 101 without an upgrade. */
+const UNFIT: ReadonlySet<string> = new Set(['bad response', 'bad upgrade'])
+
+/** An origin whose response is not readable is reachable: a caller may be able to provoke such responses. */
+function faultOf({ code, name, message }: NodeJS.ErrnoException): Fault {
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'too_large'
+  const isUnfit = code === 'UND_ERR_SOCKET' && UNFIT.has(message)
+  // The end of the connection inside the head is an interruption.
+  const isUnreadable = name === 'HTTPParserError' && !message.includes('Invalid EOF state')
+  return isUnfit || isUnreadable || code === NOT_ITS_LENGTH ? 'malformed' : 'unreachable'
+}
 
 /** Adds the length of a stream that the client declared: Node has checked it. undici knows other lengths. */
 function framed({ incoming, headers, body }: OriginRequest): ReadonlyMap<string, string> {

@@ -5,6 +5,7 @@ import {
   type CircuitBreakerOptions,
   createCircuitBreaker,
 } from '../isolate/circuit-breaker.ts'
+import type { Fault } from '../problems/reasons.ts'
 import type { Origin } from './origin.ts'
 
 export interface GuardedOriginOptions
@@ -14,13 +15,17 @@ export interface GuardedOriginOptions
   readonly breakerFor?: (route: string | undefined) => string | undefined
 }
 
+/** Faults of a response: the origin is reachable. */
+const ANSWERED: ReadonlySet<Fault> = new Set(['too_large', 'malformed'])
+
 /**
  * Wraps an origin in circuit breakers, by default one for each `route` of the requests: a route that hangs, or
  * a caller who can make one route fail, must not block the others. While a breaker is open, `send`
  * throws `Unavailable` with the fault that opened it, without a call.
  *
  * Failures are errors that `send` reports as `Unavailable`. Every response counts as a success,
- * including a 500 and a response with too large a header. A failure does not count while the request
+ * including a 500, a response with too large a header and one that is not valid HTTP: a caller may be
+ * able to provoke them. A failure does not count while the request
  * body still streams from the client, because a slow client looks like a slow origin. A client that
  * disconnects does not count either. If its request was the probe, the next request becomes the probe.
  *
@@ -54,7 +59,7 @@ export function guardedOrigin({
         return answer
       } catch (error) {
         const isStreaming = request.body instanceof ReadableStream
-        if (error instanceof Unavailable && error.fault === 'too_large') breaker.succeeded()
+        if (error instanceof Unavailable && ANSWERED.has(error.fault)) breaker.succeeded()
         else if (error instanceof Unavailable && !isStreaming) breaker.failed(entry, error.fault)
         // Otherwise a client that disconnects during each probe could keep the breaker open.
         else breaker.abandoned(entry)

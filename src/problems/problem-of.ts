@@ -166,9 +166,16 @@ export function problemOfFailure(failure: Failure): Problem {
   const details = shortCircuited ? { headers } : undefined
   if (fault === 'timeout')
     return problem('origin_timeout', 'The origin did not answer in time.', details)
-  const detail =
-    fault === 'too_large'
-      ? 'The header fields of the response of the origin are too large.'
-      : 'The origin could not be reached.'
-  return problem('origin_unreachable', failure.detail ?? detail, details)
+  return problem('origin_unreachable', failure.detail ?? detailOf(fault), details)
+}
+
+function detailOf(fault: Fault): string {
+  switch (fault) {
+    case 'too_large':
+      return 'The header fields of the response of the origin are too large.'
+    case 'malformed':
+      return 'The response of the origin is not valid HTTP.'
+    default:
+      return 'The origin could not be reached.'
+  }
 }

@@ -57,7 +57,6 @@ function build() {
 describe('the breaker of a route', () => {
   test.each<[Fault, string, number]>([
     ['unreachable', 'origin_unreachable', 502],
-    ['malformed', 'origin_unreachable', 502],
     ['timeout', 'origin_timeout', 504],
   ])(
     'R23, R24: %s: opens, short-circuits with the same error and Retry-After, and closes again',
@@ -102,6 +101,17 @@ describe('the breaker of a route', () => {
     for (let count = 0; count < 50; count++) expect((await send()).status).toBe(status)
     expect(calls()).toBe(50)
   })
+
+  test.each<[Fault]>([['too_large'], ['malformed']])(
+    'does not open after a response that is %s: a caller may be able to provoke it',
+    async (fault) => {
+      const { failing, failure, calls } = build()
+      failing(new Unavailable('origin', fault))
+      for (let count = 0; count < 50; count++)
+        expect(problemOf((await failure()) as Error)).toMatchObject({ status: 502 })
+      expect(calls()).toBe(50)
+    },
+  )
 
   test('R23: clients that disconnect during every probe do not lock others out', async () => {
     const { failing, answering, failure, send, calls, pass, breakers } = build()

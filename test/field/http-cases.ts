@@ -311,6 +311,34 @@ export const httpCases: readonly FieldCase[] = [
     },
   },
   {
+    symptom: 'a caller who provokes malformed responses closes a route for all callers',
+    sources: ['own'],
+    expected: 'each is 502 for its own request, and no step of the circuit breaker',
+    runtimes: NODE_ONLY,
+    proof: {
+      async run({ fetch, answerWith, reached }) {
+        const malformed = [
+          'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n',
+          'HTTP/1.1 600 Odd\r\nContent-Length: 0\r\n\r\n',
+          'HTTP/1.1 200 OK\r\nX-Odd: a\x01b\0c\r\nContent-Length: 0\r\n\r\n',
+          'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+          'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: odd\r\n\r\n',
+          'SSH-2.0-odd\r\n',
+        ]
+        let expected = 0
+        for (const response of malformed) {
+          answerWith(({ socket }) => socket.end(response, 'latin1'))
+          for (let count = 0; count < 6; count += 1)
+            expect((await fetch('/open/odd')).status, response).toBe(502)
+          expected += 6
+          expect(reached, response).toHaveLength(expected)
+        }
+        answerWith((_, response) => response.end('well'))
+        expect((await fetch('/open/odd')).status).toBe(200)
+      },
+    },
+  },
+  {
     symptom: 'a stream of events ends at the deadline of the origin although events arrive',
     sources: ['http-party/node-http-proxy#921', 'gogatekeeper/gatekeeper#718'],
     expected: 'the deadline is for the headers; a stream lives longer',

@@ -157,7 +157,7 @@ test('a response that breaks off after its beginning is not requested again', as
 })
 
 test.each([
-  ['is not HTTP', 'SSH-2.0-x\r\n', 'unreachable'],
+  ['is not HTTP', 'SSH-2.0-x\r\n', 'malformed'],
   ['has too large a header', `${OK}X-Big: ${'y'.repeat(140_000)}\r\n\r\nok`, 'too_large'],
 ])('a second response that %s is not requested again', async (_, second, fault) => {
   const { url, received } = await startRaw((socket, nth) => {
@@ -167,3 +167,16 @@ test.each([
   expect([await send('GET'), await send('GET')]).toEqual([200, fault])
   expect(received).toHaveLength(2)
 })
+
+test.each([
+  ['before', ''],
+  ['inside', 'HTTP/1.1 200 OK\r\nContent-'],
+])(
+  'an origin that ends the connection %s the head of its response is unreachable',
+  async (_, text) => {
+    const { url } = await startRaw((socket) => {
+      socket.end(text)
+    })
+    expect(await originAt(url)('GET')).toBe('unreachable')
+  },
+)
