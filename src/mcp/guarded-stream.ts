@@ -4,8 +4,11 @@ import { createEventReader, eventText, type ServerSentEvent } from './event-stre
 
 export interface EventTerms {
   readonly maxMessageBytes: number
-  /** Returns a message as the client may receive it. Throws if it may not receive it. */
-  readonly message: (text: string) => Promise<string>
+  /**
+   * Returns a message as the client may receive it. Undefined: it is left out. Throws if the stream
+   * must end.
+   */
+  readonly message: (text: string) => Promise<string | undefined>
   /** Binds the id of an event, which a client sends back to resume the stream. */
   readonly bindEvent: (id: string) => Promise<string>
 }
@@ -22,9 +25,12 @@ export function createEventGuard({ maxMessageBytes, message, bindEvent }: EventT
   async function guarded(event: ServerSentEvent): Promise<string> {
     const { type, data, id } = event
     if (type !== undefined && type !== '' && type !== 'message') return ''
+    const passed = data === undefined || data === '' ? data : await message(data)
+    // Without data, clients see no event, but the id of a later resumption counts.
+    if (passed === undefined && data !== undefined && id === undefined) return ''
     return eventText({
       ...event,
-      data: data === undefined || data === '' ? data : await message(data),
+      data: passed,
       id: id === undefined || id === '' ? id : await bindEvent(id),
     })
   }

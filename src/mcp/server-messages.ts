@@ -29,18 +29,23 @@ export interface MessageTerms {
  *
  * - Lists (`tools`, `prompts`, `resources` and `resourceTemplates` of a result) have only items that
  *   the caller may use. An item without a name is left out.
+ * - A notification that a resource was updated is left out (undefined) unless the caller may use the
+ *   resource: the server may send it for a resource below the one of a subscription.
  * - The id of a request of the server is bound to the caller, so that only an answer to it passes.
  *   The same applies to `notifications/cancelled`, which names such a request.
  *
  * Any other message is returned unchanged. Throws {@link MessageRefused} for text that is not a JSON
  * object, has a name twice, is a request and a response, or is a request with an id that cannot be bound.
  */
-export async function guardedMessage(text: string, terms: MessageTerms): Promise<string> {
+export async function guardedMessage(
+  text: string,
+  terms: MessageTerms,
+): Promise<string | undefined> {
   const message = parsed(text)
   // Some serializers write absent members as null. A client must not find a list in a request.
   if (isStated(message, 'method')) {
     if (isStated(message, 'result')) throw new MessageRefused('ambiguous')
-    return guardedRequest(text, message, terms)
+    return isUpdateOfHidden(message, terms) ? undefined : guardedRequest(text, message, terms)
   }
   terms.answered(message)
   const { result } = message
@@ -79,6 +84,12 @@ async function visibleItems(
     visible.push(item)
   }
   return visible
+}
+
+function isUpdateOfHidden({ method, params }: JsonObject, { isVisible }: MessageTerms): boolean {
+  if (method !== 'notifications/resources/updated') return false
+  const uri = isRecord(params) ? params.uri : undefined
+  return typeof uri !== 'string' || !isVisible('resource', uri)
 }
 
 async function guardedRequest(

@@ -150,7 +150,7 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
       const whole = isStream
         ? wholeList(body, createEventGuard(events), maxMessageBytes)
         : boundedText(body, maxMessageBytes).then(events.message)
-      replaceBody(c, await withDeadline(whole, LIST_TIMEOUT_MS))
+      replaceBody(c, (await withDeadline(whole, LIST_TIMEOUT_MS)) ?? '')
     } catch (cause) {
       body.cancel().catch(() => {})
       const end = endOf()
