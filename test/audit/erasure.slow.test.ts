@@ -149,6 +149,68 @@ describeStores((start, isFirst) => {
     expect(await verify()).toMatchObject({ ok: true, findings: [] })
   })
 
+  const HOSTILE = [
+    ALICE,
+    'a"b',
+    String.raw`a\b`,
+    String.raw`a\u0041`,
+    'ä\u{1F600}',
+    'x","tenant":"acme","subject":"',
+    '{"tenant":"acme","subject":"alice"}',
+  ]
+
+  test.each(HOSTILE)(
+    'an erasure of %j within a tenant removes its dead letters alone',
+    async (subject) => {
+      await empty()
+      const text = (value: unknown) => JSON.stringify(value)
+      const escaped = (value: string) =>
+        [...value].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+      const own = [
+        text({ subject, tenant: 'acme' }),
+        JSON.stringify({ tenant: 'acme', subject }, null, 1),
+        text({
+          id: 1,
+          actor: { issuer: ISSUER, subject, tenant: 'acme' },
+          tool: '"tenant":"globex"',
+        }),
+        text({ body: text({ actor: { subject, tenant: 'acme' } }) }),
+        text(text({ subject, tenant: 'acme' })),
+        text({
+          actor: { subject: 'olga', tenant: 'acme' },
+          change: { target: `standard:${subject}` },
+        }),
+        ...(subject === ALICE
+          ? [`{"subject":"${escaped(ALICE)}","tenant":"${escaped('acme')}"}`]
+          : []),
+      ]
+      const others = [
+        text({ subject, tenant: 'globex' }),
+        text({ subject, tenant: 'acme2' }),
+        text({ subject, tenant: 'globex', client: 'acme' }),
+        text({ subject, tenant: 'globex', note: text({ subject, tenant: 'acme' }) }),
+        text({ subject, tenant: 'globex', note: '"tenant":"acme"' }),
+        text({ actor: { subject, tenant: 'globex' }, change: { tenant: 'acme' } }),
+        text({ subject, tenant: null, client: 'acme' }),
+        text({ subject: `${subject}x`, tenant: 'acme' }),
+        text({ subject: `x${subject}`, tenant: 'acme' }),
+        text({ subject: 'bob', tenant: 'acme', note: subject }),
+        text({ subject: `x","subject":${text(subject)},"tenant":"acme","y":"`, tenant: 'globex' }),
+        `${subject} acme`,
+      ]
+      const rowsOf = [...own, ...others].map((body, index) => [`m${index}`, 1, body])
+      for (const row of rowsOf)
+        await sql('INSERT INTO dead_letters VALUES (?, ?, ?)')
+          .bind(...row)
+          .run()
+      const { id } = await orders(T0).order({ issuer: ISSUER, subject, tenant: 'acme' })
+      await carryOut(T0)
+      expect(await orders(T0).find(id)).toMatchObject({ state: 'done' })
+      const left = await sql('SELECT body FROM dead_letters').all<{ body: string }>()
+      expect(left.results.map(({ body }) => body).toSorted()).toEqual(others.toSorted())
+    },
+  )
+
   describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in the export only`, () => {
     const OTHERS_SAMPLE = 3
     beforeAll(async () => {

@@ -8,6 +8,7 @@ import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
 import type { AuditDatabase } from './database.ts'
 import type { ErasureRow } from './erasure-orders.ts'
 import { within } from './schema.ts'
+import { eraseLettersOfTenant } from './tenant-letters.ts'
 
 /** A statement may run 30 s, and it blocks other statements. */
 const ROWS_PER_STATEMENT = 1_000
@@ -52,11 +53,10 @@ const OF_TARGET =
   `(${TARGET} = ?2 OR (length(${TARGET}) > length(?2) AND ` +
   `substr(${TARGET}, length(${TARGET}) - length(?2)) = ':' || ?2))) OR ` +
   `(${isAction(TUPLE_ACTIONS)} AND instr(${idsOf(TARGET)}, ?5) > 0))`
+/** For an erasure in every tenant. Matches any text with the subject, so that none remains. */
 const DEAD_LETTERS =
   'DELETE FROM dead_letters WHERE (instr(body, ?1) > 0 OR instr(body, ?2) > 0 ' +
   `OR instr(${idsOf('body')}, ?3) > 0)`
-/** For an erasure within a tenant. */
-const LETTERS_OF_TENANT = ' AND (instr(body, ?4) > 0 OR instr(body, ?5) > 0)'
 
 /** Returns the oldest erasure that is not done. */
 export const nextErasure = (db: AuditDatabase): Promise<ErasureRow | null> =>
@@ -82,15 +82,7 @@ export async function beginErasure(
 export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise<boolean> {
   const { tenant } = erasure
   const inTuples = idIn(erasure.subject ?? '')
-  const letters = tenant === null ? DEAD_LETTERS : DEAD_LETTERS + LETTERS_OF_TENANT
-  const texts = [...quotedForms(erasure.subject), inTuples]
-  if (tenant !== null) texts.push(...quotedForms(tenant))
-  await within(
-    db
-      .prepare(letters)
-      .bind(...texts)
-      .run(),
-  )
+  const areLettersErased = await eraseLetters(db, erasure, inTuples)
   const values = [erasure.id, erasure.subject, erasure.issuer, erasure.ordered_ms]
   let left = MAX_STATEMENTS
   for (const [group, which] of [
@@ -107,6 +99,22 @@ export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise
       changed = (await within(statement.run())).meta.changes
     }
   }
+  return areLettersErased
+}
+
+/** Erases dead letters. Returns false if letters remain for the next run. */
+async function eraseLetters(
+  db: AuditDatabase,
+  { subject, tenant }: ErasureRow,
+  inTuples: string,
+): Promise<boolean> {
+  if (tenant !== null && subject !== null) {
+    const containsTuple = `instr(${idsOf('body')}, ?4) > 0`
+    return eraseLettersOfTenant(db, { tenant, subject, containsTuple, inTuples })
+  }
+  const texts = [...quotedForms(subject), inTuples]
+  const statement = db.prepare(DEAD_LETTERS).bind(...texts)
+  await within(statement.run())
   return true
 }
 
