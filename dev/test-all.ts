@@ -1,7 +1,8 @@
 /**
- * `npm run test:all`: every test, in processes of vitest side by side. Black-box tests and then those of
- * `bench/` run one file after the other and wait most of the time; in one process, they would begin when
- * all others have ended. Their output follows the other output. Exits with 1 if a process fails.
+ * `npm run test:all`: every test, in processes of vitest side by side. Black-box tests of both runtimes, each
+ * with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
+ * time; in one process, they would begin when all others have ended. Their output follows the other output.
+ * Exits with 1 if a process fails.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +10,7 @@ import { ROOT } from './start/settings.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
-const BLACKBOX = ['blackbox', 'blackbox-node']
+const BLACKBOX = [['blackbox'], ['blackbox-node']]
 const BENCH = ['bench']
 
 interface Ended {
@@ -33,12 +34,12 @@ async function run(projects: readonly string[], shows: boolean): Promise<Ended> 
   return { failed: code !== 0, output }
 }
 
-async function runOneByOne(): Promise<Ended> {
-  const blackbox = await run(BLACKBOX, false)
-  const bench = await run(BENCH, false)
-  return { failed: blackbox.failed || bench.failed, output: blackbox.output + bench.output }
+/** Black-box tests of both runtimes, and then those of `bench/`. */
+async function runOthers(): Promise<readonly Ended[]> {
+  const blackbox = await Promise.all(BLACKBOX.map((projects) => run(projects, false)))
+  return [...blackbox, await run(BENCH, false)]
 }
 
-const [parts, others] = await Promise.all([run(PARTS, true), runOneByOne()])
-process.stdout.write(others.output)
-if (parts.failed || others.failed) process.exitCode = 1
+const [parts, others] = await Promise.all([run(PARTS, true), runOthers()])
+for (const { output } of others) process.stdout.write(output)
+if ([parts, ...others].some(({ failed }) => failed)) process.exitCode = 1
