@@ -32,6 +32,19 @@ const BENCH = ['test/bench/**/*.test.ts']
 /** Tests that measure the heap, which must not contain garbage of other files. */
 const HEAP = ['test/tokens/token-cache.test.ts']
 
+/**
+ * Tests that repeat an experiment more often, or with more variants, in `npm run test:long`, which sets
+ * `LONG=1`: see `test/harness/long.ts`. Continuous integration runs the smaller versions.
+ */
+const LONG = [
+  'test/admin/schemathesis.slow.test.ts',
+  'test/audit/chain.slow.test.ts',
+  'test/audit/erasure.slow.test.ts',
+  'test/bench/soak.test.ts',
+  'test/node/transport-fuzz.slow.test.ts',
+  'test/package/consumers.slow.test.ts',
+]
+
 /** Starts {@link SLOW} first. A long file that starts last would leave the other workers idle. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -42,42 +55,56 @@ class SlowFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig(({ mode }) => ({
-  test: {
-    // Many tests wait for processes. More workers would only compete for two cores.
-    maxWorkers: 3,
-    sequence: { sequencer: SlowFirst },
-    projects: [
-      {
-        resolve,
-        test: {
-          ...shared,
-          name: 'parts',
-          include: ['test/**/*.test.ts'],
-          exclude: [
-            'test/blackbox/**',
-            'node_modules/**',
-            ...HEAP,
-            ...BENCH,
-            ...(mode === 'quick' ? [SLOW] : []),
-          ],
+export default defineConfig(({ mode }) => {
+  const isLong = mode === 'long'
+  const env = { ...shared.env, ...(isLong && { LONG: '1' }) }
+  return {
+    test: {
+      // Many tests wait for processes. More workers would only compete for two cores.
+      maxWorkers: 3,
+      sequence: { sequencer: SlowFirst },
+      projects: [
+        {
+          resolve,
+          test: {
+            ...shared,
+            env,
+            name: 'parts',
+            include: isLong ? LONG : ['test/**/*.test.ts'],
+            exclude: [
+              'test/blackbox/**',
+              'node_modules/**',
+              ...HEAP,
+              ...BENCH,
+              ...(mode === 'quick' ? [SLOW] : []),
+            ],
+          },
         },
-      },
-      { resolve, test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
-      { resolve, test: { ...shared, name: 'bench', include: BENCH, fileParallelism: false } },
-      // The same files against each runtime. `global-setup.ts` starts the gateways.
-      ...['blackbox', 'blackbox-node'].map((name) => ({
-        resolve,
-        test: {
-          ...shared,
-          name,
-          include: ['test/blackbox/**/*.test.ts'],
-          globalSetup: ['test/blackbox/global-setup.ts'],
-          // One stack, and tests that stop parts of it: one file at a time.
-          fileParallelism: false,
-          sequence: { groupOrder: 1 },
+        { resolve, test: { ...shared, name: 'heap', include: HEAP, isolate: true } },
+        {
+          resolve,
+          test: {
+            ...shared,
+            env,
+            name: 'bench',
+            include: isLong ? LONG.filter((path) => path.startsWith('test/bench/')) : BENCH,
+            fileParallelism: false,
+          },
         },
-      })),
-    ],
-  },
-}))
+        // The same files against each runtime. `global-setup.ts` starts the gateways.
+        ...['blackbox', 'blackbox-node'].map((name) => ({
+          resolve,
+          test: {
+            ...shared,
+            name,
+            include: ['test/blackbox/**/*.test.ts'],
+            globalSetup: ['test/blackbox/global-setup.ts'],
+            // One stack, and tests that stop parts of it: one file at a time.
+            fileParallelism: false,
+            sequence: { groupOrder: 1 },
+          },
+        })),
+      ],
+    },
+  }
+})

@@ -5,10 +5,13 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { usualOrLong } from '../harness/long.ts'
 
 const VERSION = '4.32.5'
 const FOLDER = join(tmpdir(), `portcullis-schemathesis-${VERSION}`)
 const PROGRAM = join(FOLDER, 'bin', 'schemathesis')
+/** Random requests for each operation, in addition to the ones that cover its schema. */
+const MAX_EXAMPLES = usualOrLong(4, 10)
 const INSTALL_TIMEOUT_MS = 120_000
 
 /**
@@ -48,7 +51,8 @@ export function runSchemathesis(url: string, args: readonly string[]): Promise<J
     [
       ...['--config-file', settings],
       ...['run', `${url}/-/openapi.json`, '--url', url, '--phases', 'examples,coverage,fuzzing'],
-      ...['--checks', 'all', '--max-examples', '10', '--seed', '20261120', '--continue-on-failure'],
+      ...['--checks', 'all', '--max-examples', String(MAX_EXAMPLES), '--seed', '20261120'],
+      '--continue-on-failure',
       // A JSON Schema cannot express "one of the trusted issuers" or "an address".
       ...['--exclude-checks', 'positive_data_acceptance', '--warnings', 'off', ...args],
     ],

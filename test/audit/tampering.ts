@@ -24,8 +24,11 @@ const ERASED =
 const HASHES = ['hash', 'previous_hash']
 const PARKED = -1
 
-/** Returns a random tampering of a chain of `last` rows. `random` returns numbers in [0, 1). */
-export function randomTampering(last: number, random: () => number): Tampering {
+/**
+ * Returns the tampering with the number `turn` of a chain of `last` rows. The kinds take turns, so that a
+ * few tamperings cover all of them; rows and columns are random. `random` returns numbers in [0, 1).
+ */
+export function randomTampering(last: number, random: () => number, turn: number): Tampering {
   const upTo = (count: number) => Math.floor(random() * count)
   const pick = (names: readonly string[]) => names[upTo(names.length)] as string
   const seq = 1 + upTo(last)
@@ -88,7 +91,7 @@ export function randomTampering(last: number, random: () => number): Tampering {
       statements: [at(`seq = ${last + 1}`)],
     }),
   ]
-  return (kinds[upTo(kinds.length)] as (typeof kinds)[number])()
+  return (kinds[turn % kinds.length] as (typeof kinds)[number])()
 }
 
 /** Returns a seeded generator of numbers in [0, 1) (mulberry32). */
