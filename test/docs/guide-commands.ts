@@ -1,4 +1,7 @@
-/** The tests of the commands in the README and in the guides, each guide in a checkout of its own. */
+/**
+ * The tests of the commands in the README and in the guides. Guides that assume a gateway of `npm start` share
+ * one, each with a shell of its own; each other guide has a checkout of its own.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +11,7 @@ import { freePort } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Block, blocksOf, patternOf, promiseAfter } from './blocks.ts'
 import { commandsOf, type Guide, readDocument } from './documents.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { type NpxUse, openTerminal, type Terminal } from './terminal.ts'
 
 const GATEWAY_PORT = '8787'
 const BOOKS_PORT = '9000'
@@ -16,20 +19,19 @@ const IDP = 'https://idp.example.com'
 const UPSTASH_URL = 'https://example-12345.upstash.io'
 const UPSTASH_TOKEN = 'AbCdEfGhIjKlMnOpQrStUvWxYz'
 
-/** Run before a guide that assumes a gateway. Commands before `npm start` are not possible here. */
+/** Guides that assume a gateway of `npm start`, and what is run before their commands. */
 const BEFORE: Partial<Record<Guide, readonly string[]>> = {
-  'docs/tokens.md': ['npm start'],
-  'docs/relations.md': ['npm start'],
+  'docs/tokens.md': [],
+  'docs/relations.md': [],
   'docs/audit.md': [
-    'npm start',
     [
       'TOKEN=$(npm run -s token -- --sub alice --role reader)',
       'npx portcullis revoke subject alice',
       `curl -s http://127.0.0.1:${GATEWAY_PORT}/orders -H "Authorization: Bearer $TOKEN"`,
     ].join('\n'),
   ],
-  'docs/abuse.md': ['npm start'],
-  'docs/authorization-server.md': ['npm start'],
+  'docs/abuse.md': [],
+  'docs/authorization-server.md': [],
 }
 
 /** Output that a document promises in words. */
@@ -57,11 +59,61 @@ function statuses(block: Block, output: string): readonly [promised: string[], g
   return [promised, got]
 }
 
+interface Opened {
+  readonly terminal: Terminal
+  /** The port of its gateway. */
+  readonly port: string
+}
+
+async function succeeds(terminal: Terminal, command: string): Promise<void> {
+  const { code, output } = await terminal.run(command)
+  expect(code ?? 0, output).toBe(0)
+}
+
 /** Defines a test for each command of each guide. Commands of one guide run in their order. */
 export function testCommandsOf(guides: readonly Guide[]): void {
   let redis: TestRedis
   let provider: TestServer
   let key: TestKey
+  const npx: NpxUse = { isTested: false }
+  let gateway: Promise<Opened> | undefined
+
+  async function open(): Promise<Opened> {
+    const port = String(await freePort())
+    const terminal = await openTerminal(
+      [
+        [GATEWAY_PORT, port],
+        [BOOKS_PORT, String(await freePort())],
+        [IDP, provider.url],
+        [UPSTASH_URL, redis.url],
+        [UPSTASH_TOKEN, redis.token],
+        // Its default port may be in use.
+        ['npx portcullis redis', 'npx portcullis redis --port 0'],
+      ],
+      {
+        PORT: port,
+        PORTCULLIS_URL: `http://127.0.0.1:${port}`,
+        // The documents assume an otherwise idle machine.
+        REDIS_TIMEOUT_MS: '5000',
+        CI: 'true',
+        NO_COLOR: '1',
+        WRANGLER_SEND_METRICS: 'false',
+      },
+      npx,
+    )
+    return { terminal, port }
+  }
+
+  async function openWithGateway(): Promise<Opened> {
+    const opened = await open()
+    try {
+      await succeeds(opened.terminal, 'npm start')
+      return opened
+    } catch (error) {
+      await opened.terminal.close()
+      throw error
+    }
+  }
 
   beforeAll(async () => {
     key = await createKey('idp')
@@ -73,6 +125,9 @@ export function testCommandsOf(guides: readonly Guide[]): void {
   })
 
   afterAll(async () => {
+    // If it did not start, the guides that need it have failed.
+    const opened = await gateway?.catch(() => undefined)
+    await opened?.terminal.close()
     await provider?.close()
     await redis?.close()
   })
@@ -82,35 +137,20 @@ export function testCommandsOf(guides: readonly Guide[]): void {
     let terminal: Terminal
     let port: string
 
+    const before = BEFORE[guide]
+
     beforeAll(async () => {
-      port = String(await freePort())
-      terminal = await openTerminal(
-        [
-          [GATEWAY_PORT, port],
-          [BOOKS_PORT, String(await freePort())],
-          [IDP, provider.url],
-          [UPSTASH_URL, redis.url],
-          [UPSTASH_TOKEN, redis.token],
-          // Its default port may be in use.
-          ['npx portcullis redis', 'npx portcullis redis --port 0'],
-        ],
-        {
-          PORT: port,
-          PORTCULLIS_URL: `http://127.0.0.1:${port}`,
-          // The documents assume an otherwise idle machine.
-          REDIS_TIMEOUT_MS: '5000',
-          CI: 'true',
-          NO_COLOR: '1',
-          WRANGLER_SEND_METRICS: 'false',
-        },
-      )
-      for (const command of BEFORE[guide] ?? []) {
-        const { code, output } = await terminal.run(command)
-        expect(code ?? 0, output).toBe(0)
-      }
+      if (before !== undefined) gateway ??= openWithGateway()
+      const opened = await (before === undefined ? open() : gateway)
+      if (opened === undefined) throw new Error('no gateway was started')
+      ;({ terminal, port } = opened)
+      await terminal.forgetVariables()
+      for (const command of before ?? []) await succeeds(terminal, command)
     })
 
-    afterAll(() => terminal?.close())
+    afterAll(async () => {
+      if (before === undefined) await terminal?.close()
+    })
 
     test.each(commandsOf(guide).map(({ line, text }) => [line, text.split('\n')[0]] as const))(
       'line %i: %s',

@@ -38,7 +38,14 @@ export interface Terminal {
    * null) or has ended; a server of the same kind is stopped first.
    */
   run(block: string): Promise<Outcome>
+  /** Forgets the variables that blocks have assigned, as a new shell does. */
+  forgetVariables(): Promise<void>
   close(): Promise<void>
+}
+
+/** Whether a terminal has run `npx portcullis` as it is. */
+export interface NpxUse {
+  isTested: boolean
 }
 
 /**
@@ -47,12 +54,14 @@ export interface Terminal {
  * Some commands are replaced. `npm ci` would replace the packages that other tests use, so it only
  * checks the lock file, and the checkout has the build of its `prepare` script. `npm test` would run this test, so
  * it runs one file. `npm install portcullis` installs the tarball of the checkout in an empty
- * project and loads the guard from it. `npx` starts npm, which takes longer than most commands, so only the
- * first `npx portcullis` goes through it; the others start the program that it starts.
+ * project and loads the guard from it. `npx` starts npm, which packs and installs the checkout and takes longer
+ * than all other commands. So only the first `npx portcullis` of the terminals that share `npx` goes through it;
+ * the others start the program that it starts.
  */
 export async function openTerminal(
   substitutions: readonly (readonly [from: string, to: string])[],
   env: Readonly<Record<string, string>>,
+  npx: NpxUse = { isTested: false },
 ): Promise<Terminal> {
   const checkout = await makeCheckout()
   await cp(join(ROOT, 'examples'), join(checkout.path, 'examples'), { recursive: true })
@@ -69,7 +78,6 @@ export async function openTerminal(
   const bin = join(checkout.path, 'node_modules/.bin')
   const program = join(checkout.path, 'dist/portcullis.mjs')
   const direct = `PATH=${bin}:$PATH ${join(bin, 'node')} ${program} `
-  let isNpxTested = false
   const running = new Map<string, Command>()
   const stops: readonly (readonly [string, string])[] = [
     ...substitutions,
@@ -111,8 +119,8 @@ export async function openTerminal(
     path: checkout.path,
     async run(block) {
       const replaced = stops.reduce((all, [from, to]) => all.replaceAll(from, to), block)
-      const text = isNpxTested ? replaced.replaceAll(NPX, direct) : replaced
-      isNpxTested ||= block.search(NPX) >= 0
+      const text = npx.isTested ? replaced.replaceAll(NPX, direct) : replaced
+      npx.isTested ||= block.search(NPX) >= 0
       const lines = text.split('\n')
       const last = lines.at(-1) ?? ''
       const [server, ready] = SERVERS.find(([command]) => last.includes(command)) ?? []
@@ -124,6 +132,7 @@ export async function openTerminal(
         return { code, output: stdout + stderr }
       return serve(last, server, ready)
     },
+    forgetVariables: () => writeFile(state, ''),
     async close() {
       await Promise.all([...running.values()].map(stop))
       await checkout.close()
