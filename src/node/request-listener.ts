@@ -16,6 +16,7 @@ import { IncomingRequest } from './incoming-request.ts'
 import { OriginResponse } from './origin-response.ts'
 import { type StallWatch, watchStalls } from './stalled-clients.ts'
 import { type Relays, UpgradedResponse } from './upgraded-response.ts'
+import type { OnConnection } from './upgrades.ts'
 
 /** After a response, a client may send the rest of its request for this long. */
 const REST_MS = 500
@@ -30,7 +31,9 @@ export interface NodeBindings {
 export interface Listeners {
   readonly request: RequestListener
   /** For requests with `Upgrade`, which Node hands over with their connection. */
-  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+  readonly upgrade: OnConnection
+  /** Refuses `CONNECT`: the gateway has no tunnels (RFC 9110 section 9.3.6). */
+  readonly connect: OnConnection
   /** Returns the number of requests and responses in progress, and of open WebSockets. */
   open(): number
   /** Ends connections on which nothing passes for `ms` milliseconds although something waits. */
@@ -105,12 +108,12 @@ export function createListeners(
     request(incoming, outgoing) {
       handle(incoming, outgoing, false, (response) => writeInTurn({ response, outgoing }))
     },
+    connect(incoming, socket) {
+      const outgoing = lastResponse(incoming, socket)
+      write(refusal(new Denied({ code: 'method_not_allowed', allow: [] })), outgoing)
+    },
     upgrade(incoming, socket, head) {
-      const outgoing = new ServerResponse(incoming)
-      outgoing.shouldKeepAlive = false
-      outgoing.assignSocket(socket as Socket)
-      outgoing.once('finish', () => endSoon(socket))
-      socket.on('error', () => socket.destroy())
+      const outgoing = lastResponse(incoming, socket)
       handle(incoming, outgoing, true, (response) => {
         if (!(response instanceof UpgradedResponse)) write(response, outgoing)
         else if (socket.destroyed) discard(response)
@@ -129,6 +132,16 @@ export function createListeners(
     },
     closeWebSockets,
   }
+}
+
+/** Returns a response over a connection that Node has handed over. The connection ends after it. */
+function lastResponse(incoming: IncomingMessage, socket: Duplex): ServerResponse {
+  const outgoing = new ServerResponse(incoming)
+  outgoing.shouldKeepAlive = false
+  outgoing.assignSocket(socket as Socket)
+  outgoing.once('finish', () => endSoon(socket))
+  socket.on('error', () => socket.destroy())
+  return outgoing
 }
 
 function endUnless(incoming: IncomingMessage, socket: Socket): void {

@@ -13,7 +13,8 @@ import { followCertificate, readCertificate } from './certificate.ts'
 import { orderlyEnd } from './orderly-end.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
-import { onWebSocketUpgrade } from './upgrades.ts'
+import { refuseUnreadable } from './unreadable-requests.ts'
+import { latestResponses, onHandedOver } from './upgrades.ts'
 
 export interface ServeOptions {
   readonly policy: Policy
@@ -102,7 +103,9 @@ export async function serve({
   const limits = { ...LIMITS, maxHeaderSize: policy.maxHeaderBytes ?? LIMITS.maxHeaderSize }
   const secure = certificate && createSecureServer({ ...limits, ...certificate }, listeners.request)
   const http = secure ?? createServer(limits, listeners.request)
-  onWebSocketUpgrade(http, listeners.upgrade)
+  const latest = latestResponses(http)
+  onHandedOver(http, latest, listeners)
+  refuseUnreadable(http, latest)
   listeners.watchStalls(http, policy.clientStallSeconds * 1_000)
   const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.

@@ -1,38 +1,59 @@
-/** Requests with `Upgrade`, which Node hands over with their connection. */
+/** Requests with `Upgrade` and `CONNECT`, which Node hands over with their connection. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 
-/**
- * Calls `upgrade` for requests of a WebSocket, when the responses before them are complete. The server
- * reads all others as if they had no `Upgrade` (RFC 9110 section 7.8).
- */
-export function onWebSocketUpgrade(
-  server: Server,
-  upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void,
-): void {
-  /** The latest response of each connection. */
+export type OnConnection = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+export interface ConnectionListeners {
+  /** For requests of a WebSocket. */
+  readonly upgrade: OnConnection
+  /** For `CONNECT`. */
+  readonly connect: OnConnection
+}
+
+/** Returns a function that returns the latest response of a connection of the server. */
+export function latestResponses(server: Server): (socket: Duplex) => ServerResponse | undefined {
   const responses = new WeakMap<Duplex, ServerResponse>()
   server.prependListener('request', (incoming, outgoing) => {
     responses.set(incoming.socket, outgoing)
   })
-  server.on('upgrade', (incoming, socket, head) => {
-    function proceed(): void {
-      if (socket.destroyed) return
-      if (incoming.headers.upgrade?.toLowerCase() === 'websocket') upgrade(incoming, socket, head)
-      else readWithoutUpgrade(server, incoming, socket, head)
-    }
-    const before = responses.get(socket)
-    // A client may send requests without waiting for the responses.
-    if (before === undefined || before.closed) proceed()
-    else {
+  return (socket) => responses.get(socket)
+}
+
+/**
+ * Calls the listeners for requests that Node hands over with their connection, when the responses before
+ * them are complete. The server reads requests of other upgrades as if they had no `Upgrade` (RFC 9110
+ * section 7.8).
+ */
+export function onHandedOver(
+  server: Server,
+  latest: (socket: Duplex) => ServerResponse | undefined,
+  { upgrade, connect }: ConnectionListeners,
+): void {
+  const inTurn =
+    (proceed: OnConnection): OnConnection =>
+    (incoming, socket, head) => {
+      const before = latest(socket)
+      // A client may send requests without waiting for the responses.
+      if (before === undefined || before.closed) {
+        if (!socket.destroyed) proceed(incoming, socket, head)
+        return
+      }
       socket.on('error', destroy)
       before.once('close', () => {
         socket.off('error', destroy)
-        proceed()
+        if (!socket.destroyed) proceed(incoming, socket, head)
       })
     }
-  })
+  server.on('connect', inTurn(connect))
+  server.on(
+    'upgrade',
+    inTurn((incoming, socket, head) => {
+      if (incoming.headers.upgrade?.toLowerCase() === 'websocket') upgrade(incoming, socket, head)
+      else readWithoutUpgrade(server, incoming, socket, head)
+    }),
+  )
 }
 
 function destroy(this: Duplex): void {

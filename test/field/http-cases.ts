@@ -311,6 +311,27 @@ export const httpCases: readonly FieldCase[] = [
     },
   },
   {
+    symptom: 'bytes behind a request that reached the origin replace its response with a 400',
+    sources: ['own'],
+    expected: 'responses in the order of the requests, then a refusal (RFC 9112 section 9.3.2)',
+    runtimes: NODE_ONLY,
+    proof: {
+      tests: [
+        'test/node/unreadable-requests.slow.test.ts > are refused after the responses to complete requests',
+        'test/node/unreadable-requests.slow.test.ts > after Connection: close (%s) are ignored',
+      ],
+    },
+  },
+  {
+    symptom: 'CONNECT has no response',
+    sources: ['own'],
+    expected: '405, and no tunnel (RFC 9110 sections 9.3.6 and 15.5.6)',
+    runtimes: NODE_ONLY,
+    proof: {
+      tests: ['test/node/unreadable-requests.slow.test.ts > is refused with 405, and what follows'],
+    },
+  },
+  {
     symptom: 'a caller who provokes malformed responses closes a route for all callers',
     sources: ['own'],
     expected: 'each is 502 for its own request, and no step of the circuit breaker',

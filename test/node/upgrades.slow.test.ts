@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { watchStalls } from '../../src/node/stalled-clients.ts'
-import { onWebSocketUpgrade } from '../../src/node/upgrades.ts'
+import { latestResponses, onHandedOver } from '../../src/node/upgrades.ts'
 import { dial } from '../proxy/wire.ts'
 
 const ASKING = 'Host: a\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n'
@@ -23,9 +23,12 @@ test('requests of one connection arrive whole and in order', async () => {
   })
   const release = Promise.withResolvers<void>()
   let upgrades = 0
-  onWebSocketUpgrade(server, (_request, socket) => {
-    upgrades += 1
-    socket.destroy()
+  onHandedOver(server, latestResponses(server), {
+    upgrade(_request, socket) {
+      upgrades += 1
+      socket.destroy()
+    },
+    connect: (_request, socket) => void socket.destroy(),
   })
   // It watches each connection once, although Node announces it for each of these requests.
   watchStalls(server, 60_000)

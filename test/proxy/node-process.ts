@@ -4,7 +4,8 @@ import { createBackgroundWork } from '../../src/node/background-work.ts'
 import { createListeners } from '../../src/node/request-listener.ts'
 import { nodeRuntime } from '../../src/node/runtime.ts'
 import { LIMITS } from '../../src/node/serve.ts'
-import { onWebSocketUpgrade } from '../../src/node/upgrades.ts'
+import { refuseUnreadable } from '../../src/node/unreadable-requests.ts'
+import { latestResponses, onHandedOver } from '../../src/node/upgrades.ts'
 import type { Build } from './entry.ts'
 
 const { ENTRY = '', PORT, ...variables } = process.env
@@ -16,6 +17,8 @@ const gateway = {
 }
 const listeners = createListeners(gateway, createBackgroundWork())
 const http = createServer(LIMITS, listeners.request)
-onWebSocketUpgrade(http, listeners.upgrade)
+const latest = latestResponses(http)
+onHandedOver(http, latest, listeners)
+refuseUnreadable(http, latest)
 http.maxHeadersCount = 0
 http.listen(Number(PORT), '127.0.0.1', () => console.error('listening'))
