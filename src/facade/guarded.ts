@@ -7,7 +7,7 @@ import { Misconfigured } from '../errors.ts'
 import { guardServices, type RedisClients, redisClients } from '../gateway/guard-services.ts'
 import { type CallerDemand, callerGuards, requestGuards } from '../gateway/guards.ts'
 import { createBreakers } from '../isolate/breakers.ts'
-import { audit } from '../middleware/audit.ts'
+import { createAudit } from '../middleware/audit.ts'
 import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { callerOf } from '../middleware/context.ts'
@@ -35,6 +35,7 @@ import { type Demand, demandOf } from './demand.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
 import { createRevoke } from './revoke.ts'
 import type { DeclarationOf, Guarded, GuardedVariables } from './state.ts'
+import { watchedResponses } from './watched-responses.ts'
 
 /**
  * Builds the services and the stages from the options. Throws one `Misconfigured` with all mistakes
@@ -54,13 +55,14 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
         },
       )
   const roles = new Map(Object.entries(options.roles ?? {}))
+  const revocation = { ...DEFAULT_REVOCATION, ...options.revocation }
   const { maxTokenBytes } = options
   const built = guardServices({
     ...clients,
     policy: {
       roles,
       abuse: abuseOf(options.abuse),
-      revocation: { ...DEFAULT_REVOCATION, ...options.revocation },
+      revocation,
     },
     issuers,
     watch,
@@ -74,6 +76,16 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const limits = limitsOf(options.limits ?? {})
   const defaultMaxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   const onError = problemHandler({ now })
+  const audit = createAudit({ sink: options.audit ?? consoleAuditSink(), now })
+  const { recheckSeconds, recheckGraceSeconds } = options
+  const ended = watchedResponses({
+    admission: services.admission,
+    audit,
+    hasFeed: revocation.maxStalenessMs > 0,
+    recheckSeconds,
+    recheckGraceSeconds,
+    now,
+  })
   const maxConcurrentRequests = options.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS
 
   /** Returns the limits of these names, and `standard` if there is one. Skips unknown names. */
@@ -97,7 +109,10 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       c.set('caller', callerOf(c, 'guard'))
       return next()
     }
-    const stages = inOrder([...callerGuards(services, demand), stage('handler', admitted)], onError)
+    const stages = inOrder(
+      [...callerGuards(services, demand), ended, stage('handler', admitted)],
+      onError,
+    )
     return function guards(c, next) {
       if (route !== undefined) c.set('portcullis.route', route)
       return stages(c, next)
@@ -158,7 +173,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       [
         requestId(),
         drainOnRefusal(),
-        audit({ sink: options.audit ?? consoleAuditSink(), now }),
+        audit.stage,
         stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
         stage('canonicalPath', canonicalPath()),
         stage(

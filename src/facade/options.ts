@@ -57,6 +57,14 @@ export interface GuardOptions<
   readonly abuse?: AbuseDefinition
   /** How soon a revocation takes effect. Default: on the next request. */
   readonly revocation?: RevocationDefinition
+  /**
+   * An open response of an authenticated caller, such as an event stream, ends at most this many seconds
+   * after a revocation or a ban, 0 to 3,600. Default 2; in a Worker without `revocation.maxStalenessMs`
+   * 30, because each check is a subrequest there. 0: it ends only when the token expires.
+   */
+  readonly recheckSeconds?: number
+  /** A check that fails is repeated for this many seconds, 0 to 3,600, and then ends the response. Default 10. */
+  readonly recheckGraceSeconds?: number
   /** The largest body, unless a route has its own limit. Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */

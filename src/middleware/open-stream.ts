@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import type { ProblemError } from '../errors.ts'
 import { queryKey } from '../relations/rule.ts'
 import type { OpenStream, OpenStreams, StreamTerms } from '../streams/open-streams.ts'
+import type { StreamRuntime } from '../streams/stream-runtime.ts'
 import { callerOf, clientAddressOf, type GatewayVariables } from './context.ts'
 import type { Readmission } from './readmit.ts'
 
@@ -18,6 +19,28 @@ export interface StreamWatchOptions {
   readonly readmission?: Readmission | undefined
   /** Called once after a stream was ended. */
   readonly ended: (c: Context, error: ProblemError) => void
+}
+
+/** Methods that change nothing (RFC 9110 section 9.2.1). */
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+/** A response that does not end by itself. */
+const EVENT_STREAM = /^text\/event-stream[ \t]*(?:;|$)/i
+
+export const isSafe = (method: string): boolean => SAFE_METHODS.has(method)
+
+/**
+ * Returns the response, which breaks off when its stream must end. A request with effects was executed,
+ * so its answer has time to reach the client.
+ */
+export function watchAnswer(
+  response: Response,
+  stream: OpenStream,
+  method: string,
+  watch: StreamRuntime['watch'],
+): Response {
+  if (EVENT_STREAM.test(response.headers.get('Content-Type') ?? '')) stream.finishes = false
+  else if (!isSafe(method)) stream.answered()
+  return watch(response, stream, method)
 }
 
 /** Returns the stream of a request that is admitted now. Undefined: nothing ends it. */

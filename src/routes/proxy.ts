@@ -15,7 +15,12 @@ import {
   traceOf,
   waitUntilOf,
 } from '../middleware/context.ts'
-import { createStreamWatch, type StreamWatch } from '../middleware/open-stream.ts'
+import {
+  createStreamWatch,
+  isSafe,
+  type StreamWatch,
+  watchAnswer,
+} from '../middleware/open-stream.ts'
 import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
@@ -75,10 +80,6 @@ export interface ProxyOptions {
   readonly addressOf?: ClientAddressOptions['addressOf']
 }
 
-/** Methods that change nothing (RFC 9110 section 9.2.1). */
-const SAFE_METHODS = new Set(['GET', 'HEAD'])
-/** A response that does not end by itself. */
-const EVENT_STREAM = /^text\/event-stream[ \t]*(?:;|$)/i
 /** Request headers that identify callers, unless the configuration names other sources. */
 const CALLER_HEADERS = ['Authorization']
 
@@ -151,17 +152,12 @@ export const proxy = ({
       coalesce ? sharingOf(c, readmission) : undefined,
     )
     // A request with effects was executed when its answer comes.
-    const isSafe = SAFE_METHODS.has(request.method)
-    const received = await (stream === undefined || upgrade || !isSafe
+    const received = await (stream === undefined || upgrade || !isSafe(request.method)
       ? sending
       : stream.during(sending, timeoutMs, cancelBody))
     if (received.status === 101) return upgrades.accept(received, stream)
-    if (stream !== undefined) {
-      if (EVENT_STREAM.test(received.headers.get('Content-Type') ?? '')) stream.finishes = false
-      else if (!isSafe) stream.answered()
-    }
     const response =
-      stream === undefined ? received : watchResponse(received, stream, request.method)
+      stream === undefined ? received : watchAnswer(received, stream, request.method, watchResponse)
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields, response.status)
     if (locate !== undefined) publishLocations(fields, locate, publicOrigin)

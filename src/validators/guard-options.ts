@@ -11,6 +11,7 @@ import {
   maxBodyBytesSchema,
   maxConcurrentRequestsSchema,
   maxTokenBytesSchema,
+  recheckSecondsSchema,
   revocationSchema,
 } from './protection.ts'
 import { wholeNumber } from './schema-parts.ts'
@@ -60,6 +61,8 @@ const guardOptions = z.strictObject(
     limits: z.optional(limitsSchema),
     abuse: z.optional(abuseSchema),
     revocation: z.optional(revocationSchema),
+    recheckSeconds: z.optional(recheckSecondsSchema),
+    recheckGraceSeconds: z.optional(recheckSecondsSchema),
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
     maxTokenBytes: z.optional(maxTokenBytesSchema),

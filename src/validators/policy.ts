@@ -16,6 +16,7 @@ import {
   maxConcurrentRequestsSchema,
   maxHeaderBytesSchema,
   maxTokenBytesSchema,
+  recheckSecondsSchema,
   revocationSchema,
 } from './protection.ts'
 import { relationDemandSchema } from './relations.ts'
@@ -95,8 +96,8 @@ const routeSchema = z
     session: unchecked,
     dpop: z.optional(z.boolean()),
     coalesce: z.optional(z.boolean()),
-    recheckSeconds: z.optional(wholeNumber(0, 3_600)),
-    recheckGraceSeconds: z.optional(wholeNumber(0, 3_600)),
+    recheckSeconds: z.optional(recheckSecondsSchema),
+    recheckGraceSeconds: z.optional(recheckSecondsSchema),
     finishDownloads: z.optional(z.boolean()),
   })
   .check(

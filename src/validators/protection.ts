@@ -35,6 +35,9 @@ interface Bounds {
 
 export const maxConcurrentRequestsSchema = wholeNumber(1, 1_000_000)
 
+/** How often open responses are checked, and for how long their checks may fail. */
+export const recheckSecondsSchema = wholeNumber(0, 3_600)
+
 /** A longer time would make revocations ineffective. */
 const MAX_STALENESS_MS = 60_000
 export const revocationSchema = z.partial(

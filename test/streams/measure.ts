@@ -12,10 +12,10 @@ const CALLERS = 100
 const RECHECK_MS = 2_000
 const INTERVALS = 5
 const PATH = '/two/events'
-/** Tokens that expire do so after everything else is measured. */
-const EXPIRE_AFTER_SECONDS = 90
-
 const [name = 'Node', streamCount = '1000', staleness = '0'] = process.argv.slice(2)
+/** Tokens that expire do so after everything else is measured. */
+const EXPIRE_AFTER_SECONDS = 90 + Number(streamCount) / 100
+const MIB = 1_048_576
 const runtime = RUNTIMES.find((one) => one === name)
 if (runtime === undefined) throw new TypeError(`unknown runtime ${name}`)
 
@@ -42,10 +42,19 @@ async function report(what: string, streams: readonly Measured[], sinceMs: numbe
   console.error(`${what}: ${times.length} streams, median ${median} ms, maximum ${max} ms`)
 }
 
+/** Returns the resident memory of this process: on Node, clients, gateway and origin. */
+function residentMib(): number {
+  globalThis.gc?.()
+  return Math.round(process.memoryUsage.rss() / MIB)
+}
+
 const gateway = await startStreamGateway(runtime, Number(staleness))
 const expMs = (Math.floor(Date.now() / 1_000) + EXPIRE_AFTER_SECONDS) * 1_000
 const callers = Array.from({ length: CALLERS }, (_, caller) => caller)
 const streams: Measured[] = []
+;(await gateway.open('/files/short', await gateway.token())).leave()
+const emptyMib = residentMib()
+const startedMs = Date.now()
 for (let first = 0; first < Number(streamCount); first += CALLERS) {
   const opened = callers.map(async (caller) => {
     // Each stream has a token of its own.
@@ -54,7 +63,9 @@ for (let first = 0; first < Number(streamCount); first += CALLERS) {
   })
   streams.push(...(await Promise.all(opened)))
 }
+console.error(`opened in ${Date.now() - startedMs} ms`)
 await sleep(RECHECK_MS)
+console.error(`resident memory of this process: ${emptyMib} MiB, then ${residentMib()} MiB`)
 const before = gateway.redis.decisions()
 await sleep(RECHECK_MS * INTERVALS)
 const calls = (gateway.redis.decisions() - before) / INTERVALS
