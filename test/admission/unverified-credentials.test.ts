@@ -3,20 +3,19 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
-import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { newAddress } from '../harness/address.ts'
 import { recordsOf, startControlled } from '../harness/control.ts'
 import { createKey, mint } from '../harness/issuer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { wholeGateway } from './gateway.ts'
+import { unverifiedPolicy } from './unverified-policy.ts'
 
 const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
 const originCalls = async () => (await recordsOf(origin)).length
 /** Of a call to a Redis that does not answer. */
 const OUTAGE_TIMEOUT_MS = 250
-const SCHEMES = ['Basic', 'Digest', 'AWS4-HMAC-SHA256'] as const
 const CREDENTIALS = ['Basic dTpw', 'Digest username="u", realm="r"', 'AWS4-HMAC-SHA256 a=b, c=d']
 
 let redis: TestRedis
@@ -30,31 +29,7 @@ afterAll(async () => {
 beforeEach(() => redis.direct.flushall())
 
 function gateway(sources = false, redisUrl = redis.url) {
-  const anonymous = { method: 'GET', anonymous: true, forwardAuthorization: SCHEMES } as const
-  const policy = definePolicy({
-    roles: {},
-    limits: {
-      all: { limit: 1_000, windowSeconds: 60, by: 'address', onUnavailable: 'allow' },
-      tried: {
-        limit: 1_000,
-        windowSeconds: 60,
-        by: 'address',
-        onUnavailable: 'deny',
-        mode: 'observe',
-      },
-    },
-    routes: [
-      { ...anonymous, path: '/own' },
-      { ...anonymous, path: '/limited', limits: ['all'] },
-      { ...anonymous, path: '/observed', limits: ['tried'] },
-    ],
-    abuse: { bans: { violations: 1 } },
-    ...(sources && {
-      tokens: {
-        sources: [{ header: 'Authorization' }, { header: 'X-Token' }, { cookie: '__Host-token' }],
-      },
-    }),
-  })
+  const policy = unverifiedPolicy(sources)
   const timeoutMs = redisUrl === redis.url ? undefined : OUTAGE_TIMEOUT_MS
   return wholeGateway({
     redis: { ...redis, url: redisUrl },
