@@ -44,12 +44,20 @@ export const MAX_CALLS = 100
 const CALL_SLOT_MS = 500
 /** How long a refused token is refused again without a call. */
 export const REFUSED_MS = 10_000
+/** How long a token that the issuer did not decide about is 503 again without a call. */
+export const UNDECIDED_MS = 3_000
 const MAX_REFUSED_BYTES = 2 * 1024 * 1024
 /** The location itself is cached for longer. */
 const LOCATED_MS = 1_000
 /** Types of bearer tokens: RFC 6750, and what some providers send in its place. */
 const BEARER_TYPE = /^(bearer|access[ _-]?token)$/i
 const DPOP_TYPE = /^dpop$/i
+
+/** A refusal, or that the issuer did not decide. No token is accepted because of it. */
+interface Remembered {
+  readonly denial: Denial | undefined
+  readonly untilMs: number
+}
 
 type Outcome =
   | { readonly verified: Verified }
@@ -58,8 +66,8 @@ type Outcome =
 
 /**
  * Creates the call of an issuer. While it is in progress for a token, other requests with the token
- * wait for its outcome. A refused token is refused for 10 seconds without a call. A failed call is
- * not cached. Five failures in a row open the circuit breaker; a response that concerns only this
+ * wait for its outcome. A refused token is refused for 10 seconds without a call. A token that the
+ * issuer does not decide about is `Unavailable` for 3 seconds without a call. No other failure is cached. Five failures in a row open the circuit breaker; a response that concerns only this
  * token is not one of them. At most 100 calls run at once; more requests get `Unavailable`
  * (`overloaded`). No response of an earlier call replaces one that fails.
  *
@@ -85,7 +93,7 @@ export function createIssuerCall({
   })
   // Keyed by the text of the token, as verified tokens are: between a miss of that cache and a look
   // here, nothing waits, so that no second call begins.
-  const refused = new LRUCache<string, { readonly denial: Denial; readonly untilMs: number }>({
+  const refused = new LRUCache<string, Remembered>({
     maxSize: MAX_REFUSED_BYTES,
     sizeCalculation: (_refusal, token) => cachedBytes(token.length),
   })
@@ -107,6 +115,7 @@ export function createIssuerCall({
         const claims = await request(await endpoint(), token, signal)
         breaker.succeeded()
         if (claims !== 'undecided') return claims
+        refused.set(token, { denial: undefined, untilMs: now() + UNDECIDED_MS })
       } catch (error) {
         const failure = failureOf(error)
         // An unreadable response may concern only this token: its user has too many claims, for example.
@@ -184,7 +193,10 @@ export function createIssuerCall({
 
   return async function callIssuer(token, waitUntil) {
     const refusal = refused.get(token)
-    if (refusal !== undefined && now() < refusal.untilMs) throw new Denied(refusal.denial)
+    if (refusal !== undefined && now() < refusal.untilMs) {
+      if (refusal.denial === undefined) throw new Unavailable('introspection', 'refused')
+      throw new Denied(refusal.denial)
+    }
     const outcome = await outcomeOf(token, waitUntil)
     if ('verified' in outcome) return outcome.verified
     if ('denial' in outcome) throw new Denied(outcome.denial)

@@ -23,6 +23,8 @@ const ABOUT_CLIENT: readonly unknown[] = ['invalid_client', 'unauthorized_client
 const TOKEN_ERRORS: readonly unknown[] = ['invalid_token', 'unsupported_token_type']
 /** Limits of providers, some of which answer 403 for them. */
 const LIMIT = /rate.?limit|quota|throttled|throttling|too.?many/i
+/** Longer than the name of any error. */
+const MAX_ERROR_CHARS = 100
 
 /** Returns what the refusal of an introspection (RFC 7662) says. The gateway authenticates there. */
 export function refusalOfIntrospection({ status, headers, text }: RefusalResponse): Refusal {
@@ -43,7 +45,16 @@ export function refusalOfUserinfo(response: RefusalResponse): Refusal {
 
 function isLimit({ status, headers, text }: RefusalResponse): boolean {
   if (status === 408 || status === 425 || status === 429) return true
-  return headers.has('retry-after') || (status === 403 && LIMIT.test(text))
+  return headers.has('retry-after') || (status === 403 && namesIn(errorIn(text)).some(isLimitName))
+}
+
+const isLimitName = (name: unknown): boolean =>
+  typeof name === 'string' && name.length <= MAX_ERROR_CHARS && LIMIT.test(name)
+
+/** Returns the member `error`, or the names in it if it is an object. Descriptions are free text. */
+function namesIn(error: unknown): readonly unknown[] {
+  if (typeof error !== 'object' || error === null) return [error]
+  return ['code', 'reason', 'status', 'type'].map((name) => present({ ...error }, name))
 }
 
 function errorIn(text: string): unknown {

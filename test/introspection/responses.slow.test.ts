@@ -2,7 +2,7 @@
 import { jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { introspection } from '../../src/features/introspection.ts'
-import { REFUSED_MS } from '../../src/introspection/issuer-call.ts'
+import { REFUSED_MS, UNDECIDED_MS } from '../../src/introspection/issuer-call.ts'
 import { type ProviderGateway, startProviderGateway } from '../identity-providers/gateway.ts'
 import { createSigner } from '../tokens/signer.ts'
 import {
@@ -214,6 +214,30 @@ describe('a refusal of one token is not an outage for others', () => {
     ['userinfo 200 with too many claims', userinfo, refusal(200, 'x'.repeat(100_000)), UNREADABLE],
     ['userinfo 200 without a body', userinfo, refusal(200), UNREADABLE],
     ['introspection 404', {}, refusal(404), UNDECIDED],
+    [
+      'userinfo 403 as a page about a quota',
+      userinfo,
+      refusal(403, '<h1>Too many words: quota, rate limit</h1>'),
+      TOKEN_REFUSED,
+    ],
+    [
+      'userinfo 403 with a description of a limit',
+      userinfo,
+      refusal(403, { error: 'insufficient_scope', error_description: 'needs quota:read' }),
+      TOKEN_REFUSED,
+    ],
+    [
+      'introspection 403 with the text of the token',
+      {},
+      refusal(403, { message: 'opaque-quota is unknown' }),
+      UNDECIDED,
+    ],
+    [
+      'userinfo 403 with a long error',
+      userinfo,
+      refusal(403, { error: `${'x'.repeat(500)}quota` }),
+      TOKEN_REFUSED,
+    ],
   ])('%s', async (_, entry, answer, outcome) => {
     const { outcomeOf } = await start(entry)
     provider.answer = answer
@@ -244,6 +268,26 @@ describe('a refusal of one token is not an outage for others', () => {
     expect(provider.calls.length).toBeLessThan(7)
   })
 })
+
+test.each<[string, object, object]>([
+  ['404', {}, { status: 404 }],
+  ['403', {}, { status: 403 }],
+  ['userinfo 404', { userinfo: { audience: 'any' } }, { status: 404 }],
+])(
+  'a token that %s does not decide is 503 without a call for 3 seconds, and is then accepted',
+  async (_, entry, answer) => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { outcomeOf } = await start(entry)
+    const { status } = answer as { status: number }
+    provider.answer = (response) => response.writeHead(status).end()
+    for (let n = 0; n < 5; n++) expect(await outcomeOf(TOKEN)).toBe('503 introspection:refused')
+    expect(provider.calls).toHaveLength(1)
+    provider.answer = json(provider.claims)
+    expect(await outcomeOf(`${TOKEN}-other`)).toBe('200')
+    vi.setSystemTime(Date.now() + UNDECIDED_MS)
+    expect(await outcomeOf(TOKEN)).toBe('200')
+  },
+)
 
 test('an inactive token is refused without a call for 10 seconds', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
