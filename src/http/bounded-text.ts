@@ -13,7 +13,7 @@ export class BodyRefused extends Error {
 
 /** Reads a whole body as text, with its byte order mark. `maxBytes` counts decompressed bytes. */
 export async function boundedText(
-  body: ReadableStream<Uint8Array> | null,
+  body: AsyncIterable<Uint8Array> | null,
   maxBytes: number,
 ): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

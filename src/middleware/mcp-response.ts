@@ -117,6 +117,10 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
     if (body === null) return
     let pending = received instanceof Denied ? undefined : requestId(received?.message)
     const endOf = () => c.get('portcullis.openStream')?.ended
+    const { signal } = c.req.raw
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+    // A stream with a reader is locked: only its reader can cancel it.
+    const leave = (): void => void (reader ?? body).cancel().catch(() => {})
     try {
       if ((headers.get('Content-Encoding') ?? 'identity') !== 'identity') throw new TypeError(type)
       const terms: MessageTerms = {
@@ -147,17 +151,23 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
         return
       }
       if (!isStream && !JSON_TYPE.test(type)) throw new TypeError(type)
+      reader = body.getReader()
+      signal.addEventListener('abort', leave)
+      if (signal.aborted) leave()
+      const chunks = chunksOf(reader)
       const whole = isStream
-        ? wholeList(body, createEventGuard(events), maxMessageBytes)
-        : boundedText(body, maxMessageBytes).then(events.message)
+        ? wholeList(chunks, createEventGuard(events), maxMessageBytes)
+        : boundedText(chunks, maxMessageBytes).then(events.message)
       replaceBody(c, (await withDeadline(whole, LIST_TIMEOUT_MS)) ?? '')
     } catch (cause) {
-      body.cancel().catch(() => {})
+      leave()
       const end = endOf()
       if (end !== undefined) throw end
       if (cause instanceof Denied || cause instanceof Unavailable) throw cause
       if (cause instanceof DeadlineExceeded) throw new Unavailable('origin', 'timeout', { cause })
       throw refusedMessage(cause)
+    } finally {
+      signal.removeEventListener('abort', leave)
     }
   })
 }
@@ -185,9 +195,18 @@ function errorEvent(id: string | number, { problem }: ProblemError, request: str
   return eventText({ type: 'message', data, id: undefined, retry: undefined })
 }
 
+/** Unlike an iterator of the stream, leaves the reader to the caller, which can cancel it at any time. */
+async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    yield value
+  }
+}
+
 /** Returns the guarded events of a stream that answers one request. */
 async function wholeList(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
   guard: (bytes: Uint8Array) => Promise<string>,
   maxBytes: number,
 ): Promise<string> {

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { definitionHash } from '../../src/mcp/tool-definition.ts'
 import { call, codeOf, type McpGateway, messagesIn, request, startMcpGateway } from './gateway.ts'
 
@@ -275,4 +277,39 @@ describe('definitions of tools', () => {
     expect((await pinned.send(call('list_shelves'))).status).toBe(200)
     await pinned.close()
   })
+})
+
+test.each([
+  ['application/json', ''],
+  ['application/json', '{"jsonrpc":"2.0",'],
+  ['text/event-stream', ''],
+  ['text/event-stream', ': waits\n\n'],
+])('a list in %s that stops after %j is 504, and its connection closes', async (type, start) => {
+  let opened: (response: ServerResponse) => void = () => {}
+  const open = new Promise<ServerResponse>((resolve) => {
+    opened = resolve
+  })
+  gateway.respondWith((_, response) => {
+    response.writeHead(200, { 'Content-Type': type }).flushHeaders()
+    if (start !== '') response.write(start)
+    opened(response)
+  })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const answered = gateway.send(request('tools/list'))
+    const closed = once(await open, 'close')
+    let isAnswered = false
+    const settled = answered.finally(() => {
+      isAnswered = true
+    })
+    // The deadline of the list begins when its head has arrived.
+    while (!isAnswered) {
+      await new Promise((resolve) => setImmediate(resolve))
+      await vi.advanceTimersByTimeAsync(1_000)
+    }
+    expect((await settled).status).toBe(504)
+    await closed
+  } finally {
+    vi.useRealTimers()
+  }
 })

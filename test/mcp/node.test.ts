@@ -67,6 +67,32 @@ test('a stream begins before its first event, and ends with its client', async (
   await closed
 })
 
+test.each(['application/json', 'text/event-stream'])(
+  'a list in %s without an end ends at the server when its client leaves',
+  async (type) => {
+    let opened: () => void = () => {}
+    const arrived = new Promise<void>((resolve) => {
+      opened = resolve
+    })
+    respond = (response) => {
+      open = response.writeHead(200, { 'Content-Type': type })
+      open.flushHeaders()
+      opened()
+    }
+    const client = new AbortController()
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    const init = { method: 'POST', headers, body, signal: client.signal }
+    const answered = fetch(`${gateway.url}/mcp`, init).catch(() => {})
+    await arrived
+    const closed = once(open, 'close')
+    client.abort()
+    await closed
+    await answered
+    respond = stream
+  },
+)
+
 test('the JSON result of a call passes', async () => {
   respond = (response) =>
     response
