@@ -46,7 +46,7 @@ export default defineConfig([
     entry: {
       ...Object.fromEntries(subpaths().map(({ built, source }) => [built, source])),
       // A thread that `portcullis/node` starts.
-      'node/audit-thread': 'src/node/audit/thread.ts',
+      'node/audit-thread': 'src/runtimes/node/audit/thread.ts',
     },
     tsconfig: 'tsconfig.build.json',
     platform: 'neutral',

@@ -1,6 +1,6 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
 import cluster from 'node:cluster'
-import type { Server, ServeOptions as ServerOptions } from '../src/node/index.ts'
+import type { Server, ServeOptions as ServerOptions } from '../src/runtimes/node/index.ts'
 import type { ServeOptions } from './commands/serve.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'

@@ -1,7 +1,7 @@
 /** `portcullis serve --workers`: a primary process starts the workers, which share the port. */
 import cluster from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Server } from '../src/node/index.ts'
+import type { Server } from '../src/runtimes/node/index.ts'
 import { REFUSED } from './failure.ts'
 import type { Log } from './server-log.ts'
 

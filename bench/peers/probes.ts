@@ -3,9 +3,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { signAccessToken } from '../../dev/start/access-token.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { bearing, ORDERS_PATH } from '../load/questions.ts'
 import { type Backends, ORIGIN_BODY } from '../stack/backends.ts'
 import { type BenchTokens, PUBLIC_URL } from '../stack/credentials.ts'

@@ -30,7 +30,7 @@ export interface StageTime {
 export const STAGE_MODULES: Readonly<Record<string, string>> = {
   requestId: 'src/middleware/request-id.ts',
   drainOnRefusal: 'src/middleware/drain-on-refusal.ts',
-  traceRequests: 'src/middleware/trace-requests.ts',
+  traceRequests: 'src/features/otlp/trace-requests.ts',
   audit: 'src/middleware/audit.ts',
   shedLoad: 'src/middleware/shed-load.ts',
   canonicalPath: 'src/middleware/canonical-path.ts',
@@ -61,15 +61,15 @@ export const OTHERS = [FRAMEWORK, UNATTRIBUTED, GARBAGE, RUNTIME] as const
  * without its callers. The first matching rule applies.
  */
 const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: RegExp])[] = [
-  ['src/admission/', 'admit'],
-  ['src/revocation/', 'admit'],
-  ['src/abuse/', 'admit'],
+  ['src/access/admission/', 'admit'],
+  ['src/access/revocation/', 'admit'],
+  ['src/access/abuse/', 'admit'],
   ['src/redis/', 'admit'],
   ['src/middleware/rate-limit-headers.ts', 'admit'],
   ['@upstash/', 'admit'],
-  ['src/tokens/assertion.ts', 'proxy'],
-  ['src/tokens/', 'authenticate'],
-  ['src/authorization/', 'authorize'],
+  ['src/access/tokens/assertion.ts', 'proxy'],
+  ['src/access/tokens/', 'authenticate'],
+  ['src/access/', 'authorize'],
   ['src/origin', 'proxy'],
   ['src/routes/', 'proxy'],
   ['src/audit/', 'audit'],
@@ -78,8 +78,8 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
   ['src/gateway/create-gateway.ts', FRAMEWORK],
   ['bench/workers/', FRAMEWORK],
   ['layers.ts', FRAMEWORK],
-  ['src/inspection/', 'inspect'],
-  ['src/observability/tracing/', 'traceRequests'],
+  ['src/features/', 'inspect'],
+  ['src/features/otlp/', 'traceRequests'],
   // `jose` signs assertions for the origin, and verifies tokens.
   ['jose', 'proxy', /sign(?!ature)/i],
   ['jose', 'authenticate', /verif/i],

@@ -1,5 +1,5 @@
 /** Worker with the gateway of the recorded run. */
-import { operators } from '../../src/features/operators.ts'
+import { operators } from '../../src/features/operators/index.ts'
 import { composeServices, createGateway, definePolicy, type GatewayEnv } from '../../src/index.ts'
 import { BOUND_MS, LIMITS, type LimitName, ROUTES, type RouteName } from './terms.ts'
 

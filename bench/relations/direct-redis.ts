@@ -1,10 +1,10 @@
 /** Connects directly to the Redis behind the REST server: writes tuples, reads statistics. */
 import { Redis } from 'ioredis'
+import { createRelationTuples } from '../../src/access/relations/redis/tuples.ts'
+import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/access/relations/store.ts'
+import type { RelationTuple } from '../../src/access/relations/tuple.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
-import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/relations/store.ts'
-import type { RelationTuple } from '../../src/relations/tuple.ts'
 import { rounded } from '../measure/statistics.ts'
 import { organisationsIn, tenantOf, tuplesOf } from './graph.ts'
 import type { SlowGraph } from './slow-graphs.ts'

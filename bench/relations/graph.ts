@@ -2,7 +2,7 @@
  * Generates the tuples of a tenant from identical organisations, with decisions that are known by
  * construction.
  */
-import type { RelationTuple } from '../../src/relations/tuple.ts'
+import type { RelationTuple } from '../../src/access/relations/tuple.ts'
 
 /** Numbers of tuples of the tenants: the same graph, ten times larger each time. */
 export const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const

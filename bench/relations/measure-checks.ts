@@ -1,6 +1,6 @@
 /** Measures checks alone, with the statistics of Redis and no other load. */
-import type { RelationDecision, RelationQuery } from '../../src/relations/decision-point.ts'
-import type { RelationCheck } from '../../src/relations/redis/check.ts'
+import type { RelationDecision, RelationQuery } from '../../src/access/relations/decision-point.ts'
+import type { RelationCheck } from '../../src/access/relations/redis/check.ts'
 import { inTurn } from '../measure/rounds.ts'
 import { rounded } from '../measure/statistics.ts'
 import type { DirectRedis } from './direct-redis.ts'

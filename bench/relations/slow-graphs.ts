@@ -1,5 +1,5 @@
 /** Graphs that are slow to traverse, each in its own tenant. */
-import type { RelationTuple } from '../../src/relations/tuple.ts'
+import type { RelationTuple } from '../../src/access/relations/tuple.ts'
 
 export interface SlowGraph {
   readonly id: string

@@ -1,6 +1,6 @@
 /** A request with a browser session beside a request with a bearer token, at one gateway. */
 
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { COMMON_HEADERS, expectAnswer, type Question, read } from '../load/questions.ts'
 import { type Contestant, measureRounds } from '../measure/rounds.ts'
 import { noiseNotes, noneOf, sumOf } from '../measure/statistics.ts'

@@ -1,5 +1,5 @@
 /** A gateway of the soak on Node, as `portcullis serve` runs it. */
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import policy from './policy.ts'
 
 const server = await serve({ policy })

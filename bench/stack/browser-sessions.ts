@@ -1,10 +1,11 @@
 /** Browser sessions of the benchmark. They are stored without a login, because the provider does not exist. */
+
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { DEFAULT_TERMS } from '../../src/features/sign-in/definition.ts'
+import { createSessionStore } from '../../src/features/sign-in/redis/session-store.ts'
+import { createSeal } from '../../src/features/sign-in/seal.ts'
+import { createSessions } from '../../src/features/sign-in/sessions.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { DEFAULT_TERMS } from '../../src/sign-in/definition.ts'
-import { createSessionStore } from '../../src/sign-in/redis/session-store.ts'
-import { createSeal } from '../../src/sign-in/seal.ts'
-import { createSessions } from '../../src/sign-in/sessions.ts'
 import type { Backends } from './backends.ts'
 import { PUBLIC_URL } from './credentials.ts'
 

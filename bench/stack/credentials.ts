@@ -1,13 +1,13 @@
 /** Keys, callers and clients of the benchmark. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import type { IssueOptions, TokenFormat } from '../../src/access/tokens/access-grant.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { credentialHash } from '../../src/access/tokens/reference.ts'
+import { parseSigningKeys } from '../../src/access/tokens/signing-keys.ts'
+import { createTokenIssuer } from '../../src/access/tokens/token-issuer.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import type { IssueOptions, TokenFormat } from '../../src/tokens/access-grant.ts'
-import { newApiKey } from '../../src/tokens/api-key.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { credentialHash } from '../../src/tokens/reference.ts'
-import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
-import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
 import type { Backends } from './backends.ts'
 
 /** Issuer and audience. It is never resolved. */

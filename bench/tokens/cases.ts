@@ -1,5 +1,5 @@
 /** Token cases over HTTP: issuing, validating, and the whole pipeline. */
-import type { TokenFormat } from '../../src/tokens/access-grant.ts'
+import type { TokenFormat } from '../../src/access/tokens/access-grant.ts'
 import { membersOf } from '../load/client.ts'
 import { bearing, COMMON_HEADERS, expectAnswer, type Question, read } from '../load/questions.ts'
 import type { Contestant } from '../measure/rounds.ts'

@@ -1,6 +1,6 @@
 /** Starts the services of the scenario `tokens`, and checks that they work and refuse. */
 import { randomUUID } from 'node:crypto'
-import { newApiKey } from '../../src/tokens/api-key.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { sendClosed } from '../load/closed.ts'
 import { bearing, expectAnswer, ORDERS_PATH, problem } from '../load/questions.ts'
 import { bundleOnce, TOKENS_CONFIG } from '../stack/bundle.ts'

@@ -1,5 +1,5 @@
 /** The gateway of the fuzz on Node, with reports about itself. Its audit events are lines of stdout. */
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import { policyWith } from './policy.ts'
 
 /** What must not be left over, and what must not happen. */

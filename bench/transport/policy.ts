@@ -1,5 +1,5 @@
 /** The policy of the fuzz. Each fuzzed route has equal copies, so that a circuit breaker refuses few cases. */
-import { quotas } from '../../src/features/plans.ts'
+import { quotas } from '../../src/features/plans/index.ts'
 import { definePolicy } from '../../src/index.ts'
 import { KINDS, ORIGIN_TIMEOUT_MS, ROUTES } from './plan.ts'
 

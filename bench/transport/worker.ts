@@ -1,5 +1,5 @@
 /** The Worker of `npm run fuzz:transport`. */
-import { gatewayWorker } from '../../src/cloudflare.ts'
+import { gatewayWorker } from '../../src/runtimes/cloudflare/index.ts'
 import { policyWith } from './policy.ts'
 
 export default gatewayWorker(policyWith('wide'))

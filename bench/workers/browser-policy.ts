@@ -1,5 +1,5 @@
 /** Adds a route with browser sessions to a policy. */
-import { signIn } from '../../src/features/sign-in.ts'
+import { signIn } from '../../src/features/sign-in/index.ts'
 import type { Policy } from '../../src/index.ts'
 import { IN_SESSION, LISTED } from './variants.ts'
 

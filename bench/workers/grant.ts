@@ -1,6 +1,11 @@
 /** The content and the number of the operations' tokens. */
+
+import type {
+  AccessGrant,
+  IssueOptions,
+  TokenIssuer,
+} from '../../src/access/tokens/access-grant.ts'
 import type { Principal } from '../../src/index.ts'
-import type { AccessGrant, IssueOptions, TokenIssuer } from '../../src/tokens/access-grant.ts'
 import { SUBJECT } from '../tokens/operations.ts'
 
 export const TTL_SECONDS = 900

@@ -1,7 +1,8 @@
 /** Issues and verifies JWTs, with each algorithm. */
+
+import { createTokenIssuer } from '../../src/access/tokens/token-issuer.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import type { Config } from '../../src/parts.ts'
-import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { ALGORITHMS, FORGERIES, forged } from '../tokens/operations.ts'
 import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'
 import type { Operate, Operations } from './operations.ts'

@@ -1,7 +1,6 @@
 /** Issues and verifies opaque tokens, with records in memory and with records in Redis. */
-import type { Principal } from '../../src/index.ts'
-import { type Config, createRedisRest } from '../../src/parts.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
+
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import {
   credentialHash,
   failedCheckOf,
@@ -10,9 +9,11 @@ import {
   type ReferenceRecord,
   type ReferenceStore,
   storedReference,
-} from '../../src/tokens/reference.ts'
-import { createReferences } from '../../src/tokens/references.ts'
-import { createTokenIssuer, randomSeed, seededIds } from '../../src/tokens/token-issuer.ts'
+} from '../../src/access/tokens/reference.ts'
+import { createReferences } from '../../src/access/tokens/references.ts'
+import { createTokenIssuer, randomSeed, seededIds } from '../../src/access/tokens/token-issuer.ts'
+import type { Principal } from '../../src/index.ts'
+import { type Config, createRedisRest } from '../../src/parts.ts'
 import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'
 import type { Operations } from './operations.ts'
 

@@ -1,5 +1,5 @@
 /** A proxy that makes the pipeline's calls to the platform, without its decisions. */
-import type { QueueBinding } from '../../src/cloudflare.ts'
+import type { QueueBinding } from '../../src/runtimes/cloudflare/index.ts'
 import { pathStart } from './routing.ts'
 
 const TIMEOUT_MS = 15_000

@@ -1,6 +1,6 @@
 /** Adds routes with and without a required relation to a policy. */
 import model from '../../portcullis.model.json' with { type: 'json' }
-import { relations } from '../../src/features/relations.ts'
+import { relations } from '../../src/features/relations/index.ts'
 import { definePolicy, type Policy } from '../../src/index.ts'
 import { RELATION } from '../relations/graph.ts'
 import { ROOMY_LIMIT } from './policy.ts'

@@ -1,11 +1,7 @@
 /** Checks the variables of the gateway with its own schema. */
 import { Misconfigured } from '../../src/errors.ts'
+import { environmentSchema, parseConfig, type WholeConfig } from '../../src/features/environment.ts'
 import { originChecksFor } from '../../src/validators/environment.ts'
-import {
-  environmentSchema,
-  parseConfig,
-  type WholeConfig,
-} from '../../src/validators/whole-environment.ts'
 import type { Values } from '../deploy/values.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 

@@ -1,6 +1,6 @@
 /** Checks a Redis over RESP, as a gateway on Node uses it. */
 import { Misconfigured, Unavailable } from '../../src/errors.ts'
-import { connectResp } from '../../src/node/redis/resp.ts'
+import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
 import { type Finding, mistake, ok } from './finding.ts'
 import { type Store, storeFindings } from './redis.ts'
 import { TIMEOUT_MS } from './request.ts'

@@ -1,6 +1,11 @@
 /** Checks the providers at which users sign in with a browser. */
-import { type CallbackRules, callbackPathOf, namesItself } from '../../src/sign-in/callback.ts'
-import type { WholeConfig } from '../../src/validators/whole-environment.ts'
+
+import type { WholeConfig } from '../../src/features/environment.ts'
+import {
+  type CallbackRules,
+  callbackPathOf,
+  namesItself,
+} from '../../src/features/sign-in/callback.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
 import { jsonIn, request } from './request.ts'
 

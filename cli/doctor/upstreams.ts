@@ -1,7 +1,7 @@
 /** Checks the key sets of the issuers, and the origin. */
 import { inspectKeySet } from '../../dev/start/key-sets.ts'
 import { remedyFor } from '../../dev/start/unreachable.ts'
-import type { WholeConfig } from '../../src/validators/whole-environment.ts'
+import type { WholeConfig } from '../../src/features/environment.ts'
 import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 import { request, shownUrl } from './request.ts'
 

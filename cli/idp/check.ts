@@ -1,5 +1,5 @@
 /** The report of `portcullis idp doctor` about one rule. */
-import { shown } from '../../src/tokens/rejection.ts'
+import { shown } from '../../src/access/tokens/rejection.ts'
 import type { Finding } from '../doctor/finding.ts'
 
 /** Fields of an entry of `ISSUERS`, as an operator writes them. */

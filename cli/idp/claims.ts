@@ -1,5 +1,5 @@
 /** Finds in the claims of a token what an entry could use. */
-import { KIND_CLAIMS } from '../../src/tokens/issuer-rules.ts'
+import { KIND_CLAIMS } from '../../src/access/tokens/issuer-rules.ts'
 
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { refusedClaimsOf } from '../../src/validators/issuer.ts'

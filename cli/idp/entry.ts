@@ -1,7 +1,8 @@
 /** Selects the entry of `ISSUERS` that a token or an issuer is compared with, or composes one. */
+
+import { shown } from '../../src/access/tokens/rejection.ts'
 import { PRESETS, type Preset } from '../../src/identity-providers/presets.ts'
 import { SOURCES } from '../../src/identity-providers/sources.ts'
-import { shown } from '../../src/tokens/rejection.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { type Check, type Fields, failed, passed } from './check.ts'
 import { isPlainName } from './claims.ts'

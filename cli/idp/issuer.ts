@@ -1,5 +1,5 @@
 /** `portcullis idp doctor <issuer>`: checks what an issuer publishes, and suggests its entry. */
-import { shown } from '../../src/tokens/rejection.ts'
+import { shown } from '../../src/access/tokens/rejection.ts'
 import { DEFAULT_ALGORITHMS } from '../../src/validators/issuer.ts'
 import { type Check, doubtful, type Fields, failed, passed } from './check.ts'
 import { type IdpDoctorOptions, parsed, readEntries } from './configuration.ts'

@@ -1,7 +1,7 @@
 /** Finds and downloads the key set of an issuer, as the gateway does. */
 import { inspectKeySet, type Metadata } from '../../dev/start/key-sets.ts'
-import { importKeys, type KeyRing } from '../../src/tokens/key-ring.ts'
-import { shown } from '../../src/tokens/rejection.ts'
+import { importKeys, type KeyRing } from '../../src/access/tokens/key-ring.ts'
+import { shown } from '../../src/access/tokens/rejection.ts'
 import { type IssuerConfig, needsDiscovery } from '../../src/validators/issuer.ts'
 import { ALGORITHMS } from '../../src/validators/jwk.ts'
 import { type Check, failed, passed } from './check.ts'

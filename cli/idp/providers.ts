@@ -1,8 +1,9 @@
 /** Recognizes the provider of a token, and how two issuers of one provider differ. */
+
+import { metadataUrlsOf } from '../../src/access/tokens/discovery.ts'
+import { shown } from '../../src/access/tokens/rejection.ts'
 import type { PresetName } from '../../src/identity-providers/presets.ts'
 import { SOURCES } from '../../src/identity-providers/sources.ts'
-import { metadataUrlsOf } from '../../src/tokens/discovery.ts'
-import { shown } from '../../src/tokens/rejection.ts'
 import type { Fields } from './check.ts'
 
 interface Mark {

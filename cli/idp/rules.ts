@@ -2,11 +2,12 @@
  * Judges a token by each rule of an entry alone, with the code of the gateway. The verifier stops at
  * the first mistake; here, all rules but one are open, and each rule has its turn.
  */
+
+import { principalFrom } from '../../src/access/tokens/claims.ts'
+import { type IssuerRules, issuerRules, KIND_CLAIMS } from '../../src/access/tokens/issuer-rules.ts'
+import { type JwsHeader, verifySignature } from '../../src/access/tokens/jws.ts'
+import { type KeyRing, keyFor, keyNotFound } from '../../src/access/tokens/key-ring.ts'
 import { Denied } from '../../src/errors.ts'
-import { principalFrom } from '../../src/tokens/claims.ts'
-import { type IssuerRules, issuerRules, KIND_CLAIMS } from '../../src/tokens/issuer-rules.ts'
-import { type JwsHeader, verifySignature } from '../../src/tokens/jws.ts'
-import { type KeyRing, keyFor, keyNotFound } from '../../src/tokens/key-ring.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { refusedClaimsOf } from '../../src/validators/issuer.ts'
 import type { Fields } from './check.ts'

@@ -1,8 +1,9 @@
 /** Composes the entry, or the change of an entry, that accepts a token, and proves it. */
+
+import { principalFrom } from '../../src/access/tokens/claims.ts'
+import { issuerRules } from '../../src/access/tokens/issuer-rules.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
-import { principalFrom } from '../../src/tokens/claims.ts'
-import { issuerRules } from '../../src/tokens/issuer-rules.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import type { Check, Fields } from './check.ts'
 import { parsed } from './configuration.ts'

@@ -1,7 +1,7 @@
 /** All checks of a token against one entry, in the order of their importance. */
 
-import type { KeyRing } from '../../src/tokens/key-ring.ts'
-import { shown } from '../../src/tokens/rejection.ts'
+import type { KeyRing } from '../../src/access/tokens/key-ring.ts'
+import { shown } from '../../src/access/tokens/rejection.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { ALGORITHMS } from '../../src/validators/jwk.ts'
 import { type Check, type Fields, failed, passed, skipped, textOf } from './check.ts'

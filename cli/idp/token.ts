@@ -1,9 +1,9 @@
 /** `portcullis idp doctor <token>`: compares a token with the configuration of its issuer. */
 
+import { metadataUrlsOf } from '../../src/access/tokens/discovery.ts'
+import { readHeader, readPayload } from '../../src/access/tokens/jws.ts'
+import { shown } from '../../src/access/tokens/rejection.ts'
 import { Denied } from '../../src/errors.ts'
-import { metadataUrlsOf } from '../../src/tokens/discovery.ts'
-import { readHeader, readPayload } from '../../src/tokens/jws.ts'
-import { shown } from '../../src/tokens/rejection.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Check, doubtful, type Fields, failed, skipped } from './check.ts'

@@ -2,11 +2,11 @@
 
 import * as z from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
-import { accessOf } from '../../src/features/mcp.ts'
+import type { McpToolAccess } from '../../src/features/mcp/definition.ts'
+import { accessOf } from '../../src/features/mcp/index.ts'
+import { STANDARD_METHODS } from '../../src/features/mcp/schema.ts'
 import type { JsonRpcMethod } from '../../src/inspection/definition.ts'
-import type { McpToolAccess } from '../../src/mcp/definition.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
-import { STANDARD_METHODS } from '../../src/validators/mcp.ts'
 
 /** What a caller needs for a call, besides the permission, the relation and the limits of its route. */
 export interface Call extends Pick<McpToolAccess, 'permission' | 'relation' | 'definition'> {

@@ -1,5 +1,5 @@
 /** What policy tests reached: the reports of several tables of the same or different policies. */
-import type { PolicyTestCounts, PolicyTestReport } from '../../src/testing.ts'
+import type { PolicyTestCounts, PolicyTestReport } from '../../src/testing/index.ts'
 
 /** How much of the routes, or of the roles, at least one row reached. */
 export interface Reached {

@@ -1,7 +1,7 @@
 /** The changes of the calls of a route: of the tools of an MCP server, and of JSON-RPC. */
-import type { Authorizer } from '../../src/authorization/permissions.ts'
-import { accessOf } from '../../src/features/mcp.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { Authorizer } from '../../src/access/permissions.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { accessOf } from '../../src/features/mcp/index.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
 import { type Call, callsOf, nameOfCall } from './calls.ts'
 import { type Change, changeOf, changeOfValue, isSame } from './change.ts'

@@ -1,5 +1,5 @@
 /** The changes between two policies, and the callers that they affect. */
-import { type Authorizer, createAuthorizer } from '../../src/authorization/permissions.ts'
+import { type Authorizer, createAuthorizer } from '../../src/access/permissions.ts'
 import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'

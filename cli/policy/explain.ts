@@ -1,10 +1,10 @@
 /** Explains a request for `portcullis explain`. Loaded only by that command. */
 import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { formatTuple } from '../../src/access/relations/tuple.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import type { Explanation } from '../../src/explanation/explanation.ts'
+import type { Explanation } from '../../src/gateway/explanation/explanation.ts'
 import type { Policy } from '../../src/policy/policy.ts'
-import { formatTuple } from '../../src/relations/tuple.ts'
-import type { PolicyTester, PolicyTesterOptions, TestedRequest } from '../../src/testing.ts'
+import type { PolicyTester, PolicyTesterOptions, TestedRequest } from '../../src/testing/index.ts'
 import { textOf } from '../arguments.ts'
 import { type CommonOptions, workWith } from '../command.ts'
 import { Failure, REFUSED, UNDECIDED, usage } from '../failure.ts'

@@ -1,9 +1,9 @@
 /** Rules about policies that are valid, but probably not what was meant. */
-import { createAuthorizer } from '../../src/authorization/permissions.ts'
+import { createAuthorizer } from '../../src/access/permissions.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { withoutIssuer } from '../../src/features/origins/audiences.ts'
 import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'
-import type { Principal } from '../../src/identity/principal.ts'
-import { withoutIssuer } from '../../src/origin/audiences.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'

@@ -1,10 +1,10 @@
 /** Which callers a policy admits to which routes, decided by the authorizer of the gateway. */
-import { type Authorizer, createAuthorizer } from '../../src/authorization/permissions.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import { type Authorizer, createAuthorizer } from '../../src/access/permissions.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import type { RelationDemand } from '../../src/access/relations/definition.ts'
 import { limitsNamed } from '../../src/policy/limits.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute } from '../../src/policy/route.ts'
-import type { RelationDemand } from '../../src/relations/definition.ts'
 import { type Call, callsOf, nameOfCall } from './calls.ts'
 import { limitInWords, sessionInWords } from './words.ts'
 

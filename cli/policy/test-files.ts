@@ -1,7 +1,7 @@
 /** Finds and loads the files of policy tests. */
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { PolicyTestTable } from '../../src/testing.ts'
+import type { PolicyTestTable } from '../../src/testing/index.ts'
 import { invalidPolicy, REFUSED, usage } from '../failure.ts'
 import { defaultExport } from './load.ts'
 

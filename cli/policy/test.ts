@@ -5,7 +5,7 @@ import type {
   PolicyTestFailure,
   PolicyTestReport,
   PolicyTestTable,
-} from '../../src/testing.ts'
+} from '../../src/testing/index.ts'
 import { invalidPolicy, REFUSED, USAGE, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { requireProject } from '../project.ts'

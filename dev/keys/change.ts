@@ -1,5 +1,5 @@
 /** Creates and rotates the keys of a file, and describes them. */
-import type { SigningAlgorithm, SigningJwk } from '../../src/tokens/signing-keys.ts'
+import type { SigningAlgorithm, SigningJwk } from '../../src/access/tokens/signing-keys.ts'
 import { jwksFile, type KeyFile } from './key-file.ts'
 import {
   algorithmOfNext,

@@ -1,8 +1,8 @@
 /** Files with signing keys: `.dev.vars`, or a JWKS file for a deployment. */
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import { parseSigningKeys, type SigningJwk } from '../../src/access/tokens/signing-keys.ts'
 import { Misconfigured } from '../../src/errors.ts'
-import { parseSigningKeys, type SigningJwk } from '../../src/tokens/signing-keys.ts'
 import { prepareDevVars, replace, setVar } from '../dev-vars.ts'
 
 export interface KeyFile {

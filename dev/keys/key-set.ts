@@ -8,7 +8,7 @@ import {
   type SigningJwk,
   type SigningKeyState,
   signingKeyState,
-} from '../../src/tokens/signing-keys.ts'
+} from '../../src/access/tokens/signing-keys.ts'
 
 export const DEFAULT_SIGNING_ALGORITHM: SigningAlgorithm = 'ES256'
 

@@ -1,6 +1,6 @@
 /** Parses the command line of `npm run keys`. */
 import { parseArgs } from 'node:util'
-import type { SigningAlgorithm } from '../../src/tokens/signing-keys.ts'
+import type { SigningAlgorithm } from '../../src/access/tokens/signing-keys.ts'
 import { SIGNING_ALGORITHMS } from '../../src/validators/signing-jwk.ts'
 import { DEFAULT_SIGNING_ALGORITHM } from './key-set.ts'
 

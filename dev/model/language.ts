@@ -1,7 +1,7 @@
 /** Converts OpenFGA's language to JSON, and checks it by OpenFGA's rules and the gateway's. */
 import { transformer, validator } from '@openfga/syntax-transformer'
-import { compileModel } from '../../src/relations/compile-model.ts'
-import { ModelInvalid } from '../../src/relations/model.ts'
+import { compileModel } from '../../src/access/relations/compile-model.ts'
+import { ModelInvalid } from '../../src/access/relations/model.ts'
 import { headerMistake } from './header.ts'
 import { locate, ModelTextInvalid, type TextMistake } from './mistake.ts'
 

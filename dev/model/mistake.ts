@@ -1,5 +1,5 @@
 /** Mistakes in a model's text, and their positions. */
-import type { ModelMistake } from '../../src/relations/model.ts'
+import type { ModelMistake } from '../../src/access/relations/model.ts'
 
 /** Line and column count from 1. */
 export interface TextMistake {

@@ -119,7 +119,7 @@ async function loaded({ text }: Imported, folder: string): Promise<readonly Rout
   const file = join(folder, `${randomUUID()}.ts`)
   const source = (path: string) => `'${pathToFileURL(join(ROOT, path)).href}'`
   const code = text
-    .replace("'portcullis/openapi-routes'", source('src/features/openapi-routes.ts'))
+    .replace("'portcullis/openapi-routes'", source('src/features/openapi-routes/index.ts'))
     .replace("'zod/mini'", source('node_modules/zod/v4/mini/index.js'))
   writeFileSync(file, code)
   const module = (await import(pathToFileURL(file).href)) as {

@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 export interface Subpath {
   /** The specifier that a consumer imports, such as `portcullis/hono`. */
   readonly specifier: string
-  /** The source file, relative to the root: `src/hono.ts` for `dist/hono.js`. */
+  /** The source file, relative to the root: `src/hono/index.ts` for `dist/hono/index.js`. */
   readonly source: string
   /** The built file without its extension, relative to `dist`. */
   readonly built: string

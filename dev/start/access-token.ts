@@ -1,7 +1,11 @@
 /** Signs access tokens (RFC 9068) like a local gateway, for developers, examples and tests. */
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { activeKey, importSigningKey, parseSigningKeys } from '../../src/tokens/signing-keys.ts'
+import {
+  activeKey,
+  importSigningKey,
+  parseSigningKeys,
+} from '../../src/access/tokens/signing-keys.ts'
 import { DEFAULT_TOKEN_TYPE } from '../../src/validators/issuer.ts'
 
 /** Claims and lifetime of the token. */

@@ -1,5 +1,5 @@
 /** Example requests for a gateway that has started, ready to paste. */
-import { permissionSet } from '../../src/authorization/permissions.ts'
+import { permissionSet } from '../../src/access/permissions.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { type Signer, signAccessToken } from './access-token.ts'
 import { DEMO_ORDER } from './demo-relations.ts'

@@ -1,5 +1,5 @@
 /** Variables of one gateway, checked with the gateway's own schema before anything starts. */
-import { parseConfig, type WholeConfig } from '../../src/validators/whole-environment.ts'
+import { parseConfig, type WholeConfig } from '../../src/features/environment.ts'
 import { type DevVars, line } from '../dev-vars.ts'
 import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'

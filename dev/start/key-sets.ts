@@ -1,14 +1,17 @@
 /** Finds out why a gateway has no keys of its issuers, by fetching them in the same way. */
 
-import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
 import {
   MAX_METADATA_BYTES,
   MetadataRefused,
   metadataUriIn,
   metadataUrlsOf,
-} from '../../src/tokens/discovery.ts'
-import { type IgnoredKey, importKeys, type KeyRing } from '../../src/tokens/key-ring.ts'
-import { DEFAULT_KEY_SET_TIMEOUT_MS, MAX_KEY_SET_BYTES } from '../../src/tokens/key-set-source.ts'
+} from '../../src/access/tokens/discovery.ts'
+import { type IgnoredKey, importKeys, type KeyRing } from '../../src/access/tokens/key-ring.ts'
+import {
+  DEFAULT_KEY_SET_TIMEOUT_MS,
+  MAX_KEY_SET_BYTES,
+} from '../../src/access/tokens/key-set-source.ts'
+import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { unreachable } from './unreachable.ts'
 

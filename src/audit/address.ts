@@ -1,8 +1,8 @@
 /** Truncated and hashed client addresses for the audit trail. */
 import { base64url } from 'jose'
 import { LRUCache } from 'lru-cache'
+import type { WaitUntil } from '../access/principal.ts'
 import { hmacSha256 } from '../crypto/sha256.ts'
-import type { WaitUntil } from '../identity/principal.ts'
 import type { AuditAddresses } from '../validators/variables.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
 

@@ -3,8 +3,8 @@
  * predecessor, so a changed, removed or moved row is detected. Pure: no I/O, no clock.
  */
 import { CompactSign } from 'jose'
+import { activeKey, importSigningKey, type SigningJwk } from '../access/tokens/signing-keys.ts'
 import { sha256 } from '../crypto/sha256.ts'
-import { activeKey, importSigningKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { type ChainRow, canonicalJson, membersOf } from './chain-row.ts'
 import { committed, PERSONAL_GROUPS } from './personal.ts'
 

@@ -1,6 +1,7 @@
 /** Erasure: finds the audit events about a person, and removes the personal data. */
+
+import { idsInChange, subjectOfId } from '../access/relations/tuple-change.ts'
 import { sha256 } from '../crypto/sha256.ts'
-import { idsInChange, subjectOfId } from '../relations/tuple-change.ts'
 import {
   type AuditChange,
   type AuditEvent,

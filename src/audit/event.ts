@@ -1,7 +1,7 @@
 /** The audit event of one decision (OWASP ASVS 16.2). */
 
 import * as z from 'zod/mini'
-import type { WaitUntil } from '../identity/principal.ts'
+import type { WaitUntil } from '../access/principal.ts'
 import { integer } from '../validators/schema-parts.ts'
 
 export const DECISIONS = ['allow', 'deny', 'error'] as const

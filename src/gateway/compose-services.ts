@@ -1,6 +1,10 @@
 /** The composition root: builds all services of an isolate. */
 
 import type { Context } from 'hono'
+import { createAssertionSigner } from '../access/tokens/assertion.ts'
+import { createDpopVerifier, nonceSecretOf } from '../access/tokens/dpop.ts'
+import { createReferences } from '../access/tokens/references.ts'
+import { publicKeySet, publishedKeys } from '../access/tokens/signing-keys.ts'
 import { addressSink } from '../audit/address.ts'
 import { batchingAuditSink } from '../audit/batching-sink.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
@@ -23,10 +27,6 @@ import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { AdminCall } from '../routes/admin/call.ts'
 import { metricsCall } from '../routes/metrics.ts'
-import { createAssertionSigner } from '../tokens/assertion.ts'
-import { createDpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
-import { createReferences } from '../tokens/references.ts'
-import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
 import {
   type Config,
   type EnvironmentInput,

@@ -1,16 +1,16 @@
 /** Explains a decision of the running gateway, with its state, without a change of that state. */
-import { createAdmission } from '../admission/admission.ts'
-import { readOnlyStore } from '../admission/read-only-store.ts'
-import type { AdmissionStore } from '../admission/store.ts'
+import { createAdmission } from '../access/admission/admission.ts'
+import { readOnlyStore } from '../access/admission/read-only-store.ts'
+import type { AdmissionStore } from '../access/admission/store.ts'
+import type { References } from '../access/tokens/references.ts'
 import type { AuditEvent } from '../audit/event.ts'
-import { type Explainer, explanationOf, type ForwardedRequest } from '../explanation/explanation.ts'
-import { createStageRecorder } from '../explanation/stage-recorder.ts'
 import { createOrigin, type Fetches } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { References } from '../tokens/references.ts'
 import { connectOrigins } from './compose-services.ts'
 import type { Connections, Core } from './core.ts'
 import { createGateway } from './create-gateway.ts'
+import { type Explainer, explanationOf, type ForwardedRequest } from './explanation/explanation.ts'
+import { createStageRecorder } from './explanation/stage-recorder.ts'
 import type { Contribution } from './feature.ts'
 
 export interface ExplainerOptions {

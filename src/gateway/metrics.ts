@@ -1,6 +1,6 @@
 /** Composes the metrics: counters, and the reports that sum them in Redis. */
 
-import { newLocalTally } from '../admission/local-admission.ts'
+import { newLocalTally } from '../access/admission/local-admission.ts'
 import { newestEventMs } from '../audit/d1/audit-events.ts'
 import type { AuditDatabase } from '../audit/d1/database.ts'
 import type { AuditSink } from '../audit/event.ts'

@@ -1,5 +1,5 @@
 /** Work after a response, which one request of an isolate does for all of them. */
-import type { WaitUntil } from '../identity/principal.ts'
+import type { WaitUntil } from '../access/principal.ts'
 import { sleep as sleepFor } from './timers.ts'
 
 interface AfterResponseOptions {

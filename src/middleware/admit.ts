@@ -1,14 +1,18 @@
 /** The `admit` stage: checks revocation, bans and limits in one round trip. */
 
 import type { Context } from 'hono'
-import { ADMITTED_FOR_MS, type Admission, type AdmissionVerdict } from '../admission/admission.ts'
-import type { LimitRequest, Meter, RateLimit } from '../admission/limit.ts'
-import { limitKeyOf, windowOfPrincipal } from '../admission/limit-key.ts'
-import type { DeferredLimit } from '../admission/reference-resolver.ts'
+import {
+  ADMITTED_FOR_MS,
+  type Admission,
+  type AdmissionVerdict,
+} from '../access/admission/admission.ts'
+import type { LimitRequest, Meter, RateLimit } from '../access/admission/limit.ts'
+import { limitKeyOf, windowOfPrincipal } from '../access/admission/limit-key.ts'
+import type { DeferredLimit } from '../access/admission/reference-resolver.ts'
+import type { Principal } from '../access/principal.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied } from '../errors.ts'
 import { writeHeaders } from '../http/response-headers.ts'
-import type { Principal } from '../identity/principal.ts'
 import type { LimitSubject } from '../policy/definition.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import { leaseMistake } from '../validators/lease.ts'

@@ -1,6 +1,7 @@
 /** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { RateLimit } from '../admission/limit.ts'
+import type { RateLimit } from '../access/admission/limit.ts'
+import type { Principal, WaitUntil } from '../access/principal.ts'
 import {
   type AuditCall,
   type AuditChange,
@@ -13,7 +14,6 @@ import { decisionOf, reasonOf, rejectionOf, STREAM_ENDED } from '../audit/reason
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import type { ProblemError } from '../errors.ts'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
-import type { Principal, WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
 import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './context.ts'
 

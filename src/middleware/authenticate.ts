@@ -1,21 +1,25 @@
 /** The `authenticate` stage: identifies the caller by one credential. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { Denied } from '../errors.ts'
-import { writeHeaders } from '../http/response-headers.ts'
-import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
-import type { Principal, TokenVerifier } from '../identity/principal.ts'
+import type { Principal, TokenVerifier } from '../access/principal.ts'
 import {
   bearerText,
   type Credential,
   credentialOf,
   failedBindingOf,
   isReference,
-} from '../tokens/credential.ts'
-import type { DpopVerifier } from '../tokens/dpop.ts'
-import { credentialHash, type Reference } from '../tokens/reference.ts'
-import type { References } from '../tokens/references.ts'
-import { rejected } from '../tokens/rejection.ts'
-import { type AcceptingSource, acceptedFrom, type TokenSources } from '../tokens/token-sources.ts'
+} from '../access/tokens/credential.ts'
+import type { DpopVerifier } from '../access/tokens/dpop.ts'
+import { credentialHash, type Reference } from '../access/tokens/reference.ts'
+import type { References } from '../access/tokens/references.ts'
+import { rejected } from '../access/tokens/rejection.ts'
+import {
+  type AcceptingSource,
+  acceptedFrom,
+  type TokenSources,
+} from '../access/tokens/token-sources.ts'
+import { Denied } from '../errors.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import { fieldsOf, makePrivate, varyBy } from '../http/shared-caches.ts'
 import {
   type CredentialCheckVariables,
   type CredentialVariables,

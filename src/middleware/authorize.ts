@@ -1,7 +1,7 @@
 /** The `authorize` stage: default deny, one permission and at most one relation per route. */
 
+import type { Authorizer } from '../access/permissions.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
-import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
 import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/names.ts'

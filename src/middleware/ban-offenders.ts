@@ -1,6 +1,6 @@
 /** The `banOffenders` stage: bans callers that are refused too often. */
 import type { Context } from 'hono'
-import type { Offender, Violation, Violations } from '../abuse/violations.ts'
+import type { Offender, Violation, Violations } from '../access/abuse/violations.ts'
 import { Denied } from '../errors.ts'
 import { dropResponse } from '../http/replaced-response.ts'
 import type { PolicyLimit } from '../policy/policy.ts'

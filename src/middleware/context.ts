@@ -1,16 +1,16 @@
 /** Variables of the pipeline: which middleware sets each of them, and their accessors. */
 import type { Context } from 'hono'
-import type { RateLimit } from '../admission/limit.ts'
+import type { RateLimit } from '../access/admission/limit.ts'
+import type { Principal, WaitUntil } from '../access/principal.ts'
+import type { RelationVerdict } from '../access/relations/checker.ts'
+import type { RelationQuery } from '../access/relations/decision-point.ts'
+import type { RelationRule } from '../access/relations/rule.ts'
+import type { DpopProof } from '../access/tokens/dpop.ts'
+import type { Reference } from '../access/tokens/reference.ts'
 import type { Timeline } from '../audit/timeline.ts'
 import { OutOfOrder } from '../errors.ts'
-import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import type { Denial } from '../problems/reasons.ts'
-import type { RelationVerdict } from '../relations/checker.ts'
-import type { RelationQuery } from '../relations/decision-point.ts'
-import type { RelationRule } from '../relations/rule.ts'
-import type { DpopProof } from '../tokens/dpop.ts'
-import type { Reference } from '../tokens/reference.ts'
 
 /** The names begin with `portcullis.`, so that they never collide with variables of an app. */
 export interface GatewayVariables {

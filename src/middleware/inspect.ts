@@ -1,7 +1,7 @@
 /** The `inspect` stage: checks the query and the body of a request before it is processed. */
 import type { Context } from 'hono'
+import type { Authorizer } from '../access/permissions.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
-import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
 import { createCallGuard, type IsPermitted } from '../inspection/call-guard.ts'

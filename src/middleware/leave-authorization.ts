@@ -1,8 +1,12 @@
 /** The `leaveAuthorization` stage: leaves credentials of some schemes to the origin. */
 import type { MiddlewareHandler } from 'hono'
+import {
+  refuseSeveralCredentials,
+  schemeOf,
+  unverifiedSchemes,
+} from '../access/tokens/credential.ts'
+import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { Denied } from '../errors.ts'
-import { refuseSeveralCredentials, schemeOf, unverifiedSchemes } from '../tokens/credential.ts'
-import type { TokenSources } from '../tokens/token-sources.ts'
 import type { ReceivedHeadersVariables, UnverifiedAuthorizationVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'

@@ -1,7 +1,7 @@
 /** Watches the response of a request while it is open. */
 import type { Context } from 'hono'
+import { queryKey } from '../access/relations/rule.ts'
 import type { ProblemError } from '../errors.ts'
-import { queryKey } from '../relations/rule.ts'
 import type { OpenStream, OpenStreams, StreamTerms } from '../streams/open-streams.ts'
 import type { StreamRuntime } from '../streams/stream-runtime.ts'
 import { callerOf, clientAddressOf, type GatewayVariables } from './context.ts'

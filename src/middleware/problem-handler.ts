@@ -1,6 +1,6 @@
 /** The error handler: turns every refusal into a problem document (RFC 9457). */
 import type { Context, ErrorHandler } from 'hono'
-import type { RateLimit } from '../admission/limit.ts'
+import type { RateLimit } from '../access/admission/limit.ts'
 import { carriesResponse, Denied, Misconfigured, ProblemError } from '../errors.ts'
 import { dropResponse } from '../http/replaced-response.ts'
 import { type Problem, problem, problemResponse } from '../problems/problem.ts'

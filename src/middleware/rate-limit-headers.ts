@@ -1,5 +1,5 @@
 /** `RateLimit-Policy` and `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-11). */
-import type { LimitRule, RateLimit } from '../admission/limit.ts'
+import type { LimitRule, RateLimit } from '../access/admission/limit.ts'
 import type { Denial } from '../problems/reasons.ts'
 
 /** Each isolate formats the policy item of a rule once. */

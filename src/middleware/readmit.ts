@@ -1,8 +1,8 @@
 /** The `readmit` stage: checks a request again that was delayed after its admission. */
 import type { Context } from 'hono'
+import type { Principal } from '../access/principal.ts'
+import { rejected } from '../access/tokens/rejection.ts'
 import { Denied } from '../errors.ts'
-import type { Principal } from '../identity/principal.ts'
-import { rejected } from '../tokens/rejection.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 import type { AdmitOptions } from './admit.ts'
 import { callerOf, clientAddressOf, type HeldUpVariables, waitUntilOf } from './context.ts'

@@ -1,13 +1,13 @@
 /** The relation between the caller and an object, for `admit`, `authorize` and `readmit`. */
 import type { Context } from 'hono'
+import type { Principal } from '../access/principal.ts'
+import { denialOf, type RelationChecker } from '../access/relations/checker.ts'
+import { CONSISTENCY_HEADER } from '../access/relations/consistency.ts'
+import type { RelationAnswer, RelationQuery } from '../access/relations/decision-point.ts'
+import { queryKey, type RelationRule } from '../access/relations/rule.ts'
 import { reasonOf, reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
-import type { Principal } from '../identity/principal.ts'
 import type { Denial } from '../problems/reasons.ts'
-import { denialOf, type RelationChecker } from '../relations/checker.ts'
-import { CONSISTENCY_HEADER } from '../relations/consistency.ts'
-import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'
-import { queryKey, type RelationRule } from '../relations/rule.ts'
 import { observe, type RelationVariables, type RequestRelation } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 

@@ -1,8 +1,8 @@
 /** Limits a token to the paths of the gateway that it was issued for (RFC 8707). */
 import type { MiddlewareHandler } from 'hono'
+import { narrowedTo } from '../access/tokens/narrowed.ts'
+import { rejectedFor } from '../access/tokens/rejection.ts'
 import { hostOf } from '../http/host.ts'
-import { narrowedTo } from '../tokens/narrowed.ts'
-import { rejectedFor } from '../tokens/rejection.ts'
 import { callerOf, type PrincipalVariables, type RouteVariables } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 

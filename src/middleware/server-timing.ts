@@ -1,8 +1,8 @@
 /** Reports how long each stage of a request took, to operators only. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { Authorizer } from '../authorization/permissions.ts'
+import type { Authorizer } from '../access/permissions.ts'
+import type { Principal } from '../access/principal.ts'
 import { writeHeaders } from '../http/response-headers.ts'
-import type { Principal } from '../identity/principal.ts'
 import { callerOf, type TimelineVariables } from './context.ts'
 
 export interface ServerTimingOptions {

@@ -1,16 +1,19 @@
 /** The `throttle` stage: limits the failed credential checks of each client address. */
 import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
-import type { AuthenticationFailures, RunningCheck } from '../abuse/authentication-failures.ts'
+import type {
+  AuthenticationFailures,
+  RunningCheck,
+} from '../access/abuse/authentication-failures.ts'
+import type { Principal, Signer, TokenVerifier } from '../access/principal.ts'
+import { type Credential, credentialOf, isReference } from '../access/tokens/credential.ts'
+import type { References } from '../access/tokens/references.ts'
+import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
 import { Denied, Unavailable } from '../errors.ts'
-import type { Principal, Signer, TokenVerifier } from '../identity/principal.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
 import { sleep } from '../isolate/timers.ts'
 import type { Denial } from '../problems/reasons.ts'
-import { type Credential, credentialOf, isReference } from '../tokens/credential.ts'
-import type { References } from '../tokens/references.ts'
-import type { TokenSources } from '../tokens/token-sources.ts'
 import {
   type CredentialCheck,
   type CredentialCheckVariables,

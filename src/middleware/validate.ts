@@ -1,7 +1,7 @@
 /** The `validate` stage: input that matches its schema, or 422 with the findings. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { $ZodType } from 'zod/v4/core'
-import { ADMITTED_FOR_MS } from '../admission/admission.ts'
+import { ADMITTED_FOR_MS } from '../access/admission/admission.ts'
 import { Denied } from '../errors.ts'
 import { findInexact, isExact } from '../http/exact-numbers.ts'
 import { hasCoding, utf8MediaType } from '../http/media-type.ts'

@@ -1,5 +1,5 @@
 /** Headers that carry the verified identity to an origin. */
-import type { Principal } from '../identity/principal.ts'
+import type { Principal } from '../access/principal.ts'
 
 /** Visible ASCII without the percent sign: needs no encoding in a header. */
 const PLAIN = /^[!-$&-~]*$/

@@ -1,7 +1,8 @@
 /** Sends requests to the origin behind the gateway, with a timeout, and reports failures. */
+
+import type { Principal } from '../access/principal.ts'
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
-import type { Principal } from '../identity/principal.ts'
 
 /** Sends requests: a service binding, or any object with the same `fetch` method. */
 export interface Fetches {

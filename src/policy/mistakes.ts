@@ -1,7 +1,8 @@
 /** Finds contradictions between the parts of a policy. */
+
+import { unverifiedSchemes } from '../access/tokens/credential.ts'
 import { coversHost } from '../http/host.ts'
 import { parametersOf, shadows } from '../http/path-pattern.ts'
-import { unverifiedSchemes } from '../tokens/credential.ts'
 import { missingFeatures, unusedSetting } from '../validators/feature.ts'
 import { permissionsIn } from '../validators/inspect.ts'
 import { originRouting } from '../validators/policy.ts'

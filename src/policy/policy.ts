@@ -1,7 +1,6 @@
 /** Checks the policy that a user writes (`portcullis.config.ts`) and fills in its defaults. */
-import { type Abuse, abuseOf } from '../abuse/definition.ts'
+import { type Abuse, abuseOf } from '../access/abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
-import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import type { Method } from '../validators/policy.ts'
 import { DEFAULT_MAX_TOKEN_BYTES } from '../validators/protection.ts'
@@ -15,6 +14,7 @@ import type { PolicyDefinition, RevocationDefinition } from './definition.ts'
 import type { PolicyOrigins } from './origins.ts'
 import type { PolicyRelations } from './relations.ts'
 import type { PolicyLimit, PolicyRoute } from './route.ts'
+import { type Tokens, tokensOf } from './tokens.ts'
 
 export type { Method, PolicyLimit, PolicyRoute }
 

@@ -1,7 +1,7 @@
 /** The relations of a checked policy. `portcullis/relations` contains the code behind them. */
-import type { ExternalDecisionPoint, RelationDemand } from '../relations/definition.ts'
-import type { RelationModel } from '../relations/model.ts'
-import type { RelationRule } from '../relations/rule.ts'
+import type { ExternalDecisionPoint, RelationDemand } from '../access/relations/definition.ts'
+import type { RelationModel } from '../access/relations/model.ts'
+import type { RelationRule } from '../access/relations/rule.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
 
 export interface RelationsFeature extends Feature<'relations'> {

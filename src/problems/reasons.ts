@@ -1,5 +1,5 @@
 /** Why a request was refused, completely, for the audit trail. Responses have fewer details. */
-import type { Signer } from '../identity/principal.ts'
+import type { Signer } from '../access/principal.ts'
 
 /** What revoked a token: a revocation of the token itself, or a cutoff that covers it. */
 export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'

@@ -1,8 +1,8 @@
 /** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets that must end. */
 import type { Context } from 'hono'
+import type { Principal } from '../access/principal.ts'
 import { Denied, Unavailable } from '../errors.ts'
 import { reportSocketEnd } from '../http/socket-end.ts'
-import type { Principal } from '../identity/principal.ts'
 import type { OpenStream } from '../streams/open-streams.ts'
 
 /** RFC 6455 section 4.1: the base64 of 16 bytes. */

@@ -2,10 +2,10 @@
 import type { Context, Hono } from 'hono'
 import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
+import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { CACHEABLE } from '../http/response-headers.ts'
 import { createApp } from '../http/router.ts'
-import type { TokenSources } from '../tokens/token-sources.ts'
 
 /** The gateway as a protected resource (RFC 9728). */
 export interface ProtectedResource {

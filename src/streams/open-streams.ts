@@ -2,8 +2,9 @@
  * Ends open responses and WebSockets when the token of their caller expires, and soon after the caller
  * is no longer admitted.
  */
+
+import type { Principal } from '../access/principal.ts'
 import { Denied, type ProblemError, Unavailable } from '../errors.ts'
-import type { Principal } from '../identity/principal.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
   endOf,

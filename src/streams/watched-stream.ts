@@ -1,6 +1,7 @@
 /** One open response or WebSocket, and when it ends. */
+
+import type { Principal } from '../access/principal.ts'
 import { Denied, type ProblemError } from '../errors.ts'
-import type { Principal } from '../identity/principal.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 
 /** How the streams of one route are checked. */

@@ -1,7 +1,7 @@
 import { v7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { isApiKey, newApiKey } from '../../src/tokens/api-key.ts'
-import { credentialHash } from '../../src/tokens/reference.ts'
+import { isApiKey, newApiKey } from '../../src/access/tokens/api-key.ts'
+import { credentialHash } from '../../src/access/tokens/reference.ts'
 import { PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
 
 /** 100 days. */

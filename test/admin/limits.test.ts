@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { operators } from '../../src/features/operators.ts'
-import { upstash } from '../../src/features/upstash.ts'
+import { operators } from '../../src/features/operators/index.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'

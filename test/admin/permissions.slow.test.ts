@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newApiKey } from '../../src/tokens/api-key.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
 const ID = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { encodeConsistency } from '../../src/access/relations/consistency.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { authzen } from '../../src/features/authzen.ts'
-import { openfga } from '../../src/features/openfga.ts'
-import { operators } from '../../src/features/operators.ts'
-import { relations } from '../../src/features/relations.ts'
+import { authzen } from '../../src/features/authzen/index.ts'
+import { openfga } from '../../src/features/openfga/index.ts'
+import { operators } from '../../src/features/operators/index.ts'
+import { relations } from '../../src/features/relations/index.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { encodeConsistency } from '../../src/relations/consistency.ts'
 import {
   STORES,
   startAuthority,

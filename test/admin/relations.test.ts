@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { encodeConsistency } from '../../src/access/relations/consistency.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { operators } from '../../src/features/operators.ts'
+import { operators } from '../../src/features/operators/index.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import type { Feature } from '../../src/gateway/feature.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { encodeConsistency } from '../../src/relations/consistency.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import {
   ISSUER,

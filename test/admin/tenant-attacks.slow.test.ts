@@ -3,12 +3,12 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
+import { revokedBeforeKey } from '../../src/access/revocation/revocation.ts'
+import { principalOfGrant } from '../../src/access/tokens/access-grant.ts'
+import { createGrantStore } from '../../src/features/authorization-server/redis/grant-store.ts'
+import { issuableSecond } from '../../src/features/operators/grant.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
-import { issuableSecond } from '../../src/routes/admin/grant.ts'
-import { principalOfGrant } from '../../src/tokens/access-grant.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 

@@ -1,6 +1,6 @@
 /** Every call of the operators' API, by operators of a tenant about their own, another, and no tenant. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newApiKey } from '../../src/tokens/api-key.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { ISSUER, REMOTE_ISSUER } from './gateway.ts'
 import { answerOf, type Party, startTenants, type Tenants, type Things } from './tenant-fixture.ts'
 

@@ -1,10 +1,10 @@
 /** The most that a caller who understands the limiters can get from them. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import type { LimitEngine } from '../../src/admission/limit.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
-import { upstash } from '../../src/features/upstash.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import type { LimitEngine } from '../../src/access/admission/limit.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { nextAdmissionMs, type WindowCounts } from '../../src/admission/approximate-window.ts'
+import {
+  nextAdmissionMs,
+  type WindowCounts,
+} from '../../src/access/admission/approximate-window.ts'
 
 /** The limiter's own rule, as its script states it. */
 function isCounted(counts: WindowCounts, atMs: number, nowMs: number): boolean {

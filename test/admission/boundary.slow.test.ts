@@ -2,8 +2,8 @@
  * A burst across the boundary of two windows, at several gateways, recorded by the clock of Redis.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { ADMIT_SCRIPT } from '../../src/access/admission/redis/scripts.generated.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'

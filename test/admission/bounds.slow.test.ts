@@ -4,12 +4,12 @@
  */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import type { LimitEngine } from '../../src/admission/limit.ts'
-import { limitKeyOf } from '../../src/admission/limit-key.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
-import { createRefusals } from '../../src/admission/verdict.ts'
-import { upstash } from '../../src/features/upstash.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import type { LimitEngine } from '../../src/access/admission/limit.ts'
+import { limitKeyOf } from '../../src/access/admission/limit-key.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRefusals } from '../../src/access/admission/verdict.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

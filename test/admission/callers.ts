@@ -1,12 +1,12 @@
 /** Callers for the admission tests: principals, reference records and limits. */
-import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { LimitRequest, LimitRule } from '../../src/access/admission/limit.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import {
   credentialHash,
   type Reference,
   type ReferenceRecord,
   type ReferenceStore,
-} from '../../src/tokens/reference.ts'
+} from '../../src/access/tokens/reference.ts'
 
 export const IDP = 'https://issuer.test'
 export const GATEWAY = 'https://gateway.test'

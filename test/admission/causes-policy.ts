@@ -1,6 +1,6 @@
 /** The policy of the tests about what counts towards a ban, and what a ban refuses. */
-import type { BanDefinition } from '../../src/abuse/definition.ts'
-import { signatures } from '../../src/features/signatures.ts'
+import type { BanDefinition } from '../../src/access/abuse/definition.ts'
+import { signatures } from '../../src/features/signatures/index.ts'
 import { definePolicy } from '../../src/index.ts'
 
 export const VIOLATIONS = 3

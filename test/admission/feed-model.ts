@@ -1,5 +1,5 @@
 /** The specification of the feed, which the scripts follow, with the failures of its server. */
-import type { FeedCursor, FeedReply } from '../../src/revocation/feed.ts'
+import type { FeedCursor, FeedReply } from '../../src/access/revocation/feed.ts'
 
 export interface FeedModelOptions {
   /** The maximum number of keys in one reply. */

@@ -3,7 +3,7 @@
  * them.
  */
 import fc from 'fast-check'
-import type { FeedMark, RevocationFeed } from '../../src/revocation/feed.ts'
+import type { FeedMark, RevocationFeed } from '../../src/access/revocation/feed.ts'
 import { createFeedModel, type FeedModelOptions } from './feed-model.ts'
 
 export const BOUND_MS = 100

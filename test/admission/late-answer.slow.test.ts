@@ -1,8 +1,8 @@
 /** Events between the decision of Redis and the moment when the isolate reads it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { revokedBeforeKey } from '../../src/access/revocation/revocation.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'

@@ -1,7 +1,7 @@
 /** What an isolate may spend of its leases, when it requests more, and what it returns. */
 import { describe, expect, test } from 'vitest'
-import { LEASE_MARGIN_MS, LeaseAccount } from '../../src/admission/lease-account.ts'
-import { createLeaseBook } from '../../src/admission/lease-book.ts'
+import { LEASE_MARGIN_MS, LeaseAccount } from '../../src/access/admission/lease-account.ts'
+import { createLeaseBook } from '../../src/access/admission/lease-book.ts'
 import { limitOf } from './callers.ts'
 
 const TTL_MS = 1_000

@@ -3,8 +3,8 @@
  * calls, stopped and skewed clocks, and isolates that end abruptly. The isolates run the gateway's
  * own code; the window is its specification.
  */
-import type { LeaseRequest } from '../../src/admission/lease.ts'
-import { LEASE_MARGIN_MS, LeaseAccount } from '../../src/admission/lease-account.ts'
+import type { LeaseRequest } from '../../src/access/admission/lease.ts'
+import { LEASE_MARGIN_MS, LeaseAccount } from '../../src/access/admission/lease-account.ts'
 import { createModel, type ModelOptions } from './exact-model.ts'
 import type { Outcome } from './schedules.ts'
 

@@ -1,9 +1,9 @@
 /** Leases at whole gateways and at several concurrent isolates, in real time. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import { newLocalTally } from '../../src/admission/local-admission.ts'
-import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { newLocalTally } from '../../src/access/admission/local-admission.ts'
+import { ADMIT_SCRIPT } from '../../src/access/admission/redis/scripts.generated.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'

@@ -1,11 +1,14 @@
 import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import { limitKeyOf } from '../../src/admission/limit-key.ts'
-import { createLimitControls, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { limitKeyOf } from '../../src/access/admission/limit-key.ts'
+import {
+  createLimitControls,
+  overrideKey,
+} from '../../src/access/admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import { Unavailable } from '../../src/errors.ts'
-import type { Principal } from '../../src/identity/principal.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import type { GatewayVariables } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'

@@ -1,12 +1,12 @@
 /** The refusals that an isolate caches, with a clock that the test sets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { revokedTokenKey } from '../../src/access/revocation/revocation.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ADDRESS, limitOf, nowSeconds, principal } from './callers.ts'
 

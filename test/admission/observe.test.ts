@@ -3,13 +3,13 @@
  * rule.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { BanDefinition } from '../../src/abuse/definition.ts'
-import { createBanList } from '../../src/abuse/redis/bans.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
+import type { BanDefinition } from '../../src/access/abuse/definition.ts'
+import { createBanList } from '../../src/access/abuse/redis/bans.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { newAddress } from '../harness/address.ts'
 import { recordsOf, startControlled } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'

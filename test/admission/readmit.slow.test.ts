@@ -1,10 +1,10 @@
 /** Events between the admission of a request and the end of its body. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
+import { addressBanKey, subjectBanKey } from '../../src/access/abuse/ban.ts'
+import { revokedBeforeKey } from '../../src/access/revocation/revocation.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'

@@ -1,9 +1,9 @@
 /** Callers that can be revoked in every way that the gateway supports. */
-import { createBanList } from '../../src/abuse/redis/bans.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
+import { createBanList } from '../../src/access/abuse/redis/bans.ts'
+import { createRevocationLog } from '../../src/access/revocation/redis/revocation-log.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import type { TestRedis } from '../harness/redis.ts'
 import { principal } from './callers.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import type { FaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { Principal } from '../../src/access/principal.ts'
 
 /** A caller as a token and as a principal. Each kind of isolate uses one of them. */
 export interface Caller {

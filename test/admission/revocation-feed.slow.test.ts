@@ -5,7 +5,7 @@ import {
   createRevocationFeed,
   type FeedReply,
   type RevocationFeed,
-} from '../../src/revocation/feed.ts'
+} from '../../src/access/revocation/feed.ts'
 import { NEVER } from '../harness/never.ts'
 import type { FeedModelOptions } from './feed-model.ts'
 import { BOUND_MS, feedSchedules, live } from './feed-schedules.ts'

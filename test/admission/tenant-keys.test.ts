@@ -1,12 +1,12 @@
 /** The number of keys that one admission reads, with and without a tenant. */
 import { expect, test } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import { windowOfPrincipal } from '../../src/admission/limit-key.ts'
-import { admitCommand } from '../../src/admission/redis/admit-script.ts'
-import type { AdmissionQuery } from '../../src/admission/store.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { windowOfPrincipal } from '../../src/access/admission/limit-key.ts'
+import { admitCommand } from '../../src/access/admission/redis/admit-script.ts'
+import type { AdmissionQuery } from '../../src/access/admission/store.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createMemoryStore } from '../../src/test-kit/memory-store.ts'
+import { createMemoryStore } from '../../src/testing/memory-store.ts'
 import { ADDRESS, principal } from './callers.ts'
 
 const RULE = {

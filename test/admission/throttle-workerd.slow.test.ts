@@ -1,7 +1,7 @@
 /** The throttle of a whole gateway in real workerd. Signatures are counted at the verifier. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
-import { DEFAULT_FAILURES } from '../../src/abuse/definition.ts'
+import { MIN_CHECKS_AT_ONCE } from '../../src/access/abuse/authentication-failures.ts'
+import { DEFAULT_FAILURES } from '../../src/access/abuse/definition.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'

@@ -3,24 +3,24 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addressBanKey } from '../../src/abuse/ban.ts'
-import { createAdmission } from '../../src/admission/admission.ts'
-import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import { addressBanKey } from '../../src/access/abuse/ban.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import type { LimitRequest, LimitRule } from '../../src/access/admission/limit.ts'
 import {
   counterName,
   createLimitControls,
   overrideKey,
-} from '../../src/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+} from '../../src/access/admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { createReferences } from '../../src/access/tokens/references.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { upstash } from '../../src/features/upstash.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import { admit as admitStage } from '../../src/middleware/admit.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import {
   ADDRESS,

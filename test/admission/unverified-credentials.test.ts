@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { createBanList } from '../../src/access/abuse/redis/bans.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { newAddress } from '../harness/address.ts'
 import { recordsOf, startControlled } from '../harness/control.ts'

@@ -1,7 +1,7 @@
 /** The rule of automatic bans for one offender (decision 0021): from refusals to bans. */
 import fc from 'fast-check'
-import type { BanDefinition } from '../../src/abuse/definition.ts'
-import type { Violation } from '../../src/abuse/violations.ts'
+import type { BanDefinition } from '../../src/access/abuse/definition.ts'
+import type { Violation } from '../../src/access/abuse/violations.ts'
 
 /** One refusal that may count. */
 export interface Refusal {

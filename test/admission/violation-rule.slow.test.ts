@@ -4,16 +4,16 @@
  */
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
-import { type BanDefinition, DEFAULT_BANS } from '../../src/abuse/definition.ts'
-import { COUNT_VIOLATION_SCRIPT } from '../../src/abuse/redis/scripts.generated.ts'
-import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
+import { addressBanKey, subjectBanKey } from '../../src/access/abuse/ban.ts'
+import { type BanDefinition, DEFAULT_BANS } from '../../src/access/abuse/definition.ts'
+import { COUNT_VIOLATION_SCRIPT } from '../../src/access/abuse/redis/scripts.generated.ts'
+import { createViolationCounter } from '../../src/access/abuse/redis/violations.ts'
 import {
   createViolations,
   LIMIT_VIOLATION_MS,
   type Offender,
   type Violations,
-} from '../../src/abuse/violations.ts'
+} from '../../src/access/abuse/violations.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

@@ -1,21 +1,21 @@
 /** Automatic bans of callers who are refused too often, by the whole gateway over a real Redis. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
+import { MIN_CHECKS_AT_ONCE } from '../../src/access/abuse/authentication-failures.ts'
 import {
   type AbuseDefinition,
   type BanDefinition,
   DEFAULT_BANS,
   DEFAULT_FAILURES,
-} from '../../src/abuse/definition.ts'
-import { createBanList } from '../../src/abuse/redis/bans.ts'
-import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
+} from '../../src/access/abuse/definition.ts'
+import { createBanList } from '../../src/access/abuse/redis/bans.ts'
+import { createViolationCounter } from '../../src/access/abuse/redis/violations.ts'
 import {
   createViolations,
   LIMIT_VIOLATION_MS,
   type Offender,
   type ViolationCounter,
-} from '../../src/abuse/violations.ts'
+} from '../../src/access/abuse/violations.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { newAddress } from '../harness/address.ts'

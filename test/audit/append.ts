@@ -6,8 +6,8 @@ import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
 import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
 import { withSchema } from '../../src/audit/d1/schema.ts'
-import { databaseOver } from '../../src/node/audit/database.ts'
-import { openDatabase } from '../../src/node/audit/open-database.ts'
+import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
+import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { anEvent } from './event.ts'
 
 const BATCH = 20

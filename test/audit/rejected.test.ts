@@ -1,6 +1,7 @@
 /** What the audit event of a refused token says, and what the response does not. */
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { eventOfRow, rowOf } from '../../src/audit/d1/audit-row.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { serializeEvent } from '../../src/audit/truncate.ts'
@@ -8,7 +9,6 @@ import { audit } from '../../src/middleware/audit.ts'
 import { authenticate } from '../../src/middleware/authenticate.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { AUDIENCE, createSigner, encode, ISSUER, issuerOf, NOW_MS } from '../tokens/signer.ts'
 
 const signer = await createSigner('ES256')

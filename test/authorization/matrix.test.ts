@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '#policy'
 import model from '../../portcullis.model.json' with { type: 'json' }
-import { relations } from '../../src/features/relations.ts'
+import { createRelationTuples } from '../../src/access/relations/redis/tuples.ts'
+import type { RelationTuples } from '../../src/access/relations/store.ts'
+import { relations } from '../../src/features/relations/index.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
-import type { RelationTuples } from '../../src/relations/store.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
 

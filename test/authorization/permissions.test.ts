@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import policy from '#policy'
-import { createAuthorizer, permissionSet } from '../../src/authorization/permissions.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import { createAuthorizer, permissionSet } from '../../src/access/permissions.ts'
+import type { Principal } from '../../src/access/principal.ts'
 
 function caller(
   roles: readonly string[],

@@ -17,7 +17,7 @@ import {
 } from '../../bench/tokens/measure-operations.ts'
 import { measureNative } from '../../bench/tokens/native.ts'
 import { ALGORITHMS, forged, OPERATIONS } from '../../bench/tokens/operations.ts'
-import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/tokens/verifier.ts'
+import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/access/tokens/verifier.ts'
 
 /** Length of the tokens that the benchmark issues to its callers. */
 const ORDINARY_CHARACTERS = 480

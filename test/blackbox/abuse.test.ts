@@ -3,7 +3,7 @@
  */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
-import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
+import { MIN_CHECKS_AT_ONCE } from '../../src/access/abuse/authentication-failures.ts'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'

@@ -1,15 +1,15 @@
 /** Opaque tokens, API keys and bound tokens, at two gateways in workerd with one Redis. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
-import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { revokedTokenKey } from '../../src/revocation/revocation.ts'
-import { newApiKey } from '../../src/tokens/api-key.ts'
+import { revokedTokenKey } from '../../src/access/revocation/revocation.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import {
   credentialHash,
   type ReferenceRecord,
   storedReference,
-} from '../../src/tokens/reference.ts'
+} from '../../src/access/tokens/reference.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { nowSeconds, recordOf } from '../admission/callers.ts'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'

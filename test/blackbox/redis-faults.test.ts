@@ -1,9 +1,9 @@
 /** One gateway, with every fault of Redis that the wire allows. */
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { credentialHash, storedReference } from '../../src/access/tokens/reference.ts'
 import { FIRST_PERIOD_MS, longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { credentialHash, storedReference } from '../../src/tokens/reference.ts'
 import { recordOf } from '../admission/callers.ts'
 import { fromAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'

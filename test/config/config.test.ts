@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+import { parseConfig } from '../../src/features/environment.ts'
 import {
   es256,
   good,

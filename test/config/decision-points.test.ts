@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+import { parseConfig } from '../../src/features/environment.ts'
 import { good, mistakes } from './environment.ts'
 
 const [store, other, model] = ['A', 'B', 'C'].map((letter) => letter.repeat(26)) as [

@@ -1,7 +1,7 @@
 /** Environments, valid and almost valid, and the errors that they cause. */
 import { createHash } from 'node:crypto'
 import { Misconfigured } from '../../src/errors.ts'
-import { type environmentSchema, parseConfig } from '../../src/validators/whole-environment.ts'
+import { type environmentSchema, parseConfig } from '../../src/features/environment.ts'
 import { createSigner } from '../tokens/signer.ts'
 
 export const [es256, rs256, eddsa] = await Promise.all([

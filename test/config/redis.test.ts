@@ -1,8 +1,8 @@
 /** Which Redis the environment names, on each runtime. */
 import { describe, expect, it } from 'vitest'
-import { nodeEnvironment } from '../../src/validators/node-environment.ts'
-import { parseRedisUrl } from '../../src/validators/redis-url.ts'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+import { parseConfig } from '../../src/features/environment.ts'
+import { nodeEnvironment } from '../../src/runtimes/node/schemas/node-environment.ts'
+import { parseRedisUrl } from '../../src/runtimes/node/schemas/redis-url.ts'
 import { good, mistakes } from './environment.ts'
 
 const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, ...others } = good

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+import { parseConfig } from '../../src/features/environment.ts'
 import { eddsa, es256, mistakes, remote, rs256, secret, withKeys } from './environment.ts'
 
 describe('SIGNING_KEYS', () => {

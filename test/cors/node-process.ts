@@ -1,5 +1,5 @@
 /** The complete gateway on Node, with the page of the test in its policy. */
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import { policyFor } from './policy.ts'
 
 const { PAGE = '', PORT } = process.env

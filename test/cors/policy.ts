@@ -1,5 +1,5 @@
 /** A policy with CORS rules of several kinds. */
-import { cors } from '../../src/features/cors.ts'
+import { cors } from '../../src/features/cors/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 /** An origin without a page, which a pattern allows. */

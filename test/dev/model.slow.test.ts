@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { jsonTextOf } from '../../dev/model/file.ts'
 import { modelOf } from '../../dev/model/language.ts'
-import { compileModel } from '../../src/relations/compile-model.ts'
+import { compileModel } from '../../src/access/relations/compile-model.ts'
 import { ROOT } from '../harness/process.ts'
 import { type Checkout, makeCheckout, type Outcome } from '../start/checkout.ts'
 

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { modelOf } from '../../dev/model/language.ts'
-import { compileModel } from '../../src/relations/compile-model.ts'
-import { mistakeOfTuple } from '../../src/relations/permitted.ts'
-import { parseTuple } from '../../src/relations/tuple.ts'
+import { compileModel } from '../../src/access/relations/compile-model.ts'
+import { mistakeOfTuple } from '../../src/access/relations/permitted.ts'
+import { parseTuple } from '../../src/access/relations/tuple.ts'
 import { ROOT } from '../harness/process.ts'
 
 const GUIDE = readFileSync(join(ROOT, 'docs/relations.md'), 'utf8')

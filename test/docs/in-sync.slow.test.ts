@@ -2,12 +2,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Results, tableOf } from '../../dev/openapi-corpus/results.ts'
-import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
-import { DEFAULT_BANS, DEFAULT_EXEMPT, DEFAULT_FAILURES } from '../../src/abuse/definition.ts'
-import { DEFAULT_TOKENS } from '../../src/oauth/tokens-definition.ts'
+import { addressBanKey, subjectBanKey } from '../../src/access/abuse/ban.ts'
+import {
+  DEFAULT_BANS,
+  DEFAULT_EXEMPT,
+  DEFAULT_FAILURES,
+} from '../../src/access/abuse/definition.ts'
+import { environmentSchema } from '../../src/features/environment.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy/defaults.ts'
+import { DEFAULT_TOKENS } from '../../src/policy/tokens.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { environmentSchema } from '../../src/validators/whole-environment.ts'
 import { ROOT } from '../harness/process.ts'
 import { DOCUMENTS as ALL_DOCUMENTS } from './documents.ts'
 
@@ -78,7 +82,7 @@ describe('docs/configuration.md lists exactly what exists:', () => {
   })
 
   test('variables of the audit Worker', () => {
-    expect(membersOf('src/workers/audit-worker.ts', 'AuditEnv')).toEqual([
+    expect(membersOf('src/runtimes/cloudflare/audit-worker.ts', 'AuditEnv')).toEqual([
       'AUDIT_DB',
       'AUDIT_EXPORT',
       ...ofAuditWorker,
@@ -102,7 +106,7 @@ describe('docs/configuration.md lists exactly what exists:', () => {
   })
 
   test('fields of a client', () => {
-    const source = read('src/validators/client.ts')
+    const source = read('src/features/authorization-server/schemas/client.ts')
     const members = [
       ...found(between(source, 'const clientMembers', '\n}'), /^ {2}(\w+):/gm),
       ...found(between(source, 'const configuredClient', '.refine(({ length'), /^ {4}(\w+):/gm),
@@ -129,14 +133,14 @@ describe('docs/configuration.md lists exactly what exists:', () => {
     const elsewhere: Readonly<Record<string, string>> = {
       OriginRouting: 'src/origin/definition.ts',
       OriginDefinition: 'src/origin/definition.ts',
-      TokensDefinition: 'src/oauth/tokens-definition.ts',
-      RelationsDefinition: 'src/relations/definition.ts',
-      RelationDemand: 'src/relations/definition.ts',
+      TokensDefinition: 'src/policy/tokens.ts',
+      RelationsDefinition: 'src/access/relations/definition.ts',
+      RelationDemand: 'src/access/relations/definition.ts',
       InspectDefinition: 'src/inspection/definition.ts',
-      SignaturesDefinition: 'src/inspection/signatures/definition.ts',
+      SignaturesDefinition: 'src/features/signatures/definition.ts',
       JsonRpcDefinition: 'src/inspection/definition.ts',
-      McpDefinition: 'src/mcp/definition.ts',
-      McpToolAccess: 'src/mcp/definition.ts',
+      McpDefinition: 'src/features/mcp/definition.ts',
+      McpToolAccess: 'src/features/mcp/definition.ts',
     }
     const members = membersOf(elsewhere[name] ?? 'src/policy/definition.ts', name)
     expect(members.length).toBeGreaterThan(2)
@@ -153,10 +157,10 @@ describe('docs/configuration.md lists exactly what exists:', () => {
   )
 
   test('fields of the policy: ## Abuse', () => {
-    const members = membersOf('src/abuse/definition.ts', 'AbuseDefinition')
+    const members = membersOf('src/access/abuse/definition.ts', 'AbuseDefinition')
     expect(members).toContain('authenticationFailures')
     expect(tabled(configuration, '## Abuse')).toEqual(members)
-    const bans = membersOf('src/abuse/definition.ts', 'BanDefinition')
+    const bans = membersOf('src/access/abuse/definition.ts', 'BanDefinition')
     expect(tabled(configuration, '## Bans')).toEqual(bans)
     for (const [name, value] of Object.entries(DEFAULT_BANS)) {
       const shown = typeof value === 'number' ? value.toLocaleString('en') : `\`${value}\``

@@ -1,7 +1,7 @@
 /** An app behind a guard, over a real Redis, with really signed tokens. */
 import { vi } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { type GuardOptions, portcullis } from '../../src/hono.ts'
+import { type GuardOptions, portcullis } from '../../src/hono/index.ts'
 import {
   AUDIENCE,
   createKey,

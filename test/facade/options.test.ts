@@ -1,7 +1,7 @@
 /** The options of `portcullis()`: mistakes, defaults, and options that depend on the environment. */
 import { Hono, type MiddlewareHandler } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Misconfigured, portcullis } from '../../src/hono.ts'
+import { Misconfigured, portcullis } from '../../src/hono/index.ts'
 import { errorsLogged, guardWith, type Surroundings, surroundings } from './app.ts'
 
 let given: Surroundings

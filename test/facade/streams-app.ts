@@ -1,7 +1,7 @@
 /** A guarded app with handlers that stream, in workerd and in Node. */
 import { Hono } from 'hono'
 import { stream, streamSSE } from 'hono/streaming'
-import { portcullis } from '../../src/hono.ts'
+import { portcullis } from '../../src/hono/index.ts'
 import { AUDIENCE, ISSUER } from '../harness/issuer.ts'
 
 interface Env {

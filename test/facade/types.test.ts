@@ -10,7 +10,7 @@ import {
   type IssuerOptions,
   type Principal,
   portcullis,
-} from '../../src/hono.ts'
+} from '../../src/hono/index.ts'
 
 interface Env {
   readonly REDIS_URL: string

@@ -40,10 +40,10 @@ describe('every call to a dependency has a deadline', () => {
         ({ index }) => [path, code.slice(index, index + 400)] as const,
       )
     })
-    expect(calls.map(([path]) => path)).toContain('src/tokens/document.ts')
+    expect(calls.map(([path]) => path)).toContain('src/access/tokens/document.ts')
     const without = calls.filter(([, call]) => !/\bsignal\b/.test(call)).map(([path]) => path)
     expect(without).toEqual([])
-    const documents = codeOf('src/oauth/registration/client-documents.ts')
+    const documents = codeOf('src/features/authorization-code/registration/client-documents.ts')
     expect(documents).toMatch(/await call\([^)]*signal: AbortSignal\.timeout/)
     expect(codeOf('src/origin/origin.ts')).toMatch(/const init = \{[^}]*signal: abort\.signal/)
   })

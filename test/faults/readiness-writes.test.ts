@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { composeServices, type GatewayEnv } from '../../src/gateway/compose-services.ts'
 import { WORKERS } from '../../src/gateway/runtime.ts'
 import { definePolicy } from '../../src/index.ts'
-import { nodeRuntime } from '../../src/node/runtime.ts'
+import { nodeRuntime } from '../../src/runtimes/node/runtime.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const policy = definePolicy({

@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { addressBanKey } from '../../src/abuse/ban.ts'
-import { type AdmissionVerdict, createAdmission } from '../../src/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { addressBanKey } from '../../src/access/abuse/ban.ts'
+import { type AdmissionVerdict, createAdmission } from '../../src/access/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../src/errors.ts'
 import {
   createCircuitBreaker,
@@ -17,7 +18,6 @@ import {
 import { sentOnce } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { limitOf, nowSeconds, principal } from '../admission/callers.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

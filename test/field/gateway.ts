@@ -1,6 +1,6 @@
 /** Gateways that try the cases of the table: over a real Redis, an issuer, and an origin of each case. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import {
   AUDIENCE,

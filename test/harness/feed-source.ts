@@ -1,10 +1,10 @@
 /** Reads the feed of revocations alone, with the script that admission sends. */
 
+import type { FeedCursor, FeedReply } from '../../src/access/revocation/feed.ts'
+import { FEED_SCRIPT, feedReplyOf } from '../../src/access/revocation/redis/feed.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { runScript } from '../../src/redis/script.ts'
-import type { FeedCursor, FeedReply } from '../../src/revocation/feed.ts'
-import { FEED_SCRIPT, feedReplyOf } from '../../src/revocation/redis/feed.ts'
 
 /** Creates a function that reads the changes since a cursor in one call. */
 export function createRevocationFeedSource(rest: RedisConnection) {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
-import { connectResp, type RespClient } from '../../src/node/redis/resp.ts'
+import { connectResp, type RespClient } from '../../src/runtimes/node/redis/resp.ts'
 import { startHttpServer } from './http-server.ts'
 
 export interface TestRedis {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { addressGroup } from '../../src/middleware/client-address.ts'
-import { addressIn } from '../../src/validators/networks.ts'
+import { addressIn } from '../../src/runtimes/node/schemas/networks.ts'
 
 test.each([
   ['fe80::1:2%eth0', 'fe80:0:0:0::/64'],

@@ -1,8 +1,8 @@
 /** Tokens of each provider, at a gateway that only the entry of the guide adapts to the provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { PRESETS, type PresetName } from '../../src/identity-providers/presets.ts'
 import { SOURCES, type Source } from '../../src/identity-providers/sources.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { mistakes, withIssuers } from '../config/environment.ts'

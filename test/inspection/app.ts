@@ -1,6 +1,6 @@
 /** An app behind `limitBody` and `inspect` with a handler that records what reached it. */
 import { Hono } from 'hono'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/middleware/context.ts'
 import { type InspectOptions, inspect } from '../../src/middleware/inspect.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'

@@ -2,11 +2,11 @@
  * `node test/inspection/cost.ts`: prints the CPU time that signatures use for a text, scanned and
  * from the cache. User and system time of the process, the best of several rounds.
  */
-import { scan } from '../../src/inspection/signatures/scanner.ts'
+import { scan } from '../../src/features/signatures/scanner.ts'
 import {
   createVerdictCache,
   type VerdictCache,
-} from '../../src/inspection/signatures/verdict-cache.ts'
+} from '../../src/features/signatures/verdict-cache.ts'
 import { HARMLESS } from './harmless-texts.ts'
 
 const SIZES = [100, 1_000, 10_000] as const

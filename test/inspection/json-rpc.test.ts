@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { createAuthorizer } from '../../src/authorization/permissions.ts'
+import { createAuthorizer } from '../../src/access/permissions.ts'
 import type { InspectOptions } from '../../src/middleware/inspect.ts'
 import { inspected } from './app.ts'
 import { readerOf } from './reader.ts'

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { sqlTokensOf } from '../../src/inspection/signatures/sql-tokens.ts'
+import { sqlTokensOf } from '../../src/features/signatures/sql-tokens.ts'
 import { signatureOf } from './signature-figures.ts'
 
-const FOLDER = resolve(import.meta.dirname, '../../src/inspection/signatures')
+const FOLDER = resolve(import.meta.dirname, '../../src/features/signatures')
 const CHARS = 100_000
 
 /**

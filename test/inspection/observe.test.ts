@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { signatures } from '../../src/features/signatures.ts'
+import { signatures } from '../../src/features/signatures/index.ts'
 import { createAuthorizer } from '../../src/parts.ts'
 import { inspected } from './app.ts'
 import { readerOf } from './reader.ts'

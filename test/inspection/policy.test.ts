@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { signatures } from '../../src/features/signatures.ts'
+import { signatures } from '../../src/features/signatures/index.ts'
 import {
   definePolicy,
   Misconfigured,

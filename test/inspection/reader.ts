@@ -1,5 +1,5 @@
 /** A caller for the tests of the inspection. */
-import type { Principal } from '../../src/identity/principal.ts'
+import type { Principal } from '../../src/access/principal.ts'
 
 /** Returns a principal with one role, as `authenticate` would set it. */
 export function readerOf(role: string): Principal {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts that look like code
 import { describe, expect, test } from 'vitest'
-import { SIGNATURES, scan } from '../../src/inspection/signatures/scanner.ts'
-import { createVerdictCache } from '../../src/inspection/signatures/verdict-cache.ts'
+import { SIGNATURES, scan } from '../../src/features/signatures/scanner.ts'
+import { createVerdictCache } from '../../src/features/signatures/verdict-cache.ts'
 
 /** For each rule a text that it matches, and a similar text that it does not match. */
 const TEXTS: Readonly<Record<string, readonly [matched: string, passed: string]>> = {

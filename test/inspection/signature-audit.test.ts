@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { signatures } from '../../src/features/signatures.ts'
+import { signatures } from '../../src/features/signatures/index.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/index.ts'

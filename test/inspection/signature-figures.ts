@@ -1,7 +1,7 @@
 /** Measures the signatures on attacks and on harmless texts, at the default threshold. */
-import { DEFAULT_SIGNATURES } from '../../src/inspection/signatures/definition.ts'
-import { createVerdictReader, scan } from '../../src/inspection/signatures/scanner.ts'
-import { createVerdictCache } from '../../src/inspection/signatures/verdict-cache.ts'
+import { DEFAULT_SIGNATURES } from '../../src/features/signatures/definition.ts'
+import { createVerdictReader, scan } from '../../src/features/signatures/scanner.ts'
+import { createVerdictCache } from '../../src/features/signatures/verdict-cache.ts'
 import { ATTACKS } from './attacks.ts'
 import { ABOUT_ATTACKS, HARMLESS } from './harmless-texts.ts'
 import { PROGRAMMING } from './programming-texts.ts'

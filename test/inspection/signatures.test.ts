@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { signatures } from '../../src/features/signatures.ts'
+import { signatures } from '../../src/features/signatures/index.ts'
 import type { InspectOptions } from '../../src/parts.ts'
 import { inspected } from './app.ts'
 import { ATTACKS } from './attacks.ts'

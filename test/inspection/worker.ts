@@ -2,7 +2,7 @@
 
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { signatures } from '../../src/features/signatures.ts'
+import { signatures } from '../../src/features/signatures/index.ts'
 import type { Principal } from '../../src/index.ts'
 import {
   type BodyVariables,

@@ -1,6 +1,6 @@
 /** Opaque tokens of a real OpenID Provider, by introspection and by userinfo. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { introspection } from '../../src/features/introspection.ts'
+import { introspection } from '../../src/features/introspection/index.ts'
 import {
   JWT_RESOURCE,
   type OidcProvider,

@@ -1,8 +1,8 @@
 /** Responses of an issuer that verifies its tokens: what is accepted, refused, or an outage. */
 import { jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { introspection } from '../../src/features/introspection.ts'
-import { REFUSED_MS, UNDECIDED_MS } from '../../src/introspection/issuer-call.ts'
+import { introspection } from '../../src/features/introspection/index.ts'
+import { REFUSED_MS, UNDECIDED_MS } from '../../src/features/introspection/issuer-call.ts'
 import { type ProviderGateway, startProviderGateway } from '../identity-providers/gateway.ts'
 import { createSigner } from '../tokens/signer.ts'
 import {

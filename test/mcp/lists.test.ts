@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { definitionHash } from '../../src/mcp/tool-definition.ts'
+import { definitionHash } from '../../src/features/mcp/tool-definition.ts'
 import { call, codeOf, type McpGateway, messagesIn, request, startMcpGateway } from './gateway.ts'
 
 let gateway: McpGateway

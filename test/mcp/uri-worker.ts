@@ -1,5 +1,5 @@
 /** A Worker that returns the URIs of a list that are in their normal form. */
-import { isNormalUri } from '../../src/mcp/resource-uri.ts'
+import { isNormalUri } from '../../src/features/mcp/resource-uri.ts'
 
 export default {
   async fetch(request: Request) {

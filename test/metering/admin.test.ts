@@ -1,7 +1,7 @@
 /** Operators give plans: in force from the next request on, in every isolate. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { operators } from '../../src/features/operators.ts'
-import { plans } from '../../src/features/plans.ts'
+import { operators } from '../../src/features/operators/index.ts'
+import { plans } from '../../src/features/plans/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from '../admin/gateway.ts'
 

@@ -1,5 +1,5 @@
 /** The complete gateway with a limit of requests in flight. */
-import { quotas } from '../../src/features/plans.ts'
+import { quotas } from '../../src/features/plans/index.ts'
 import { composeServices, createGateway, definePolicy, type GatewayEnv } from '../../src/index.ts'
 import { entry } from '../proxy/entry.ts'
 

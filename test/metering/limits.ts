@@ -1,6 +1,6 @@
 /** Metered limits for tests, as `admit` requests them. */
-import type { LimitRequest } from '../../src/admission/limit.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { LimitRequest } from '../../src/access/admission/limit.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import type { LimitGroup, NamedLimit } from '../../src/policy/definition.ts'
 
 /** Returns the requests of a caller for all limits of a group. `owner` separates tests. */

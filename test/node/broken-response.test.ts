@@ -3,8 +3,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { afterEach, describe, expect, test } from 'vitest'
-import { fieldsOf } from '../../src/node/fields.ts'
-import { OriginResponse } from '../../src/node/origin-response.ts'
+import { fieldsOf } from '../../src/runtimes/node/fields.ts'
+import { OriginResponse } from '../../src/runtimes/node/origin-response.ts'
 import { exchange } from '../proxy/wire.ts'
 
 const HEAD = { 'content-length': '100' }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { followCertificate, readCertificate } from '../../src/node/certificate.ts'
+import { followCertificate, readCertificate } from '../../src/runtimes/node/certificate.ts'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-certificate-'))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Fields, fieldsOf, receivedFields } from '../../src/node/fields.ts'
+import { Fields, fieldsOf, receivedFields } from '../../src/runtimes/node/fields.ts'
 
 const name = fc.constantFrom(
   'Accept',

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { elementsIn, type ProxyHeader, parameterOf } from '../../src/node/forwarded-hops.ts'
+import {
+  elementsIn,
+  type ProxyHeader,
+  parameterOf,
+} from '../../src/runtimes/node/forwarded-hops.ts'
 
 /** The addresses of a header, from the right. Empty: an element has none. */
 function* hopsIn(header: ProxyHeader, value: string) {

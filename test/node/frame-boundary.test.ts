@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FrameBoundary } from '../../src/node/frame-boundary.ts'
+import { FrameBoundary } from '../../src/runtimes/node/frame-boundary.ts'
 
 function frame(length: number, isMasked: boolean): Buffer {
   const short = length < 126 ? length : length < 65_536 ? 126 : 127

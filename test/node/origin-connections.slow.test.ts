@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { createNodeOrigin } from '../../src/node/origin.ts'
+import { createNodeOrigin } from '../../src/runtimes/node/origin.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n'
 

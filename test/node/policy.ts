@@ -1,5 +1,5 @@
-import { authorizationServer } from '../../src/features/authorization-server.ts'
-import { quotas } from '../../src/features/plans.ts'
+import { authorizationServer } from '../../src/features/authorization-server/index.ts'
+import { quotas } from '../../src/features/plans/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 export default definePolicy({

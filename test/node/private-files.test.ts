@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { directoryBucket } from '../../src/node/audit/directory.ts'
-import { openSpoolFile } from '../../src/node/audit/spool/file.ts'
-import { openSqlite } from '../../src/node/audit/sqlite.ts'
-import { createPrivately } from '../../src/node/files/private-file.ts'
+import { directoryBucket } from '../../src/runtimes/node/audit/directory.ts'
+import { openSpoolFile } from '../../src/runtimes/node/audit/spool/file.ts'
+import { openSqlite } from '../../src/runtimes/node/audit/sqlite.ts'
+import { createPrivately } from '../../src/runtimes/node/files/private-file.ts'
 
 function modesIn(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(

@@ -1,5 +1,5 @@
 /** A gateway in its own process, with the variables of its environment. `POLICY` is another file. Ends with SIGTERM. */
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 
 const { default: policy } = await import(process.env.POLICY ?? './policy.ts')
 const graceMs = Number(process.env.GRACE_MS ?? 10_000)

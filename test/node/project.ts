@@ -12,11 +12,11 @@ export async function makeNodeProject(policy: string) {
   await symlink(join(ROOT, 'src'), join(installed, 'src'))
   const exports = {
     '.': './src/index.ts',
-    './node': './src/node/index.ts',
-    './operators': './src/features/operators.ts',
-    './origins': './src/features/origins.ts',
-    './relations': './src/features/relations.ts',
-    './testing': './src/testing.ts',
+    './node': './src/runtimes/node/index.ts',
+    './operators': './src/features/operators/index.ts',
+    './origins': './src/features/origins/index.ts',
+    './relations': './src/features/relations/index.ts',
+    './testing': './src/testing/index.ts',
   }
   await writeFile(join(installed, 'package.json'), JSON.stringify({ type: 'module', exports }))
   const manifest = { type: 'module', dependencies: { portcullis: '*' } }

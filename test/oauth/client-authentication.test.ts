@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { JWT_BEARER } from '../../src/oauth/client-authenticator.ts'
+import { JWT_BEARER } from '../../src/features/authorization-server/client-authenticator.ts'
 import {
   PUBLIC_URL,
   type Reply,

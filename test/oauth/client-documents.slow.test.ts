@@ -1,10 +1,14 @@
 /** Clients that describe themselves: by a document (CIMD), or by registration (RFC 7591). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createPublicFetch, isPublicAddress, publicLookup } from '../../src/node/public-fetch.ts'
-import { createClientDocuments } from '../../src/oauth/registration/client-documents.ts'
-import { documentUrlOf } from '../../src/oauth/registration/document-url.ts'
-import { redirectKindOf } from '../../src/validators/redirect-uri.ts'
+import { createClientDocuments } from '../../src/features/authorization-code/registration/client-documents.ts'
+import { documentUrlOf } from '../../src/features/authorization-code/registration/document-url.ts'
+import { redirectKindOf } from '../../src/features/authorization-server/schemas/redirect-uri.ts'
+import {
+  createPublicFetch,
+  isPublicAddress,
+  publicLookup,
+} from '../../src/runtimes/node/public-fetch.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { mint } from '../harness/issuer.ts'
 import { type CodeGateway, newVerifier, PUBLIC_URL, startCodeGateway } from './code-gateway.ts'

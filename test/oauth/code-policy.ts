@@ -1,7 +1,7 @@
 /** A policy with the authorization endpoint, behind the real sign-in. */
-import { authorizationCode } from '../../src/features/authorization-code.ts'
-import { authorizationServer } from '../../src/features/authorization-server.ts'
-import { signIn } from '../../src/features/sign-in.ts'
+import { authorizationCode } from '../../src/features/authorization-code/index.ts'
+import { authorizationServer } from '../../src/features/authorization-server/index.ts'
+import { signIn } from '../../src/features/sign-in/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 export const policy = () =>

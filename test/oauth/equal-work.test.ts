@@ -4,11 +4,15 @@
  */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { Client } from '../../src/oauth/client.ts'
-import { createClientAssertionVerifier } from '../../src/oauth/client-assertion.ts'
-import { clientSecretHash, isClientSecret, newClientSecret } from '../../src/oauth/client-secret.ts'
-import { createDpopNonces } from '../../src/tokens/dpop-nonce.ts'
-import { ASSERTION_ALGORITHMS } from '../../src/validators/client.ts'
+import { createDpopNonces } from '../../src/access/tokens/dpop-nonce.ts'
+import type { Client } from '../../src/features/authorization-server/client.ts'
+import { createClientAssertionVerifier } from '../../src/features/authorization-server/client-assertion.ts'
+import {
+  clientSecretHash,
+  isClientSecret,
+  newClientSecret,
+} from '../../src/features/authorization-server/client-secret.ts'
+import { ASSERTION_ALGORITHMS } from '../../src/features/authorization-server/schemas/client.ts'
 import { traceOf } from '../harness/work-trace.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 

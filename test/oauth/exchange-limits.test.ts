@@ -1,8 +1,8 @@
 /** Limits of token exchanges over several isolates at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { authorizationServer } from '../../src/features/authorization-server.ts'
-import { DEFAULT_TOKENS, tokensOf } from '../../src/oauth/tokens-definition.ts'
+import { authorizationServer } from '../../src/features/authorization-server/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
+import { DEFAULT_TOKENS, tokensOf } from '../../src/policy/tokens.ts'
 import {
   ACCESS_TOKEN,
   EXCHANGE,

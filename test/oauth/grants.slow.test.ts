@@ -1,8 +1,8 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { revokedBeforeKey } from '../../src/access/revocation/revocation.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
-import { newApiKey } from '../../src/tokens/api-key.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { ACCESS_TOKEN, PUBLIC_URL, privateJwk, startGateway, type TestGateway } from './gateway.ts'
 
@@ -344,7 +344,7 @@ describe('token exchange', () => {
   test('refuses a subject token that is revoked, under a cutoff, or of a banned subject', async () => {
     const client = await gateway.createClient()
     const login = async (sub: string) => gateway.login({ claims: { sub, jti: `of ${sub}` } })
-    const { tokenIdHash } = await import('../../src/identity/token-id.ts')
+    const { tokenIdHash } = await import('../../src/access/token-id.ts')
     const revoked = await login('revoked')
     await gateway.revocations.revokeToken({
       tokenIdHash: await tokenIdHash(ISSUER, 'of revoked'),

@@ -1,5 +1,5 @@
 /** A gateway with the authorization code flow whose users sign in at a real provider. */
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
 import { startHttpOrigin } from '../proxy/origin-server.ts'

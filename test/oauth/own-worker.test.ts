@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { authorizationServer } from '../../src/features/authorization-server.ts'
+import { authorizationServer } from '../../src/features/authorization-server/index.ts'
 import { composeServices, definePolicy } from '../../src/index.ts'
 import {
   admit,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Client, principalOfClient } from '../../src/oauth/client.ts'
-import { principalOfGrant } from '../../src/tokens/access-grant.ts'
+import { principalOfGrant } from '../../src/access/tokens/access-grant.ts'
+import { type Client, principalOfClient } from '../../src/features/authorization-server/client.ts'
 
 const GATEWAY = 'https://gateway.test'
 const grant = {

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newApiKey } from '../../src/tokens/api-key.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { PUBLIC_URL, startGateway, type TestClient, type TestGateway } from './gateway.ts'
 
@@ -67,7 +67,7 @@ describe('revocation', () => {
     const { exp = 0 } = decodeJwt(access_token)
     for (const key of await gateway.redis.direct.keys('pc:revoked:*'))
       expect(await gateway.redis.direct.ttl(key)).toBeGreaterThan(0)
-    const { tokenIdHash } = await import('../../src/identity/token-id.ts')
+    const { tokenIdHash } = await import('../../src/access/token-id.ts')
     const hash = await tokenIdHash(PUBLIC_URL, String(decodeJwt(access_token).jti))
     const lives = await gateway.redis.direct.ttl(`pc:revoked:${hash}`)
     expect(lives).toBeGreaterThan(exp - Math.floor(Date.now() / 1000))

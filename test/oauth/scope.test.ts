@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createAuthorizer, createScopeOfRoles } from '../../src/authorization/permissions.ts'
+import { createAuthorizer, createScopeOfRoles } from '../../src/access/permissions.ts'
+import { principalOfGrant } from '../../src/access/tokens/access-grant.ts'
 import { Denied } from '../../src/errors.ts'
-import { grantedScope } from '../../src/oauth/scope.ts'
-import { principalOfGrant } from '../../src/tokens/access-grant.ts'
+import { grantedScope } from '../../src/features/authorization-server/scope.ts'
 
 type Names = readonly string[]
 

@@ -2,7 +2,7 @@
 
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { relations } from '../../src/features/relations.ts'
+import { relations } from '../../src/features/relations/index.ts'
 import {
   ISSUER,
   PUBLIC_URL,

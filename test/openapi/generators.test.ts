@@ -1,9 +1,9 @@
 /** Documents that FastAPI 0.165 and @nestjs/swagger 12.0 generated. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { override } from '../../src/features/openapi-routes.ts'
+import { override } from '../../src/features/openapi-routes/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { policyTester } from '../../src/testing.ts'
+import { policyTester } from '../../src/testing/index.ts'
 import { DOCUMENTS, importFile, messagesOf } from './import.ts'
 
 async function testerOf(document: string) {

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import * as z from 'zod/mini'
-import { override } from '../../src/features/openapi-routes.ts'
+import { override } from '../../src/features/openapi-routes/index.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 
 const query = z.strictObject({})

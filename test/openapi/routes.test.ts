@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { type Caller, policyTester } from '../../src/testing.ts'
+import { type Caller, policyTester } from '../../src/testing/index.ts'
 import { documentOf, importValue, jsonBody, messagesOf } from './import.ts'
 
 const READER: Caller = { sub: 'alice', roles: ['all'] }

@@ -1,5 +1,5 @@
 /** Routes of one origin and of others, as they are and under other paths and hosts. */
-import { origins } from '../../src/features/origins.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy, group } from '../../src/index.ts'
 
 export default definePolicy({

@@ -1,7 +1,7 @@
 /** Several origins behind one gateway: where each request goes, and what each origin receives. */
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { origins } from '../../src/features/origins.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy, group } from '../../src/index.ts'
 import { type RecordingOrigin, startOrigin, startWorld, type World } from './world.ts'
 

@@ -1,4 +1,4 @@
-import { origins } from '../../src/features/origins.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy, group } from '../../src/index.ts'
 
 /** Two origins on two hosts, and one route on every host. */

@@ -1,5 +1,5 @@
 /** The gateway of a policy of this folder on Node: `POLICY`, or `isolated-policy.ts`. Ends with SIGTERM. */
-import { serve } from '../../src/node/index.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 
 const { POLICY = './isolated-policy.ts' } = process.env
 const { default: policy } = await import(POLICY)

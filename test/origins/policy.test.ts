@@ -1,7 +1,7 @@
 /** Origins and groups in a policy: what they mean, and which mistakes are reported. */
 import { describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
-import { origins } from '../../src/features/origins.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy, group, type RouteDefinition } from '../../src/index.ts'
 
 const limit = '10/min'

@@ -1,7 +1,7 @@
 /** What audit events and metrics say about hosts and origins: names of the policy, nothing of a caller. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
-import { origins } from '../../src/features/origins.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy, type Policy } from '../../src/index.ts'
 import { createCounters } from '../../src/observability/metrics/counters.ts'
 import { createRequestCounter } from '../../src/observability/metrics/request-metrics.ts'

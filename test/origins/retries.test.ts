@@ -1,9 +1,9 @@
 /** Retries, canaries and breakers of origins, with connections that really fail. */
 import { describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { isInCanary } from '../../src/origin/canary.ts'
+import { isInCanary } from '../../src/features/origins/canary.ts'
+import { retriedOrigin } from '../../src/features/origins/retried-origin.ts'
 import type { Origin, OriginRequest } from '../../src/origin/origin.ts'
-import { retriedOrigin } from '../../src/origin/retried-origin.ts'
 import { nearestTo } from '../../src/validators/nearest.ts'
 
 const requestWith = (fields: Partial<OriginRequest> = {}, method = 'GET'): OriginRequest => ({

@@ -1,6 +1,6 @@
 /** Origins that fail in different ways, and one path with CORS rules of its own on each host. */
-import { cors } from '../../src/features/cors.ts'
-import { origins } from '../../src/features/origins.ts'
+import { cors } from '../../src/features/cors/index.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy, group } from '../../src/index.ts'
 
 export const SHOP = 'https://shop.example'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { published, requireFiles } from '../../dev/package/manifest.ts'
-import { VERSION } from '../../src/routes/openapi/version.ts'
+import { VERSION } from '../../src/features/openapi/version.ts'
 import { ROOT } from '../harness/process.ts'
 
 const manifest = readFileSync(join(ROOT, 'package.json'), 'utf8')

@@ -6,11 +6,11 @@ import { markdownOf } from '../../cli/policy/compare.ts'
 import { diffPolicies } from '../../cli/policy/diff.ts'
 import { ANONYMOUS, matrixOf, NO_ROLE } from '../../cli/policy/matrix.ts'
 import { Misconfigured } from '../../src/errors.ts'
-import { type McpOptions, mcp } from '../../src/features/mcp.ts'
-import { origins } from '../../src/features/origins.ts'
+import { type McpOptions, mcp } from '../../src/features/mcp/index.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import type { PolicyDefinition, RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../src/policy/policy.ts'
-import { policyTester } from '../../src/testing.ts'
+import { policyTester } from '../../src/testing/index.ts'
 
 type Definition = PolicyDefinition<string, string>
 

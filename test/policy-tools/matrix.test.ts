@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { matrixOf } from '../../cli/policy/matrix.ts'
 import { htmlOf } from '../../cli/policy/matrix-html.ts'
 import { markdownMatrix } from '../../cli/policy/show-matrix.ts'
-import { signIn } from '../../src/features/sign-in.ts'
+import { signIn } from '../../src/features/sign-in/index.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 

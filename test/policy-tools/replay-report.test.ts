@@ -21,9 +21,9 @@ import { styleFor } from '../../cli/terminal.ts'
 import { rowOf } from '../../src/audit/d1/audit-row.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { ERASED_ADDRESS } from '../../src/audit/personal.ts'
-import { origins } from '../../src/features/origins.ts'
+import { origins } from '../../src/features/origins/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { policyTester } from '../../src/testing.ts'
+import { policyTester } from '../../src/testing/index.ts'
 
 const EVENTS = Number(process.env.REPLAYED_EVENTS ?? 5_000)
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-replay-'))

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { createPredictor, type Grants } from '../../cli/policy/replay-decide.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { policyTester } from '../../src/testing.ts'
+import { policyTester } from '../../src/testing/index.ts'
 import { randomPairs, record } from './recorded-requests.ts'
 
 const CI_REQUESTS = 400

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { CorsDefinition } from '../../src/cors/definition.ts'
 import { Misconfigured } from '../../src/errors.ts'
-import { cors } from '../../src/features/cors.ts'
+import { cors } from '../../src/features/cors/index.ts'
+import type { CorsDefinition } from '../../src/policy/cors.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 /** The mistakes of a policy whose only route has these rules. */

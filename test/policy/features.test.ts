@@ -1,10 +1,10 @@
 /** Opt-in features: what a policy does not import is absent, and a setting of it is a mistake. */
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { authorizationServer } from '../../src/features/authorization-server.ts'
-import { openapi } from '../../src/features/openapi.ts'
-import { operators } from '../../src/features/operators.ts'
-import { otlp } from '../../src/features/otlp.ts'
+import { authorizationServer } from '../../src/features/authorization-server/index.ts'
+import { openapi } from '../../src/features/openapi/index.ts'
+import { operators } from '../../src/features/operators/index.ts'
+import { otlp } from '../../src/features/otlp/index.ts'
 import {
   composeServices,
   createGateway,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { Misconfigured } from '../../src/errors.ts'
-import { upstash } from '../../src/features/upstash.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 

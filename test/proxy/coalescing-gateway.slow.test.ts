@@ -1,10 +1,10 @@
 /** The cost of coalesced requests and of new credentials in the complete gateway. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { credentialHash } from '../../src/access/tokens/reference.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { newApiKey } from '../../src/tokens/api-key.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { credentialHash } from '../../src/tokens/reference.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import type { Observed } from './observed-gateway.ts'

@@ -3,9 +3,9 @@
  * call ends.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { revokedBeforeKey } from '../../src/access/revocation/revocation.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'

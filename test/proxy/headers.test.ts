@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Principal } from '../../src/access/principal.ts'
 import { fieldsOf, makePrivate, varyBy } from '../../src/http/shared-caches.ts'
-import type { Principal } from '../../src/identity/principal.ts'
-import { Fields } from '../../src/node/fields.ts'
 import { headerWord, setIdentity } from '../../src/origin/identity-headers.ts'
 import { sanitizeResponse } from '../../src/routes/origin-response.ts'
+import { Fields } from '../../src/runtimes/node/fields.ts'
 
 const ALICE: Principal = {
   issuer: 'https://issuer.test/',

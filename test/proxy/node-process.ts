@@ -1,11 +1,11 @@
 /** Serves an entry module as `serve` of `portcullis/node` serves a gateway. */
 import { createServer } from 'node:http'
-import { createBackgroundWork } from '../../src/node/background-work.ts'
-import { createListeners } from '../../src/node/request-listener.ts'
-import { nodeRuntime } from '../../src/node/runtime.ts'
-import { LIMITS } from '../../src/node/serve.ts'
-import { refuseUnreadable } from '../../src/node/unreadable-requests.ts'
-import { latestResponses, onHandedOver } from '../../src/node/upgrades.ts'
+import { createBackgroundWork } from '../../src/runtimes/node/background-work.ts'
+import { createListeners } from '../../src/runtimes/node/request-listener.ts'
+import { nodeRuntime } from '../../src/runtimes/node/runtime.ts'
+import { LIMITS } from '../../src/runtimes/node/serve.ts'
+import { refuseUnreadable } from '../../src/runtimes/node/unreadable-requests.ts'
+import { latestResponses, onHandedOver } from '../../src/runtimes/node/upgrades.ts'
 import type { Build } from './entry.ts'
 
 const { ENTRY = '', PORT, ...variables } = process.env

@@ -1,7 +1,7 @@
 /** The complete gateway with a route for each way in which a token source matters. */
 
-import { openapi } from '../../src/features/openapi.ts'
-import { operators } from '../../src/features/operators.ts'
+import { openapi } from '../../src/features/openapi/index.ts'
+import { operators } from '../../src/features/operators/index.ts'
 import {
   type AuditEvent,
   composeServices,

@@ -3,9 +3,9 @@
  * the caller and the options of the route.
  */
 import { Hono, type MiddlewareHandler } from 'hono'
+import type { Principal } from '../../src/access/principal.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import type { Runtime } from '../../src/gateway/runtime.ts'
-import type { Principal } from '../../src/identity/principal.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
 import { type GatewayVariables, routeOf } from '../../src/middleware/context.ts'

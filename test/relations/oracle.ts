@@ -6,15 +6,15 @@ import type {
   RelationDecision,
   RelationQuery,
   Undecided,
-} from '../../src/relations/decision-point.ts'
-import type { DirectType, RelationModel, Userset } from '../../src/relations/model.ts'
+} from '../../src/access/relations/decision-point.ts'
+import type { DirectType, RelationModel, Userset } from '../../src/access/relations/model.ts'
 import {
   type ObjectReference,
   parseObject,
   parseSubject,
   type RelationTuple,
   type SubjectReference,
-} from '../../src/relations/tuple.ts'
+} from '../../src/access/relations/tuple.ts'
 
 export interface OracleOptions {
   /** Maximum number of tuples on a path. Default: unlimited. */

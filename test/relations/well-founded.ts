@@ -3,8 +3,8 @@
  * once, by the alternating fixpoint (Van Gelder 1993). It follows no paths and needs no handling of
  * cycles.
  */
-import type { RelationModel, Userset } from '../../src/relations/model.ts'
-import { parseObject, parseSubject, type RelationTuple } from '../../src/relations/tuple.ts'
+import type { RelationModel, Userset } from '../../src/access/relations/model.ts'
+import { parseObject, parseSubject, type RelationTuple } from '../../src/access/relations/tuple.ts'
 import { isPermitted } from './oracle.ts'
 
 /** The true relations by name, `type:id#relation`, and the sets that exclusions subtract. */

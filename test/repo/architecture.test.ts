@@ -31,11 +31,18 @@ describe('the structure of the source', () => {
   })
 
   test('a planted cycle between two folders is found, with the imports that close it', () => {
-    const planted = { from: 'src/tokens/verifier.ts', to: 'src/admission/admission.ts' }
+    const planted = {
+      from: 'src/access/tokens/verifier.ts',
+      to: 'src/access/admission/admission.ts',
+    }
     const [cycle, ...others] = cyclesOf([...edges, planted], featureOf)
     expect(others).toEqual([])
-    expect(cycle?.nodes).toEqual(expect.arrayContaining(['src/admission', 'src/tokens']))
-    expect(cycle?.imports).toContain('src/tokens/verifier.ts > src/admission/admission.ts')
+    expect(cycle?.nodes).toEqual(
+      expect.arrayContaining(['src/access/admission', 'src/access/tokens']),
+    )
+    expect(cycle?.imports).toContain(
+      'src/access/tokens/verifier.ts > src/access/admission/admission.ts',
+    )
   })
 
   test(`src has at most ${MAX_ROOT_FILES} files at its root`, () => {
@@ -49,7 +56,7 @@ describe('the structure of the source', () => {
   })
 
   test('no source imports an opt-in feature: only a policy does, so that it can leave it out', () => {
-    const features = filesBelow(root, 'src/features')
+    const features = filesBelow(root, 'src/features/authorization-code')
     expect(features.length).toBeGreaterThan(0)
     const exported = subpaths().map(({ source }) => source)
     expect(exported).toEqual(expect.arrayContaining(features))
@@ -96,7 +103,7 @@ describe('the structure of the source', () => {
   test('code that runs in a Worker imports nothing of Node', () => {
     const ofNode = sources.filter((file) => /from '(?:node:|undici'|ioredis')/.test(textOf(file)))
     expect(ofNode.length).toBeGreaterThan(0)
-    const isOfNode = (file: string) => file.startsWith('src/node/')
+    const isOfNode = (file: string) => file.startsWith('src/runtimes/node/')
     expect(ofNode.filter((file) => !isOfNode(file))).toEqual([])
     const importers = sources.filter((file) => importsOf(root, file).some(isOfNode))
     expect(importers.filter((file) => !isOfNode(file))).toEqual([])
@@ -108,13 +115,13 @@ describe('the structure of the source', () => {
     const shared = ['package.json', 'src/errors.ts', 'src/validators/environment.ts']
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
-    shared.push('src/redis/connection.ts', 'src/node/redis/resp.ts')
+    shared.push('src/redis/connection.ts', 'src/runtimes/node/redis/resp.ts')
     for (const part of ['audit', 'node', 'server', 'whole'])
       shared.push(`src/validators/${part}-environment.ts`)
     // `serve` loads the package of the project, and needs its types.
-    shared.push('src/node/index.ts')
+    shared.push('src/runtimes/node/index.ts')
     // `doctor` names the callback that a provider must accept.
-    shared.push('src/sign-in/callback.ts')
+    shared.push('src/features/sign-in/callback.ts')
     // `idp` shows data.
     shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
     // The commands that run a project on this machine share the code of `npm start`.

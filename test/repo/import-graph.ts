@@ -76,7 +76,7 @@ function reachableFrom(
 }
 
 /**
- * `src/admission/redis/store.ts` is in `src/admission/redis`; a file directly in `src` is its own
+ * `src/access/admission/redis/store.ts` is in `src/access/admission/redis`; a file directly in `src` is its own
  * node.
  */
 export function directoryOf(file: string): string {
@@ -85,7 +85,7 @@ export function directoryOf(file: string): string {
 }
 
 /**
- * `src/admission/redis/store.ts` is in `src/admission`; a file directly in `src` is its own node.
+ * `src/access/admission/redis/store.ts` is in `src/access/admission`; a file directly in `src` is its own node.
  */
 export function featureOf(file: string): string {
   const [top = '', second = '', ...rest] = file.split('/')

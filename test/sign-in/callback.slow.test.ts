@@ -1,6 +1,6 @@
 /** The callback: one for each provider, used twice, after a refusal, and for a user who signs in again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { RUNTIMES, startGatewayFor } from './gateway.ts'
 import { type SigningProvider, startSigningProvider } from './signing-provider.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'

@@ -1,6 +1,7 @@
 /** A gateway with sign-in on each runtime, its provider, and an origin that records its requests. */
-import { serve } from '../../src/node/index.ts'
-import type { SignInDefinition } from '../../src/sign-in/definition.ts'
+
+import type { SignInDefinition } from '../../src/features/sign-in/definition.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
 import { startHttpOrigin } from '../proxy/origin-server.ts'

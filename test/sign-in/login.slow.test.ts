@@ -1,7 +1,7 @@
 /** Login, session and logout with a certified provider, on each runtime. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { LOGIN_COOKIE_PREFIX } from '../../src/sign-in/login.ts'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { LOGIN_COOKIE_PREFIX } from '../../src/features/sign-in/login.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'
 

@@ -1,6 +1,6 @@
 /** A demand of a login cannot be avoided by another spelling of the path. */
 import { expect, test } from 'vitest'
-import { signIn } from '../../src/features/sign-in.ts'
+import { signIn } from '../../src/features/sign-in/index.ts'
 import type { BrowserSessionDemand } from '../../src/policy/definition.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import { definePolicy } from '../../src/policy/policy.ts'

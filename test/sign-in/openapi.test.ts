@@ -1,8 +1,8 @@
 /** The description of the calls of signed-in users. */
 import { expect, test } from 'vitest'
-import { openApiDocument } from '../../src/routes/openapi/document.ts'
-import { signInOperations } from '../../src/routes/sign-in/sessions-view.ts'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { openApiDocument } from '../../src/features/openapi/document.ts'
+import { signInOperations } from '../../src/features/sign-in/pages/sessions-view.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 
 test('the calls need the session cookie, and describe their sessions', () => {
   const options = { publicUrl: 'https://gateway.example', version: '1' }

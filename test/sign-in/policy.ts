@@ -1,9 +1,9 @@
 /** A policy with routes for browsers. */
-import { quotas } from '../../src/features/plans.ts'
-import { signIn } from '../../src/features/sign-in.ts'
+import { quotas } from '../../src/features/plans/index.ts'
+import type { SignInDefinition } from '../../src/features/sign-in/definition.ts'
+import { signIn } from '../../src/features/sign-in/index.ts'
 import type { PolicyDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import type { SignInDefinition } from '../../src/sign-in/definition.ts'
 
 /** Routes whose paths say what they need. */
 export function policyFor(

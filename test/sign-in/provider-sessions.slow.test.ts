@@ -1,6 +1,6 @@
 /** Sessions in step with the provider: back-channel logout, and refreshed tokens. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { freePort } from '../harness/process.ts'
 import { type SignInGateway, startGateway, startOn } from './gateway.ts'
 import { LOGOUT_EVENT } from './provider.ts'

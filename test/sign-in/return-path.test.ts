@@ -1,6 +1,6 @@
 /** Return paths: only pages of this host, as every browser reads them. */
 import { describe, expect, test } from 'vitest'
-import { isReturnPath, returnPathIn, signInPath } from '../../src/sign-in/return-path.ts'
+import { isReturnPath, returnPathIn, signInPath } from '../../src/features/sign-in/return-path.ts'
 
 describe('a page of this host is accepted', () => {
   test.each([

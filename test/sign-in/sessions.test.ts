@@ -1,15 +1,19 @@
 /** The life of a session: renewal of its reference, idle time, end, and the number of sessions. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import {
+  credentialHash,
+  failedCheckOf,
+  principalOfRecord,
+} from '../../src/access/tokens/reference.ts'
+import { createReferences } from '../../src/access/tokens/references.ts'
+import type { Login } from '../../src/features/sign-in/provider.ts'
+import { createSessionStore } from '../../src/features/sign-in/redis/session-store.ts'
+import { createSeal } from '../../src/features/sign-in/seal.ts'
+import { createSessions, ownerOf } from '../../src/features/sign-in/sessions.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import type { Login } from '../../src/sign-in/provider.ts'
-import { createSessionStore } from '../../src/sign-in/redis/session-store.ts'
-import { createSeal } from '../../src/sign-in/seal.ts'
-import { createSessions, ownerOf } from '../../src/sign-in/sessions.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { credentialHash, failedCheckOf, principalOfRecord } from '../../src/tokens/reference.ts'
-import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const IDP = 'https://login.example.com'

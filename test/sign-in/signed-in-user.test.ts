@@ -1,19 +1,22 @@
 /** The user of a browser, for pages of the gateway: found by the session, or sent to the sign-in. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { addressBanKey } from '../../src/abuse/ban.ts'
-import { createAdmission } from '../../src/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { addressBanKey } from '../../src/access/abuse/ban.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { credentialHash, type ReferenceRecord } from '../../src/access/tokens/reference.ts'
+import { createReferences } from '../../src/access/tokens/references.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
+import { newSessionReference, SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
+import { createSessionReader } from '../../src/features/sign-in/session-reader.ts'
+import {
+  createSignedInUsers,
+  type SignedInUserQuery,
+} from '../../src/features/sign-in/signed-in-user.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { newSessionReference, SESSION_COOKIE } from '../../src/sign-in/session.ts'
-import { createSessionReader } from '../../src/sign-in/session-reader.ts'
-import { createSignedInUsers, type SignedInUserQuery } from '../../src/sign-in/signed-in-user.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
-import { credentialHash, type ReferenceRecord } from '../../src/tokens/reference.ts'
-import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const GATEWAY = 'https://gateway.example'

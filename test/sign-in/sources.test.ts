@@ -1,6 +1,6 @@
 /** A session beside a token of any source. */
 import { afterAll, expect, test } from 'vitest'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { RUNTIMES, startGatewayFor } from './gateway.ts'
 import { startSigningProvider } from './signing-provider.ts'
 import { createUserAgent } from './user-agent.ts'

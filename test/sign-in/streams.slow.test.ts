@@ -1,6 +1,6 @@
 /** An event stream of a browser ends with its session, on both runtimes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { dial } from '../proxy/wire.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 import { createUserAgent } from './user-agent.ts'

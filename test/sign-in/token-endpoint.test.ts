@@ -1,6 +1,6 @@
 /** What the token endpoints of providers answer, at a login and at a refresh of a session. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { SESSION_COOKIE } from '../../src/sign-in/session.ts'
+import { SESSION_COOKIE } from '../../src/features/sign-in/session.ts'
 import { RUNTIMES, startGatewayFor } from './gateway.ts'
 import { type SigningProvider, startSigningProvider } from './signing-provider.ts'
 import { createUserAgent, type UserAgent } from './user-agent.ts'

@@ -1,6 +1,7 @@
 /** The complete gateway as a Worker. */
+
+import type { SignInDefinition } from '../../src/features/sign-in/definition.ts'
 import { composeServices, createGateway, type GatewayEnv } from '../../src/index.ts'
-import type { SignInDefinition } from '../../src/sign-in/definition.ts'
 import { policyFor } from './policy.ts'
 
 type Env = GatewayEnv & { readonly SIGN_IN: string; readonly POLICY?: string }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import policy from '#policy'
 import { writeDemoRelations } from '../../dev/start/demo-relations.ts'
-import { mistakeOfTuple } from '../../src/relations/permitted.ts'
+import { mistakeOfTuple } from '../../src/access/relations/permitted.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 
 const OPERATOR = { PORTCULLIS_CLIENT_ID: 'me', PORTCULLIS_CLIENT_SECRET: 'secret' }

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { decodeProtectedHeader } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { generateSigningKey, rotated } from '../../dev/keys/key-set.ts'
-import { parseSigningKeys, type SigningJwk } from '../../src/tokens/signing-keys.ts'
+import { parseSigningKeys, type SigningJwk } from '../../src/access/tokens/signing-keys.ts'
 import { type Checkout, makeCheckout, type Outcome } from './checkout.ts'
 
 describe('npm run -s keys', () => {

@@ -1,9 +1,9 @@
 /** The stores of admission in Redis and in memory decide alike. */
 import { afterAll, beforeAll, describe } from 'vitest'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { createMemoryStore } from '../../src/test-kit/memory-store.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { createMemoryStore } from '../../src/testing/memory-store.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 import { admissionContract } from './admission-contract.ts'

@@ -6,25 +6,25 @@ import {
   observedBan,
   subjectBanKey,
   subjectBansOf,
-} from '../../src/abuse/ban.ts'
-import type { LimitRequest } from '../../src/admission/limit.ts'
-import { limitKeyOf } from '../../src/admission/limit-key.ts'
+} from '../../src/access/abuse/ban.ts'
+import type { LimitRequest } from '../../src/access/admission/limit.ts'
+import { limitKeyOf } from '../../src/access/admission/limit-key.ts'
 import type {
   AdmissionFacts,
   AdmissionQuery,
   AdmissionStore,
   ReferenceLimit,
   ReferenceQuery,
-} from '../../src/admission/store.ts'
-import type { Principal } from '../../src/identity/principal.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
-import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+} from '../../src/access/admission/store.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import {
   NOTHING_REVOCABLE,
   type Revocations,
   revocationKeysOf,
-} from '../../src/revocation/revocation.ts'
-import type { ReferenceRecord, ReferenceStore } from '../../src/tokens/reference.ts'
+} from '../../src/access/revocation/revocation.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
+import type { ReferenceRecord, ReferenceStore } from '../../src/access/tokens/reference.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import {
   ADDRESS,
   GATEWAY,

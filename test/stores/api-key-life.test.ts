@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createApiKeys } from '../../src/access/tokens/redis/api-keys.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const START_MS = 1_795_183_974_000

@@ -1,9 +1,9 @@
 /** Two gateways with different prefixes on one Redis. Each has an isolate, 0 and 1. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { authorizationServer } from '../../src/features/authorization-server.ts'
-import { operators } from '../../src/features/operators.ts'
-import { relations } from '../../src/features/relations.ts'
-import { upstash } from '../../src/features/upstash.ts'
+import { authorizationServer } from '../../src/features/authorization-server/index.ts'
+import { operators } from '../../src/features/operators/index.ts'
+import { relations } from '../../src/features/relations/index.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { PUBLIC_URL, startGateway, type TestGateway } from '../admin/gateway.ts'
 import { MODEL } from '../admin/relation-model.ts'

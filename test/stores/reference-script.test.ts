@@ -5,12 +5,12 @@
  */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { RateLimit } from '../../src/admission/limit.ts'
-import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
-import { upstash } from '../../src/features/upstash.ts'
+import type { RateLimit } from '../../src/access/admission/limit.ts'
+import { counterName, overrideKey } from '../../src/access/admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
+import { upstash } from '../../src/features/upstash/index.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { GATEWAY, recordOf, stored } from '../admission/callers.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'

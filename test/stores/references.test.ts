@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Unavailable } from '../../src/errors.ts'
-import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createReferenceStore } from '../../src/tokens/redis/references.ts'
+import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import {
   credentialHash,
   type ReferenceRecord,
   type ReferenceStore,
-} from '../../src/tokens/reference.ts'
+} from '../../src/access/tokens/reference.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ALL_REDIS_PROTOCOLS } from '../harness/redis-protocols.ts'
 import { answering } from './answers.ts'

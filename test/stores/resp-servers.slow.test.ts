@@ -5,13 +5,13 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createAdmission } from '../../src/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { revokedTokenKey } from '../../src/access/revocation/revocation.ts'
 import { Misconfigured, Unavailable } from '../../src/errors.ts'
-import { connectResp } from '../../src/node/redis/resp.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { revokedTokenKey } from '../../src/revocation/revocation.ts'
+import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
 import { principal } from '../admission/callers.ts'
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { freePort, ROOT } from '../harness/process.ts'
@@ -177,7 +177,7 @@ describe.skipIf(!hasRedisServer)('TLS', () => {
     await server(...tls, '--tls-auth-clients', 'no')
 
     const script = `
-      const { connectResp } = await import(${JSON.stringify(join(ROOT, 'src/node/redis/resp.ts'))})
+      const { connectResp } = await import(${JSON.stringify(join(ROOT, 'src/runtimes/node/redis/resp.ts'))})
       const client = connectResp({ url: process.argv[1], timeoutMs: 5000 })
       const reply = await client.connect({ timeoutMs: 5000 }).send([['PING']]).catch((error) => error.message)
       console.log(JSON.stringify(reply))

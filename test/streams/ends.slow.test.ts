@@ -1,8 +1,8 @@
 /** Open responses, WebSockets and MCP streams end with the rights of their callers, on both runtimes. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createBanList } from '../../src/abuse/redis/bans.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
-import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
+import { createBanList } from '../../src/access/abuse/redis/bans.ts'
+import { createRevocationLog } from '../../src/access/revocation/redis/revocation-log.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import {
   isComplete,

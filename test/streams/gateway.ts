@@ -1,10 +1,10 @@
 /** A gateway with open streams on each runtime, and raw clients that see how a stream ends. */
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
-import { serve } from '../../src/node/index.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { createApiKeys } from '../../src/access/tokens/redis/api-keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
+import { serve } from '../../src/runtimes/node/index.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'

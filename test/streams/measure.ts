@@ -4,7 +4,7 @@
  * `recheckSeconds` is 2.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { createBanList } from '../../src/access/abuse/redis/bans.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { RUNTIMES, type StreamGateway, startStreamGateway } from './gateway.ts'
 

@@ -1,6 +1,6 @@
 /** Routes with open streams. One second between a revocation and the end keeps the tests short. */
-import { mcp } from '../../src/features/mcp.ts'
-import { quotas } from '../../src/features/plans.ts'
+import { mcp } from '../../src/features/mcp/index.ts'
+import { quotas } from '../../src/features/plans/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
 const checked = { permission: 'events:read', recheckSeconds: 1, recheckGraceSeconds: 3 } as const

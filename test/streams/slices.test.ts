@@ -1,7 +1,7 @@
 /** How a process with many open streams checks their callers. */
 import { expect, test } from 'vitest'
+import type { Principal } from '../../src/access/principal.ts'
 import { Unavailable } from '../../src/errors.ts'
-import type { Principal } from '../../src/identity/principal.ts'
 import { createOpenStreams, type StreamCaller } from '../../src/streams/open-streams.ts'
 
 const CALLERS = 1_100

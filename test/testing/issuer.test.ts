@@ -2,8 +2,8 @@
 
 import { createIssuer, type Issuer, type TokenOptions } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { Denied } from '../../src/errors.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { DEFAULT_ALGORITHMS, issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 

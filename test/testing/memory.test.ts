@@ -1,14 +1,14 @@
 /** The stores in memory follow the same models as the scripts in Redis. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressBanKey } from '../../src/abuse/ban.ts'
+import { addressBanKey } from '../../src/access/abuse/ban.ts'
+import { NOTHING_REVOCABLE } from '../../src/access/revocation/revocation.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { NOTHING_REVOCABLE } from '../../src/revocation/revocation.ts'
 import {
   createMemoryFailureCounter,
   createMemoryViolationCounter,
-} from '../../src/test-kit/memory-counters.ts'
-import { createMemoryStore } from '../../src/test-kit/memory-store.ts'
+} from '../../src/testing/memory-counters.ts'
+import { createMemoryStore } from '../../src/testing/memory-store.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel } from '../admission/exact-model.ts'
 import { SEED, schedules } from '../admission/schedules.ts'

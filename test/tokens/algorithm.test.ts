@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { exportSPKI, importJWK } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import {
   createSigner,
   encode,

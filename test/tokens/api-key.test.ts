@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isApiKey, looksLikeApiKey, newApiKey } from '../../src/tokens/api-key.ts'
+import { isApiKey, looksLikeApiKey, newApiKey } from '../../src/access/tokens/api-key.ts'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 

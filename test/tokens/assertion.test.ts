@@ -1,10 +1,14 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
-import type { Principal } from '../../src/identity/principal.ts'
-import { createAssertionSigner } from '../../src/tokens/assertion.ts'
-import { importSigningKey, parseSigningKeys, publicKeySet } from '../../src/tokens/signing-keys.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { createAssertionSigner } from '../../src/access/tokens/assertion.ts'
+import {
+  importSigningKey,
+  parseSigningKeys,
+  publicKeySet,
+} from '../../src/access/tokens/signing-keys.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
+import { parseConfig } from '../../src/features/environment.ts'
 import { createSigner, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'

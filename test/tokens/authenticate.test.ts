@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { authenticate } from '../../src/middleware/authenticate.ts'
 import { callerOf } from '../../src/middleware/context.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { refusing, startProvider } from './provider.ts'
 import { createSigner, issuerOf, NOW_MS, NOW_SECONDS } from './signer.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bearerToken } from '../../src/tokens/credential.ts'
+import { bearerToken } from '../../src/access/tokens/credential.ts'
 import { DEFAULT_MAX_TOKEN_BYTES } from '../../src/validators/protection.ts'
 import { outcome } from './signer.ts'
 

@@ -1,6 +1,6 @@
 /** Tokens that are refused before any cryptography, so that a refusal costs nearly nothing. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { createSigner, encode, goodClaims, issuerOf, NOW_MS, outcome } from './signer.ts'
 
 const signer = await createSigner('ES256')

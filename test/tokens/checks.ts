@@ -1,5 +1,5 @@
 /** One issuer, one key, and tokens that differ in their claims. */
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { createSigner, issuerOf, NOW_MS, outcome } from './signer.ts'
 
 /** `overrides` replace members of the issuer's configuration. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { createChecks } from './checks.ts'
 import {
   AUDIENCE,

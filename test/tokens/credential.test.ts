@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { newApiKey } from '../../src/tokens/api-key.ts'
-import { bearerText, credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
+import { newApiKey } from '../../src/access/tokens/api-key.ts'
+import {
+  bearerText,
+  credentialOf,
+  failedBindingOf,
+  kindOf,
+} from '../../src/access/tokens/credential.ts'
 import { DEFAULT_MAX_TOKEN_BYTES } from '../../src/validators/protection.ts'
 import { outcome } from './signer.ts'
 

@@ -7,8 +7,8 @@ import {
   MetadataRefused,
   metadataUriIn,
   metadataUrlsOf,
-} from '../../src/tokens/discovery.ts'
-import type { KeySetIncident, RemoteKeySetOptions } from '../../src/tokens/remote-key-set.ts'
+} from '../../src/access/tokens/discovery.ts'
+import type { KeySetIncident, RemoteKeySetOptions } from '../../src/access/tokens/remote-key-set.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
 import { keySetOn } from './provider.ts'

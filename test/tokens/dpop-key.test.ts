@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createProofKeys } from '../../src/tokens/dpop.ts'
+import { createProofKeys } from '../../src/access/tokens/dpop.ts'
 import { createProver, goodProof } from './prover.ts'
 import { outcome } from './signer.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { nonceSecretOf } from '../../src/access/tokens/dpop.ts'
+import type { SigningJwk } from '../../src/access/tokens/signing-keys.ts'
 import { Denied } from '../../src/errors.ts'
-import { nonceSecretOf } from '../../src/tokens/dpop.ts'
-import type { SigningJwk } from '../../src/tokens/signing-keys.ts'
 import { createProver, goodRequest, outcome, verifierOf } from './prover.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isTarget } from '../../src/tokens/dpop.ts'
+import { isTarget } from '../../src/access/tokens/dpop.ts'
 import { createProver, goodRequest, outcome, verifierOf } from './prover.ts'
 
 const GATEWAY = 'https://gateway.test'

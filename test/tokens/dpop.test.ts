@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { MAX_PROOF_AGE_SECONDS, PROOF_REPLAY_TTL_SECONDS } from '../../src/access/tokens/dpop.ts'
 import { DPOP_ALGORITHMS } from '../../src/crypto/dpop-algorithms.ts'
 import { Misconfigured } from '../../src/errors.ts'
-import { MAX_PROOF_AGE_SECONDS, PROOF_REPLAY_TTL_SECONDS } from '../../src/tokens/dpop.ts'
 import {
   ath,
   createProver,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bearerToken } from '../../src/tokens/credential.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { bearerToken } from '../../src/access/tokens/credential.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { createSigner, encode, goodClaims, issuerOf, NOW_MS, outcome } from './signer.ts'
 
 const [es256, rs256, eddsa] = await Promise.all([

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import {
   createSigner,
   encode,

@@ -1,11 +1,11 @@
 /** The gateway's own keys, and issuers and verifiers that use them, on a test clock. */
 
-import type { AccessGrant } from '../../src/tokens/access-grant.ts'
-import type { ReferenceRecord, ReferenceStore } from '../../src/tokens/reference.ts'
-import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
-import { createTokenIssuer, type TokenIssuerOptions } from '../../src/tokens/token-issuer.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+import type { AccessGrant } from '../../src/access/tokens/access-grant.ts'
+import type { ReferenceRecord, ReferenceStore } from '../../src/access/tokens/reference.ts'
+import { parseSigningKeys } from '../../src/access/tokens/signing-keys.ts'
+import { createTokenIssuer, type TokenIssuerOptions } from '../../src/access/tokens/token-issuer.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
+import { parseConfig } from '../../src/features/environment.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 
 export const GATEWAY = 'https://gateway.test'

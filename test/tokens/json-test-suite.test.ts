@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { refuseMalformed } from '../../src/tokens/jws.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { refuseMalformed } from '../../src/access/tokens/jws.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { createSigner, goodClaims, issuerOf, NOW_MS, outcome, type Signer } from './signer.ts'
 
 const root = join(import.meta.dirname, '../vectors/json-test-suite/test_parsing')

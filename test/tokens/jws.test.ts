@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { readHeader, verifySignature } from '../../src/access/tokens/jws.ts'
+import { importKeys, type VerificationKey } from '../../src/access/tokens/key-ring.ts'
 import { Denied } from '../../src/errors.ts'
-import { readHeader, verifySignature } from '../../src/tokens/jws.ts'
-import { importKeys, type VerificationKey } from '../../src/tokens/key-ring.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { createSigner, encode, outcome } from './signer.ts'
 

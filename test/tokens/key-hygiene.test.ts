@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { importKeys, keyFor } from '../../src/tokens/key-ring.ts'
+import { importKeys, keyFor } from '../../src/access/tokens/key-ring.ts'
 import { DEFAULT_ALGORITHMS as DEFAULTS } from '../../src/validators/issuer.ts'
 import { ALGORITHMS, type Algorithm } from '../../src/validators/jwk.ts'
 import { createSigner } from './signer.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { KeySetCache } from '../../src/tokens/key-set-source.ts'
+import type { KeySetCache } from '../../src/access/tokens/key-set-source.ts'
 import { type Behavior, keySetOn, startProvider } from './provider.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 

@@ -1,7 +1,7 @@
 /** `kid`, algorithm and key type together select a key (RFC 7517 section 4.5). */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { outcome } from './signer.ts'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { KeySetIncident } from '../../src/tokens/remote-key-set.ts'
+import type { KeySetIncident } from '../../src/access/tokens/remote-key-set.ts'
 import {
   type Behavior,
   hanging,

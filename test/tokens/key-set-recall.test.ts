@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { KeySetCache, StoredKeySet } from '../../src/tokens/key-set-source.ts'
+import type { KeySetCache, StoredKeySet } from '../../src/access/tokens/key-set-source.ts'
 import { keySetOn, publishing, refusing, startProvider } from './provider.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 

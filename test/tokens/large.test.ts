@@ -1,8 +1,8 @@
 /** The CPU time for the largest tokens and configurations that are accepted. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterEach, expect, test, vi } from 'vitest'
-import { createAuthorizer } from '../../src/authorization/permissions.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createAuthorizer } from '../../src/access/permissions.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { principal } from '../admission/callers.ts'
 import { createSigner, goodClaims, issuerOf, NOW_MS, outcome, type Signer } from './signer.ts'
 

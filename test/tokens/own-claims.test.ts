@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { createSigner, ISSUER, issuerOf, NOW_MS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'

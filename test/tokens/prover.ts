@@ -1,9 +1,9 @@
 /** A client that has a key and proves it, or claims to. */
 import { createHash } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
+import { createDpopVerifier, type DpopVerifierOptions } from '../../src/access/tokens/dpop.ts'
 import type { DpopAlgorithm } from '../../src/crypto/dpop-algorithms.ts'
 import { Denied } from '../../src/errors.ts'
-import { createDpopVerifier, type DpopVerifierOptions } from '../../src/tokens/dpop.ts'
 import { createSigner, NOW_MS, NOW_SECONDS } from './signer.ts'
 
 export const GATEWAY = 'https://gateway.test'

@@ -1,6 +1,9 @@
 /** An identity provider on a loopback port. A test can change its behavior at any time. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createRemoteKeySet, type RemoteKeySetOptions } from '../../src/tokens/remote-key-set.ts'
+import {
+  createRemoteKeySet,
+  type RemoteKeySetOptions,
+} from '../../src/access/tokens/remote-key-set.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { NOW_MS, outcome } from './signer.ts'

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import type { Principal } from '../../src/identity/principal.ts'
-import { tokenIdHash } from '../../src/identity/token-id.ts'
+import type { Principal } from '../../src/access/principal.ts'
+import { tokenIdHash } from '../../src/access/token-id.ts'
 import {
   failedCheckOf,
   parseStoredReference,
   principalOfRecord,
   type ReferenceRecord,
   storedReference,
-} from '../../src/tokens/reference.ts'
-import { createReferences } from '../../src/tokens/references.ts'
+} from '../../src/access/tokens/reference.ts'
+import { createReferences } from '../../src/access/tokens/references.ts'
 import { GATEWAY, IDP, recordOf } from '../admission/callers.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type RefreshFamily, statusOf } from '../../src/tokens/refresh-family.ts'
+import { type RefreshFamily, statusOf } from '../../src/access/tokens/refresh-family.ts'
 import { newSession } from './refreshing.ts'
 
 const ROTATED_AT_MS = 1_800_000_000_000

@@ -1,13 +1,13 @@
 import { createHmac, randomBytes as nodeRandomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { randomBytes } from '../../src/crypto/random.ts'
-import { credentialHash } from '../../src/tokens/reference.ts'
+import { credentialHash } from '../../src/access/tokens/reference.ts'
 import {
   newNonce,
   newRefreshToken,
   parseRefreshToken,
   successorOf,
-} from '../../src/tokens/refresh-token.ts'
+} from '../../src/access/tokens/refresh-token.ts'
+import { randomBytes } from '../../src/crypto/random.ts'
 
 const first = () => newRefreshToken(randomBytes)
 const parsed = async (text: string) => {

@@ -1,9 +1,10 @@
 /** Sessions over a real Redis, by two gateways that share only Redis, on a test clock. */
+
+import { createRefreshFamilies } from '../../src/access/tokens/redis/refresh-families.ts'
+import type { Session } from '../../src/access/tokens/refresh-family.ts'
+import { createRefreshTokens, type RefreshTokens } from '../../src/access/tokens/refresh-tokens.ts'
 import { Denied } from '../../src/errors.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
-import type { Session } from '../../src/tokens/refresh-family.ts'
-import { createRefreshTokens, type RefreshTokens } from '../../src/tokens/refresh-tokens.ts'
 import type { TestRedis } from '../harness/redis.ts'
 import { full, GATEWAY } from './issuing.ts'
 import { NOW_MS, NOW_SECONDS } from './signer.ts'

@@ -2,8 +2,6 @@ import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { generateSigningKey, rotated } from '../../dev/keys/key-set.ts'
 import policy from '../../portcullis.config.ts'
-import { composeServices } from '../../src/gateway/compose-services.ts'
-import { createGateway } from '../../src/gateway/create-gateway.ts'
 import {
   activeKey,
   importSigningKey,
@@ -11,9 +9,11 @@ import {
   publishedKeys,
   type SigningJwk,
   signingKeyState,
-} from '../../src/tokens/signing-keys.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { parseConfig } from '../../src/validators/whole-environment.ts'
+} from '../../src/access/tokens/signing-keys.ts'
+import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
+import { parseConfig } from '../../src/features/environment.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'

@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
-import type { KeySet } from '../../src/tokens/key-set.ts'
+import type { KeySet } from '../../src/access/tokens/key-set.ts'
 import {
   cachedBytes,
   createTokenCache,
   createTokenVerifier,
   type Verified,
-} from '../../src/tokens/verifier.ts'
+} from '../../src/access/tokens/verifier.ts'
 import { publishing, startProvider } from './provider.ts'
 import { AUDIENCE, createSigner, ISSUER, issuerOf, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 

@@ -1,9 +1,9 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { credentialHash } from '../../src/access/tokens/reference.ts'
+import { publicKeySet } from '../../src/access/tokens/signing-keys.ts'
+import { createTokenIssuer, randomSeed, seededIds } from '../../src/access/tokens/token-issuer.ts'
 import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
-import { credentialHash } from '../../src/tokens/reference.ts'
-import { publicKeySet } from '../../src/tokens/signing-keys.ts'
-import { createTokenIssuer, randomSeed, seededIds } from '../../src/tokens/token-issuer.ts'
 import { ALGORITHMS, bare, full, GATEWAY, issuing, keys, rememberingStore } from './issuing.ts'
 import { NOW_MS, NOW_SECONDS } from './signer.ts'
 

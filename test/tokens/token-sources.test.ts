@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { Denied } from '../../src/errors.ts'
-import type { Principal } from '../../src/identity/principal.ts'
+import type { Principal } from '../../src/access/principal.ts'
 import {
   createCookieReader,
   type Pages,
   refuseCrossOrigin,
   withoutCookies,
-} from '../../src/tokens/token-cookie.ts'
-import { acceptedFrom, createTokenSources } from '../../src/tokens/token-sources.ts'
+} from '../../src/access/tokens/token-cookie.ts'
+import { acceptedFrom, createTokenSources } from '../../src/access/tokens/token-sources.ts'
+import { Denied } from '../../src/errors.ts'
 
 const refusalOf = (act: () => unknown): string => {
   try {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readHeader, verifySignature } from '../../src/tokens/jws.ts'
-import { createInlineKeySet } from '../../src/tokens/key-set.ts'
+import { readHeader, verifySignature } from '../../src/access/tokens/jws.ts'
+import { createInlineKeySet } from '../../src/access/tokens/key-set.ts'
 import { ALGORITHMS } from '../../src/validators/jwk.ts'
 import { outcome } from './signer.ts'
 

@@ -4,8 +4,8 @@ import {
   createSpanExporter,
   GATHER_MS,
   MAX_SPANS,
-} from '../../src/observability/tracing/exporter.ts'
-import type { Span } from '../../src/observability/tracing/span.ts'
+} from '../../src/features/otlp/exporter.ts'
+import type { Span } from '../../src/features/otlp/span.ts'
 import { attributesOf, startCollector } from './collector.ts'
 
 const span = (different: Partial<Span> = {}): Span => ({

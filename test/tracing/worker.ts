@@ -1,10 +1,10 @@
 /** A Worker that traces its requests, as `createGateway` does around all other stages. */
 import { Hono } from 'hono'
+import { createSpanExporter } from '../../src/features/otlp/exporter.ts'
+import { traceRequests } from '../../src/features/otlp/trace-requests.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { stage } from '../../src/middleware/in-order.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
-import { traceRequests } from '../../src/middleware/trace-requests.ts'
-import { createSpanExporter } from '../../src/observability/tracing/exporter.ts'
 
 interface Env {
   readonly COLLECTOR: string

@@ -1,6 +1,6 @@
 /** Erases a person from the audit trail in D1, in steps that can be repeated. */
 
-import { escapeId } from '../../relations/tuple.ts'
+import { escapeId } from '../../access/relations/tuple.ts'
 import { PARTITION } from '../chain.ts'
 import { erasureEvent, PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
 import { CALLER, CHANGE, type PersonalGroup } from '../personal.ts'

@@ -1,5 +1,5 @@
 /** What every call of operators uses, also those that features add. */
-import type { Authorizer } from '../../authorization/permissions.ts'
+import type { Authorizer } from '../../access/permissions.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 

@@ -1,5 +1,5 @@
 /** What confines an operator to its tenant. */
-import type { Principal } from '../../identity/principal.ts'
+import type { Principal } from '../../access/principal.ts'
 import type { OperatorCall } from './permissions.ts'
 
 export interface TenantScope {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { openSpoolFile, type SpoolFile } from '../../../src/node/audit/spool/file.ts'
+import { openSpoolFile, type SpoolFile } from '../../../src/runtimes/node/audit/spool/file.ts'
 
 const MIB = 1_048_576
 const LARGE = 'x'.repeat(800)

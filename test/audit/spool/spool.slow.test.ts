@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openSpool } from '../../../src/node/audit/spool/spool.ts'
+import { openSpool } from '../../../src/runtimes/node/audit/spool/spool.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { spoolingQueue } from '../../../src/node/audit/spool/spooling-queue.ts'
+import { spoolingQueue } from '../../../src/runtimes/node/audit/spool/spooling-queue.ts'
 
 type Mood = 'works' | 'refuses' | 'hangs' | 'is slow'
 

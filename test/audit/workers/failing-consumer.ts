@@ -1,7 +1,7 @@
 /**
  * The audit consumer with injected failures: it dies or loses its database on the first deliveries.
  */
-import type { AuditEnv } from '../../../src/workers/audit-worker.ts'
+import type { AuditEnv } from '../../../src/runtimes/cloudflare/audit-worker.ts'
 import consumer from '../../../workers/audit.ts'
 
 /** Fails like D1 during an outage. */

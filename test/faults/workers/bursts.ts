@@ -1,5 +1,5 @@
 /** The whole gateway as a Worker, with limits and sessions that no burst of a test exhausts. */
-import { authorizationServer } from '../../../src/features/authorization-server.ts'
+import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import {
   composeServices,
   createGateway,

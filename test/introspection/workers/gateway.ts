@@ -1,5 +1,5 @@
 /** A whole gateway that introspects opaque tokens. */
-import { introspection } from '../../../src/features/introspection.ts'
+import { introspection } from '../../../src/features/introspection/index.ts'
 import {
   composeServices,
   createGateway,

@@ -1,5 +1,5 @@
 /** The policy for a server of the SDK, with or without its guards. */
-import { mcp } from '../../../src/features/mcp.ts'
+import { mcp } from '../../../src/features/mcp/index.ts'
 import { definePolicy } from '../../../src/index.ts'
 
 export const policyOf = (isGuarded: boolean) =>

@@ -1,19 +1,19 @@
 /** The results of a check, and the results that it must never have. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
-import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { compileModel } from '../../../src/relations/compile-model.ts'
-import type { RelationQuery } from '../../../src/relations/decision-point.ts'
-import type { RelationModel } from '../../../src/relations/model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
+import type { RelationQuery } from '../../../src/access/relations/decision-point.ts'
+import type { RelationModel } from '../../../src/access/relations/model.ts'
 import {
   createRedisDecisionPoint,
   createRelationCheck,
   type RelationLimits,
-} from '../../../src/relations/redis/check.ts'
-import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
-import { relationScript } from '../../../src/relations/redis/script.ts'
-import type { RelationTrace } from '../../../src/relations/trace.ts'
-import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+} from '../../../src/access/relations/redis/check.ts'
+import { relationKeysOf } from '../../../src/access/relations/redis/keys.ts'
+import { relationScript } from '../../../src/access/relations/redis/script.ts'
+import type { RelationTrace } from '../../../src/access/relations/trace.ts'
+import { parseTuple, type RelationTuple } from '../../../src/access/relations/tuple.ts'
+import type { RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { REDIS_PROTOCOLS } from '../../harness/redis-protocols.ts'
 import {

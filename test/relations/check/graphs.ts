@@ -1,13 +1,13 @@
 /** Random models, tuples and queries: small, dense, and with every feature of a model. */
 import fc from 'fast-check'
-import type { RelationQuery } from '../../../src/relations/decision-point.ts'
+import type { RelationQuery } from '../../../src/access/relations/decision-point.ts'
 import type {
   DirectType,
   RelationDefinition,
   RelationModel,
   Userset,
-} from '../../../src/relations/model.ts'
-import type { RelationTuple } from '../../../src/relations/tuple.ts'
+} from '../../../src/access/relations/model.ts'
+import type { RelationTuple } from '../../../src/access/relations/tuple.ts'
 
 export interface Graph {
   readonly model: RelationModel

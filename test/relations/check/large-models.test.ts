@@ -1,12 +1,12 @@
 /** Large models over small graphs: the work that makes no calls to Redis is bounded as well. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
 import {
   createRedisDecisionPoint,
   createRelationCheck,
   RELATION_LIMITS,
-} from '../../../src/relations/redis/check.ts'
-import type { RelationTuple } from '../../../src/relations/tuple.ts'
+} from '../../../src/access/relations/redis/check.ts'
+import type { RelationTuple } from '../../../src/access/relations/tuple.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 

@@ -1,10 +1,10 @@
 /** Names of a model within its script: every valid name works, and no other is accepted. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RelationModel } from '../../../src/relations/model.ts'
+import type { RelationModel } from '../../../src/access/relations/model.ts'
 import {
   createRedisDecisionPoint,
   createRelationCheck,
-} from '../../../src/relations/redis/check.ts'
+} from '../../../src/access/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 

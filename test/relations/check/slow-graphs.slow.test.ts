@@ -6,12 +6,12 @@ import {
   SLOW_OBJECT,
   SLOW_RELATION,
 } from '../../../bench/relations/slow-graphs.ts'
-import { compileModel } from '../../../src/relations/compile-model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
 import {
   createRedisDecisionPoint,
   createRelationCheck,
   RELATION_LIMITS,
-} from '../../../src/relations/redis/check.ts'
+} from '../../../src/access/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 

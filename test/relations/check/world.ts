@@ -1,11 +1,11 @@
 /** A Redis for checks without HTTP: many thousands of queries in a few seconds. */
 import type { Redis } from 'ioredis'
+import type { RelationAnswer, RelationQuery } from '../../../src/access/relations/decision-point.ts'
+import type { RelationCheck } from '../../../src/access/relations/redis/check.ts'
+import { relationKeysOf } from '../../../src/access/relations/redis/keys.ts'
+import type { RelationTuple } from '../../../src/access/relations/tuple.ts'
 import type { RedisCommand, RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
-import type { RelationCheck } from '../../../src/relations/redis/check.ts'
-import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
-import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { expectedKeys } from '../tuples/tuple-model.ts'
 
 /** Sends commands like `RedisConnection`. */

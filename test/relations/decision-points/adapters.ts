@@ -1,8 +1,9 @@
 /** Creates the two adapters for tests. */
+
+import type { PolicyDecisionPoint } from '../../../src/access/relations/decision-point.ts'
+import { createAuthzenDecisionPoint } from '../../../src/features/authzen/decision-point.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/features/openfga/decision-point.ts'
 import { createBreakers } from '../../../src/isolate/breakers.ts'
-import type { PolicyDecisionPoint } from '../../../src/relations/decision-point.ts'
-import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
-import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { STORES, TOKEN } from './servers.ts'
 
 export type Kind = 'openfga' | 'authzen'

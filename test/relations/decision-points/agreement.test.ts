@@ -1,16 +1,16 @@
 /** Compares OpenFGA with our specification of the check, over the same random models and tuples. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
-import type { RelationDecision } from '../../../src/relations/decision-point.ts'
-import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
-import { ModelInvalid, type RelationModel } from '../../../src/relations/model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
+import type { RelationDecision } from '../../../src/access/relations/decision-point.ts'
+import { ModelInvalid, type RelationModel } from '../../../src/access/relations/model.ts'
 import {
   mistakeOfRelation,
   mistakeOfSubject,
   mistakeOfTuple,
-} from '../../../src/relations/permitted.ts'
-import { formatTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+} from '../../../src/access/relations/permitted.ts'
+import { formatTuple, type RelationTuple } from '../../../src/access/relations/tuple.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/features/openfga/decision-point.ts'
 import { graphs, SEED } from '../check/graphs.ts'
 import { decide } from '../oracle.ts'
 import type { Exchange } from './http-recording.ts'

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { coalescedDecisionPoint } from '../../../src/relations/coalesced-decision-point.ts'
-import type { PolicyDecisionPoint } from '../../../src/relations/decision-point.ts'
+import { coalescedDecisionPoint } from '../../../src/access/relations/coalesced-decision-point.ts'
+import type { PolicyDecisionPoint } from '../../../src/access/relations/decision-point.ts'
 import { isolate } from './adapters.ts'
 import { decisionOf, query, startAuthority, type TestAuthority } from './servers.ts'
 

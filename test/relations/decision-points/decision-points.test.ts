@@ -1,11 +1,11 @@
 /** The requests to external policy decision points, and the meaning of their responses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { escapeId } from '../../../src/access/relations/tuple.ts'
 import { Misconfigured } from '../../../src/errors.ts'
-import { authzen } from '../../../src/features/authzen.ts'
-import { openfga } from '../../../src/features/openfga.ts'
-import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
-import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
-import { escapeId } from '../../../src/relations/tuple.ts'
+import { createAuthzenDecisionPoint } from '../../../src/features/authzen/decision-point.ts'
+import { authzen } from '../../../src/features/authzen/index.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/features/openfga/decision-point.ts'
+import { openfga } from '../../../src/features/openfga/index.ts'
 import { isolate, KINDS } from './adapters.ts'
 import { decisionOf, query, STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
 

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
-import { authzen } from '../../../src/features/authzen.ts'
-import { openfga } from '../../../src/features/openfga.ts'
+import { authzen } from '../../../src/features/authzen/index.ts'
+import { openfga } from '../../../src/features/openfga/index.ts'
 import { type GatewayOptions, ROUTES, startWorld, type World } from '../pipeline/gateway.ts'
 import { KINDS, type Kind } from './adapters.ts'
 import { STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'

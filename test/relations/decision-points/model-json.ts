@@ -1,5 +1,5 @@
 /** Random models in OpenFGA's JSON, repaired so that OpenFGA accepts them. */
-import type { DirectType, RelationModel, Userset } from '../../../src/relations/model.ts'
+import type { DirectType, RelationModel, Userset } from '../../../src/access/relations/model.ts'
 
 type Json = Record<string, unknown>
 

@@ -3,9 +3,9 @@
  * is installed.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
-import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
-import { escapeId } from '../../../src/relations/tuple.ts'
+import { escapeId } from '../../../src/access/relations/tuple.ts'
+import { createAuthzenDecisionPoint } from '../../../src/features/authzen/decision-point.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/features/openfga/decision-point.ts'
 import type { OpenfgaStore } from '../../../src/validators/decision-points.ts'
 import { type OpenfgaServer, openfgaServers } from './openfga-server.ts'
 import { decisionOf, query, TOKEN } from './servers.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
-import { authzen } from '../../../src/features/authzen.ts'
-import { openfga } from '../../../src/features/openfga.ts'
-import { relations } from '../../../src/features/relations.ts'
+import { authzen } from '../../../src/features/authzen/index.ts'
+import { openfga } from '../../../src/features/openfga/index.ts'
+import { relations } from '../../../src/features/relations/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 
 const direct = (...types: object[]) => ({ directly_related_user_types: types })

@@ -1,9 +1,12 @@
 /** Servers for the two APIs that decide over a few tuples, each in a few lines of code. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import type {
+  PolicyDecisionPoint,
+  RelationQuery,
+} from '../../../src/access/relations/decision-point.ts'
+import { formatTuple, parseTuple, type RelationTuple } from '../../../src/access/relations/tuple.ts'
 import { Unavailable } from '../../../src/errors.ts'
-import type { PolicyDecisionPoint, RelationQuery } from '../../../src/relations/decision-point.ts'
-import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
 
 /** Ids of stores, in the format of OpenFGA. */

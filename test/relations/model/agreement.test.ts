@@ -1,7 +1,7 @@
 import { validator } from '@openfga/syntax-transformer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
 import { computed, difference, direct, from, intersection, modelOf, typeOf, union } from './json.ts'
 
 const RELATIONS = ['a', 'b', 'c'] as const

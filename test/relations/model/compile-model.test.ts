@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
 import {
   anyUser,
   computed,

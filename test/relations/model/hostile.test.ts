@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
-import { ModelInvalid } from '../../../src/relations/model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
+import { ModelInvalid } from '../../../src/access/relations/model.ts'
 import { computed, direct, documents, modelOf, typeOf, union, user } from './json.ts'
 
 const refused = (why: string) => `The authorization model is not valid:\n  - model: ${why}`

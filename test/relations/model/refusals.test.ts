@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
-import { ModelInvalid } from '../../../src/relations/model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
+import { ModelInvalid } from '../../../src/access/relations/model.ts'
 import {
   anyUser,
   computed,

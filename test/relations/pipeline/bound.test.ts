@@ -3,14 +3,17 @@
  * test clock.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRedisRest } from '../../../src/redis/rest.ts'
-import { createRelationCache } from '../../../src/relations/cache.ts'
-import { createRelationChecker, type RelationChecker } from '../../../src/relations/checker.ts'
-import { compileModel } from '../../../src/relations/compile-model.ts'
+import { createRelationCache } from '../../../src/access/relations/cache.ts'
+import {
+  createRelationChecker,
+  type RelationChecker,
+} from '../../../src/access/relations/checker.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
 import {
   createRedisDecisionPoint,
   createRelationCheck,
-} from '../../../src/relations/redis/check.ts'
+} from '../../../src/access/relations/redis/check.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startWorld, type World } from './gateway.ts'
 import { MODEL } from './model.ts'

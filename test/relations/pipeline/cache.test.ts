@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { createRelationCache } from '../../../src/access/relations/cache.ts'
+import type { RelationAnswer, RelationQuery } from '../../../src/access/relations/decision-point.ts'
+import { queryKey } from '../../../src/access/relations/rule.ts'
 import { newTally } from '../../../src/isolate/tally.ts'
-import { createRelationCache } from '../../../src/relations/cache.ts'
-import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
-import { queryKey } from '../../../src/relations/rule.ts'
 
 const query: RelationQuery = {
   tenant: 'acme',

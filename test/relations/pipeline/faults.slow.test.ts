@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
-import { tokenIdHash } from '../../../src/identity/token-id.ts'
+import { tokenIdHash } from '../../../src/access/token-id.ts'
 import { FAULTS, RUBBISH } from '../../faults/rubbish.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { ISSUER } from '../../harness/issuer.ts'

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
+import { createRelationRule } from '../../../src/access/relations/rule.ts'
 import { Misconfigured } from '../../../src/errors.ts'
-import { relations } from '../../../src/features/relations.ts'
+import { relations } from '../../../src/features/relations/index.ts'
 import type { RouteDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
-import { compileModel } from '../../../src/relations/compile-model.ts'
-import { createRelationRule } from '../../../src/relations/rule.ts'
 import { MODEL } from './model.ts'
 
 const relation = { object: 'order:{params.id}', relation: 'viewer' }

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Placeholder, parseTemplate, type Template } from '../../../src/relations/template.ts'
-import { isTuple } from '../../../src/relations/tuple.ts'
+import {
+  type Placeholder,
+  parseTemplate,
+  type Template,
+} from '../../../src/access/relations/template.ts'
+import { isTuple } from '../../../src/access/relations/tuple.ts'
 
 function template(text: string): Template {
   const parsed = parseTemplate(text)

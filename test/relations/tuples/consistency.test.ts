@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeConsistency, encodeConsistency } from '../../../src/relations/consistency.ts'
+import { decodeConsistency, encodeConsistency } from '../../../src/access/relations/consistency.ts'
 
 const nowMs = Date.parse('2026-11-22T03:00:00Z')
 const version = nowMs * 1_000 + 123

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { escapeId } from '../../../src/relations/tuple.ts'
+import { escapeId } from '../../../src/access/relations/tuple.ts'
 import { startGateway, type TestGateway } from '../../admin/gateway.ts'
 
 /** Sets of random ids; 15 by default. */

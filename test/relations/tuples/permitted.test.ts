@@ -1,20 +1,24 @@
 import { describe, expect, test } from 'vitest'
-import { compileModel } from '../../../src/relations/compile-model.ts'
-import { expanded, relationsIn } from '../../../src/relations/expand.ts'
-import type { Userset } from '../../../src/relations/model.ts'
+import { compileModel } from '../../../src/access/relations/compile-model.ts'
+import { expanded, relationsIn } from '../../../src/access/relations/expand.ts'
+import type { Userset } from '../../../src/access/relations/model.ts'
 import {
   mistakeOfRelation,
   mistakeOfSubject,
   mistakeOfSyntax,
   mistakeOfTuple,
-} from '../../../src/relations/permitted.ts'
+} from '../../../src/access/relations/permitted.ts'
 import {
   cursorOf,
   parseTuple,
   type RelationTuple,
   tupleOfCursor,
-} from '../../../src/relations/tuple.ts'
-import { idsInChange, subjectOfId, tupleChange } from '../../../src/relations/tuple-change.ts'
+} from '../../../src/access/relations/tuple.ts'
+import {
+  idsInChange,
+  subjectOfId,
+  tupleChange,
+} from '../../../src/access/relations/tuple-change.ts'
 import { MODEL } from '../../admin/relation-model.ts'
 
 const model = compileModel(MODEL)

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Unavailable } from '../../../src/errors.ts'
-import type { RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
-import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
-import { createRedisRest } from '../../../src/redis/rest.ts'
-import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
-import { createRelationTuples } from '../../../src/relations/redis/tuples.ts'
+import { relationKeysOf } from '../../../src/access/relations/redis/keys.ts'
+import { createRelationTuples } from '../../../src/access/relations/redis/tuples.ts'
 import {
   matchesFilter,
   type RelationTuples,
   type TupleFilter,
-} from '../../../src/relations/store.ts'
-import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+} from '../../../src/access/relations/store.ts'
+import { formatTuple, parseTuple, type RelationTuple } from '../../../src/access/relations/tuple.ts'
+import { Unavailable } from '../../../src/errors.ts'
+import type { RedisConnection, RedisReply } from '../../../src/redis/connection.ts'
+import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { byOctets, expectedKeys, keysIn, sorted } from './tuple-model.ts'
 

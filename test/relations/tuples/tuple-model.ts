@@ -1,8 +1,8 @@
 /** Tuples as a plain set, for comparison with the store. */
 import type { Redis } from 'ioredis'
-import type { RelationKeys } from '../../../src/relations/redis/keys.ts'
-import type { RelationTuple } from '../../../src/relations/tuple.ts'
-import { parseTuple } from '../../../src/relations/tuple.ts'
+import type { RelationKeys } from '../../../src/access/relations/redis/keys.ts'
+import type { RelationTuple } from '../../../src/access/relations/tuple.ts'
+import { parseTuple } from '../../../src/access/relations/tuple.ts'
 
 /** In the order of their bytes, as Redis compares. */
 export const byOctets = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

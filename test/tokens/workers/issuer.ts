@@ -1,12 +1,15 @@
 /** A Worker that opens sessions, refreshes them, and issues access tokens of each kind. */
 
+import type { IssueOptions, TokenIssuer } from '../../../src/access/tokens/access-grant.ts'
+import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
+import { createRefreshFamilies } from '../../../src/access/tokens/redis/refresh-families.ts'
+import {
+  createRefreshTokens,
+  type RefreshTokens,
+} from '../../../src/access/tokens/refresh-tokens.ts'
+import { parseSigningKeys } from '../../../src/access/tokens/signing-keys.ts'
+import { createTokenIssuer } from '../../../src/access/tokens/token-issuer.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import type { IssueOptions, TokenIssuer } from '../../../src/tokens/access-grant.ts'
-import { createReferenceStore } from '../../../src/tokens/redis/references.ts'
-import { createRefreshFamilies } from '../../../src/tokens/redis/refresh-families.ts'
-import { createRefreshTokens, type RefreshTokens } from '../../../src/tokens/refresh-tokens.ts'
-import { parseSigningKeys } from '../../../src/tokens/signing-keys.ts'
-import { createTokenIssuer } from '../../../src/tokens/token-issuer.ts'
 
 interface Env {
   readonly REST_URL: string

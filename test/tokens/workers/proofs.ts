@@ -1,6 +1,7 @@
 /** A Worker that verifies the DPoP proof of each request, and reports the outcome. */
+
+import { createDpopVerifier, type DpopVerifier } from '../../../src/access/tokens/dpop.ts'
 import { Denied } from '../../../src/errors.ts'
-import { createDpopVerifier, type DpopVerifier } from '../../../src/tokens/dpop.ts'
 
 interface Env {
   readonly NONCE_SECRET: string

@@ -1,11 +1,11 @@
 /** A Worker that verifies the bearer token of each request, and reports the outcome. */
 
 import { base64url } from 'jose'
+import type { TokenVerifier } from '../../../src/access/principal.ts'
+import { bearerToken } from '../../../src/access/tokens/credential.ts'
+import { edgeKeySetCache } from '../../../src/access/tokens/key-set-source.ts'
+import { createTokenVerifier } from '../../../src/access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../../src/errors.ts'
-import type { TokenVerifier } from '../../../src/identity/principal.ts'
-import { bearerToken } from '../../../src/tokens/credential.ts'
-import { edgeKeySetCache } from '../../../src/tokens/key-set-source.ts'
-import { createTokenVerifier } from '../../../src/tokens/verifier.ts'
 import { issuers } from '../../../src/validators/issuer.ts'
 
 /** The time that the tokens of the tests are issued for. A request can be `laterMs` after it. */

@@ -1,11 +1,11 @@
 /** A Worker that queries a policy decision point for each request, and reports the result. */
 
+import type { PolicyDecisionPoint } from '../../../../src/access/relations/decision-point.ts'
+import { parseTuple } from '../../../../src/access/relations/tuple.ts'
 import { Unavailable } from '../../../../src/errors.ts'
-import { authzen } from '../../../../src/features/authzen.ts'
-import { openfga } from '../../../../src/features/openfga.ts'
+import { authzen } from '../../../../src/features/authzen/index.ts'
+import { openfga } from '../../../../src/features/openfga/index.ts'
 import { createBreakers } from '../../../../src/isolate/breakers.ts'
-import type { PolicyDecisionPoint } from '../../../../src/relations/decision-point.ts'
-import { parseTuple } from '../../../../src/relations/tuple.ts'
 
 interface Env {
   readonly AUTHORITY_URL: string

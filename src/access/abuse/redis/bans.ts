@@ -1,0 +1,60 @@
+/** Bans in Redis: the keys that `admit` reads, and the list of records. */
+import { v7 } from 'uuid'
+import type { RedisConnection } from '../../../redis/connection.ts'
+import type { RedisKeys } from '../../../redis/keys.ts'
+import { createOwnerList } from '../../revocation/redis/shared-keys.ts'
+import { addressBanKey, subjectBanKey } from '../ban.ts'
+import { type Ban, type BanList, banSchema } from '../ban-record.ts'
+
+/** Creates the list. Of several bans of one value, responses report the one that ends last. */
+export function createBanList(redis: RedisConnection, now: () => number): BanList {
+  const list = createOwnerList({
+    redis,
+    ...redis.keys.banRecords,
+    schema: banSchema,
+    sharedKeysOf: (ban) => banKeysOf(redis.keys, ban),
+    now,
+  })
+  return {
+    find: list.find,
+    list: list.list,
+    remove: list.remove,
+
+    async create({ kind, value, issuer, issuers, tenant, owner, seconds, reason, createdBy }) {
+      const nowSeconds = Math.floor(now() / 1000)
+      const ban: Ban = {
+        id: v7(),
+        kind,
+        value,
+        issuer: issuer ?? null,
+        issuers: kind === 'subject' ? [...issuers] : [],
+        ...(tenant !== undefined && { tenant }),
+        ...(owner !== undefined && { owner }),
+        mode: 'enforce',
+        refuses: 'everything',
+        reason: reason ?? null,
+        createdAtSeconds: nowSeconds,
+        createdBy,
+        expiresAtSeconds: nowSeconds + seconds,
+      }
+      await list.add(ban, ban.expiresAtSeconds)
+      return ban
+    },
+  }
+}
+
+/** Returns the keys at which `admit` reads a ban. */
+export async function banKeysOf(
+  keys: RedisKeys,
+  {
+    kind,
+    value,
+    issuers,
+    tenant,
+    mode,
+    refuses,
+  }: Pick<Ban, 'kind' | 'value' | 'issuers' | 'tenant' | 'mode' | 'refuses'>,
+): Promise<string[]> {
+  if (kind === 'address') return [await addressBanKey(keys, value, mode, refuses)]
+  return Promise.all(issuers.map((issuer) => subjectBanKey(keys, issuer, value, mode, tenant)))
+}

@@ -1,0 +1,130 @@
+/** Storage keys of a request, derived once per principal and address. */
+import { LRUCache } from 'lru-cache'
+import type { RedisKeys } from '../../redis/keys.ts'
+import { addressBanKeys, type BanKey, observedBan, subjectBansOf } from '../abuse/ban.ts'
+import type { Principal } from '../principal.ts'
+import type { FeedMark } from '../revocation/feed.ts'
+import {
+  NOTHING_REVOCABLE,
+  type RevocationKeys,
+  revocationKeysOf,
+} from '../revocation/revocation.ts'
+
+/** The keys that decide whether a request is refused, apart from its limits. */
+export interface DecidingKeys {
+  readonly revocation: RevocationKeys
+  readonly bans: readonly BanKey[]
+}
+
+export interface RequestKeys extends DecidingKeys {
+  /**
+   * The party of the address. With a principal, also those of its credentials and of the principal; with
+   * an unverified credential, also that of the credentials.
+   */
+  readonly parties: readonly Party[]
+}
+
+/** An address or a principal, with all keys that can refuse it. */
+export interface Party {
+  readonly keys: readonly string[]
+  /** The mark at which no key refused the party. Undefined: not determined yet. */
+  cleanAt: FeedMark | undefined
+}
+
+const MAX_ADDRESSES = 1_000
+
+interface PartyKeys {
+  readonly ban: BanKey
+  readonly party: Party
+}
+
+/** An address, and its credentials, which can be banned without it. */
+interface AddressKeys extends PartyKeys {
+  readonly credentials: PartyKeys
+}
+
+interface PrincipalKeys {
+  readonly revocation: RevocationKeys
+  readonly bans: readonly BanKey[]
+  readonly party: Party
+}
+
+/**
+ * Creates a function that derives keys and caches them. Without a principal, `isUnverified` adds those of
+ * the credentials of the address: the caller sends one that only the origin verifies. Keys of a principal are cached per
+ * principal object, as long as the verified-token cache keeps that object. Keys of addresses are
+ * cached for the last `max` addresses, 1,000 by default.
+ */
+export function createKeyCache(
+  keys: RedisKeys,
+  max = MAX_ADDRESSES,
+): (
+  principal: Principal | null,
+  address: string,
+  isUnverified?: boolean,
+) => RequestKeys | Promise<RequestKeys> {
+  const principals = new WeakMap<Principal, PrincipalKeys>()
+  const addresses = new LRUCache<string, AddressKeys>({ max })
+
+  async function derive(
+    principal: Principal | null,
+    address: string,
+    isUnverified: boolean,
+  ): Promise<RequestKeys> {
+    const [everything, credentials] = await addressBanKeys(keys, address)
+    // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
+    const known = addresses.get(address) ?? {
+      ban: everything,
+      party: partyOf(keys, [everything]),
+      credentials: { ban: credentials, party: partyOf(keys, [credentials]) },
+    }
+    addresses.set(address, known)
+    if (principal === null) return withoutPrincipal(known, isUnverified)
+    const made = principals.get(principal) ?? (await principalKeysOf(keys, principal))
+    const own = principals.get(principal) ?? made
+    principals.set(principal, own)
+    return joined(known, own)
+  }
+
+  return function keysOf(principal, address, isUnverified = false) {
+    const known = addresses.get(address)
+    if (known === undefined) return derive(principal, address, isUnverified)
+    if (principal === null) return withoutPrincipal(known, isUnverified)
+    const own = principals.get(principal)
+    return own === undefined ? derive(principal, address, isUnverified) : joined(known, own)
+  }
+}
+
+function withoutPrincipal(
+  { ban, party, credentials }: AddressKeys,
+  isUnverified: boolean,
+): RequestKeys {
+  const revocation = NOTHING_REVOCABLE
+  if (!isUnverified) return { revocation, bans: [ban], parties: [party] }
+  return { revocation, bans: [ban, credentials.ban], parties: [party, credentials.party] }
+}
+
+function joined({ ban, party, credentials }: AddressKeys, own: PrincipalKeys): RequestKeys {
+  return {
+    revocation: own.revocation,
+    bans: [ban, ...own.bans, credentials.ban],
+    parties: [party, own.party, credentials.party],
+  }
+}
+
+function partyOf(
+  names: RedisKeys,
+  bans: readonly BanKey[],
+  { token, revokedBefore } = NOTHING_REVOCABLE,
+): Party {
+  const keys = bans.flatMap((ban) => [ban.key, observedBan(names, ban).key])
+  for (const { key } of revokedBefore) keys.push(key)
+  if (token !== undefined) keys.push(token)
+  return { keys, cleanAt: undefined }
+}
+
+async function principalKeysOf(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {
+  const bans = await subjectBansOf(keys, principal)
+  const revocation = await revocationKeysOf(keys, principal)
+  return { revocation, bans, party: partyOf(keys, bans, revocation) }
+}

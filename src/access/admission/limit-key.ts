@@ -1,0 +1,77 @@
+/** Keys of windows: the limit that counts, and the party that it counts. */
+
+import { keyPart } from '../../redis/key-part.ts'
+import type { Principal } from '../principal.ts'
+
+/** Properties of a caller that a limit can count by without a function. */
+export type LimitScope = 'key' | 'subject' | 'client' | 'tenant' | 'address'
+
+/** The party that a window counts. */
+interface WindowOwner {
+  /**
+   * For an API key, a subject or a tenant: the issuer that vouches for it (`Principal.issuer`). For a client:
+   * the issuer of its tokens (`Principal.tokenIssuer`). Ignored for addresses and functions.
+   */
+  readonly issuer: string
+  /** The id of the API key, the subject, client, tenant or normalized address, or the return value of the function. */
+  readonly value: string
+  /** For an exact limit by subject: the tenant of the caller, if it has one. Ignored for all others. */
+  readonly tenant?: string | undefined
+}
+
+interface WindowRule {
+  readonly name: string
+  readonly by: LimitScope | ((...of: never) => string)
+  readonly engine?: unknown
+}
+
+/** Reports whether a limit counts a subject in each of its tenants separately. */
+export const countsByMember = ({ by, engine }: WindowRule): boolean =>
+  (by === 'subject' || by === 'key') && typeof engine !== 'object'
+
+/**
+ * Returns the key of one window of a limit, as `LimitRequest.key` contains it:
+ * `<name>:address:<address>`, `<name>:custom:<value>`, `<name>:<by>:<issuer>:<value>`, or
+ * `<name>:subject:<issuer>:<tenant>:<value>`. Each part is a `keyPart`.
+ * Returns a promise only if a part is so long that it must be hashed.
+ */
+export function limitKeyOf(
+  { name, by, engine }: WindowRule,
+  { issuer, value, tenant }: WindowOwner,
+): string | Promise<string> {
+  if (by === 'address') return joined(`${name}:address`, keyPart(value))
+  if (typeof by === 'function') return joined(`${name}:custom`, keyPart(value))
+  if (tenant !== undefined && by === 'subject' && countsByMember({ name, by, engine }))
+    return memberWindow(name, [issuer, tenant, value])
+  const [issuerPart, valuePart] = [keyPart(issuer), keyPart(value)]
+  if (typeof issuerPart === 'string') return joined(`${name}:${by}:${issuerPart}`, valuePart)
+  return issuerPart.then(async (part) => `${name}:${by}:${part}:${await valuePart}`)
+}
+
+function joined(kind: string, part: string | Promise<string>): string | Promise<string> {
+  return typeof part === 'string' ? `${kind}:${part}` : part.then((text) => `${kind}:${text}`)
+}
+
+/**
+ * Returns the window of a caller: its key, and for a member of a tenant `everywhere`, the key that the
+ * caller would have without the tenant.
+ */
+export async function windowOfPrincipal(
+  rule: Pick<WindowRule, 'name' | 'engine'> & { readonly by: LimitScope },
+  principal: Principal,
+): Promise<{ readonly key: string; readonly everywhere: string | undefined }> {
+  const by = rule.by === 'key' && principal.key === undefined ? 'subject' : rule.by
+  // The token issuer registers the client, even if another issuer vouches for the subject.
+  const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
+  // Callers without a client or tenant share one window per issuer: none bypasses the limit.
+  const value = by === 'address' ? '' : (principal[by] ?? '')
+  const { tenant } = principal
+  const everywhere = await limitKeyOf({ ...rule, by }, { issuer, value })
+  if (tenant === undefined || by !== 'subject') return { key: everywhere, everywhere: undefined }
+  const key = await limitKeyOf({ ...rule, by }, { issuer, value, tenant })
+  return { key, everywhere: key === everywhere ? undefined : everywhere }
+}
+
+async function memberWindow(name: string, parts: readonly string[]): Promise<string> {
+  return [name, 'subject', ...(await Promise.all(parts.map(keyPart)))].join(':')
+}

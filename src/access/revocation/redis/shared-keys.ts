@@ -1,0 +1,61 @@
+/**
+ * Keys that several records write, such as the cutoff of a subject that was revoked twice. The
+ * records are the owners of the key. If one is removed, the key keeps the value that the other owners
+ * and other writers need.
+ */
+import type { $ZodType, output } from 'zod/v4/core'
+import type { RedisKeys } from '../../../redis/keys.ts'
+import { createRecordList, type RecordListOptions } from '../../../redis/record-list.ts'
+import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
+
+/** A record that writes shared keys. Each key has the largest value of its owners. */
+interface Owner {
+  readonly id: string
+  readonly createdAtSeconds: number
+  /** When the record and its values expire, in seconds since the epoch. */
+  readonly expiresAtSeconds: number
+}
+
+interface OwnerListOptions<Schema extends $ZodType> extends RecordListOptions<Schema> {
+  /** Returns the keys that a record writes, which `admit` reads. */
+  sharedKeysOf(record: output<Schema>): Promise<readonly string[]>
+}
+
+/** Creates the list. Its methods throw `Unavailable` as those of {@link createRecordList} do. */
+export function createOwnerList<Schema extends $ZodType<Owner>>(options: OwnerListOptions<Schema>) {
+  const { keysOf, run, find, list } = createRecordList(options)
+  const { keys: names } = options.redis
+
+  async function keysWith(record: output<Schema>): Promise<string[]> {
+    return [...keysOf(record.id), ...withOwners(names, await options.sharedKeysOf(record))]
+  }
+
+  return {
+    list,
+    find,
+
+    /**
+     * Stores a record, its index entries and its keys in one atomic step. `value` is a positive
+     * integer. A key with a value from `value` up to `value + raiseBelow - 1` gets a larger value.
+     */
+    async add(record: output<Schema>, value: number, raiseBelow = 0): Promise<void> {
+      const { id, createdAtSeconds, expiresAtSeconds } = record
+      const times = [expiresAtSeconds, createdAtSeconds]
+      const args = [id, JSON.stringify(record), value, ...times, raiseBelow]
+      await run(ADD_OWNER_SCRIPT, await keysWith(record), args)
+    },
+
+    /** Removes a record with its index entries and values. Returns false if it does not exist. */
+    async remove(id: string): Promise<boolean> {
+      const record = await find(id)
+      if (record === undefined) return false
+      const nowSeconds = Math.floor(options.now() / 1000)
+      return (await run(REMOVE_OWNER_SCRIPT, await keysWith(record), [id, nowSeconds])) === 1
+    },
+  }
+}
+
+/** Returns the key of the feed, followed by each shared key and the key of its owners. */
+export function withOwners({ feed, owners }: RedisKeys, keys: readonly string[]): string[] {
+  return [feed, ...keys.flatMap((key) => [key, owners + key])]
+}

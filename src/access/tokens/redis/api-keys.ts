@@ -1,0 +1,312 @@
+/** API keys in Redis: the reference that `admit` reads, and the record that operators see. */
+import { v4, v7 } from 'uuid'
+import { Denied, Unavailable } from '../../../errors.ts'
+import type { RedisConnection } from '../../../redis/connection.ts'
+import { recordKeys } from '../../../redis/keys.ts'
+import { createRecordList, NEVER_ENDS } from '../../../redis/record-list.ts'
+import { listOf, recordIn, resultOf, secondsOf, sendCommand, textOf } from '../../../redis/reply.ts'
+import { revokedTokenKey } from '../../revocation/revocation.ts'
+import { tokenIdHash } from '../../token-id.ts'
+import { newApiKey, shownPrefixOf } from '../api-key.ts'
+import {
+  type ApiKey,
+  type ApiKeys,
+  apiKeySchema,
+  type ListedApiKey,
+  type OldSecret,
+  REFERENCE,
+  statusOf,
+} from '../api-key-record.ts'
+import {
+  credentialHash,
+  failedCheckOf,
+  parseStoredReference,
+  REFERENCE_TOLERANCE_SECONDS,
+  type ReferenceRecord,
+  storedReference,
+} from '../reference.ts'
+import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from './scripts.generated.ts'
+
+export interface ApiKeysOptions {
+  readonly redis: RedisConnection
+  /** The gateway: the issuer and the audience of the keys. */
+  readonly publicUrl: string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** How long keys that have ended stay listed. Default {@link DEFAULT_ENDED_SECONDS}. */
+  readonly endedSeconds?: number | undefined
+}
+
+/** 100 days: the keys of the last month and of the quarter before it can still be billed. */
+const DEFAULT_ENDED_SECONDS = 100 * 86_400
+/**
+ * An isolate caches a key for at most 5 minutes after the last read, and checks an open response with it
+ * again after at most an hour, and an outage of at most an hour. This is slightly more.
+ */
+const REMEMBERED_SECONDS = 7_600
+/** If other requests change the same key at the same time. */
+const MAX_ATTEMPTS = 5
+/** A rotation with a grace period ends older ones. */
+const MAX_OLD_SECRETS = 8
+
+/** The id of no key. */
+const NO_KEY = '00000000-0000-0000-0000-000000000000'
+
+type Secrets = readonly OldSecret[]
+
+/** Returns the text that each change of a record changes. The scripts compare it; see `state_of`. */
+const stateOf = ({ tokenId, revision = 0 }: ApiKey): string => `${tokenId} ${revision}`
+
+/** Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none. */
+export function createApiKeys({
+  redis,
+  publicUrl,
+  now,
+  endedSeconds = DEFAULT_ENDED_SECONDS,
+}: ApiKeysOptions): ApiKeys {
+  const names = { ...redis.keys, ...recordKeys(redis.keys) }
+  const list = createRecordList({ redis, ...names.apiKeyRecords, schema: apiKeySchema, now })
+  const nowSeconds = () => Math.floor(now() / 1000)
+
+  /**
+   * Stores `key`. To replace `old`, also ends its secrets that are in `ended`, and changes the expiry of
+   * those in `kept`. Returns undefined if `old` has changed.
+   */
+  async function write(
+    key: Omit<ApiKey, 'oldSecrets'>,
+    replaced?: { readonly old: ApiKey; readonly ended: Secrets; readonly kept: Secrets },
+  ): Promise<ApiKey | undefined> {
+    const { old, ended = [], kept = [] } = replaced ?? {}
+    // Absent in most records, so that earlier versions of the gateway can read them.
+    const stored: ApiKey = { ...key, oldSecrets: kept.length === 0 ? undefined : [...kept] }
+    const keys = [...list.keysOf(key.id), names.reference + key.hash, names.feed]
+    const end = key.expiresAtSeconds
+    const values = [
+      key.id,
+      JSON.stringify(stored),
+      await storedReference(referenceOf(key)),
+      lifeUntil(end),
+      end === null ? NEVER_ENDS : end + endedSeconds,
+      old === undefined ? '' : stateOf(old),
+      REMEMBERED_SECONDS,
+      kept.length,
+      endedSeconds,
+    ]
+    for (const one of kept) {
+      keys.push(names.reference + one.hash)
+      const reference = referenceOf(key, one)
+      values.push(await storedReference(reference), lifeUntil(one.untilSeconds))
+    }
+    keys.push(...(await keysOfSecrets(ended)))
+    values.push(...(await endedReferences(key, ended)))
+    const done = await list.run(WRITE_API_KEY_SCRIPT, keys, values)
+    return done === 1 ? stored : undefined
+  }
+
+  async function newSecret() {
+    const secret = newApiKey()
+    const hash = await credentialHash(secret)
+    return { secret, members: { tokenId: v4(), hash, prefix: shownPrefixOf(secret) } }
+  }
+
+  /** Adds the times of the last use. */
+  async function withUses(keys: readonly ApiKey[]): Promise<ListedApiKey[]> {
+    if (keys.length === 0) return []
+    const command = ['MGET', ...keys.map(({ id }) => names.apiKeyUse + id)]
+    const uses = listOf(await sendCommand(redis, command), keys.length)
+    return keys.map((key, index) => ({ ...key, lastUsedAtSeconds: useOf(uses[index]) }))
+  }
+
+  const useOf = (use: unknown) => (use == null ? null : secondsOf(textOf(use)))
+
+  /** Returns how long the record of a key or secret is stored. 0: it has no end. */
+  function lifeUntil(end: number | null): number {
+    if (end === null) return 0
+    return Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS + endedSeconds)
+  }
+
+  /** Returns the record of the present secret, or of an old one. */
+  function referenceOf(key: Omit<ApiKey, 'oldSecrets'>, old?: OldSecret): ReferenceRecord {
+    return {
+      kind: 'api_key',
+      key: key.id,
+      tokenId: (old ?? key).tokenId,
+      tokenIssuer: publicUrl,
+      issuer: publicUrl,
+      subject: key.subject,
+      ...(key.tenant !== null && { tenant: key.tenant }),
+      roles: key.roles,
+      scopes: key.scopes,
+      audiences: [publicUrl],
+      issuedAtSeconds: old?.issuedAtSeconds ?? key.rotatedAtSeconds,
+      expiresAtSeconds: old?.untilSeconds ?? key.expiresAtSeconds,
+    }
+  }
+
+  /** Returns the records of secrets that end now: each one names its caller, and is never valid again. */
+  function endedReferences(key: ApiKey, secrets: Secrets): Promise<string[]> {
+    const revokedAtSeconds = nowSeconds()
+    return Promise.all(
+      secrets.map((one) => storedReference({ ...referenceOf(key, one), revokedAtSeconds })),
+    )
+  }
+
+  /** Returns two keys for each secret: its reference and its revocation. */
+  async function keysOfSecrets(secrets: Secrets): Promise<string[]> {
+    const pairs = secrets.map(async ({ hash, tokenId }) => [
+      names.reference + hash,
+      revokedTokenKey(names, await tokenIdHash(publicUrl, tokenId)),
+    ])
+    return (await Promise.all(pairs)).flat()
+  }
+
+  /** Returns all secrets of a key, the newest first, with their ends after a grace period. */
+  function secretsOf(key: ApiKey, graceSeconds: number): Secrets {
+    const { tokenId, hash, rotatedAtSeconds: issuedAtSeconds, oldSecrets = [] } = key
+    const endSeconds = key.expiresAtSeconds ?? Number.POSITIVE_INFINITY
+    const present = { tokenId, hash, issuedAtSeconds, untilSeconds: endSeconds }
+    const graceEndSeconds = nowSeconds() + graceSeconds
+    return [present, ...oldSecrets].map((one) => ({
+      ...one,
+      untilSeconds: Math.min(one.untilSeconds, graceEndSeconds),
+    }))
+  }
+
+  /** Whether no gateway accepts the key any more. */
+  const isOver = (key: ApiKey): boolean =>
+    statusOf(key, nowSeconds() - REFERENCE_TOLERANCE_SECONDS) !== 'active'
+
+  /** Repeats `change` until no other request changes the key in the meantime. */
+  async function changed<Result>(
+    id: string,
+    change: (key: ApiKey) => Promise<Result | undefined>,
+  ): Promise<Result | undefined> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const key = await list.find(id)
+      if (key === undefined || isOver(key)) return undefined
+      const result = await change(key)
+      if (result !== undefined) return result
+    }
+    throw new Denied({ code: 'conflict' })
+  }
+
+  /** Reads a key and its last use in one call, so that the time does not depend on whether it exists. */
+  async function find(id: string): Promise<ListedApiKey | undefined> {
+    const replies = await redis.send([
+      ['GET', names.apiKeyRecords.prefix + id],
+      ['GET', names.apiKeyUse + id],
+    ])
+    const [text, use] = listOf(replies.map(resultOf), 2)
+    if (text === null) return undefined
+    return { ...recordIn(text, apiKeySchema), lastUsedAtSeconds: useOf(use) }
+  }
+
+  return {
+    async list(page, { tenant, subject, status, reference, hidesOthers } = {}) {
+      const atSeconds = nowSeconds()
+      const isListed = (key: ApiKey) =>
+        (tenant === undefined || key.tenant === tenant) &&
+        (subject === undefined || key.subject === subject) &&
+        (status === undefined || statusOf(key, atSeconds) === status) &&
+        (reference === undefined || key.metadata?.[REFERENCE] === reference)
+      const isFiltered = [tenant, subject, status, reference].some((value) => value !== undefined)
+      const { items, ...rest } = await list.list(
+        page,
+        isFiltered ? { isListed, hidesOthers: hidesOthers === true } : undefined,
+      )
+      return { items: await withUses(items), ...rest }
+    },
+
+    find,
+
+    async identify(secret) {
+      const hash = await credentialHash(secret)
+      const text = await sendCommand(redis, ['GET', names.reference + hash])
+      const record = text === null ? undefined : parseStoredReference(text)
+      const use = { audience: publicUrl, nowMs: now() }
+      const isValid = record !== undefined && failedCheckOf(record, use) === undefined
+      const key = await find((isValid && record.key) || NO_KEY)
+      return key && { key, isPresent: key.hash === hash }
+    },
+
+    async create(described, createdBy, issuedAtSeconds) {
+      const { name, subject, roles, scopes, tenant, expiresInSeconds, metadata } = described
+      const createdAtSeconds = nowSeconds()
+      const { secret, members } = await newSecret()
+      const key = await write({
+        ...members,
+        id: v7(),
+        name,
+        subject,
+        roles: roles ?? [],
+        scopes: scopes ?? [],
+        tenant: tenant ?? null,
+        createdAtSeconds,
+        createdBy,
+        rotatedAtSeconds: issuedAtSeconds ?? createdAtSeconds,
+        expiresAtSeconds:
+          expiresInSeconds === undefined ? null : createdAtSeconds + expiresInSeconds,
+        ...(metadata !== undefined && { metadata }),
+      })
+      // The id is new, so no other request can have changed its record.
+      if (key === undefined) throw new Unavailable('redis', 'malformed')
+      return { key, secret }
+    },
+
+    async update(id, { name, metadata, expiresInSeconds }) {
+      const key = await changed(id, (old) => {
+        const endSeconds =
+          typeof expiresInSeconds === 'number'
+            ? nowSeconds() + expiresInSeconds
+            : expiresInSeconds === undefined
+              ? old.expiresAtSeconds
+              : null
+        const kept = (old.oldSecrets ?? [])
+          .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
+          .map((one) => ({
+            ...one,
+            untilSeconds: Math.min(one.untilSeconds, endSeconds ?? Number.POSITIVE_INFINITY),
+          }))
+        const key = {
+          ...old,
+          name: name ?? old.name,
+          metadata: metadata ?? old.metadata,
+          expiresAtSeconds: endSeconds,
+          revision: (old.revision ?? 0) + 1,
+        }
+        return write(key, { old, ended: [], kept })
+      })
+      return key && (await withUses([key]))[0]
+    },
+
+    rotate: (id, { graceSeconds = 0, issuedAtSeconds } = {}) =>
+      changed(id, async (old) => {
+        const secrets = secretsOf(old, graceSeconds)
+        const kept = secrets
+          .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
+          .slice(0, MAX_OLD_SECRETS)
+        const ended = secrets.filter((one) => !kept.includes(one))
+        const { secret, members } = await newSecret()
+        const rotatedAtSeconds = issuedAtSeconds ?? nowSeconds()
+        const key = await write({ ...old, ...members, rotatedAtSeconds }, { old, ended, kept })
+        return key && { key, secret }
+      }),
+
+    async end(id, { by, plan } = {}) {
+      const ended = await changed(id, async (key) => {
+        const revokedAtSeconds = nowSeconds()
+        const { oldSecrets: _, ...rest } = key
+        const record: ApiKey = { ...rest, revokedAtSeconds, revokedBy: by, plan }
+        const secrets = secretsOf(key, 0)
+        const keys = [...list.keysOf(id), names.feed, ...(await keysOfSecrets(secrets))]
+        const values = [
+          ...[id, stateOf(key), JSON.stringify(record), REMEMBERED_SECONDS, endedSeconds],
+          revokedAtSeconds + endedSeconds,
+          ...(await endedReferences(key, secrets)),
+        ]
+        return (await list.run(END_API_KEY_SCRIPT, keys, values)) === 1 ? true : undefined
+      })
+      return ended === true
+    },
+  }
+}

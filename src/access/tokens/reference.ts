@@ -1,0 +1,162 @@
+/**
+ * References: credentials without content (opaque access tokens, API keys, and browser sessions). The store has a
+ * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
+ */
+
+import * as z from 'zod/mini'
+import { sha256 } from '../../crypto/sha256.ts'
+import { keyPart } from '../../redis/key-part.ts'
+import { recordIn } from '../../redis/reply.ts'
+import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../../validators/issuer.ts'
+import { integer } from '../../validators/schema-parts.ts'
+import type { Principal, SignInFacts } from '../principal.ts'
+import { tokenIdHash } from '../token-id.ts'
+import type { TokenCheck } from './rejection.ts'
+
+/** References that callers present as bearer tokens. */
+export type BearerReferenceKind = 'opaque' | 'api_key'
+export type ReferenceKind = BearerReferenceKind | 'session'
+
+/** A credential that only the store can resolve. `admit` does so in its round trip. */
+export interface Reference {
+  readonly kind: ReferenceKind
+  /** base64url SHA-256 of the whole credential. */
+  readonly hash: string
+  /** The credential itself. Never stored, logged or sent. */
+  readonly text: string
+}
+
+/** The record of a reference: the claims that a JWT would contain. */
+const referenceRecordSchema = z.strictObject({
+  kind: z.enum(['opaque', 'api_key', 'session']),
+  /**
+   * `jti` of an opaque token, the id of a session, or the id of an API key's present secret. A revocation names it, so
+   * the replacement of a revoked credential needs a new one.
+   */
+  tokenId: z.string(),
+  tokenIssuer: z.string(),
+  /** The id of the API key. Absent in records of earlier versions. */
+  key: z.optional(z.uuid()),
+  /** The issuer that vouches for the subject; see `Principal.issuer`. */
+  issuer: z.string(),
+  subject: z.string(),
+  client: z.optional(z.string()),
+  tenant: z.optional(z.string()),
+  session: z.optional(z.string()),
+  roles: z.array(z.string()),
+  scopes: z.array(z.string()),
+  audiences: z.array(z.string()),
+  /** Whole seconds since the epoch. */
+  issuedAtSeconds: integer(),
+  /** Seconds since the epoch. Null for an API key without expiry. */
+  expiresAtSeconds: z.nullable(integer()),
+  /** Of a secret of an API key that was revoked or replaced: it is never valid again. Absent: neither. */
+  revokedAtSeconds: z.optional(integer()),
+  /** `cnf.jkt`. */
+  confirmation: z.optional(z.string()),
+  /** Of a session. */
+  signIn: z.optional(z.custom<SignInFacts>((value) => typeof value === 'object')),
+})
+
+export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
+
+/** Port: the records of references. Throws `Unavailable` if the store cannot read or write. */
+export interface ReferenceStore {
+  put(hash: string, record: ReferenceRecord): Promise<void>
+  find(hash: string): Promise<ReferenceRecord | undefined>
+  /** Removes a record. Isolates may use a cached copy for 5 minutes, unless it is also revoked. */
+  remove(hash: string): Promise<void>
+}
+
+/** Returns the base64url SHA-256 of a credential. Secrets are stored and looked up by this hash. */
+export function credentialHash(credential: string): Promise<string> {
+  return sha256(credential)
+}
+
+/**
+ * Parts of the storage keys that decide about the record's principal: `keyPart` of each name, and
+ * the token's `tokenIdHash`. A script cannot compute them, because Redis has no SHA-256.
+ */
+const partsSchema = z.strictObject({
+  token: z.string(),
+  key: z.optional(z.string()),
+  issuer: z.string(),
+  tokenIssuer: z.string(),
+  subject: z.string(),
+  client: z.optional(z.string()),
+  tenant: z.optional(z.string()),
+  session: z.optional(z.string()),
+})
+
+const storedSchema = z.strictObject({ record: referenceRecordSchema, parts: partsSchema })
+
+/** Returns the text to store for a record: JSON of `{ record, parts }`. */
+export async function storedReference(record: ReferenceRecord): Promise<string> {
+  const { tokenIssuer, issuer, subject, client, tenant, session } = record
+  const part = async (text: string | undefined) => text && (await keyPart(text))
+  const parts = {
+    token: await tokenIdHash(tokenIssuer, record.tokenId),
+    key: record.key,
+    issuer: await keyPart(issuer),
+    tokenIssuer: await keyPart(tokenIssuer),
+    subject: await keyPart(subject),
+    client: await part(client),
+    tenant: await part(tenant),
+    session: await part(session),
+  }
+  return JSON.stringify({ record, parts })
+}
+
+/** Parses a {@link storedReference}. Throws `Unavailable` for any other text. */
+export function parseStoredReference(text: unknown): ReferenceRecord {
+  return recordIn(text, storedSchema).record
+}
+
+/** How long a record is kept after its expiry, because the clocks of gateways differ. */
+export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
+
+/** A session ends early, never late: its idle time is a promise to its user. */
+export const toleranceSeconds = (isSession: boolean): number =>
+  isSession ? 0 : REFERENCE_TOLERANCE_SECONDS
+
+export interface RecordUse {
+  readonly audience: string
+  readonly nowMs: number
+}
+
+/**
+ * Returns the check that a record fails, as for a JWT with the same claims. Does NOT check
+ * revocations by operators, nor that the bearer has the key of `confirmation`.
+ */
+export function failedCheckOf(
+  { kind, expiresAtSeconds, revokedAtSeconds, audiences }: ReferenceRecord,
+  { audience, nowMs }: RecordUse,
+): TokenCheck | undefined {
+  if (revokedAtSeconds !== undefined) return 'revoked'
+  const endSeconds = expiresAtSeconds ?? Number.POSITIVE_INFINITY
+  if (nowMs / 1000 >= endSeconds + toleranceSeconds(kind === 'session')) return 'exp'
+  return audiences.includes(audience) ? undefined : 'aud'
+}
+
+/** Returns the principal of a record. Does NOT check the record. */
+export async function principalOfRecord(record: ReferenceRecord): Promise<Principal> {
+  const { tokenIssuer, tokenId } = record
+  return {
+    issuer: record.issuer,
+    tokenIssuer,
+    subject: record.subject,
+    key: record.key,
+    client: record.client,
+    tenant: record.tenant,
+    session: record.session,
+    roles: record.roles,
+    scopes: record.scopes,
+    audiences: record.audiences,
+    tokenId,
+    tokenIdHash: await tokenIdHash(tokenIssuer, tokenId),
+    confirmation: record.confirmation,
+    issuedAtSeconds: record.issuedAtSeconds,
+    expiresAtSeconds: record.expiresAtSeconds ?? Number.POSITIVE_INFINITY,
+    ...(record.signIn !== undefined && { signIn: record.signIn }),
+  }
+}

@@ -1,0 +1,259 @@
+import { LRUCache } from 'lru-cache'
+import { Denied, Misconfigured } from '../../errors.ts'
+import { newTally, type Tally } from '../../isolate/tally.ts'
+import { callOf } from '../../validators/introspection.ts'
+import type { IssuerConfig } from '../../validators/issuer.ts'
+import type { Principal, TokenVerifier, WaitUntil } from '../principal.ts'
+import { principalFrom } from './claims.ts'
+import { createDiscovery } from './discovery.ts'
+import { type IssuerRules, issuerRules } from './issuer-rules.ts'
+import {
+  isCompactJws,
+  own,
+  readHeader,
+  readPayload,
+  refuseMalformed,
+  verifySignature,
+} from './jws.ts'
+import type { VerificationKey } from './key-ring.ts'
+import { createInlineKeySet, type KeySet } from './key-set.ts'
+import { ofSigner, rejectedFor } from './rejection.ts'
+import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
+
+export interface TokenVerifierOptions {
+  /** The trusted issuers. Tokens of other issuers are refused without verification. */
+  readonly issuers: readonly IssuerConfig[]
+  /** This gateway. Only its tokens may name subjects of another issuer (`sub_iss`). */
+  readonly ownIssuer?: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number
+  /** Size of the cache of verified tokens. Default 16 MiB, some 10,000 tokens; 0 disables it. */
+  readonly maxCachedBytes?: number
+  readonly tally?: Tally | undefined
+  readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'locator' | 'algorithms' | 'now'>
+  /** Calls to issuers that verify their tokens themselves. Default: none. */
+  readonly calls?: IssuerCalls | undefined
+}
+
+/**
+ * Verifies a token by a call to its issuer. Throws `Denied` and `Unavailable` as
+ * {@link TokenVerifier} does.
+ */
+export type IssuerCall = (token: string, waitUntil?: WaitUntil) => Promise<Verified>
+
+/** Port: the issuers that verify tokens themselves. */
+export interface IssuerCalls {
+  /** Returns the issuer of a text that is not a JWT. Undefined: no issuer accepts it. */
+  opaqueIssuerOf(text: string): string | undefined
+  /** Returns the call for the opaque tokens, or the JWTs, of an issuer. Undefined: there is none. */
+  callTo(issuer: string, form: 'opaque' | 'jwt'): IssuerCall | undefined
+}
+
+export interface ReadyTokenVerifier extends TokenVerifier {
+  /**
+   * Resolves when every issuer has keys, except those that verify tokens themselves. Throws
+   * `Unavailable` if one has none.
+   */
+  ready(waitUntil?: WaitUntil): Promise<void>
+}
+
+interface TrustedIssuer {
+  readonly rules: IssuerRules
+  readonly keySet: KeySet
+}
+
+/**
+ * Creates the verifier of an isolate. The token's `iss` selects the issuer, by exact comparison
+ * (RFC 8725 section 3.8). The algorithm must be allowed for this issuer and for the selected key.
+ * No other claim is used before the signature is verified. For any input, the outcome is a
+ * principal, `Denied` or `Unavailable`.
+ */
+export function createTokenVerifier({
+  issuers,
+  ownIssuer,
+  now = Date.now,
+  maxCachedBytes,
+  tally = newTally(),
+  keySets,
+  calls,
+}: TokenVerifierOptions): ReadyTokenVerifier {
+  const trusted = new Map<unknown, TrustedIssuer>()
+  for (const config of issuers) {
+    if (trusted.has(config.issuer)) {
+      throw new Misconfigured('The token verifier', [`${config.issuer}: duplicate issuer`])
+    }
+    const keySet = keySetOf(config, now, keySets)
+    trusted.set(config.issuer, { rules: issuerRules(config), keySet })
+  }
+  const names = issuers.map(({ issuer }) => issuer)
+  const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes)
+
+  function recall(token: string): Principal | undefined {
+    const cached = cache?.get(token, now())
+    if (cached !== undefined) tally.hits += 1
+    return cached
+  }
+
+  async function verify(token: string, waitUntil?: WaitUntil): Promise<Principal> {
+    const cached = recall(token)
+    if (cached !== undefined) return cached
+    tally.misses += 1
+    const opaque = isCompactJws(token) ? undefined : calls?.opaqueIssuerOf(token)
+    const call = opaque === undefined ? verifyJwt : calls?.callTo(opaque, 'opaque')
+    const verified = await (call ?? verifyJwt)(token, waitUntil)
+    cache?.set(token, verified, now())
+    return verified.principal
+  }
+
+  async function verifyJwt(token: string, waitUntil?: WaitUntil): Promise<Verified> {
+    const header = readHeader(token)
+    const payload = readPayload(token)
+    const iss = own(payload, 'iss')
+    const issuer = trusted.get(iss)
+    if (issuer === undefined) throw rejectedFor('iss', iss, names)
+    const { rules, keySet } = issuer
+    const { config } = rules
+    const call = calls?.callTo(config.issuer, 'jwt')
+    if (call !== undefined) return call(token, waitUntil)
+    rules.checkAlgorithm(header)
+
+    const key = await keySet.find(header, waitUntil)
+    await verifySignature(token, key)
+    // All other checks come after the signature, because they decide whether a refusal is a guess.
+    const principal = await ofSigner(rules.signerOf(payload), () => {
+      rules.checkType(header)
+      return principalFrom(payload, rules, { nowMs: now(), isOwn: config.issuer === ownIssuer })
+    })
+    const expiresAtMs = (principal.expiresAtSeconds + config.clockTolerance) * 1000
+    return { principal, key, keySet, expiresAtMs }
+  }
+
+  return {
+    verify,
+    recall,
+    signerOf(token) {
+      try {
+        refuseMalformed(token)
+        const payload = readPayload(token)
+        return trusted.get(own(payload, 'iss'))?.rules.signerOf(payload)
+      } catch (error) {
+        if (error instanceof Denied) return undefined
+        throw error
+      }
+    },
+    opaqueIssuerOf: calls?.opaqueIssuerOf,
+    async ready(waitUntil) {
+      const verifying = [...trusted.values()].filter(
+        ({ rules }) => callOf(rules.config) === undefined,
+      )
+      await Promise.all(verifying.map(({ keySet }) => keySet.ready(waitUntil)))
+    },
+  }
+}
+
+/** Creates the key set of an issuer. */
+export function keySetOf(
+  { jwks, jwksUri, algorithms, issuer }: IssuerConfig,
+  now: () => number,
+  options: TokenVerifierOptions['keySets'],
+): KeySet {
+  if (jwks !== undefined) return createInlineKeySet(jwks, algorithms, now)
+  const locator = jwksUri === undefined ? createDiscovery(issuer) : undefined
+  return createRemoteKeySet({ ...options, uri: jwksUri ?? issuer, locator, algorithms, now })
+}
+
+/**
+ * An eighth of an isolate's 128 MB, for 10,000 tokens of 500 characters. The keys and assertions that
+ * other features attach to a principal need one and a half times as much in addition.
+ */
+export const DEFAULT_CACHED_TOKEN_BYTES = 16 * 1024 * 1024
+/** Measured size of a principal, its entry and its place in the list, without texts. */
+const ENTRY_BYTES = 512
+/** The token itself, and the strings of the principal, which are parts of it. */
+const BYTES_PER_CHARACTER = 2
+export const MAX_CACHED_SECONDS = 300
+/** A token that is not used for this long leaves the cache, so that single calls need little memory. */
+const MAX_IDLE_MS = 60_000
+
+/** What {@link dropEnded} reads. In milliseconds since the epoch. */
+export interface CachedUntil {
+  readonly untilMs: number
+  usedMs: number
+}
+
+/** Returns the approximate heap size of a cached principal, for a text of this length. */
+export function cachedBytes(characters: number): number {
+  return ENTRY_BYTES + BYTES_PER_CHARACTER * characters
+}
+
+/**
+ * The part of an LRU cache that {@link dropEnded} uses. Declarations of the package must not name
+ * `lru-cache`: its own need the types of Node.
+ */
+interface EntriesByUse<Entry> {
+  /** The keys, the least recently used one first. */
+  rkeys(): Iterator<string, unknown>
+  peek(key: string): Entry | undefined
+  delete(key: string): boolean
+}
+
+/**
+ * Makes room before an entry is added: removes up to two entries that have ended, or that were not used
+ * for a minute. They are among the least recently used ones.
+ */
+export function dropEnded(entries: EntriesByUse<CachedUntil>, nowMs: number): void {
+  for (let dropped = 0; dropped < 2; dropped++) {
+    const { value: oldest, done } = entries.rkeys().next()
+    if (done) return
+    const entry = entries.peek(oldest)
+    if (entry === undefined || nowMs < Math.min(entry.untilMs, entry.usedMs + MAX_IDLE_MS)) return
+    entries.delete(oldest)
+  }
+}
+
+/** A verified token, and what its validity depends on. */
+export interface Verified {
+  readonly principal: Principal
+  /** The key that verified it. Undefined: the issuer itself did. */
+  readonly key?: VerificationKey
+  readonly keySet?: KeySet
+  /** Milliseconds since the epoch: `exp` plus the issuer's clock tolerance, or earlier. */
+  readonly expiresAtMs: number
+}
+
+/**
+ * Creates an LRU from token to principal, bounded by its heap size. The key is the exact text of
+ * the token: the grammar allows one spelling of a token, and any other text is verified by itself.
+ * An entry lives until the token expires, at most 5 minutes, and only while its key set, if it has
+ * one, still contains its key. New entries displace those that were not used for a minute.
+ *
+ * Refused tokens are NOT cached. A sender can vary bad tokens at no cost and would fill the cache.
+ * And a signature that is bad today may be valid once a key is published.
+ */
+export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) {
+  const entries = new LRUCache<string, Verified & CachedUntil>({
+    maxSize: maxBytes,
+    sizeCalculation: (_entry, token) => cachedBytes(token.length),
+  })
+  return {
+    /** Returns the principal of a token that is still valid, the same object each time. */
+    get(token: string, nowMs: number): Principal | undefined {
+      const entry = entries.get(token)
+      if (entry === undefined) return undefined
+      if (nowMs < entry.untilMs && hasCurrentKey(entry)) {
+        entry.usedMs = nowMs
+        return entry.principal
+      }
+      entries.delete(token)
+      return undefined
+    },
+    set(token: string, verified: Verified, nowMs: number): void {
+      const untilMs = Math.min(verified.expiresAtMs, nowMs + MAX_CACHED_SECONDS * 1000)
+      dropEnded(entries, nowMs)
+      entries.set(token, { ...verified, untilMs, usedMs: nowMs })
+    },
+  }
+}
+
+const hasCurrentKey = ({ key, keySet }: Verified): boolean =>
+  key === undefined || keySet?.isCurrent(key) === true

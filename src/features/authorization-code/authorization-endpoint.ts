@@ -1,0 +1,334 @@
+/** The authorization endpoint (RFC 6749 section 3.1), independent of HTTP. */
+
+import type { Principal } from '../../access/principal.ts'
+import { type AccessGrant, revokedBeforeKeysOf } from '../../access/tokens/access-grant.ts'
+import { oauthRefused } from '../../access/tokens/rejection.ts'
+import { randomBytes } from '../../crypto/random.ts'
+import { Denied } from '../../errors.ts'
+import { keyPart } from '../../redis/key-part.ts'
+import { codeKeys } from '../../redis/keys.ts'
+import { mayActFor } from '../authorization-server/client.ts'
+import { type OAuthForm, parseForm } from '../authorization-server/form.ts'
+import { issuableAtSeconds } from '../authorization-server/grant-store.ts'
+import type { AuthorizationServerOptions } from '../authorization-server/options.ts'
+import {
+  isRegisteredRedirect,
+  withoutLoopbackPort,
+} from '../authorization-server/schemas/redirect-uri.ts'
+import { type AuthorizationCodes, newCode } from './authorization-code.ts'
+import { type AuthorizationRequest, parametersOf } from './authorization-request.ts'
+import { type ConsentChange, type Consents, holdersOf, isCovered } from './consent.ts'
+import type { Offer } from './offer.ts'
+import type { ClientDirectory, ClientSearch, FoundClient } from './registration/directory.ts'
+import { isRegisteredId, type RegisteredClients } from './registration/registered-clients.ts'
+import {
+  type Authorization,
+  DECISION_SECONDS,
+  handleHash,
+  newHandle,
+  OPENED_SECONDS,
+  type PushedRequest,
+  REQUEST_URI_PREFIX,
+  type WaitingRequests,
+} from './waiting-request.ts'
+import type { Withdrawal } from './withdrawal.ts'
+
+/** Documents of clients that one user may cause to be fetched. */
+const DOCUMENTS = { name: 'client_documents', limit: 30, windowSeconds: 60 }
+/** Requests of an address that demand a login. Each is stored for ten minutes. */
+const LOGINS = { name: 'login_requests', limit: 60, windowSeconds: 60 }
+/** A client that registered itself is kept for this time after its last session has ended. */
+const KEPT_SECONDS = 2_592_000
+
+export interface AuthorizationEndpointOptions
+  extends Pick<AuthorizationServerOptions, 'issuer' | 'store' | 'tenantIssuers' | 'now'> {
+  readonly directory: ClientDirectory
+  readonly registered: RegisteredClients | undefined
+  readonly codes: AuthorizationCodes
+  readonly consents: Consents
+  readonly withdrawal: Pick<Withdrawal, 'makeRoom'>
+  readonly waiting: WaitingRequests
+  readonly offer: Offer
+  /** Life of the sessions of clients. */
+  readonly sessionSeconds: number
+}
+
+/** The signed-in user of a request. */
+export interface RequestUser {
+  readonly principal: Principal
+  /** SHA-256 that identifies the browser session. */
+  readonly sessionIdHash: string
+}
+
+/** The parameters of a request, after its `request_uri` has been resolved. */
+export interface ReadRequest {
+  readonly form: OAuthForm
+  readonly clientId: string
+  /** The hash of the handle of the opened request, if the client has pushed it. */
+  readonly pushed: string | undefined
+  /** From the stored request, if the browser comes back from a login that the request demanded. */
+  readonly loginAfterSeconds: number | undefined
+}
+
+/** The query with which the browser continues. It replaces that with a pushed request. */
+export interface OpenedRequest {
+  readonly query: string
+}
+
+/** Where a response goes. The client has registered this redirect URI. */
+export interface RedirectTarget {
+  readonly redirectUri: string
+  readonly state: string | undefined
+}
+
+/** Creates the steps of the endpoint. Each throws `Denied` and `Unavailable`. */
+export function createAuthorizationEndpoint(options: AuthorizationEndpointOptions) {
+  const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
+  const { withdrawal, offer, sessionSeconds, now } = options
+
+  /** Stores a request under a new handle. Returns the query that names it. */
+  async function opened(request: PushedRequest): Promise<string> {
+    const { text, hash } = await newHandle(randomBytes)
+    await waiting.put(hash, request, OPENED_SECONDS)
+    const query = { client_id: request.client, request_uri: REQUEST_URI_PREFIX + text }
+    return String(new URLSearchParams(query))
+  }
+
+  return {
+    /**
+     * Returns the parameters of a query. The parameters of a stored request replace all others (RFC
+     * 9126 section 4). A `request_uri` of a client is valid for one use. The browser continues with one
+     * that the client does not know, so that it can return from a login and load the page again.
+     */
+    async read(query: string): Promise<ReadRequest | OpenedRequest> {
+      const given = parseForm(query)
+      const clientId = given.one('client_id')
+      if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
+      const uri = given.one('request_uri')
+      if (uri === undefined)
+        return { form: given, clientId, pushed: undefined, loginAfterSeconds: undefined }
+      const handle = uri.startsWith(REQUEST_URI_PREFIX)
+        ? uri.slice(REQUEST_URI_PREFIX.length)
+        : undefined
+      const hash = await handleHash(handle)
+      const found = hash && (await waiting.find(hash))
+      if (!hash || !found || found.kind === 'undecided' || found.client !== clientId)
+        throw oauthRefused('invalid_request_uri', 'request_uri')
+      if (found.kind === 'pushed') {
+        // Of two uses at the same time, one gets the request.
+        if ((await waiting.take(hash)) === undefined)
+          throw oauthRefused('invalid_request_uri', 'request_uri_used')
+        return { query: await opened({ ...found, kind: 'opened' }) }
+      }
+      const { loginAfterSeconds } = found
+      const pushed = loginAfterSeconds === undefined ? hash : found.pushed
+      return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds }
+    },
+
+    /**
+     * Stores a request whose user must log in again, and returns the query with which the browser comes
+     * back. The time of this demand is in the stored request, where no URL can change it. Throws `Denied`
+     * (`rate_limited`) for an address with too many.
+     */
+    async awaitLogin(
+      { form, clientId, pushed }: ReadRequest,
+      { address, atSeconds }: { readonly address: string; readonly atSeconds: number },
+    ): Promise<string> {
+      const key = await counterKey(options, 'logins', address)
+      const { exhausted } = await store.consult({ keys: [], counters: [{ ...LOGINS, key }] })
+      if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
+      const parameters = parametersOf(form, form.one('dpop_jkt'))
+      const request = { kind: 'opened', client: clientId, parameters } as const
+      // The login takes as long as the request was kept, and the request is used up only by a code.
+      if (pushed !== undefined) await waiting.put(pushed, request, OPENED_SECONDS)
+      return opened({ ...request, loginAfterSeconds: atSeconds, pushed })
+    },
+
+    /** Returns the client from what is stored or cached. Calls no other host. */
+    search: (clientId: string): Promise<ClientSearch> =>
+      directory.find(clientId, { mayFetch: false }),
+
+    /** As `search`, and fetches the client's document for this user. */
+    async searchFor({ principal }: RequestUser, clientId: string): Promise<ClientSearch> {
+      const by = `${principal.issuer} ${principal.subject}`
+      const key = await counterKey(options, 'documents', by)
+      const { exhausted } = await store.consult({ keys: [], counters: [{ ...DOCUMENTS, key }] })
+      if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
+      return directory.find(clientId, { mayFetch: true })
+    },
+
+    /**
+     * Returns where a response may go. Throws `Denied` if the client has not registered the redirect
+     * URI, or may not use this endpoint: that refusal must not be sent to the redirect URI.
+     */
+    targetOf({ client }: FoundClient, form: OAuthForm): RedirectTarget {
+      const { redirectUris = [], grants } = client
+      const redirectUri = form.one('redirect_uri')
+      if (!grants.includes('authorization_code'))
+        throw oauthRefused('unauthorized_client', 'authorize_grant')
+      // A port that is too large is no URL.
+      const isUrl = redirectUri !== undefined && URL.canParse(redirectUri)
+      if (!isUrl || !isRegisteredRedirect(redirectUri, redirectUris))
+        throw oauthRefused('invalid_request', 'authorize_redirect_uri')
+      return { redirectUri, state: form.one('state') }
+    },
+
+    /** Computes what the client would get, if the user allows it. No I/O. */
+    propose(
+      { client }: FoundClient,
+      user: RequestUser,
+      request: AuthorizationRequest,
+      {
+        redirectUri,
+        pushed,
+      }: { readonly redirectUri: string; readonly pushed: string | undefined },
+    ): Authorization {
+      if (!mayActFor(client, user.principal, tenantIssuers))
+        throw oauthRefused('access_denied', 'authorize_tenant')
+      const audiences = offer.audiencesOf(request.resources, client)
+      return {
+        kind: 'undecided',
+        browserSession: user.sessionIdHash,
+        client: client.id,
+        name: client.name,
+        redirectUri,
+        state: request.state,
+        challenge: request.challenge,
+        scopes: offer.scopesFor(user.principal, client, request.scope, audiences),
+        audiences,
+        refresh: client.grants.includes('refresh_token'),
+        dpopKey: request.dpopKey,
+        dpopBound: client.dpopBound,
+        pushed,
+      }
+    },
+
+    /** Reports whether the user has allowed all of it before, and need not be asked again. */
+    async isAllowed(user: RequestUser, authorization: Authorization): Promise<boolean> {
+      for (const holder of holdersOf(user.principal))
+        if (isCovered(await consents.find(holder, authorization.client), authorization)) return true
+      return false
+    },
+
+    /** Reports whether the user has allowed the client before, with this redirect URI. */
+    async hasAllowed({ principal }: RequestUser, clientId: string, redirectUri: string) {
+      for (const holder of holdersOf(principal)) {
+        const consent = await consents.find(holder, clientId)
+        if (consent?.redirectUri === withoutLoopbackPort(redirectUri)) return true
+      }
+      return false
+    },
+
+    /** Stores what the consent page shows. Returns the handle for its form. */
+    async hold(authorization: Authorization): Promise<string> {
+      const { text, hash } = await newHandle(randomBytes)
+      await waiting.put(hash, authorization, DECISION_SECONDS)
+      return text
+    },
+
+    /**
+     * Returns what a consent page showed, once. Throws `Denied` unless this browser session was shown
+     * that page, so that no other page can decide for the user.
+     */
+    async taken(handle: string | undefined, user: RequestUser): Promise<Authorization> {
+      const hash = await handleHash(handle)
+      const found = hash && (await waiting.find(hash))
+      if (!hash || !found || found.kind !== 'undecided')
+        throw oauthRefused('invalid_request', 'consent_unknown')
+      if (found.browserSession !== user.sessionIdHash)
+        throw oauthRefused('invalid_request', 'consent_of_another_session')
+      // Of two submissions of one form, one gets a code.
+      if ((await waiting.take(hash)) === undefined)
+        throw oauthRefused('invalid_request', 'consent_unknown')
+      return found
+    },
+
+    /**
+     * Records the consent and returns a new code for it. `isRepeated`: the user has allowed it before,
+     * and was not asked again. Throws `Denied` if the consent has been withdrawn since, or if the
+     * pushed request has a code already.
+     */
+    async issue(
+      user: RequestUser,
+      authorization: Authorization,
+      { isRepeated }: Pick<ConsentChange, 'isRepeated'>,
+    ): Promise<string> {
+      const { principal } = user
+      const { client, scopes, audiences, dpopKey, pushed } = authorization
+      if (pushed !== undefined && (await waiting.take(pushed)) === undefined)
+        throw oauthRefused('invalid_request_uri', 'request_uri_used')
+      const id = crypto.randomUUID()
+      const grant: AccessGrant = {
+        subject: principal.subject,
+        subjectIssuer: principal.issuer === issuer ? undefined : principal.issuer,
+        client,
+        tenant: principal.tenant,
+        session: id,
+        roles: principal.roles,
+        scopes,
+        audiences,
+        confirmation: dpopKey,
+      }
+      const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
+      const { values } = await store.consult({ keys })
+      const nowMs = now()
+      const startedAtSeconds = issuableAtSeconds(values, nowMs)
+      const expiresAtSeconds = startedAtSeconds + sessionSeconds
+      const consent = {
+        client,
+        name: authorization.name,
+        redirectUri: withoutLoopbackPort(authorization.redirectUri),
+        scopes,
+        audiences,
+        allowedAtSeconds: Math.floor(nowMs / 1000),
+      }
+      // The milliseconds order sessions of the same second.
+      const session = { id, expiresAtSeconds: expiresAtSeconds + (nowMs % 1000) / 1000 }
+      // A new consent is stored with the tenant of the user; a repeated one stays where it is.
+      const holders = isRepeated ? holdersOf(principal) : [principal]
+      let isStored = false
+      for (const holder of holders) {
+        const ended = await withdrawal.makeRoom(holder, client)
+        isStored = await consents.allow(holder, consent, { session, ended, isRepeated })
+        if (isStored) break
+      }
+      if (!isStored) throw oauthRefused('consent_required', 'authorize_consent')
+      if (isRegisteredId(client)) await registered?.keep(client, sessionSeconds + KEPT_SECONDS)
+      const code = await newCode(randomBytes)
+      await codes.put(code.hash, {
+        session: { id, grant, startedAtSeconds, expiresAtSeconds },
+        redirectUri: authorization.redirectUri,
+        challenge: authorization.challenge,
+        refresh: authorization.refresh,
+        dpopBound: authorization.dpopBound,
+        browserSession: authorization.browserSession,
+      })
+      return code.text
+    },
+
+    /** Returns the URL of a response (RFC 6749 section 4.1.2, RFC 9207). */
+    responseUrl(
+      { redirectUri, state }: RedirectTarget,
+      members: Readonly<Record<string, string>>,
+    ): string {
+      const query = new URLSearchParams(members)
+      if (state !== undefined) query.set('state', state)
+      query.set('iss', issuer)
+      return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`
+    },
+  }
+}
+
+export type AuthorizationEndpoint = ReturnType<typeof createAuthorizationEndpoint>
+
+/** The maximum age of the login that a request demands. */
+export const LOGIN_SECONDS = 600
+
+/** Returns the key of a counter of requests that anyone may send. */
+async function counterKey(
+  { store }: Pick<AuthorizationServerOptions, 'store'>,
+  what: string,
+  by: string,
+): Promise<string> {
+  return `${codeKeys(store.keys).oauthRequests}${what}:${await keyPart(by)}`
+}

@@ -1,0 +1,234 @@
+/** The authorization endpoint: `import { authorizationCode } from 'portcullis/authorization-code'`. */
+
+import * as z from 'zod/mini'
+import { createScopeOfRoles } from '../../access/permissions.ts'
+import { createRevocations } from '../../access/revocation/redis/revocations.ts'
+import { issuerFor } from '../../access/tokens/issuer-uses.ts'
+import { createTokenVerifier } from '../../access/tokens/verifier.ts'
+import { Misconfigured } from '../../errors.ts'
+import type { Feature, FeatureParts } from '../../gateway/feature.ts'
+import { admit } from '../../middleware/admit.ts'
+import type { PolicyLimit } from '../../policy/route.ts'
+import { permissionsOfRoute } from '../../policy/route-permissions.ts'
+import { configured } from '../../validators/configuration.ts'
+import { CODE_FLOW, type CodeFlow } from '../authorization-server/code-flow.ts'
+import {
+  AUTHORIZE_PATH,
+  PUSHED_REQUEST_PATH,
+  REGISTRATION_PATH,
+} from '../authorization-server/metadata.ts'
+import { createClientRegistry } from '../authorization-server/redis/clients.ts'
+import { type ConfiguredClient, clientsOf } from '../authorization-server/schemas/client.ts'
+import { clientAgreement } from '../authorization-server/schemas/new-client.ts'
+import { SIGNED_IN } from '../sign-in/signed-in.ts'
+import { createAuthorizationEndpoint } from './authorization-endpoint.ts'
+import { authorizationCodeGrant } from './code-grant.ts'
+import { consentCalls } from './consent-calls.ts'
+import {
+  type AuthorizationCodeDefinition,
+  DEFAULT_REGISTRATION,
+  DEFAULT_SESSION_SECONDS,
+} from './definition.ts'
+import { identityAssertionGrant, JWT_BEARER_GRANT } from './identity-assertion-grant.ts'
+import { codeFlowMetadata } from './metadata.ts'
+import { createOffer } from './offer.ts'
+import { codeFlowOperations } from './operations.ts'
+import { createPushedRequestEndpoint } from './pushed-request.ts'
+import { createAuthorizationCodes } from './redis/authorization-codes.ts'
+import { createConsents } from './redis/consents.ts'
+import { createRegisteredClients } from './redis/registered-clients.ts'
+import { createWaitingRequests } from './redis/waiting-requests.ts'
+import { createClientDocuments } from './registration/client-documents.ts'
+import { createClientDirectory, publicClientsOf } from './registration/directory.ts'
+import { createRegistrationEndpoint } from './registration/registration-endpoint.ts'
+import { anyOrigin } from './routes/any-origin.ts'
+import { authorizeRoutes } from './routes/authorize.ts'
+import { registrationRoutes } from './routes/register.ts'
+import { authorizationCodeSchema } from './schema.ts'
+import { createWithdrawal, type Withdrawal } from './withdrawal.ts'
+
+export type {
+  AuthorizationCodeDefinition,
+  DocumentsDefinition,
+  RegistrationDefinition,
+} from './definition.ts'
+
+const configuredAgreement = z.array(z.custom<ConfiguredClient>().check(clientAgreement))
+
+/** Requests of an address to the pages. Each may call Redis several times. */
+const PAGES_LIMIT: PolicyLimit = {
+  name: 'authorize',
+  limit: 300,
+  windowSeconds: 60,
+  by: 'address',
+  onUnavailable: 'deny',
+}
+
+/**
+ * Returns the authorization code flow for public clients such as agents that speak MCP, for the
+ * policy's `features`: `/oauth/authorize` with a consent page, `/oauth/par`, and the grant
+ * `authorization_code`. Needs `authorizationServer()`, `signIn()` and `SIGNING_KEYS`.
+ *
+ * @example
+ * ```ts
+ * features: [
+ *   authorizationServer(),
+ *   signIn(),
+ *   authorizationCode({ scopes: { 'books:read': 'Search the books' } }),
+ * ]
+ * ```
+ */
+export function authorizationCode(definition: AuthorizationCodeDefinition = {}): Feature {
+  configured('The policy', authorizationCodeSchema, definition, ['authorizationCode()'])
+  const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
+  return {
+    name: 'authorizationCode',
+    requires: ['authorizationServer', 'signIn'],
+    sessionSeconds,
+    create(parts) {
+      refuseIncomplete(parts)
+      CODE_FLOW.offer(parts, codeFlowOf({ ...definition, sessionSeconds }, parts))
+      return {
+        operations: () => codeFlowOperations(Boolean(definition.registration)),
+        operatorCalls: [consentCalls(withdrawalOf(parts))],
+      }
+    },
+  }
+}
+
+/** Throws `Misconfigured` without what the flow needs. */
+function refuseIncomplete({ config }: FeatureParts): void {
+  if (config.signingKeys === undefined)
+    throw new Misconfigured('The environment', [
+      'SIGNING_KEYS: is missing; authorizationCode() issues tokens with it',
+    ])
+  // Here, because only this feature uses these members.
+  configured('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
+}
+
+function codeFlowOf(
+  definition: AuthorizationCodeDefinition & { readonly sessionSeconds: number },
+  parts: FeatureParts,
+): CodeFlow {
+  const { config, policy, redis, authorizer, fetchPublic, now } = parts
+  const { publicUrl } = config
+  const configured = clientsOf(config)
+  const { sessionSeconds, scopes: words = {}, redirectSchemes: schemes = [] } = definition
+  const { documents: documented = {}, registration = false } = definition
+  const terms = { ...DEFAULT_REGISTRATION, ...(registration === true ? {} : registration || {}) }
+  const consents = createConsents(redis, now)
+  const withdrawal = withdrawalOf(parts)
+  const codes = createAuthorizationCodes(redis)
+  const waiting = createWaitingRequests(redis)
+  // Without registration, clients that registered themselves before are unknown.
+  const registered = registration === false ? undefined : createRegisteredClients(redis)
+  const documents =
+    documented === false
+      ? undefined
+      : createClientDocuments({ hosts: documented, schemes, publicUrl, fetch: fetchPublic, now })
+  const registry = createClientRegistry({ redis, configured, publicUrl, now })
+  const directory = createClientDirectory({ registry, registered, documents })
+  const offer = createOffer({
+    routes: policy.routes.map((route) => ({
+      path: route.path,
+      host: route.host,
+      permissions: permissionsOfRoute(route),
+    })),
+    issuer: publicUrl,
+    authorizer,
+    scopeOfRoles: createScopeOfRoles(policy.roles),
+  })
+  const assertions = assertionVerifierOf(definition.identityAssertions, parts)
+  return {
+    forPages: anyOrigin,
+    publicClients: publicClientsOf({ registered, documents }),
+    grants: (options) => ({
+      authorization_code: authorizationCodeGrant(options, codes),
+      ...(assertions && {
+        [JWT_BEARER_GRANT]: identityAssertionGrant(options, { assertions, offer }),
+      }),
+    }),
+    metadata: codeFlowMetadata({
+      issuer: publicUrl,
+      authorizationPath: AUTHORIZE_PATH,
+      pushedPath: PUSHED_REQUEST_PATH,
+      registrationPath: registered && REGISTRATION_PATH,
+      acceptsDocuments: documents !== undefined,
+      scopes: offer.scopes,
+      acceptsAssertions: assertions !== undefined,
+    }),
+    endpoints(options, authenticate) {
+      const { store } = options
+      const { users, renderPage } = signedInOf(parts)
+      const endpoint = createAuthorizationEndpoint({
+        ...options,
+        directory,
+        registered,
+        codes,
+        consents,
+        withdrawal,
+        waiting,
+        offer,
+        sessionSeconds,
+      })
+      const push = createPushedRequestEndpoint({
+        ...options,
+        authenticate,
+        endpoint,
+        offer,
+        waiting,
+      })
+      const pages = authorizeRoutes({
+        endpoint,
+        withdrawal,
+        users,
+        renderPage,
+        admitAddress: admit({ admission: parts.admission, limits: [PAGES_LIMIT], now }),
+        limit: PAGES_LIMIT,
+        publicUrl,
+        words,
+        schemes,
+        now,
+      })
+      const register =
+        registered &&
+        createRegistrationEndpoint({ ...terms, store, registered, publicUrl, schemes, now })
+      return {
+        forms: [{ path: PUSHED_REQUEST_PATH, handle: push, status: 201 }],
+        apps: register === undefined ? [pages] : [pages, registrationRoutes(register)],
+      }
+    },
+  }
+}
+
+/** Throws `Misconfigured` for an issuer that the environment does not have. */
+function assertionVerifierOf(
+  names: readonly string[] | undefined,
+  { config, watch, now }: FeatureParts,
+) {
+  if (names === undefined) return undefined
+  const found = names.map((name) => config.issuers.find(({ issuer }) => issuer === name))
+  const mistakes = names
+    .filter((_, index) => found[index] === undefined)
+    .map((name) => `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS`)
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+  const issuers = found.flatMap((issuer) =>
+    issuer === undefined
+      ? []
+      : [issuerFor(issuer, { use: 'assertion', audience: config.publicUrl })],
+  )
+  // Each is used once, so that none is cached.
+  return createTokenVerifier({ issuers, maxCachedBytes: 0, keySets: { watch }, now })
+}
+
+function withdrawalOf({ config: { publicUrl: issuer }, redis, now }: FeatureParts): Withdrawal {
+  const consents = createConsents(redis, now)
+  return createWithdrawal({ consents, revoker: createRevocations(redis, now), issuer, now })
+}
+
+function signedInOf(parts: FeatureParts) {
+  const offered = SIGNED_IN.of(parts)
+  // `requires` names signIn().
+  if (offered === undefined) throw new Error('authorizationCode(): signIn() is missing')
+  return offered
+}

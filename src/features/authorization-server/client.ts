@@ -1,0 +1,111 @@
+/** OAuth clients: their data, and the port of the registry. */
+
+import * as z from 'zod/mini'
+import type { Principal } from '../../access/principal.ts'
+import { principalOfGrant } from '../../access/tokens/access-grant.ts'
+import { integer } from '../../validators/schema-parts.ts'
+import { clientMembers, type GRANT_TYPES } from './schemas/client.ts'
+import type { NewClient } from './schemas/new-client.ts'
+
+export { GRANT_TYPES } from './schemas/client.ts'
+export { type NewClient, newClientSchema } from './schemas/new-client.ts'
+
+export type GrantType = (typeof GRANT_TYPES)[number]
+
+const seconds = integer().check(z.minimum(0))
+
+const secretSchema = z.strictObject({
+  /** base64url SHA-256 of the secret. */
+  hash: z.string(),
+  /** When the secret expires, in seconds since the epoch. Null: never. */
+  untilSeconds: z.nullable(seconds),
+})
+
+export type ClientSecretHash = z.output<typeof secretSchema>
+
+/** A client (RFC 6749 section 2.1). Times are whole seconds since the epoch. */
+export const clientSchema = z.strictObject({
+  /** `client_id`. */
+  id: z.string(),
+  name: z.string(),
+  grants: clientMembers.grants,
+  /** The most scopes that its tokens may have. Undefined: the client sets no bound. */
+  scopes: clientMembers.scopes,
+  /** Roles of the client's own tokens (client credentials), not of users that it acts for. */
+  roles: z.array(z.string()),
+  /** Allowed values of `resource` and `audience`. The first is the default. */
+  audiences: z.array(z.string()).check(z.minLength(1)),
+  tenant: z.optional(z.string()),
+  /** Empty for a client that authenticates only by `private_key_jwt`. */
+  secrets: z.array(secretSchema),
+  /** Public keys for `private_key_jwt` (RFC 7523). */
+  jwks: clientMembers.jwks,
+  tokenFormat: z.enum(['jwt', 'opaque']),
+  /** Algorithm of its JWTs. Undefined: that of the first active key. */
+  tokenAlgorithm: clientMembers.tokenAlgorithm,
+  /** Undefined: as the policy says. */
+  accessTokenSeconds: clientMembers.accessTokenSeconds,
+  /** Whether its tokens must be bound to a key (RFC 9449 section 5.2). */
+  dpopBound: z.boolean(),
+  /** Undefined: the client may not use the authorization endpoint. */
+  redirectUris: clientMembers.redirectUris,
+  /** Whether it has no secret and no key. Undefined: it is confidential. */
+  public: clientMembers.public,
+  disabled: z.boolean(),
+  createdAtSeconds: seconds,
+  /** True if the client is configured in `CLIENTS`. The API cannot change it. */
+  configured: z.boolean(),
+})
+
+export type Client = Readonly<z.output<typeof clientSchema>>
+
+/** Port: the clients. Throws `Unavailable` if the store cannot read or write. */
+export interface ClientRegistry {
+  find(id: string): Promise<Client | undefined>
+  /**
+   * Returns a page of clients, newest first, with configured clients at the end. With a tenant, the page
+   * and its cursor depend on clients of this tenant alone.
+   */
+  list(
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+    tenant?: string,
+  ): Promise<{
+    readonly clients: readonly Client[]
+    readonly cursor?: string
+  }>
+  /** Creates a client. Its secret is returned only here. Undefined: it is public, or has `jwks`. */
+  create(
+    client: NewClient,
+  ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
+  /**
+   * Creates a new secret. The old ones stay valid for `graceSeconds`. Returns undefined if the
+   * client does not exist, is configured, is public, or has `jwks`. Throws `Denied` (`conflict`) if other
+   * requests keep changing it; `disable` does so too.
+   */
+  rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
+  /** Disables a client: it gets no more tokens. False: it does not exist, or is configured. */
+  disable(id: string): Promise<boolean>
+}
+
+/**
+ * Reports whether `client` may act for a subject of this tenant. A client with a tenant acts for
+ * that tenant alone: operators of a tenant can create clients, and must not turn a stolen token of
+ * another tenant into a session. A tenant is a name at an issuer. The issuer of the subject must
+ * therefore share its tenants with the gateway (docs/decisions/0046).
+ */
+export function mayActFor(
+  client: Client,
+  { issuer, tenant }: Pick<Principal, 'issuer' | 'tenant'>,
+  tenantIssuers: ReadonlySet<string>,
+): boolean {
+  if (client.tenant === undefined) return true
+  return client.tenant === tenant && tenantIssuers.has(issuer)
+}
+
+/** Returns the principal of a client for the audit trail, before any token exists. */
+export function principalOfClient({ id, tenant, roles }: Client, issuer: string): Principal {
+  return principalOfGrant(
+    { subject: id, client: id, tenant, roles, scopes: [], audiences: [] },
+    issuer,
+  )
+}

@@ -1,0 +1,26 @@
+/** What the authorization code flow offers to the authorization server, which it completes. */
+import type { Hono, MiddlewareHandler } from 'hono'
+import { createExchange } from '../../isolate/exchange.ts'
+import type { GatewayVariables } from '../../middleware/context.ts'
+import type { ClientAuthenticator } from './client-authenticator.ts'
+import type { AuthorizationServerOptions, PublicClients } from './options.ts'
+import type { OAuthEndpoint } from './routes/routes.ts'
+import type { GrantHandlers } from './token-endpoint.ts'
+
+export interface CodeFlow {
+  readonly publicClients: PublicClients
+  readonly grants: (options: AuthorizationServerOptions) => GrantHandlers
+  /** Members of the metadata. */
+  readonly metadata: object
+  readonly endpoints: (
+    options: AuthorizationServerOptions,
+    authenticate: ClientAuthenticator,
+  ) => {
+    readonly forms: readonly OAuthEndpoint[]
+    readonly apps: readonly Hono<{ Variables: GatewayVariables }>[]
+  }
+  /** Creates CORS for the endpoints that pages of every origin may call. */
+  readonly forPages: (methods: string) => MiddlewareHandler
+}
+
+export const CODE_FLOW = createExchange<CodeFlow>()

@@ -1,0 +1,71 @@
+/** Reads the stored state for a grant from Redis in one pipeline. */
+
+import { type RedisCommand, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import { malformed, resultOf } from '../../../redis/reply.ts'
+import { evalCommand } from '../../../redis/script.ts'
+import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
+import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
+
+/**
+ * Creates the adapter. `EXISTS` counts the keys that `MGET` reads: `MGET` returns nil for a key of a
+ * wrong type, which would mean "no cutoff".
+ */
+export function createGrantStore(redis: RedisConnection): GrantStore {
+  // A retried command would report the proof as used.
+  const once = sentOnce(redis)
+  return {
+    keys: redis.keys,
+    async consult({ keys, proof, counters = [] }) {
+      const commands: RedisCommand[] = []
+      if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
+      if (counters.length > 0) commands.push(countCommand(counters))
+      if (proof !== undefined)
+        commands.push([
+          'SET',
+          redis.keys.proof + proof.replayId,
+          '1',
+          'EX',
+          proof.replayTtlSeconds,
+          'NX',
+        ])
+      if (commands.length === 0) return { values: [], proofIsNew: true, exhausted: undefined }
+      const sender = proof === undefined ? redis : once
+      const results = (await sender.send(commands)).map(resultOf)
+      return {
+        values: keys.length > 0 ? stringsOf(results[0], results[1], keys.length) : [],
+        proofIsNew: proof === undefined || isFirstUse(results.at(-1)),
+        exhausted:
+          counters.length > 0 ? exhaustedOf(results[keys.length > 0 ? 2 : 0], counters) : undefined,
+      }
+    },
+  }
+}
+
+function stringsOf(values: unknown, existing: unknown, length: number): (string | null)[] {
+  const isReadable = (value: unknown) => value === null || typeof value === 'string'
+  if (!Array.isArray(values) || values.length !== length || !values.every(isReadable))
+    throw malformed()
+  // More keys than values: `MGET` could not read one of them. Fewer: a key expired in between.
+  const found = values.filter((value) => value !== null).length
+  if (!Number.isSafeInteger(existing) || Number(existing) > found) throw malformed()
+  return values
+}
+
+function countCommand(counters: readonly GrantCounter[]): RedisCommand {
+  const keys = counters.map(({ key }) => key)
+  const args = counters.flatMap(({ limit, windowSeconds }) => [limit, windowSeconds])
+  return evalCommand(COUNT_EXCHANGES_SCRIPT, keys, args)
+}
+
+function exhaustedOf(reply: unknown, counters: readonly GrantCounter[]): GrantFacts['exhausted'] {
+  const [index, leftMs] = Array.isArray(reply) && reply.length === 2 ? reply : []
+  if (index === 0) return undefined
+  const counter = counters[index - 1]
+  if (counter === undefined || !Number.isSafeInteger(leftMs)) throw malformed()
+  return { limit: counter.name, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
+}
+
+function isFirstUse(result: unknown): boolean {
+  if (result !== 'OK' && result !== null) throw malformed()
+  return result === 'OK'
+}

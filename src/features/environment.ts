@@ -1,0 +1,56 @@
+/**
+ * The environment with the variables of every feature, for programs that have no policy: the command
+ * line, and apps made of parts.
+ */
+
+import { decisionPointsOf, decisionPointVariables } from '../validators/decision-points.ts'
+import {
+  type Config,
+  type EnvironmentCheck,
+  type EnvironmentSchema,
+  environmentWith,
+  parseEnvironment,
+  redisVariables,
+} from '../validators/environment.ts'
+import { clientsOf, clientVariables } from './authorization-server/schemas/client.ts'
+import { issuerClientsOf, issuerClientVariables } from './introspection/issuer-client.ts'
+import { tracesOf, traceVariables } from './otlp/schema.ts'
+
+export const EVERY_FEATURE = [
+  issuerClientVariables,
+  clientVariables,
+  traceVariables,
+  decisionPointVariables,
+] as const
+
+/** The environment on Workers. */
+export const environmentSchema = environmentWith(redisVariables, EVERY_FEATURE)
+
+/** The configuration with that of every feature. */
+export interface WholeConfig extends Omit<Config, 'variables'> {
+  readonly clients: ReturnType<typeof clientsOf>
+  readonly issuerClients: ReturnType<typeof issuerClientsOf>
+  readonly traces: ReturnType<typeof tracesOf>
+  readonly decisionPoints: ReturnType<typeof decisionPointsOf>
+}
+
+/**
+ * Throws one `Misconfigured` that names every invalid variable.
+ *
+ * @param schema of the runtime. Default: of Workers
+ * @param ofOrigins checks of the variables of origins. Default: there must be one origin
+ */
+export function parseConfig(
+  env: unknown,
+  schema: EnvironmentSchema = environmentSchema,
+  ofOrigins?: readonly EnvironmentCheck[],
+): WholeConfig {
+  const { variables, ...config } = parseEnvironment(env, schema, ofOrigins)
+  return {
+    ...config,
+    clients: clientsOf({ variables }),
+    issuerClients: issuerClientsOf({ variables }),
+    traces: tracesOf({ variables }),
+    decisionPoints: decisionPointsOf({ variables }),
+  }
+}

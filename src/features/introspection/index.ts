@@ -1,0 +1,23 @@
+/** Verification by the issuer: `import { introspection } from 'portcullis/introspection'`. */
+import type { Feature } from '../../gateway/feature.ts'
+import { createIssuerCalls } from './issuer-calls.ts'
+import { issuerClientsOf, issuerClientVariables } from './issuer-client.ts'
+
+/**
+ * Returns the verification of tokens by calls to their issuer, for the policy's `features`: by
+ * introspection (RFC 7662) or userinfo (OpenID Connect). `introspection` and `userinfo` in `ISSUERS`
+ * configure it. Without them, it makes no calls.
+ */
+export function introspection(): Feature {
+  return {
+    name: 'introspection',
+    variables: issuerClientVariables,
+    issuerCalls: (config, { watch, now }) =>
+      createIssuerCalls({
+        issuers: config.issuers,
+        clients: issuerClientsOf(config),
+        watch,
+        now,
+      }),
+  }
+}

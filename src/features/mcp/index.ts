@@ -1,0 +1,325 @@
+/** MCP servers behind the gateway: `import { mcp } from 'portcullis/mcp'`. */
+
+import type { RelationDemand } from '../../access/relations/definition.ts'
+import { Misconfigured } from '../../errors.ts'
+import type { Contribution, Feature, GuardParts } from '../../gateway/feature.ts'
+import { createApp } from '../../http/router.ts'
+import type { InspectDefinition } from '../../inspection/definition.ts'
+import { DEFAULT_INSPECTION } from '../../inspection/definition.ts'
+import { admit } from '../../middleware/admit.ts'
+import type { CorsFeature } from '../../policy/cors.ts'
+import type { RouteDefinition } from '../../policy/definition.ts'
+import { limitsNamed } from '../../policy/limits.ts'
+import type { McpFeature, McpReferences } from '../../policy/mcp.ts'
+import type { PolicyRoute } from '../../policy/policy.ts'
+import { publicDocument, resourceMetadata } from '../../routes/well-known.ts'
+import { configured } from '../../validators/configuration.ts'
+import { anyOrigin } from '../authorization-code/routes/any-origin.ts'
+import { corsRulesOf } from '../cors/rules.ts'
+import { createMcpGuard } from './access.ts'
+import { createBinding } from './binding.ts'
+import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_VERSIONS, type McpDefinition } from './definition.ts'
+import { mistakeInPattern } from './resource-uri.ts'
+import { mcpResponse } from './response.ts'
+import { mcpSchema } from './schema.ts'
+import { argumentOf, mcpAdmit, mcpInspection, mcpTransport } from './stages.ts'
+
+export type {
+  McpAccess,
+  McpDefinition,
+  McpPromptAccess,
+  McpToolAccess,
+} from './definition.ts'
+export type { McpFeature }
+
+/** The endpoint of an MCP server, and what callers may use of it. */
+export interface McpOptions<LimitName extends string = string, OriginName extends string = string>
+  extends McpDefinition,
+    Omit<
+      RouteDefinition<LimitName, OriginName>,
+      'method' | 'input' | 'inspect' | 'coalesce' | 'webSocketOrigins' | 'mcp'
+    > {
+  /** Path of the endpoint, without parameters: `/mcp`. */
+  readonly path: string
+  /** Bounds and attack signatures of messages. */
+  readonly inspect?: Omit<InspectDefinition, 'jsonRpc' | 'mode'>
+}
+
+/** Headers that pages must be able to send and to read (MCP, streamable HTTP). */
+const SENT = ['MCP-Protocol-Version', 'Mcp-Session-Id', 'Mcp-Method', 'Mcp-Name', 'Last-Event-ID']
+const READ = ['Mcp-Session-Id']
+
+/**
+ * Returns the routes of an MCP server with streamable HTTP, to spread into `routes`: POST for
+ * messages, GET for the stream of the server, DELETE for the end of a session. Throws `Misconfigured`
+ * for a mistake in the options. Needs `SIGNING_KEYS`.
+ *
+ * @example
+ * ```ts
+ * routes: [
+ *   ...mcp({
+ *     path: '/mcp',
+ *     permission: 'mcp:use',
+ *     limits: ['standard'],
+ *     tools: {
+ *       list_shelves: true,
+ *       remove_book: { permission: 'books:delete', arguments: z.strictObject({ isbn }) },
+ *     },
+ *   }),
+ * ]
+ * ```
+ */
+export function mcp<
+  const LimitName extends string = never,
+  const OriginName extends string = never,
+>(options: McpOptions<LimitName, OriginName>): RouteDefinition<LimitName, OriginName>[] {
+  const { tools, resources, prompts, methods, scopes, versions, definitions, ...others } = options
+  const { maxMessageBytes, inspect, maxBodyBytes, cors, ...route } = others
+  const definition: McpDefinition = {
+    ...{ tools, resources, prompts, methods, scopes, versions, definitions },
+    ...{ maxMessageBytes },
+  } as McpDefinition
+  configured('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
+  const feature: McpServer = {
+    feature: 'mcp',
+    by: MCP,
+    definition: { ...definition, inspect },
+    limits: Object.values(tools ?? {}).flatMap((tool) =>
+      tool === true ? [] : (tool.limits ?? []),
+    ),
+    permissions: permissionsOf(definition),
+    mistakesIn: (row, references) => mistakesIn(definition, row, references),
+  }
+  const common = { ...route, mcp: feature, ...(cors !== undefined && { cors: forClients(cors) }) }
+  return [
+    {
+      ...common,
+      method: 'POST',
+      ...(inspect !== undefined && { inspect }),
+      ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+    },
+    { ...common, method: 'GET' },
+    { ...common, method: 'DELETE', maxBodyBytes: 0 },
+  ]
+}
+
+interface Server extends McpDefinition {
+  readonly inspect: McpOptions['inspect']
+}
+
+interface McpServer extends McpFeature {
+  readonly definition: Server
+}
+
+const isServer = (feature: McpFeature): feature is McpServer => 'definition' in feature
+
+/** Returns what callers may use of the server behind a route. */
+export const accessOf = (feature: McpFeature): McpDefinition | undefined =>
+  isServer(feature) ? feature.definition : undefined
+
+/** One for all servers of a policy. */
+const MCP: Feature = { name: 'mcp', guard }
+
+/** Adds the headers of the transport. */
+function forClients(cors: CorsFeature): CorsFeature {
+  const { definition, ...feature } = cors
+  const { allowHeaders = [], exposeHeaders = [] } = definition
+  return {
+    ...feature,
+    definition: {
+      ...definition,
+      allowHeaders: [...allowHeaders, ...SENT],
+      exposeHeaders: [...exposeHeaders, ...READ],
+    },
+  }
+}
+
+function* mistakesIn(
+  definition: McpDefinition,
+  { anonymous, relation }: { readonly anonymous?: true; readonly relation?: RelationDemand },
+  { names, relations }: McpReferences,
+): Generator<string> {
+  for (const pattern of Object.keys(definition.resources ?? {})) {
+    const mistake = mistakeInPattern(pattern)
+    if (mistake !== undefined) yield `resources.${pattern}: ${mistake}`
+  }
+  for (const [name, tool] of Object.entries(definition.tools ?? {})) {
+    if (tool === true) continue
+    const at = `tools.${name}`
+    if (name === '*' && (tool.relation ?? tool.limits ?? tool.definition) !== undefined)
+      yield `${at}: relation, limits and definition need a tool with a name`
+    for (const limit of tool.limits ?? [])
+      if (!names.includes(limit)) yield `${at}.limits: unknown limit ${limit}`
+    if (tool.relation === undefined || relations === null) continue
+    if (relation !== undefined) yield `${at}.relation: the route has a relation already`
+    if (anonymous) yield `${at}.relation: anonymous callers have no relations`
+    if (tool.arguments === undefined) yield `${at}.relation: requires a schema of the arguments`
+    if (relations === undefined) {
+      yield `${at}.relation: requires the field relations of the policy`
+      continue
+    }
+    const [demand, params] = ofArguments(tool.relation)
+    for (const mistake of relations.mistakesIn(demand, params)) yield `${at}.relation: ${mistake}`
+  }
+  if (anonymous && permissionsOf(definition).length > 0)
+    yield 'mcp: requires a permission, and anonymous callers have none'
+}
+
+const ARGUMENT = /\{arguments\.(\w+)\}/g
+
+/** Returns the demand with `{params.id}` for `{arguments.id}`, and the names of these arguments. */
+function ofArguments(demand: RelationDemand): readonly [RelationDemand, readonly string[]] {
+  const params: string[] = []
+  const filled = (template: string) =>
+    template.replace(ARGUMENT, (_, name: string) => {
+      params.push(name)
+      return `{params.${name}}`
+    })
+  const { contextualTuples } = demand
+  const translated: RelationDemand = {
+    ...demand,
+    object: filled(demand.object),
+    ...(contextualTuples && {
+      contextualTuples: contextualTuples.map(({ object, subject, ...tuple }) => ({
+        ...tuple,
+        object: filled(object),
+        subject: filled(subject),
+      })),
+    }),
+  }
+  return [translated, params]
+}
+
+function permissionsOf({ tools, resources, prompts, methods }: McpDefinition): readonly string[] {
+  const entries = [tools, resources, prompts, methods].flatMap((all) => Object.values(all ?? {}))
+  return entries.flatMap((entry) => (entry === true ? [] : (entry.permission ?? [])))
+}
+
+function guard({ core, policy }: GuardParts): Contribution {
+  const { relations: checker, authorizer, sharedSecret } = core
+  const { routes, limits: limitOf } = policy
+  const ruleOf = policy.relations?.ruleOf
+  if (sharedSecret === undefined)
+    throw new Misconfigured('The environment', [
+      'SIGNING_KEYS: is missing; mcp() binds the sessions of a server to their callers with it',
+    ])
+  const binding = createBinding(sharedSecret)
+  const metadata = createApp()
+
+  /** What the three routes of a server share. */
+  function shared(route: PolicyRoute, server: Server) {
+    const { tools = {} } = server
+    const permissions = permissionsOf(server)
+    authorizer.declare(permissions)
+    const own = route.permission === undefined ? [] : [route.permission]
+    const scopes = server.scopes ?? own
+    const { publicUrl } = core
+    const url = publicUrl + route.path
+    const document = `/oauth-protected-resource${route.path}`
+    const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
+    const described = { ...core, issuers: issuersOf(policy, core) }
+    metadata.all(document, anyOrigin('GET'))
+    metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, supported)))
+    const relations = new Map(
+      Object.entries(tools).flatMap(([name, tool]) => {
+        if (tool === true || tool.relation === undefined) return []
+        if (ruleOf === undefined || checker === undefined)
+          throw new Error(`tools.${name}.relation: the gateway has no relations`)
+        const rule = ruleOf(ofArguments(tool.relation)[0])
+        return [[name, { rule, checker, paramOf: argumentOf }] as const]
+      }),
+    )
+    const limits = new Map(
+      Object.entries(tools).flatMap(([name, tool]) => {
+        const listed = tool === true ? [] : (tool.limits ?? [])
+        const found = listed.flatMap((limit) => limitsNamed(limitOf, limit))
+        return found.length > 0 ? [[name, found] as const] : []
+      }),
+    )
+    const pages = pagesOf(route.cors)
+    const ownPage = new URL(publicUrl).origin
+    const versions = new Set<string>(server.versions ?? DEFAULT_VERSIONS)
+    return {
+      relations,
+      limits,
+      versions,
+      common: { guard: createMcpGuard(server), binding, authorizer, changed: new Set<string>() },
+      url,
+      transport: mcpTransport({
+        allowsOrigin: (origin) => origin === ownPage || pages(origin),
+        versions,
+        metadata: {
+          general: `${publicUrl}/.well-known/oauth-protected-resource`,
+          own: `${publicUrl}/.well-known${document}`,
+        },
+        scopes,
+        supported: new Set(supported),
+        isPermitted: authorizer,
+      }),
+    }
+  }
+  const known = new Map<McpFeature, { readonly server: Server } & ReturnType<typeof shared>>(
+    routes.flatMap((route) => {
+      if (route.mcp === undefined || route.method !== 'POST' || !isServer(route.mcp)) return []
+      const { definition: server } = route.mcp
+      return [[route.mcp, { server, ...shared(route, server) }] as const]
+    }),
+  )
+
+  return {
+    apps: () => [{ at: '/.well-known', app: metadata }],
+    stagesOf(route) {
+      const found = route.mcp && known.get(route.mcp)
+      if (found === undefined) return undefined
+      const { server, relations, limits, versions, common, url, transport } = found
+      const named = new Set([...relations.keys(), ...limits.keys()])
+      return {
+        arrival: [transport],
+        admit: (options) =>
+          mcpAdmit({
+            limits: { ...DEFAULT_INSPECTION, ...server.inspect },
+            otherwise: admit(options),
+            ofTools: new Map(
+              [...named].map((name) => [
+                name,
+                admit({
+                  ...options,
+                  limits: [...new Set([...(options.limits ?? []), ...(limits.get(name) ?? [])])],
+                  relation: relations.get(name) ?? options.relation,
+                }),
+              ]),
+            ),
+          }),
+        inspect: (next) => mcpInspection({ ...common, resource: url, relations, next }),
+        response: [
+          mcpResponse({
+            ...common,
+            definitions: server.definitions ?? 'enforce',
+            maxMessageBytes: server.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
+            versions,
+          }),
+        ],
+      }
+    },
+  }
+}
+
+/**
+ * Returns the issuers in the order in which clients should use them: most use the first. The gateway
+ * itself can log users in only with `authorizationCode()`.
+ */
+function issuersOf(
+  { features }: GuardParts['policy'],
+  { issuers, publicUrl }: GuardParts['core'],
+): readonly string[] {
+  const others = issuers.filter((issuer) => issuer !== publicUrl)
+  if (features.some(({ name }) => name === 'authorizationCode')) return [publicUrl, ...others]
+  return others.length > 0 ? others : issuers
+}
+
+/** Returns a check for the origins that may read responses. */
+function pagesOf(cors: CorsFeature | undefined): (origin: string) => boolean {
+  if (cors === undefined) return () => false
+  const { allows } = corsRulesOf(cors.definition)
+  return (origin) => allows(origin)
+}

@@ -1,0 +1,29 @@
+/** The description of the gateway's own calls: `import { openapi } from 'portcullis/openapi'`. */
+import type { Feature } from '../../gateway/feature.ts'
+import { openApiRoutes } from './routes.ts'
+
+/** Returns `GET /-/openapi.json` and the page `GET /-/docs`, for the policy's `features`. */
+export function openapi(): Feature {
+  return {
+    name: 'openapi',
+    create: ({ publicUrl, sources, contributed }) => ({
+      apps() {
+        const { contributions, calls } = contributed()
+        return [
+          {
+            at: '/-',
+            app: openApiRoutes({
+              publicUrl,
+              sources: sources?.all,
+              issuesTokens: contributions.some(({ issuesTokens }) => issuesTokens),
+              operations: [
+                ...calls.map(({ operation }) => operation),
+                ...contributions.flatMap(({ operations }) => operations?.() ?? []),
+              ],
+            }),
+          },
+        ]
+      },
+    }),
+  }
+}

@@ -1,0 +1,54 @@
+/** The description of the gateway's own calls, as OpenAPI and as a page. */
+import type { Hono } from 'hono'
+import { etag } from 'hono/etag'
+import { CACHEABLE } from '../../http/response-headers.ts'
+import { createApp } from '../../http/router.ts'
+import type { Operation } from '../../routes/operation.ts'
+import type { TokenSource } from '../../validators/token-source.ts'
+import { type OpenApiDocument, openApiDocument } from './document.ts'
+import { oauthOperations, publicOperations } from './own-operations.ts'
+import { docsHeaders, docsPage } from './page.ts'
+import { VERSION } from './version.ts'
+
+export interface OpenApiOptions {
+  readonly publicUrl: string
+  /** Where operators' tokens are read from. Default `Authorization`. */
+  readonly sources?: readonly TokenSource[] | undefined
+  /** Whether there is an authorization server. */
+  readonly issuesTokens: boolean
+  /** Calls in addition to those that the gateway always has. */
+  readonly operations: readonly Operation[]
+}
+
+/**
+ * Creates `GET /openapi.json` and `GET /docs`. They are public: they describe the software, not its
+ * data. An isolate builds them at the first request and then serves them from memory.
+ */
+export function openApiRoutes({
+  publicUrl,
+  sources,
+  issuesTokens,
+  operations,
+}: OpenApiOptions): Hono {
+  let document: OpenApiDocument | undefined
+  let page: string | undefined
+
+  function described(): OpenApiDocument {
+    document ??= openApiDocument(
+      [
+        ...(issuesTokens ? oauthOperations() : []),
+        ...operations,
+        ...publicOperations(issuesTokens),
+      ],
+      { publicUrl, version: VERSION, sources },
+    )
+    return document
+  }
+
+  return createApp()
+    .get('/openapi.json', etag(), (c) => c.json(described(), 200, CACHEABLE))
+    .get('/docs', etag(), (c) => {
+      page ??= docsPage(described())
+      return c.html(page, 200, { ...CACHEABLE, ...docsHeaders })
+    })
+}

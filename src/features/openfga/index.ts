@@ -1,0 +1,24 @@
+/** OpenFGA as the policy decision point: `import { openfga } from 'portcullis/openfga'`. */
+
+import { coalescedDecisionPoint } from '../../access/relations/coalesced-decision-point.ts'
+import type { ExternalDecisionPoint } from '../../access/relations/definition.ts'
+import { Misconfigured } from '../../errors.ts'
+import { decisionPointsOf, decisionPointVariables } from '../../validators/decision-points.ts'
+import { createOpenfgaDecisionPoint } from './decision-point.ts'
+
+/** Returns the policy decision point for `authority` of the relations. Needs `OPENFGA_URL`. */
+export function openfga(): ExternalDecisionPoint {
+  return {
+    feature: 'openfga',
+    variables: decisionPointVariables,
+    create(config, options) {
+      const { openfga: server, timeoutMs } = decisionPointsOf(config)
+      if (server === undefined)
+        throw new Misconfigured('The environment', [
+          'OPENFGA_URL: is missing, but the policy needs it',
+        ])
+      const decisionPoint = createOpenfgaDecisionPoint({ ...server, ...options, timeoutMs })
+      return coalescedDecisionPoint({ ...options, decisionPoint, maxWaitMs: timeoutMs })
+    },
+  }
+}

@@ -1,0 +1,161 @@
+/** The operators' API: `import { operators } from 'portcullis/operators'`. */
+
+import * as z from 'zod/mini'
+import { createBanList } from '../../access/abuse/redis/bans.ts'
+import {
+  createLimitControls,
+  createOverrideList,
+} from '../../access/admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../../access/admission/redis/store.ts'
+import { createRevocationLog } from '../../access/revocation/redis/revocation-log.ts'
+import { createRevocations } from '../../access/revocation/redis/revocations.ts'
+import { REVOCATION_MARGIN_SECONDS } from '../../access/revocation/revocation.ts'
+import { createApiKeys } from '../../access/tokens/redis/api-keys.ts'
+import { createReferenceStore } from '../../access/tokens/redis/references.ts'
+import { createTokenIssuer } from '../../access/tokens/token-issuer.ts'
+import { createAuditLog } from '../../audit/d1/audit-events.ts'
+import { createChainLog } from '../../audit/d1/chain-log.ts'
+import { createErasureOrders } from '../../audit/d1/erasure-orders.ts'
+import { createAuditUsage } from '../../audit/d1/usage.ts'
+import { createOverflowRedaction } from '../../audit/redis/overflow.ts'
+import { createExplainer } from '../../gateway/explainer.ts'
+import { type Feature, type FeatureParts, featuresOf } from '../../gateway/feature.ts'
+import { tenantIssuersOf } from '../../gateway/tenant-issuers.ts'
+import { createReadmission } from '../../middleware/readmit.ts'
+import { OPERATORS_LIMIT } from '../../policy/route.ts'
+import type { AdminCall } from '../../routes/admin/call.ts'
+import { MAX_ACCESS_TOKEN_SECONDS } from '../../validators/access-token.ts'
+import { configured } from '../../validators/configuration.ts'
+import { DEFAULT_SCOPE_USE } from '../../validators/issuer.ts'
+import { wholeNumber } from '../../validators/schema-parts.ts'
+import { createClientRegistry } from '../authorization-server/redis/clients.ts'
+import { createGrantStore } from '../authorization-server/redis/grant-store.ts'
+import { clientsOf, clientVariables } from '../authorization-server/schemas/client.ts'
+import { createKeyPlanReader, createPlanAssignments } from '../plans/redis/assignments.ts'
+import { apiKeyCalls } from './api-keys.ts'
+import { banCalls } from './bans.ts'
+import { clientCalls } from './clients.ts'
+import type { AdminContext } from './context.ts'
+import { explanationCalls } from './explanations.ts'
+import { limitCalls } from './limits.ts'
+import { planCalls } from './plans.ts'
+import { recordCalls } from './records.ts'
+import { revocationCalls } from './revocations.ts'
+import { tokenCalls } from './tokens.ts'
+
+const MAX_ENDED_API_KEY_DAYS = 3_650
+const DAY_SECONDS = 86_400
+
+export interface OperatorsOptions {
+  /**
+   * Days for which API keys that have expired or were revoked stay listed, so that their use can be
+   * billed: 1 to 3,650. Default 100.
+   */
+  readonly endedApiKeyDays?: number
+}
+
+const optionsSchema = z.strictObject({
+  endedApiKeyDays: z._default(wholeNumber(1, MAX_ENDED_API_KEY_DAYS), 100),
+})
+
+/**
+ * Returns the calls below `/-/admin`, for the policy's `features`. The command line uses them. Throws
+ * `Misconfigured` for a mistake in the options.
+ */
+export function operators(options: OperatorsOptions = {}): Feature {
+  const { endedApiKeyDays } = configured('The policy', optionsSchema, options, ['operators'])
+  return {
+    name: 'operators',
+    variables: clientVariables,
+    create(parts) {
+      const context = contextOf(parts, endedApiKeyDays * DAY_SECONDS)
+      return {
+        calls: () =>
+          [
+            ...GROUPS,
+            ...parts
+              .contributed()
+              .contributions.flatMap(({ operatorCalls }) => operatorCalls ?? []),
+          ].flatMap((callsOf) => callsOf(context)),
+      }
+    },
+  }
+}
+
+const GROUPS: readonly ((context: AdminContext) => readonly AdminCall[])[] = [
+  clientCalls,
+  apiKeyCalls,
+  revocationCalls,
+  banCalls,
+  limitCalls,
+  planCalls,
+  recordCalls,
+  tokenCalls,
+  explanationCalls,
+]
+
+function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
+  const { config, policy, redis, relationCheck, auditDb, authorizer, admission, now } = parts
+  const { publicUrl } = config
+  const clients = clientsOf(config)
+  const signingKeys = config.signingKeys?.keys ?? []
+  const operatorLimit = policy.limits.get(OPERATORS_LIMIT)
+  const longestToken = Math.max(
+    MAX_ACCESS_TOKEN_SECONDS,
+    ...config.issuers.map(({ maxTokenAge }) => maxTokenAge),
+  )
+  return {
+    publicUrl,
+    authorizer,
+    admitAgain: createReadmission({ admission, strict: true }),
+    explain(explained) {
+      const store = createUpstashAdmissionStore(redis, relationCheck)
+      const signs = config.signingKeys !== undefined
+      const { contributions } = parts.contributed()
+      return createExplainer({ core: parts, contributions, policy, store, signs })(explained)
+    },
+    scopeUseOf: (issuer) =>
+      config.issuers.find((trusted) => trusted.issuer === issuer)?.scopes ??
+      (issuer === publicUrl ? undefined : DEFAULT_SCOPE_USE),
+    policyLimits: policy.limits,
+    operatorLimits: operatorLimit === undefined ? [] : [operatorLimit],
+    // The gateway vouches for API keys, even without signing keys.
+    tenantIssuers: tenantIssuersOf(policy, config),
+    issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
+    clients: createClientRegistry({ redis, configured: clients, publicUrl, now }),
+    apiKeys: createApiKeys({ redis, publicUrl, now, endedSeconds }),
+    revocations: createRevocationLog(redis, now),
+    bulkRevocation: createRevocations(redis, now),
+    revocationFacts: createGrantStore(redis),
+    bans: createBanList(redis, now),
+    overrides: createOverrideList(redis, now),
+    planAssignments: createPlanAssignments(redis, now),
+    plansOfKeys: createKeyPlanReader(redis, publicUrl),
+    roles: [...policy.roles.keys()],
+    windows: createLimitControls(redis, now),
+    auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
+    auditUsage: auditDb === undefined ? undefined : createAuditUsage(auditDb),
+    chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
+    auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
+    overflowRedaction: createOverflowRedaction(redis),
+    tokenIssuer:
+      config.signingKeys === undefined
+        ? undefined
+        : createTokenIssuer({
+            keys: signingKeys,
+            issuer: publicUrl,
+            references: createReferenceStore(redis, now),
+            defaultTtlSeconds: policy.tokens.accessTokenSeconds,
+            now,
+          }),
+    signingKeys,
+    revokedBeforeSeconds:
+      Math.max(
+        longestToken,
+        policy.tokens.sessionSeconds ?? 0,
+        ...featuresOf(policy).map(({ sessionSeconds = 0 }) => sessionSeconds),
+      ) + REVOCATION_MARGIN_SECONDS,
+    revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
+    now,
+  }
+}

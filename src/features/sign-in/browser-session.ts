@@ -1,0 +1,200 @@
+/** The stages of a route with browser sessions: they accept the cookie, and ask for a login. */
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { Principal } from '../../access/principal.ts'
+import { credentialHash } from '../../access/tokens/reference.ts'
+import type { References } from '../../access/tokens/references.ts'
+import { type Received, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
+import type { TokenSources } from '../../access/tokens/token-sources.ts'
+import { reasonOfDenial } from '../../audit/reason.ts'
+import { Denied, Unavailable } from '../../errors.ts'
+import { targetOf } from '../../http/path.ts'
+import { dropResponse } from '../../http/replaced-response.ts'
+import { NO_STORE, writeHeaders } from '../../http/response-headers.ts'
+import { fieldsOf, makePrivate, varyBy } from '../../http/shared-caches.ts'
+import { callerOf, type GatewayVariables, waitUntilOf } from '../../middleware/context.ts'
+import { receivedHeaders } from '../../middleware/request-headers.ts'
+import type { BrowserSessionDemand } from '../../policy/definition.ts'
+import { signInPath } from './return-path.ts'
+import { isRecent, readSession, SESSION_COOKIE, setCookie } from './session.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface SessionRenewal {
+  readonly sessions: Pick<Sessions, 'renew'>
+  /** Refreshes the provider's tokens of a session. Must not reject. */
+  readonly refresh: (principal: Principal) => Promise<void>
+}
+
+export interface BrowserSessionOptions {
+  /** The cache that `admit` uses. */
+  readonly references: References
+  /** What keeps a session alive. Undefined: the stages write nothing, for explanations. */
+  readonly renewal: SessionRenewal | undefined
+  /** The gateway's URL: pages of its origin may send requests with unsafe methods. */
+  readonly publicUrl: string
+  /** What the login of the user must be. Default: any login. */
+  readonly demand?: BrowserSessionDemand
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** The stages, in the order of the pipeline. */
+export interface SessionStages {
+  /** Redirects navigations without a valid session to the sign-in. */
+  readonly arrival: readonly MiddlewareHandler[]
+  /**
+   * Takes the place of `authenticate`, which it calls for requests without a session. `sources` are those
+   * of `authenticate`.
+   */
+  identify(authenticate: MiddlewareHandler, sources?: TokenSources): MiddlewareHandler
+  /** After `admit`: requires a login as demanded, and renews the session. */
+  readonly admitted: readonly MiddlewareHandler[]
+}
+
+type BrowserContext = Context<{ Variables: GatewayVariables }>
+
+const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
+
+/**
+ * Creates the stages of a route whose callers are browsers with a session, or clients with a token in
+ * `Authorization`.
+ *
+ * A session is a reference, which `admit` resolves in its call to Redis. Throws `Denied`:
+ *
+ * - `sign_in_required` without a valid session or token, and if the login is not as demanded. A
+ *   navigation is redirected to the sign-in instead, and comes back afterwards.
+ * - `ambiguous_credentials` for a session and a token in any source together, or for two sessions.
+ * - `cross_origin_request` for an unsafe method with a session, unless the browser says that a page of
+ *   this gateway sent it.
+ *
+ * A session that the store cannot renew is used on until it ends.
+ *
+ * @example
+ * ```ts
+ * const { arrival, identify, admitted } = browserSession({ references, renewal, publicUrl, now })
+ * app.use(...arrival, identify(authenticate({ verifier })), admit({ admission }), ...admitted)
+ * ```
+ */
+export function browserSession({
+  references,
+  renewal,
+  publicUrl,
+  demand = {},
+  now,
+}: BrowserSessionOptions): SessionStages {
+  const ownOrigin = new URL(publicUrl).origin
+  const pages = { ownOrigin, others: [], acceptsOtherClients: false }
+  const hasDemand = demand.acr !== undefined || demand.maxAgeSeconds !== undefined
+
+  async function useSession(c: BrowserContext, text: string, next: Next) {
+    const principal = references.recall(text)
+    if (principal !== undefined) c.set('portcullis.principal', principal)
+    else
+      c.set('portcullis.pending', {
+        reference: { kind: 'session', text, hash: await credentialHash(text) },
+        proof: undefined,
+        identified: (resolved) => c.set('portcullis.principal', resolved),
+      })
+    await next()
+    const { error } = c
+    if (error instanceof Denied && isAboutCredential(error)) {
+      dropResponse(c)
+      throw signInRequired(reasonOfDenial(error.denial))
+    }
+    writeHeaders(c, (headers) => {
+      const fields = fieldsOf(headers)
+      makePrivate(fields)
+      varyBy(fields, ['Cookie'])
+    })
+  }
+
+  async function redirect(c: BrowserContext, next: Next) {
+    await next()
+    if (!(c.error instanceof Denied) || c.error.denial.code !== 'sign_in_required') return
+    const received = receivedHeaders(c)
+    if (!isNavigation(c.req.method, received)) return
+    const location = signInPath({ returnPath: targetOf(c.req.url), ...demand })
+    const headers = { ...NO_STORE, Location: location, Vary: SIGN_IN_FIELDS.join(', ') }
+    dropResponse(c)
+    c.res = new Response(null, { status: 303, headers })
+  }
+
+  async function renew(c: BrowserContext, next: Next) {
+    const principal = callerOf(c, 'renew')
+    const { signIn } = principal ?? {}
+    if (hasDemand && (signIn === undefined || !isRecent(signIn, demand, now())))
+      throw new Denied({
+        code: 'sign_in_required',
+        check: 'step_up',
+        stepUp: challengeOf(demand),
+      })
+    const received = receivedHeaders(c)
+    const text = readSession(received)
+    if (principal === null || signIn === undefined || text === undefined) return next()
+    if (renewal === undefined) return next()
+    const { sessions, refresh } = renewal
+    const nowSeconds = now() / 1000
+    if (nowSeconds >= (signIn.refreshAtSeconds ?? Number.POSITIVE_INFINITY))
+      waitUntilOf(c)(refresh(principal))
+    if (nowSeconds < signIn.renewAtSeconds || received.has('upgrade')) return next()
+    const renewed = sessions.renew(text, principal).catch(unlessUnavailable)
+    await next()
+    const reference = await renewed
+    if (reference === undefined) return
+    writeHeaders(c, (headers) => headers.append('Set-Cookie', setCookie(SESSION_COOKIE, reference)))
+  }
+
+  return {
+    arrival: [redirect],
+    identify: (authenticate, sources) =>
+      async function identify(c: BrowserContext, next) {
+        const received = receivedHeaders(c)
+        const text = readSession(received)
+        if (text === undefined) {
+          try {
+            await authenticate(c, next)
+          } catch (error) {
+            if (!(error instanceof Denied) || error.denial.code !== 'missing_token') throw error
+            throw signInRequired('no_session')
+          }
+          return
+        }
+        const hasOther =
+          received.has('authorization') ||
+          c.get('portcullis.unverifiedAuthorization') !== undefined ||
+          sources?.isPresent(received)
+        if (hasOther) throw new Denied({ code: 'ambiguous_credentials', check: 'sources' })
+        refuseCrossOrigin(received, c.req.raw, pages)
+        await useSession(c, text, next)
+      },
+    admitted: [renew],
+  }
+}
+
+/** RFC 9470 section 3. The policy's check allows only values without quotation marks. */
+function challengeOf({ acr, maxAgeSeconds }: BrowserSessionDemand): string {
+  return [
+    ', error="insufficient_user_authentication"',
+    ...(acr === undefined ? [] : [`acr_values="${acr.join(' ')}"`]),
+    ...(maxAgeSeconds === undefined ? [] : [`max_age=${maxAgeSeconds}`]),
+  ].join(', ')
+}
+
+const signInRequired = (check: string) => new Denied({ code: 'sign_in_required', check })
+
+const isAboutCredential = ({ denial: { code } }: Denied): boolean =>
+  code === 'token_rejected' || code === 'token_revoked'
+
+function unlessUnavailable(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error
+}
+
+/**
+ * Reports whether a browser loads a page, in a window and not in a frame. Browsers that do not send
+ * `Sec-Fetch-Mode` ask for HTML by name.
+ */
+export function isNavigation(method: string, received: Received): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  if (!/\btext\/html\b/i.test(received.get('accept') ?? '')) return false
+  const mode = received.get('sec-fetch-mode') ?? 'navigate'
+  return mode === 'navigate' && (received.get('sec-fetch-dest') ?? 'document') === 'document'
+}

@@ -1,0 +1,193 @@
+/** Sign-in with a browser: `import { signIn } from 'portcullis/sign-in'`. */
+
+import type { Principal } from '../../access/principal.ts'
+import { createRevocations } from '../../access/revocation/redis/revocations.ts'
+import { Denied, Misconfigured, Unavailable } from '../../errors.ts'
+import type { Contribution, Feature, FeatureParts, GuardParts } from '../../gateway/feature.ts'
+import { admit } from '../../middleware/admit.ts'
+import type { RouteDefinition } from '../../policy/definition.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
+import { nameOfRoute } from '../../policy/route.ts'
+import { configured, issuesOf, mistakeOf } from '../../validators/configuration.ts'
+import { issuerClientsOf, issuerClientVariables } from '../introspection/issuer-client.ts'
+import { browserSession } from './browser-session.ts'
+import { callbackNameOf } from './callback.ts'
+import {
+  DEFAULT_REQUESTS_PER_MINUTE,
+  DEFAULT_TERMS,
+  PROVIDER_REQUESTS_PER_MINUTE,
+  type SignInDefinition,
+} from './definition.ts'
+import { createLogins, LOGIN_COOKIE_PREFIX } from './login.ts'
+import { ownCookies } from './own-cookies.ts'
+import { createPages } from './pages/page.ts'
+import { signInRoutes } from './pages/routes.ts'
+import { signInOperations } from './pages/sessions-view.ts'
+import { createProvider, type Provider } from './provider.ts'
+import { createProviderSessions } from './provider-sessions.ts'
+import { createSessionStore } from './redis/session-store.ts'
+import { RESERVED_PATHS, SIGNED_OUT_PATH } from './return-path.ts'
+import { sessionDemandSchema, signInClientSchema, signInSchema } from './schema.ts'
+import { SESSION_COOKIE } from './session.ts'
+import { createSessionReader } from './session-reader.ts'
+import { createSessions } from './sessions.ts'
+import { SIGNED_IN } from './signed-in.ts'
+import { createSignedInUsers } from './signed-in-user.ts'
+
+export type { SignInDefinition } from './definition.ts'
+
+/**
+ * Returns the sign-in with a browser, for the policy's `features`: `/oauth/sign-in`,
+ * `/oauth/callback`, `/oauth/sign-out`, and sessions for routes with `session: 'browser'`. Users sign
+ * in at the issuers whose entry in `ISSUER_CLIENTS` has `signIn`.
+ *
+ * @example
+ * ```ts
+ * export default definePolicy({
+ *   features: [signIn({ roles: ['reader'] })],
+ *   routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', session: 'browser' }],
+ *   // …
+ * })
+ * ```
+ */
+export function signIn(definition: SignInDefinition = {}): Feature {
+  configured('The policy', signInSchema, definition, ['signIn()'])
+  return {
+    name: 'signIn',
+    variables: issuerClientVariables,
+    mistakesIn,
+    rehearse,
+    create: (parts) => contributionOf(definition, parts),
+  }
+}
+
+/** The stages of routes with sessions. There are no pages, and sessions are not renewed. */
+const rehearse = ({ core: { publicUrl, now } }: GuardParts): Contribution => ({
+  stagesOf: ({ session: demand }, { references }) =>
+    demand && browserSession({ references, renewal: undefined, publicUrl, demand, now }),
+  cookies: [SESSION_COOKIE],
+})
+
+function contributionOf(definition: SignInDefinition, parts: FeatureParts): Contribution {
+  const { config, redis, admission, references, now } = parts
+  const { publicUrl } = config
+  const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...chosen } = definition
+  const limitOf = (name: string, limit: number): PolicyLimit => ({
+    name,
+    limit,
+    windowSeconds: 60,
+    by: 'address',
+    onUnavailable: 'deny',
+  })
+  const ofBrowsers = limitOf('sign_in', requestsPerMinute)
+  const ofProviders = limitOf('provider_logout', PROVIDER_REQUESTS_PER_MINUTE)
+  refuseOtherHosts(parts)
+  const providers = providersOf(parts)
+  const store = createSessionStore(redis, now)
+  const revocations = createRevocations(redis, now)
+  const terms = { ...DEFAULT_TERMS, ...chosen }
+  const sessions = createSessions({
+    store,
+    revocations,
+    terms,
+    audience: publicUrl,
+    now,
+  })
+  const providerSessions = createProviderSessions({
+    store,
+    sessions,
+    revocations,
+    terms,
+    now,
+  })
+  /** A session outlives an outage of its provider. */
+  async function refresh(principal: Principal): Promise<void> {
+    const provider = providers.find(({ issuer }) => issuer === principal.tokenIssuer)
+    try {
+      if (provider !== undefined) await providerSessions.refresh(principal, provider)
+    } catch (error) {
+      if (!(error instanceof Unavailable) && !(error instanceof Denied)) throw error
+    }
+  }
+  const readUser = createSessionReader({ admission, references })
+  const renderPage = createPages(theme)
+  const cookies = [SESSION_COOKIE, `${LOGIN_COOKIE_PREFIX}*`]
+  const routes = signInRoutes({
+    providers,
+    logins: createLogins({ providers, store }),
+    sessions,
+    providerSessions,
+    readUser,
+    renderPage,
+    admitBrowser: admit({ admission, limits: [ofBrowsers], now }),
+    admitProvider: admit({ admission, limits: [ofProviders], now }),
+    limits: [ofBrowsers, ofProviders],
+    publicUrl,
+  })
+  const keepCookies = ownCookies({ names: cookies })
+  SIGNED_IN.offer(parts, { users: createSignedInUsers({ readUser, now }), renderPage })
+  return {
+    apps: () => [{ at: '/', app: routes }],
+    operations: signInOperations,
+    cookies,
+    stagesOf: ({ session: demand }, { references, explains }) => ({
+      ...(demand &&
+        browserSession({
+          references,
+          renewal: explains ? undefined : { sessions, refresh },
+          publicUrl,
+          demand,
+          now,
+        })),
+      response: [keepCookies],
+    }),
+  }
+}
+
+/** The cookie of a session belongs to one host, which has the callback. */
+function refuseOtherHosts({ policy, config: { publicUrl } }: FeatureParts): void {
+  const { hostname } = new URL(publicUrl)
+  const mistakes = policy.routes
+    .filter(({ session, host = hostname }) => session !== undefined && host !== hostname)
+    .map((route) => `${nameOfRoute(route)}: session requires the host of PUBLIC_URL, ${hostname}`)
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+}
+
+/** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */
+function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] {
+  const { publicUrl } = config
+  const signedOutUri = publicUrl + SIGNED_OUT_PATH
+  const entries = issuerClientsOf(config).flatMap((client, index) => {
+    const issuer = config.issuers.find((one) => one.issuer === client.issuer)
+    if (client.signIn === undefined || issuer === undefined) return []
+    const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']
+    const settings = configured('The environment', signInClientSchema, client.signIn, place)
+    return [{ client, settings, issuer }]
+  })
+  const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))
+  if (new Set(names).size < names.length)
+    throw new Misconfigured('The environment', [
+      'ISSUER_CLIENTS: two issuers with signIn have the same callback path; use issuers that differ in letters or digits',
+    ])
+  const isOnly = entries.length === 1
+  if (entries.length > 0)
+    return entries.map((entry) =>
+      createProvider({ ...entry, publicUrl, isOnly, signedOutUri, watch, now }),
+    )
+  throw new Misconfigured('The environment', [
+    'ISSUER_CLIENTS: no client has signIn, but the policy has signIn()',
+  ])
+}
+
+/** Yields the mistakes of routes with sessions, and of routes with the paths of the sign-in. */
+function* mistakesIn(routes: readonly RouteDefinition[]): Generator<string> {
+  for (const route of routes) {
+    const name = nameOfRoute(route)
+    if (RESERVED_PATHS.includes(route.path)) yield `${name}: this path is reserved for the sign-in`
+    if (route.session === undefined) continue
+    for (const issue of issuesOf(sessionDemandSchema, route.session))
+      yield `${name}: ${mistakeOf(issue, ['session'])}`
+    if (route.dpop || route.anonymous || route.mcp)
+      yield `${name}: session cannot be combined with dpop, anonymous or mcp`
+  }
+}

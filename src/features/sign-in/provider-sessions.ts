@@ -1,0 +1,129 @@
+/** Keeps sessions in step with the provider: its refreshed tokens, and its logouts. */
+import { LRUCache } from 'lru-cache'
+import type { Principal } from '../../access/principal.ts'
+import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../access/revocation/revocation.ts'
+import { sha256 } from '../../crypto/sha256.ts'
+import { Denied } from '../../errors.ts'
+import type { LogoutToken } from './logout-token.ts'
+import type { Provider, ProviderTokens } from './provider.ts'
+import { signInRefused } from './refused.ts'
+import type { SessionStore } from './session-store.ts'
+import { ownerOf, type Sessions, type SessionTerms } from './sessions.ts'
+
+export interface ProviderSessions {
+  /** Returns the ID token of a session, for the sign-out at the provider. */
+  idTokenOf(principal: Principal, provider: Provider): Promise<string | undefined>
+  /**
+   * Refreshes the provider's tokens of a session, unless another request in any isolate does or has.
+   * Ends the session if the provider has ended it, and takes over changed roles and tenants. Throws
+   * `Unavailable`; a request half a minute later tries again.
+   */
+  refresh(principal: Principal, provider: Provider): Promise<void>
+  /**
+   * Ends the sessions that a logout token names. Throws `Denied` (`sign_in_refused`) for a token that
+   * was used before, and `Unavailable`; the provider may then send the token again.
+   */
+  endByProvider(issuer: string, logout: LogoutToken): Promise<void>
+}
+
+export interface ProviderSessionsOptions {
+  readonly store: SessionStore
+  readonly sessions: Pick<Sessions, 'end'>
+  readonly revocations: Revocations
+  readonly terms: Pick<SessionTerms, 'absoluteSeconds' | 'roles'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** At about 100 bytes an entry, 1 MB. */
+const MAX_REFRESHES = 10_000
+/** Longer than a call to the provider. After a failure, the next attempt is after this time. */
+const RESERVED_SECONDS = 30
+
+export function createProviderSessions({
+  store,
+  sessions,
+  revocations,
+  terms: { absoluteSeconds, roles },
+  now,
+}: ProviderSessionsOptions): ProviderSessions {
+  /** When this isolate next looks whether a session needs a refresh, in milliseconds. */
+  const nextLookMs = new LRUCache<string, number>({ max: MAX_REFRESHES })
+  const nowSeconds = () => Math.floor(now() / 1000)
+
+  return {
+    async idTokenOf({ tokenId = '' }, provider) {
+      return (await tokensIn(await store.findTokens(tokenId), tokenId, provider))?.idToken
+    },
+
+    async refresh(principal, provider) {
+      const { tokenId: id } = principal
+      const owner = ownerOf(principal)
+      if (id === undefined || owner === undefined || now() < (nextLookMs.get(id) ?? 0)) return
+      nextLookMs.set(id, now() + RESERVED_SECONDS * 1000)
+      const sealed = await store.reserveRefresh(id, RESERVED_SECONDS)
+      const tokens = await tokensIn(sealed, id, provider)
+      // Reserved by another request, or encrypted with a secret that the client no longer has.
+      if (tokens?.refreshToken === undefined) return
+      const refreshed = await provider.refresh(tokens)
+      if (refreshed === undefined) return sessions.end(id, owner)
+      const seconds = Math.max(1, refreshed.refreshAtSeconds - nowSeconds())
+      const text = await provider.seal.close(JSON.stringify(refreshed.tokens), id)
+      await store.keepTokens(id, text, seconds)
+      nextLookMs.set(id, now() + seconds * 1000)
+      let user: Principal | undefined
+      try {
+        user = await refreshed.principal()
+      } catch (error) {
+        if (isNoLongerAccepted(error)) await sessions.end(id, owner)
+        throw error
+      }
+      if (user === undefined) return
+      if (user.subject !== principal.subject) return sessions.end(id, owner)
+      const held = [...new Set([...user.roles, ...roles])]
+      await store.changeRecord(id, (record) => ({ ...record, roles: held, tenant: user.tenant }))
+    },
+
+    async endByProvider(issuer, { id, providerSubject, providerSession, expiresAtSeconds }) {
+      const hash = await sha256(JSON.stringify([issuer, id]))
+      const seconds = Math.ceil(expiresAtSeconds - now() / 1000) + REVOCATION_MARGIN_SECONDS
+      if (!(await store.useLogoutToken(hash, seconds))) throw signInRefused('logout_token_used')
+      try {
+        // Ends sessions of this provider session that have no entry in the list of their user, too.
+        if (providerSession !== undefined)
+          await revocations.revokeBefore({
+            kind: 'session',
+            issuer,
+            value: providerSession,
+            atSeconds: nowSeconds(),
+            ttlSeconds: absoluteSeconds + REVOCATION_MARGIN_SECONDS,
+          })
+        if (providerSubject === undefined) return
+        const owner = { issuer, providerSubject }
+        for (const session of await store.list(owner))
+          if (providerSession === undefined || session.providerSession === providerSession)
+            await sessions.end(session.id, owner)
+      } catch (error) {
+        await store.forgetLogoutToken(hash).catch(() => {})
+        throw error
+      }
+    },
+  }
+}
+
+/** Claims of a verified ID token that the provider's rules do not accept: a login would fail, too. */
+const RULES: readonly string[] = ['id_token_required_claim', 'id_token_refused_claim']
+
+const isNoLongerAccepted = (error: unknown): boolean =>
+  error instanceof Denied &&
+  error.denial.code === 'sign_in_refused' &&
+  RULES.includes(error.denial.check)
+
+async function tokensIn(
+  sealed: string | undefined,
+  id: string,
+  { seal }: Provider,
+): Promise<ProviderTokens | undefined> {
+  const text = sealed && (await seal.open(sealed, id))
+  return text ? (JSON.parse(text) as ProviderTokens) : undefined
+}

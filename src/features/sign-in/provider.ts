@@ -1,0 +1,376 @@
+/** An OpenID Provider: the gateway as its client, through `oauth4webapi`. */
+import * as oauth from 'oauth4webapi'
+import type { Principal, WaitUntil } from '../../access/principal.ts'
+import { isAcceptable } from '../../access/tokens/discovery.ts'
+import { readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
+import { present } from '../../access/tokens/present.ts'
+import { rejected } from '../../access/tokens/rejection.ts'
+import type { RemoteKeySetOptions } from '../../access/tokens/remote-key-set.ts'
+import { keySetOf } from '../../access/tokens/verifier.ts'
+import { Denied, Unavailable } from '../../errors.ts'
+import { createSharedReading } from '../../isolate/shared-reading.ts'
+import { type IssuerConfig, mediaType } from '../../validators/issuer.ts'
+import { authenticationOf } from '../introspection/client-authentication.ts'
+import type { IssuerClient } from '../introspection/issuer-client.ts'
+import { callbackPathOf, namesItself } from './callback.ts'
+import { createIdTokenVerifier } from './id-token.ts'
+import { authTimeIn, isWithinAge } from './login-age.ts'
+import { type LogoutToken, logoutIn } from './logout-token.ts'
+import { boundedFetch, failureOf, unavailable } from './provider-call.ts'
+import { signInRefused } from './refused.ts'
+import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
+import type { SignInSettings } from './schema.ts'
+import { createSeal, type Seal } from './seal.ts'
+import { readTokenResponse, type TokenResponse } from './token-response.ts'
+
+/** The tokens that a session keeps, encrypted. */
+export interface ProviderTokens {
+  /** Identifies the user at a sign-out at the provider. */
+  readonly idToken: string
+  readonly refreshToken?: string | undefined
+}
+
+/** What the provider answers to a refresh. */
+export interface Refreshed {
+  readonly tokens: ProviderTokens
+  readonly refreshAtSeconds: number
+  /**
+   * Verifies the new ID token. Undefined: the provider sent none. Throws as `complete`. Keep the tokens
+   * before: the provider may accept each refresh token once.
+   */
+  principal(): Promise<Principal | undefined>
+}
+
+/** A verified login. */
+export interface Login {
+  /** From the ID token. `tokenId` and the times are those of the ID token. */
+  readonly principal: Principal
+  readonly tokens: ProviderTokens
+  /** When the tokens should be refreshed, in seconds since the epoch. Undefined: they cannot be. */
+  readonly refreshAtSeconds: number | undefined
+  /** `sub`. */
+  readonly providerSubject: string
+  /** `sid`. */
+  readonly providerSession: string | undefined
+  readonly acr: string | undefined
+  /** `auth_time`. Undefined: the provider does not say when the user authenticated. */
+  readonly authTimeSeconds: number | undefined
+}
+
+export interface LoginSecrets {
+  readonly state: string
+  readonly nonce: string
+  /** Of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+
+export interface AuthorizationRequest extends LoginSecrets, Omit<SignInDemand, 'returnPath'> {
+  /** Where the response arrives. */
+  readonly callbackPath: string
+}
+
+export type ExpectedLogin = Omit<AuthorizationRequest, 'prompt' | 'loginHint'>
+
+export interface Provider {
+  readonly issuer: string
+  /** For the page on which the user chooses. */
+  readonly name: string
+  /** Throws `Unavailable` if the provider does not respond. */
+  callbackPath(): Promise<string>
+  /** Throws `Unavailable` if the provider does not respond. */
+  authorizationUrl(request: AuthorizationRequest): Promise<URL>
+  /**
+   * Exchanges the code of an authorization response and verifies the ID token. Throws `Denied`
+   * (`sign_in_refused`) and `Unavailable`.
+   */
+  complete(
+    response: URLSearchParams,
+    expected: ExpectedLogin,
+    waitUntil?: WaitUntil,
+  ): Promise<Login>
+  /**
+   * Refreshes the tokens of a session. Undefined: the provider has ended the session. Throws
+   * `Unavailable` if that is not known.
+   */
+  refresh(tokens: ProviderTokens): Promise<Refreshed | undefined>
+  /** Returns where a browser signs out at the provider. Undefined: nowhere, or not at the moment. */
+  signOutUrl(idToken: string | undefined): Promise<URL | undefined>
+  /** Verifies a logout token. Throws `Denied` (`sign_in_refused`) and `Unavailable`. */
+  logoutToken(text: string, waitUntil?: WaitUntil): Promise<LogoutToken>
+  /** Encrypts the tokens of sessions. */
+  readonly seal: Seal
+}
+
+export interface ProviderOptions {
+  readonly client: IssuerClient
+  readonly settings: SignInSettings
+  readonly issuer: IssuerConfig
+  /** The gateway's public URL. */
+  readonly publicUrl: string
+  /** Whether users sign in at this provider only. */
+  readonly isOnly: boolean
+  /** Where the browser returns after it has signed out at the provider. */
+  readonly signedOutUri: string
+  readonly watch?: RemoteKeySetOptions['watch']
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Of one call to the provider. */
+const CALL_TIMEOUT_MS = 5_000
+/** A longer reading counts as dead. */
+const LEASE_MS = CALL_TIMEOUT_MS + 1_000
+/** A login begins only at a provider that responded in this time, and fails fast otherwise. */
+const METADATA_MS = 5_000
+/** Common servers accept addresses of 8 KB. */
+const MAX_HINT_CHARACTERS = 4_096
+/** Refreshed when this part of the access token's life has passed. */
+const REFRESHED_AT = 0.9
+/** For a provider that does not state how long an access token lives. */
+const DEFAULT_REFRESH_SECONDS = 600
+/**
+ * Errors of a refresh after which only a new login helps: RFC 6749 section 5.2, and OpenID Connect Core
+ * section 3.1.2.6, which some providers use there too.
+ */
+const SIGN_IN_AGAIN: readonly string[] = [
+  ...['invalid_grant', 'interaction_required', 'login_required', 'consent_required'],
+  'account_selection_required',
+]
+/** Section 2.4 of Back-Channel Logout recommends the first; many providers use the second or none. */
+const LOGOUT_TOKEN_TYPES = ['logout+jwt', 'jwt']
+
+export function createProvider({
+  client: credentials,
+  settings,
+  issuer: config,
+  publicUrl,
+  isOnly,
+  signedOutUri,
+  watch,
+  now,
+}: ProviderOptions): Provider {
+  const { issuer } = config
+  const issuerUrl = new URL(issuer)
+  const keySet = keySetOf(config, now, { watch })
+  const idTokens = createIdTokenVerifier({ config, keySet, settings, client: credentials.id, now })
+  const client: oauth.Client = {
+    client_id: credentials.id,
+    [oauth.clockTolerance]: config.clockTolerance,
+  }
+  const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
+    const { headers: fields, form } = await authenticationOf(credentials, now())
+    for (const [name, value] of Object.entries(form)) body.set(name, value)
+    for (const [name, value] of Object.entries(fields)) headers.set(name, value)
+  }
+
+  const options = () => ({
+    [oauth.customFetch]: boundedFetch,
+    // Only for a provider on this machine, in development: `privateUrl` has checked the issuer.
+    [oauth.allowInsecureRequests]: issuerUrl.protocol === 'http:',
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  })
+
+  let known: oauth.AuthorizationServer | undefined
+
+  async function discover(): Promise<oauth.AuthorizationServer> {
+    try {
+      const response = await oauth.discoveryRequest(issuerUrl, options())
+      const found = await oauth.processDiscoveryResponse(issuerUrl, response)
+      for (const url of [found.authorization_endpoint, found.token_endpoint])
+        if (url === undefined || !isAcceptable(url, issuer))
+          throw new Unavailable('identity_provider', 'malformed')
+      // The library also accepts another spelling of the URL, and tokens would have that one.
+      if (found.issuer !== issuer) throw new Unavailable('identity_provider', 'malformed')
+      known = found
+      return found
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+  const metadata = createSharedReading<void, oauth.AuthorizationServer>({
+    read: discover,
+    now,
+    memoryMs: METADATA_MS,
+    leaseMs: LEASE_MS,
+  })
+
+  /** Returns the last metadata. A failure to read it again does not end a login or a refresh. */
+  const knownMetadata = async () => known ?? (await metadata())
+
+  /** Returns the second in which tokens should be refreshed, before the access token expires. */
+  function refreshTimeOf({ expiresIn: seconds }: TokenResponse): number {
+    const life = seconds === undefined ? DEFAULT_REFRESH_SECONDS : seconds * REFRESHED_AT
+    return Math.floor(now() / 1000 + Math.max(1, life))
+  }
+
+  let isAuthTimeReported = false
+
+  /** Throws `Denied` (`sign_in_refused`) unless the login is at most so old. */
+  function refuseOldLogin(payload: Payload, { authTimeSeconds }: Login, maxAgeSeconds: number) {
+    if (isWithinAge(authTimeSeconds, maxAgeSeconds, now())) return
+    if (authTimeSeconds !== undefined) throw signInRefused('auth_time_old')
+    const isStated = present(payload, 'auth_time') !== undefined
+    const check = isStated ? 'auth_time_unusable' : 'auth_time_missing'
+    // Only the operator can correct the provider. Once, because every user would repeat it.
+    if (!isAuthTimeReported) console.error(JSON.stringify({ incident: `sign_in_${check}`, issuer }))
+    isAuthTimeReported = true
+    throw signInRefused(check)
+  }
+
+  return {
+    issuer,
+    name: settings.name,
+    seal: createSeal('key' in credentials ? JSON.stringify(credentials.key) : credentials.secret),
+
+    async callbackPath() {
+      const { callback } = settings
+      const rules = { issuer, isOnly, callback, namesItself: namesItself(await metadata()) }
+      return callbackPathOf(rules)
+    },
+
+    async authorizationUrl(request) {
+      const { state, nonce, verifier, prompt, maxAgeSeconds, acr, loginHint, callbackPath } =
+        request
+      const { authorization_endpoint: endpoint = '' } = await metadata()
+      const url = new URL(endpoint)
+      const parameters = {
+        response_type: 'code',
+        client_id: credentials.id,
+        redirect_uri: publicUrl + callbackPath,
+        scope: settings.scope,
+        state,
+        nonce,
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        prompt,
+        max_age: maxAgeSeconds === undefined ? undefined : String(maxAgeSeconds),
+        acr_values: acr?.join(' '),
+        login_hint: loginHint,
+      }
+      // Those of the sign-in come last, so that they replace the others.
+      for (const [name, value] of [settings.parameters ?? {}, parameters].flatMap(Object.entries))
+        if (value !== undefined) url.searchParams.set(name, value)
+      return url
+    },
+
+    async complete(response, expected, waitUntil) {
+      const { state, nonce, verifier, maxAgeSeconds, acr, callbackPath } = expected
+      // Metadata that changes during a login must not make a shared callback accept a response of any
+      // provider.
+      const mustNameItself =
+        !isOnly && settings.callback === undefined && callbackPath === CALLBACK_PATH
+      if (mustNameItself && !response.has('iss')) throw signInRefused('callback')
+      const as = await knownMetadata()
+      let tokens: TokenResponse
+      try {
+        const parameters = oauth.validateAuthResponse(as, client, response, state)
+        const answer = await oauth.authorizationCodeGrantRequest(
+          as,
+          client,
+          authentication,
+          parameters,
+          publicUrl + callbackPath,
+          verifier,
+          options(),
+        )
+        tokens = await readTokenResponse(as, client, answer)
+      } catch (error) {
+        throw failureOf(error, issuer)
+      }
+      const { idToken, refreshToken } = tokens
+      if (idToken === undefined) throw signInRefused('id_token_missing')
+      const { payload, principal } = await idTokens(idToken, nonce, waitUntil)
+      const login: Login = {
+        principal,
+        tokens: { idToken, refreshToken },
+        refreshAtSeconds: refreshToken === undefined ? undefined : refreshTimeOf(tokens),
+        providerSubject: textIn(payload, 'sub') ?? '',
+        // A logout token names `sid`, whatever claim the issuer is configured with.
+        providerSession: textIn(payload, 'sid') ?? principal.session,
+        acr: textIn(payload, 'acr'),
+        authTimeSeconds: authTimeIn(payload, now() / 1000, config.clockTolerance),
+      }
+      if (maxAgeSeconds !== undefined) refuseOldLogin(payload, login, maxAgeSeconds)
+      // Otherwise the browser would be sent to the provider again and again.
+      if (acr !== undefined && (login.acr === undefined || !acr.includes(login.acr)))
+        throw signInRefused('acr')
+      return login
+    },
+
+    async refresh({ idToken, refreshToken = '' }) {
+      const as = await knownMetadata()
+      let tokens: TokenResponse
+      try {
+        const answer = await oauth.refreshTokenGrantRequest(
+          as,
+          client,
+          authentication,
+          refreshToken,
+          options(),
+        )
+        tokens = await readTokenResponse(as, client, answer)
+      } catch (error) {
+        if (error instanceof oauth.ResponseBodyError && SIGN_IN_AGAIN.includes(error.error))
+          return undefined
+        const failure = failureOf(error, issuer)
+        throw failure instanceof Unavailable ? failure : unavailable(error)
+      }
+      const fresh = tokens.idToken
+      return {
+        tokens: {
+          idToken: fresh ?? idToken,
+          refreshToken: tokens.refreshToken ?? refreshToken,
+        },
+        refreshAtSeconds: refreshTimeOf(tokens),
+        principal: async () =>
+          fresh === undefined ? undefined : (await idTokens(fresh)).principal,
+      }
+    },
+
+    async signOutUrl(idToken) {
+      if (settings.signOut !== undefined) {
+        const { url: endpoint, returnTo } = settings.signOut
+        const url = new URL(endpoint)
+        url.searchParams.set('client_id', credentials.id)
+        url.searchParams.set(returnTo, signedOutUri)
+        return url
+      }
+      const as = await metadata().catch(withoutProvider)
+      const endpoint = as?.end_session_endpoint
+      if (endpoint === undefined || !isAcceptable(endpoint, issuer)) return undefined
+      const url = new URL(endpoint)
+      url.searchParams.set('client_id', credentials.id)
+      url.searchParams.set('post_logout_redirect_uri', signedOutUri)
+      // Without the hint, most providers ask the user. A longer address gets no answer at all.
+      if (idToken !== undefined && idToken.length <= MAX_HINT_CHARACTERS)
+        url.searchParams.set('id_token_hint', idToken)
+      return url
+    },
+
+    async logoutToken(text, waitUntil) {
+      try {
+        const header = readHeader(text)
+        if (!config.algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
+        if (header.typ !== undefined && !LOGOUT_TOKEN_TYPES.includes(mediaType(header.typ)))
+          throw rejected('typ')
+        await verifySignature(text, await keySet.find(header, waitUntil))
+        return logoutIn(readPayload(text), { ...config, audience: credentials.id }, now() / 1000)
+      } catch (error) {
+        if (error instanceof Denied && error.denial.code === 'token_rejected')
+          throw signInRefused(`logout_token_${error.denial.check}`, { cause: error })
+        throw error
+      }
+    },
+  }
+}
+
+function withoutProvider(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error
+}
+
+type Payload = Readonly<Record<string, unknown>>
+
+const textIn = (payload: Payload, name: string): string | undefined => {
+  const value = present(payload, name)
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,177 @@
+/** Browser sessions and logins in progress in Redis. */
+
+import {
+  parseStoredReference,
+  REFERENCE_TOLERANCE_SECONDS,
+  type ReferenceRecord,
+  storedReference,
+} from '../../../access/tokens/reference.ts'
+import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
+import { keyPart } from '../../../redis/key-part.ts'
+import { signInKeys, withPrefix } from '../../../redis/keys.ts'
+import { listOf, malformed, recordIn, resultOf, sendCommand, textOf } from '../../../redis/reply.ts'
+import { runText } from '../../../redis/script.ts'
+import {
+  loginSchema,
+  type SessionOwner,
+  type SessionStore,
+  sessionDetailsSchema,
+} from '../session-store.ts'
+import {
+  CHANGE_RECORD_SCRIPT,
+  END_SESSION_SCRIPT,
+  KEEP_TOKENS_SCRIPT,
+  OPEN_SESSION_SCRIPT,
+  RENEW_SESSION_SCRIPT,
+} from './scripts.generated.ts'
+
+/** Attempts to change a record. Requests may renew the session at the same time. */
+const MAX_ATTEMPTS = 5
+
+/** Creates the adapter. `now` returns milliseconds since the epoch. */
+export function createSessionStore(redis: RedisConnection, now: () => number): SessionStore {
+  const names = { ...redis.keys, ...signInKeys(redis.keys) }
+  const once = sentOnce(redis)
+  const endScript = withPrefix(END_SESSION_SCRIPT, names)
+
+  const listKey = async ({ issuer, providerSubject }: SessionOwner) =>
+    `${names.userSessions}${await keyPart(issuer)}:${await keyPart(providerSubject)}`
+
+  function lifeOf({ expiresAtSeconds }: ReferenceRecord): number {
+    const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
+    return Math.max(1, Math.ceil(untilSeconds - now() / 1000))
+  }
+
+  return {
+    async beginLogin(stateHash, login, lifeSeconds) {
+      const key = names.signIn + stateHash
+      const reply = await sendCommand(redis, ['SET', key, JSON.stringify(login), 'EX', lifeSeconds])
+      if (reply !== 'OK') throw malformed()
+    },
+
+    async takeLogin(stateHash) {
+      // Not repeated: the second call would not find what the first has removed.
+      const text = await sendCommand(once, ['GETDEL', names.signIn + stateHash])
+      return text === null ? undefined : recordIn(text, loginSchema)
+    },
+
+    async open(session, max) {
+      const { id, referenceHash, record, details, endsAtSeconds } = session
+      const keys = [names.reference + referenceHash, names.session + id, await listKey(session)]
+      const reply = await runText(redis, OPEN_SESSION_SCRIPT, keys, [
+        await storedReference(record),
+        lifeOf(record),
+        referenceHash,
+        id,
+        JSON.stringify(details),
+        now() / 1000,
+        endsAtSeconds,
+        max,
+        session.tokens ?? '',
+      ])
+      return listOf(reply).map(textOf)
+    },
+
+    async renew({ id, referenceHash, successorHash, nonce, succeed, graceSeconds }) {
+      const keys = [
+        names.session + id,
+        names.reference + referenceHash,
+        names.reference + successorHash,
+      ]
+      // An isolate may have cached rights that have changed since.
+      const text = await sendCommand(redis, ['GET', names.reference + referenceHash])
+      if (text === null) return undefined
+      const record = succeed(parseStoredReference(text))
+      const reply = await runText(redis, RENEW_SESSION_SCRIPT, keys, [
+        referenceHash,
+        successorHash,
+        nonce,
+        await storedReference(record),
+        lifeOf(record),
+        graceSeconds,
+        textOf(text),
+      ])
+      return textOf(reply) === '' ? undefined : textOf(reply)
+    },
+
+    async list(owner) {
+      const nowSeconds = Math.floor(now() / 1000)
+      const key = await listKey(owner)
+      const ids = listOf(
+        await sendCommand(redis, ['ZRANGEBYSCORE', key, `(${nowSeconds}`, '+inf']),
+      ).map(textOf)
+      if (ids.length === 0) return []
+      const read = async (field: string) =>
+        (await redis.send(ids.map((id) => ['HGET', names.session + id, field]))).map(resultOf)
+      const [details, hashes] = await Promise.all([read('details'), read('reference')])
+      // The list has the end of each session that no request changes. Its idle time may end before.
+      const records = await redis.send(
+        hashes.map((hash) => ['GET', names.reference + (hash === null ? '' : textOf(hash))]),
+      )
+      return records.map(resultOf).flatMap((record, index) => {
+        const [id = '', shown] = [ids[index], details[index]]
+        if (shown === null || record === null) return []
+        const { expiresAtSeconds } = parseStoredReference(record)
+        if (now() / 1000 >= (expiresAtSeconds ?? 0)) return []
+        return [{ id, ...recordIn(shown, sessionDetailsSchema) }]
+      })
+    },
+
+    async findTokens(id) {
+      const tokens = await sendCommand(redis, ['HGET', names.session + id, 'tokens'])
+      return tokens === null ? undefined : textOf(tokens)
+    },
+
+    async reserveRefresh(id, seconds) {
+      // Not repeated: the second call would find the reservation of the first.
+      const replies = await once.send([
+        ['SET', names.sessionRefresh + id, '1', 'NX', 'EX', seconds],
+        ['HGET', names.session + id, 'tokens'],
+      ])
+      const [reserved, tokens] = replies.map(resultOf)
+      if (reserved !== 'OK') return undefined
+      return tokens === null ? '' : textOf(tokens)
+    },
+
+    async keepTokens(id, tokens, seconds) {
+      const keys = [names.session + id, names.sessionRefresh + id]
+      const reply = await runText(redis, KEEP_TOKENS_SCRIPT, keys, [tokens, seconds])
+      if (reply !== 1) throw malformed()
+    },
+
+    async changeRecord(id, change) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const hash = await sendCommand(redis, ['HGET', names.session + id, 'reference'])
+        if (hash === null) return
+        const key = names.reference + textOf(hash)
+        const text = await sendCommand(redis, ['GET', key])
+        if (text === null) return
+        const record = await storedReference(change(parseStoredReference(text)))
+        if (record === text) return
+        const keys = [names.session + id, key]
+        // 0: a request has renewed the session meanwhile.
+        if ((await runText(redis, CHANGE_RECORD_SCRIPT, keys, [textOf(hash), record])) === 1) return
+      }
+      throw malformed()
+    },
+
+    async useLogoutToken(hash, seconds) {
+      const command = ['SET', names.logoutToken + hash, '1', 'NX', 'EX', seconds]
+      return (await sendCommand(once, command)) === 'OK'
+    },
+
+    async forgetLogoutToken(hash) {
+      await sendCommand(redis, ['DEL', names.logoutToken + hash])
+    },
+
+    async remove(id, owner) {
+      const reply = await runText(
+        redis,
+        endScript,
+        [names.session + id, await listKey(owner)],
+        [id],
+      )
+      if (reply !== 1) throw malformed()
+    },
+  }
+}

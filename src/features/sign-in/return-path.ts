@@ -1,0 +1,83 @@
+/** Paths of this host to which a browser returns after it has signed in. */
+import { ambiguity, pathOf } from '../../http/path.ts'
+
+/** The gateway's own pages. */
+export const SIGN_IN_PATH = '/oauth/sign-in'
+export const CALLBACK_PATH = '/oauth/callback'
+/** The callback of one provider: see `callbackPathOf`. */
+export const OWN_CALLBACK_PATH = `${CALLBACK_PATH}/:provider`
+export const SIGN_OUT_PATH = '/oauth/sign-out'
+export const SIGNED_OUT_PATH = '/oauth/signed-out'
+export const BACK_CHANNEL_LOGOUT_PATH = '/oauth/backchannel-logout'
+export const SESSIONS_PATH = '/oauth/sessions'
+export const SESSION_PATH = `${SESSIONS_PATH}/:id`
+
+/** Where a login begins, if the page that needed it cannot be shown again. */
+export const HOME_PATH = '/'
+
+/** Long enough for an authorization request. Longer ones are stored (RFC 9126). */
+const MAX_RETURN_PATH_CHARACTERS = 4_096
+/** Visible ASCII. A browser sends other characters percent-encoded. */
+const VISIBLE_ASCII = /^[\x21-\x7e]*$/
+/** Of any origin: only the path of the result is used. */
+const BASE = 'https://gateway.invalid'
+
+/** What a page demands of a login. */
+export interface SignInDemand {
+  /** The path and query of a page of this host. */
+  readonly returnPath: string
+  /** Demands a new login, or the choice of an account (OpenID Connect Core section 3.1.2.1). */
+  readonly prompt?: 'login' | 'select_account' | undefined
+  /** The longest time since the login at the provider, in seconds. */
+  readonly maxAgeSeconds?: number | undefined
+  /** Accepted authentication context classes, the preferred one first. Default: any. */
+  readonly acr?: readonly string[] | undefined
+  /** The name of the user, if that is known. */
+  readonly loginHint?: string | undefined
+}
+
+/**
+ * Reports whether a text is the path and query of a page of this host, which every browser reads as
+ * such: it begins with one slash, has no backslash, fragment, space or control character, and its
+ * path has one reading (see `ambiguity`). The gateway's own pages of the login do not count, because
+ * a login that ends there has no effect or a wrong one.
+ */
+export function isReturnPath(text: string): boolean {
+  if (text.length > MAX_RETURN_PATH_CHARACTERS || !VISIBLE_ASCII.test(text)) return false
+  if (!text.startsWith('/') || text.includes('\\') || text.includes('#')) return false
+  const url = URL.parse(text, BASE)
+  if (url === null || url.origin !== BASE || url.pathname + url.search !== text) return false
+  const path = pathOf(BASE + text)
+  return ambiguity(path) === undefined && !isOwnPath(path.toLowerCase())
+}
+
+const isOwnPath = (path: string) => OWN_PATHS.includes(path) || path.startsWith(`${CALLBACK_PATH}/`)
+
+const OWN_PATHS: readonly string[] = [
+  SIGN_IN_PATH,
+  CALLBACK_PATH,
+  SIGN_OUT_PATH,
+  SIGNED_OUT_PATH,
+  BACK_CHANNEL_LOGOUT_PATH,
+]
+
+/** A policy with the sign-in cannot route these paths. */
+export const RESERVED_PATHS: readonly string[] = [
+  ...OWN_PATHS,
+  OWN_CALLBACK_PATH,
+  SESSIONS_PATH,
+  SESSION_PATH,
+]
+
+/** Returns the text if it is a return path, and {@link HOME_PATH} otherwise. */
+export const returnPathIn = (text: string | undefined): string =>
+  text !== undefined && isReturnPath(text) ? text : HOME_PATH
+
+/** Returns the path of the sign-in with a demand in its query. */
+export function signInPath({ returnPath, prompt, maxAgeSeconds, acr }: SignInDemand): string {
+  const query = new URLSearchParams({ return_to: returnPathIn(returnPath) })
+  if (prompt !== undefined) query.set('prompt', prompt)
+  if (maxAgeSeconds !== undefined) query.set('max_age', String(maxAgeSeconds))
+  if (acr !== undefined && acr.length > 0) query.set('acr_values', acr.join(' '))
+  return `${SIGN_IN_PATH}?${query}`
+}

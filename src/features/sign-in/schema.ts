@@ -1,0 +1,110 @@
+/** Schema of the sign-in of a policy. */
+import * as z from 'zod/mini'
+import { superRefine } from '../../validators/checks.ts'
+import { requirements } from '../../validators/claim-requirements.ts'
+import { roleNames } from '../../validators/names.ts'
+import { text, wholeNumber, withShorthand } from '../../validators/schema-parts.ts'
+import { privateUrl } from '../../validators/variables.ts'
+
+/** A value of one CSS property. It cannot end the declaration, or load anything. */
+const cssValue = z.string().check(
+  z.maxLength(200),
+  z.regex(/^[\w #%.,()'-]+$/, 'must be a CSS value such as #0a5 or Georgia, serif'),
+  z.refine((value) => !/url|image|expression/i.test(value), 'must not load anything'),
+)
+
+const theme = z.partial(
+  z.strictObject({
+    font: cssValue,
+    background: cssValue,
+    text: cssValue,
+    accent: cssValue,
+    radius: cssValue,
+  }),
+)
+
+/** Safe in a query and in quotation marks of a challenge; a space separates values. */
+const acrValue = z
+  .string()
+  .check(z.maxLength(256), z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be visible ASCII'))
+
+/** The field `session` of a route. */
+export const sessionDemandSchema = withShorthand(
+  'browser',
+  {},
+  z.strictObject({
+    acr: z.optional(z.array(acrValue).check(z.minLength(1), z.maxLength(8))),
+    maxAgeSeconds: z.optional(wholeNumber(0, 31_536_000)),
+  }),
+)
+
+/** Parameters of an authorization request that the sign-in sets itself, or that change its response. */
+const OWN_PARAMETERS: readonly string[] = [
+  ...['response_type', 'response_mode', 'client_id', 'redirect_uri', 'scope', 'state', 'nonce'],
+  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
+]
+
+/** The field `signIn` of an entry of `ISSUER_CLIENTS`. */
+export const signInClientSchema = z.strictObject({
+  name: text(80),
+  scope: z._default(
+    text(1_024).check(
+      z.refine((scope) => scope.split(' ').includes('openid'), 'must contain openid'),
+    ),
+    'openid',
+  ),
+  require: z.optional(requirements),
+  parameters: z.optional(
+    z.record(
+      text(64).check(
+        z.refine((name) => !OWN_PARAMETERS.includes(name), 'is set by the sign-in itself'),
+      ),
+      text(1_024),
+    ),
+  ),
+  signOut: z.optional(z.strictObject({ url: privateUrl, returnTo: text(64) })),
+  callback: z.optional(z.enum(['shared', 'own'])),
+})
+
+/** How users sign in with a client of the gateway at an issuer. */
+export interface SignInSettings {
+  /** For the page on which a user chooses between several providers. */
+  readonly name: string
+  readonly scope: string
+  /** Rules for ID tokens. Default: those of the issuer, except for kinds of tokens. */
+  readonly require?: z.output<typeof requirements> | undefined
+  /** Further parameters of the authorization request. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  /**
+   * The sign-out of a provider without RP-Initiated Logout. `returnTo` is the parameter for the page
+   * that follows. Default: `end_session_endpoint` of its metadata.
+   */
+  readonly signOut?: { readonly url: string; readonly returnTo: string } | undefined
+  /**
+   * `own`: the callback of this provider alone; `shared`: that of all. Default: `shared` with one
+   * provider, and for a provider that announces `iss` in its responses (RFC 9207); otherwise `own`.
+   */
+  readonly callback?: 'shared' | 'own' | undefined
+}
+
+const MAX_SECONDS = 2_592_000
+
+export const signInSchema = z
+  .partial(
+    z.strictObject({
+      idleSeconds: wholeNumber(60, MAX_SECONDS),
+      absoluteSeconds: wholeNumber(60, MAX_SECONDS),
+      maxSessions: wholeNumber(1, 1_000),
+      roles: roleNames,
+      requestsPerMinute: wholeNumber(1, 1_000_000),
+      theme,
+    }),
+  )
+  .check(
+    superRefine(({ idleSeconds, absoluteSeconds }, context) => {
+      if (idleSeconds === undefined || absoluteSeconds === undefined) return
+      if (idleSeconds <= absoluteSeconds) return
+      const message = 'must not be longer than absoluteSeconds'
+      context.addIssue({ code: 'custom', path: ['idleSeconds'], message })
+    }),
+  )

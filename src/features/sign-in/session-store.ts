@@ -1,0 +1,96 @@
+/** The port of the store for browser sessions and for logins in progress. */
+import * as z from 'zod/mini'
+import type { ReferenceRecord } from '../../access/tokens/reference.ts'
+import { integer } from '../../validators/schema-parts.ts'
+
+/** What the list of sessions shows to their user. */
+export const sessionDetailsSchema = z.strictObject({
+  createdAtSeconds: integer(),
+  /** The beginning of the `User-Agent` header at the login. */
+  userAgent: z.optional(z.string()),
+  /** `sid` of the provider. */
+  providerSession: z.optional(z.string()),
+})
+
+export type SessionDetails = z.output<typeof sessionDetailsSchema>
+
+/** The user of a session, as the provider names it. */
+export interface SessionOwner {
+  readonly issuer: string
+  readonly providerSubject: string
+}
+
+export interface NewSession extends SessionOwner {
+  readonly id: string
+  readonly referenceHash: string
+  readonly record: ReferenceRecord
+  readonly details: SessionDetails
+  /** The tokens of the provider, encrypted. */
+  readonly tokens: string | undefined
+  readonly endsAtSeconds: number
+}
+
+export interface ListedSession extends SessionDetails {
+  readonly id: string
+}
+
+export interface SessionRenewal {
+  readonly id: string
+  readonly referenceHash: string
+  readonly successorHash: string
+  readonly nonce: string
+  /** Returns the record of the successor. */
+  readonly succeed: (record: ReferenceRecord) => ReferenceRecord
+  /** How long the old reference stays valid. */
+  readonly graceSeconds: number
+}
+
+/** A login in progress. It contains no secret: those are derived from the browser's cookie. */
+export const loginSchema = z.strictObject({
+  issuer: z.string(),
+  returnPath: z.string(),
+  /** The hash of the cookie of the browser that began the login. */
+  browserHash: z.string(),
+  maxAgeSeconds: z.optional(integer()),
+  acr: z.optional(z.array(z.string())),
+  /** Where the response arrives. Absent: at the callback of all providers. */
+  callbackPath: z.optional(z.string()),
+  /** The login has been completed: a second load of the callback goes on to its page. */
+  used: z.optional(z.literal(true)),
+})
+
+export type LoginInProgress = z.output<typeof loginSchema>
+
+/** Port. Throws `Unavailable` if the store does not respond. */
+export interface SessionStore {
+  beginLogin(stateHash: string, login: LoginInProgress, lifeSeconds: number): Promise<void>
+  /** Returns a login and removes it: its `state` is valid once. */
+  takeLogin(stateHash: string): Promise<LoginInProgress | undefined>
+  /** Stores a session. Returns the ids of other sessions of its user, those above `max`. */
+  open(session: NewSession, max: number): Promise<readonly string[]>
+  /**
+   * Replaces the reference of a session. Returns the nonce of its successor: that of a concurrent
+   * renewal if it was earlier. Undefined: the session has ended, has a later reference, or its rights
+   * are being changed.
+   */
+  renew(renewal: SessionRenewal): Promise<string | undefined>
+  /** Returns the sessions of a user that have not ended. */
+  list(owner: SessionOwner): Promise<readonly ListedSession[]>
+  /** Returns the encrypted tokens of a session. */
+  findTokens(id: string): Promise<string | undefined>
+  /**
+   * Reserves the refresh of a session's tokens for `seconds`. Undefined: another request has reserved
+   * it. Otherwise, returns the encrypted tokens; an empty text if there are none.
+   */
+  reserveRefresh(id: string, seconds: number): Promise<string | undefined>
+  /** Stores refreshed tokens, which need no refresh for `seconds`. A session that has ended stays so. */
+  keepTokens(id: string, tokens: string, seconds: number): Promise<void>
+  /** Changes the record of a session's present reference. */
+  changeRecord(id: string, change: (record: ReferenceRecord) => ReferenceRecord): Promise<void>
+  /** Records the use of a logout token. Returns false if it was used before. */
+  useLogoutToken(hash: string, seconds: number): Promise<boolean>
+  /** Forgets the use, so that the provider can send the token again. */
+  forgetLogoutToken(hash: string): Promise<void>
+  /** Removes a session and its references, which must have been revoked before. */
+  remove(id: string, owner: SessionOwner): Promise<void>
+}

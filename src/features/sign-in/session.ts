@@ -1,0 +1,52 @@
+/** Browser sessions: the reference in the cookie, and what the session says about the login. */
+import { base64url } from 'jose'
+import type { SignInFacts } from '../../access/principal.ts'
+import { createCookieReader, type Received } from '../../access/tokens/token-cookie.ts'
+import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
+import { isWithinAge } from './login-age.ts'
+import type { SignInDemand } from './return-path.ts'
+
+/**
+ * The prefix makes browsers accept the cookie only from this host, over TLS and for all paths. Other
+ * hosts of the domain cannot set it.
+ */
+export const SESSION_COOKIE = '__Host-portcullis-session'
+
+const REFERENCE_BYTES = 32
+/** Scanners recognize the prefix. Canonical: the unused bits of the last character must be zero. */
+const SESSION_REFERENCE = /^pcb_[\w-]{42}[AEIMQUYcgkosw048]$/
+
+const read = createCookieReader(SESSION_COOKIE)
+
+/** Creates a reference: `pcb_` and 256 unpredictable bits. */
+export const newSessionReference = (random: RandomBytes = randomBytes): string =>
+  sessionReference(random(REFERENCE_BYTES))
+
+export const sessionReference = (secret: Uint8Array): string => `pcb_${base64url.encode(secret)}`
+
+/**
+ * Returns the reference in the cookie of a request. Undefined without one, and for a text of another
+ * form. Throws `Denied` (`ambiguous_credentials`) for more than one cookie of this name.
+ */
+export function readSession(received: Received): string | undefined {
+  const text = read(received)
+  return text !== undefined && SESSION_REFERENCE.test(text) ? text : undefined
+}
+
+/** Returns the value of `Set-Cookie` for a cookie that lives until the browser ends. */
+export const setCookie = (name: string, value: string): string =>
+  `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax`
+
+/** Returns the value of `Set-Cookie` that removes a cookie. */
+export const removeCookie = (name: string): string => `${setCookie(name, '')}; Max-Age=0`
+
+/** Reports whether a login meets a demand for an authentication context class and an age. */
+export function isRecent(
+  { acr, authTimeSeconds }: SignInFacts,
+  { acr: accepted, maxAgeSeconds }: Pick<SignInDemand, 'acr' | 'maxAgeSeconds'>,
+  nowMs: number,
+): boolean {
+  if (maxAgeSeconds !== undefined && !isWithinAge(authTimeSeconds, maxAgeSeconds, nowMs))
+    return false
+  return accepted === undefined || (acr !== undefined && accepted.includes(acr))
+}

@@ -1,0 +1,175 @@
+/** Opens, renews and ends browser sessions. */
+import { base64url } from 'jose'
+import type { Principal, SignInFacts } from '../../access/principal.ts'
+import { REVOCATION_MARGIN_SECONDS, type Revocations } from '../../access/revocation/revocation.ts'
+import { tokenIdHash } from '../../access/token-id.ts'
+import { credentialHash, type ReferenceRecord } from '../../access/tokens/reference.ts'
+import { MAX_CACHED_SECONDS } from '../../access/tokens/verifier.ts'
+import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
+import { hmacSha256 } from '../../crypto/sha256.ts'
+import type { Login, Provider } from './provider.ts'
+import { newSessionReference, sessionReference } from './session.ts'
+import type { ListedSession, SessionOwner, SessionStore } from './session-store.ts'
+
+/** The lives of sessions, and how many a user may have. */
+export interface SessionTerms {
+  /** A session ends after this time without a request. */
+  readonly idleSeconds: number
+  /** A session ends this time after its login. */
+  readonly absoluteSeconds: number
+  /** Of one user. The oldest sessions end if there are more. */
+  readonly maxSessions: number
+  /** Roles of every signed-in user, in addition to those of the provider. */
+  readonly roles: readonly string[]
+}
+
+export interface Sessions {
+  /** Opens a session for a login. Returns its reference, for the cookie. */
+  open(
+    login: Login,
+    provider: Pick<Provider, 'seal'>,
+    userAgent: string | undefined,
+  ): Promise<string>
+  /**
+   * Replaces the reference of a session, and moves the end of its idle time. Concurrent calls return
+   * the same new reference. Undefined: the session has ended, or another request has renewed it.
+   */
+  renew(reference: string, principal: Principal): Promise<string | undefined>
+  /** Returns the sessions of the user of a session. */
+  list(principal: Principal): Promise<readonly ListedSession[]>
+  /** Ends a session of an owner, in every isolate with the next request. */
+  end(id: string, owner: SessionOwner): Promise<void>
+}
+
+export interface SessionsOptions {
+  readonly store: SessionStore
+  readonly revocations: Revocations
+  readonly terms: SessionTerms
+  /** This gateway. */
+  readonly audience: string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly random?: RandomBytes
+}
+
+const NONCE_BYTES = 16
+/** A session is renewed in this part of its idle time, so that it ends at most that much too early. */
+const RENEWALS_PER_IDLE_TIME = 8
+/**
+ * Isolates may have cached the old reference for this time. It covers requests that the browser had
+ * sent before it got the new reference.
+ */
+const GRACE_SECONDS = MAX_CACHED_SECONDS
+
+export function createSessions({
+  store,
+  revocations,
+  terms,
+  audience,
+  now,
+  random = randomBytes,
+}: SessionsOptions): Sessions {
+  const { idleSeconds, absoluteSeconds, maxSessions, roles } = terms
+  const nowSeconds = () => Math.floor(now() / 1000)
+
+  /** Returns the times of a reference that is issued now. */
+  function timesOf(signIn: Omit<SignInFacts, 'renewAtSeconds'>, atSeconds: number) {
+    const renewAfterSeconds = Math.ceil(idleSeconds / RENEWALS_PER_IDLE_TIME)
+    return {
+      expiresAtSeconds: Math.min(signIn.endsAtSeconds, atSeconds + idleSeconds),
+      signIn: { ...signIn, renewAtSeconds: atSeconds + renewAfterSeconds },
+    }
+  }
+
+  async function end(id: string, owner: SessionOwner): Promise<void> {
+    await revocations.revokeToken({
+      tokenIdHash: await tokenIdHash(owner.issuer, id),
+      // No session lives longer. An operator may have shortened the terms since this one began.
+      untilSeconds: nowSeconds() + absoluteSeconds + REVOCATION_MARGIN_SECONDS,
+    })
+    await store.remove(id, owner)
+  }
+
+  return {
+    async open(login, provider, userAgent) {
+      const id = crypto.randomUUID()
+      const reference = newSessionReference(random)
+      const atSeconds = nowSeconds()
+      const endsAtSeconds = atSeconds + absoluteSeconds
+      const { principal, providerSubject, acr, authTimeSeconds, refreshAtSeconds } = login
+      const { issuer } = principal
+      const facts = {
+        providerSubject,
+        acr,
+        authTimeSeconds,
+        endsAtSeconds,
+        refreshAtSeconds,
+      }
+      const record: ReferenceRecord = {
+        kind: 'session',
+        tokenId: id,
+        tokenIssuer: principal.tokenIssuer,
+        issuer,
+        subject: principal.subject,
+        client: principal.client,
+        tenant: principal.tenant,
+        session: login.providerSession,
+        roles: [...new Set([...principal.roles, ...roles])],
+        scopes: [],
+        audiences: [audience],
+        issuedAtSeconds: atSeconds,
+        ...timesOf(facts, atSeconds),
+      }
+      const excess = await store.open(
+        {
+          issuer,
+          providerSubject,
+          id,
+          referenceHash: await credentialHash(reference),
+          record,
+          details: {
+            createdAtSeconds: atSeconds,
+            userAgent,
+            providerSession: login.providerSession,
+          },
+          tokens: await provider.seal.close(JSON.stringify(login.tokens), id),
+          endsAtSeconds,
+        },
+        maxSessions,
+      )
+      for (const other of excess) await end(other, { issuer, providerSubject })
+      return reference
+    },
+
+    async renew(reference, principal) {
+      const { signIn, tokenId: id } = principal
+      if (signIn === undefined || id === undefined) return undefined
+      const derive = await hmacSha256(new TextEncoder().encode(reference))
+      const nonce = base64url.encode(random(NONCE_BYTES))
+      const successorFor = async (seed: string) => sessionReference(await derive(seed))
+      const successor = await successorFor(nonce)
+      const agreed = await store.renew({
+        id,
+        referenceHash: await credentialHash(reference),
+        successorHash: await credentialHash(successor),
+        nonce,
+        succeed: (record) => ({ ...record, ...timesOf(record.signIn ?? signIn, nowSeconds()) }),
+        graceSeconds: GRACE_SECONDS,
+      })
+      if (agreed === undefined || agreed === nonce) return agreed && successor
+      return successorFor(agreed)
+    },
+
+    async list(principal) {
+      const owner = ownerOf(principal)
+      return owner === undefined ? [] : store.list(owner)
+    },
+
+    end,
+  }
+}
+
+/** Undefined if the principal has no browser session. */
+export function ownerOf({ tokenIssuer, signIn }: Principal): SessionOwner | undefined {
+  return signIn && { issuer: tokenIssuer, providerSubject: signIn.providerSubject }
+}

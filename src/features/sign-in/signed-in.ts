@@ -1,0 +1,11 @@
+/** What the sign-in offers to other features with pages for people. */
+import { createExchange } from '../../isolate/exchange.ts'
+import type { RenderPage } from './pages/page.ts'
+import type { SignedInUsers } from './signed-in-user.ts'
+
+export const SIGNED_IN = createExchange<{
+  /** The users of browsers. */
+  readonly users: SignedInUsers
+  /** Renders pages in the style of the policy. */
+  readonly renderPage: RenderPage
+}>()

@@ -1,0 +1,53 @@
+import { pathOf } from '../../http/path.ts'
+import type { RequestScan, SignatureJudge, Verdict } from '../../inspection/judge.ts'
+import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
+import { createVerdictReader, scan } from './scanner.ts'
+import { createVerdictCache } from './verdict-cache.ts'
+
+/** One cache for all routes of an isolate: a verdict does not depend on the route. */
+const verdicts = createVerdictCache()
+
+/** Creates the judge of a route. */
+export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {
+  const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
+  const signaturesIn = createVerdictReader(scoring)
+  return {
+    feature: 'signatures',
+    mode,
+    tally: verdicts.tally,
+    begin(url) {
+      let verdict: Verdict = 0
+      const requestScan = {
+        add(text: string) {
+          verdict |= scan(text, verdicts)
+        },
+        get verdict() {
+          return verdict
+        },
+      }
+      addPath(url, requestScan)
+      return requestScan
+    },
+    denialsOf(verdict) {
+      return signaturesIn(verdict).map((signature) => ({ code: 'signature_matched', signature }))
+    },
+  }
+}
+
+/** Matches most paths. They contain nothing that a signature could match. */
+const PLAIN_PATH = /^[\w/.~-]*$/
+
+/** Scans the decoded segments of a URL's path. Does NOT refuse a path: `canonicalPath` does. */
+function addPath(url: string, requestScan: RequestScan): void {
+  const path = pathOf(url)
+  if (PLAIN_PATH.test(path)) return
+  for (const segment of path.split('/')) requestScan.add(decoded(segment))
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

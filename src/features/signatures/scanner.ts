@@ -1,0 +1,120 @@
+import type { Verdict } from '../../inspection/judge.ts'
+import type { SignatureId } from '../../problems/reasons.ts'
+import { commandInjection } from './command-injection.ts'
+import { crossSiteScripting } from './cross-site-scripting.ts'
+import type { SignaturesDefinition } from './definition.ts'
+import { pathTraversal } from './path-traversal.ts'
+import { anyOf, oneOf, type SignatureSet } from './signature-set.ts'
+import { sqlInjection } from './sql-injection.ts'
+import { ssrfTarget } from './ssrf-target.ts'
+import type { VerdictCache } from './verdict-cache.ts'
+
+const SETS: readonly SignatureSet[] = [
+  sqlInjection,
+  pathTraversal,
+  commandInjection,
+  ssrfTarget,
+  crossSiteScripting,
+]
+
+/** Text that is suspicious in any context, including prose. */
+const SUSPICIOUS_IN_PROSE = oneOf(
+  String.raw`\.\. -- @@ xp_ 169\.254 metadata\.google`,
+  String.raw`\b${oneOf('union select order having procedure exec execute waitfor')}\b`,
+)
+/** Texts that need no scan: none of these characters can start an attack. */
+const PLAIN = anyOf(
+  'i',
+  String.raw`^(?![^]{0,200}${SUSPICIOUS_IN_PROSE})[\w .,!?+@\u00a1-\uffff-]{0,200}$`,
+)
+
+/** Each rule has one bit of a verdict: 30 at most, which V8 stores without an allocation. */
+export const SIGNATURES = SETS.flatMap(({ category, scores }) =>
+  Object.entries(scores).map(([rule, score]) => {
+    return { id: `${category}.${rule}` as const, category, score }
+  }),
+).map((signature, index) => ({ ...signature, bit: 1 << index }))
+
+/** The shift of each set's bits in a verdict. */
+const SHIFTS = SETS.map((set) => SIGNATURES.findIndex(({ category }) => category === set.category))
+
+/**
+ * Returns the rules that a text matches, as it is or decoded once more. Takes time linear in the
+ * length of the text. Does NOT decide: see {@link createVerdictReader}.
+ */
+export function scan(text: string, cache: VerdictCache): Verdict {
+  if (PLAIN.test(text)) return 0
+  const known = cache.get(text)
+  if (known !== undefined) return known
+  const decoded = decodedOnce(text)
+  const verdict = scanReading(text) | (decoded === undefined ? 0 : scanReading(decoded))
+  cache.set(text, verdict)
+  return verdict
+}
+
+function scanReading(text: string): Verdict {
+  let verdict = 0
+  for (let index = 0; index < SETS.length; index++)
+    verdict |= (SETS[index]?.scan(text) ?? 0) << (SHIFTS[index] ?? 0)
+  return verdict
+}
+
+const NONE: readonly SignatureId[] = []
+
+/**
+ * Creates the reader for the verdict of a request, the union of the verdicts of its texts. Scores
+ * are added up by category. The reader returns the rule with the highest score for each category
+ * that reaches the threshold, in the order of `categories`.
+ */
+export function createVerdictReader({
+  threshold,
+  categories,
+}: Pick<Required<SignaturesDefinition>, 'threshold' | 'categories'>) {
+  return function signaturesIn(verdict: Verdict): readonly SignatureId[] {
+    if (verdict === 0) return NONE
+    return categories.flatMap((category) => {
+      const matched = SIGNATURES.filter((rule) => rule.category === category && verdict & rule.bit)
+      const sum = matched.reduce((total, { score }) => total + score, 0)
+      if (sum < threshold) return NONE
+      return matched.reduce((one, other) => (other.score > one.score ? other : one)).id
+    })
+  }
+}
+
+/** Escapes of URLs, HTML (numeric, and the names that can hide a scheme) and JavaScript. */
+const ESCAPE =
+  /%([0-7][0-9a-f])|%u00([0-7][0-9a-f])|&#x0{0,6}([0-7]?[0-9a-f])(?:;|(?![0-9a-f]))|&#0{0,6}(\d{1,3})(?:;|(?!\d))|&(colon|tab|newline|lpar|rpar|quot|apos|sol|bsol);|\\(?:x|u00|u\{)([0-7][0-9a-f])\}?/gi
+const NAMED: Readonly<Record<string, string>> = {
+  colon: ':',
+  tab: '\t',
+  newline: '\n',
+  lpar: '(',
+  rpar: ')',
+  quot: '"',
+  apos: "'",
+  sol: '/',
+  bsol: '\\',
+}
+const FIRST_BEYOND_ASCII = 0x80
+const LESS_THAN = 0x3c
+/** Every escape starts with one of these. */
+const ESCAPING = /[%&\\]/
+
+/**
+ * Returns the text with its escapes decoded; undefined if decoding changes nothing. Decodes only
+ * ASCII, because signatures contain only ASCII. Never decodes an HTML entity to `<`: an entity is
+ * text and does not start a tag.
+ */
+function decodedOnce(text: string): string | undefined {
+  if (!ESCAPING.test(text)) return undefined
+  const decoded = text.replace(ESCAPE, (written, ...groups: (string | undefined)[]) => {
+    const [url, wideUrl, hexEntity, entity, name, script] = groups
+    if (name !== undefined) return NAMED[name.toLowerCase()] ?? written
+    const hex = url ?? wideUrl ?? hexEntity ?? script
+    const code = hex === undefined ? Number(entity) : Number.parseInt(hex, 16)
+    const isEntity = hexEntity !== undefined || entity !== undefined
+    if (code >= FIRST_BEYOND_ASCII || (isEntity && code === LESS_THAN)) return written
+    return String.fromCharCode(code)
+  })
+  return decoded === text ? undefined : decoded
+}

@@ -1,8 +1,0 @@
-/** The engine of `@upstash/ratelimit`: `import { upstash } from 'portcullis/upstash'`. */
-import type { PipelinedEngine } from '../admission/redis/limit-engine.ts'
-import { upstashEngine } from '../admission/redis/upstash-engine.ts'
-
-/** Returns the approximate sliding window of `@upstash/ratelimit`, for `engine` of a limit. */
-export function upstash(): PipelinedEngine {
-  return upstashEngine
-}

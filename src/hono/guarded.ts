@@ -1,0 +1,222 @@
+/** Builds the guards of an app for one environment: the services, and the stages of each route. */
+import type { MiddlewareHandler } from 'hono'
+import { abuseOf } from '../access/abuse/definition.ts'
+import { permissionSet } from '../access/permissions.ts'
+import { createRevocations } from '../access/revocation/redis/revocations.ts'
+import { consoleAuditSink } from '../audit/truncate.ts'
+import { Misconfigured } from '../errors.ts'
+import { guardServices, type RedisClients, redisClients } from '../gateway/guard-services.ts'
+import { type CallerDemand, callerGuards, requestGuards } from '../gateway/guards.ts'
+import { createBreakers } from '../isolate/breakers.ts'
+import { createAudit } from '../middleware/audit.ts'
+import { canonicalPath } from '../middleware/canonical-path.ts'
+import { clientAddress } from '../middleware/client-address.ts'
+import { callerOf } from '../middleware/context.ts'
+import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
+import { inOrder, stage } from '../middleware/in-order.ts'
+import { problemHandler } from '../middleware/problem-handler.ts'
+import { requestId } from '../middleware/request-id.ts'
+import { shedLoad } from '../middleware/shed-load.ts'
+import {
+  DEFAULT_MAX_BODY_BYTES,
+  DEFAULT_MAX_CONCURRENT_REQUESTS,
+  DEFAULT_REVOCATION,
+} from '../policy/defaults.ts'
+import { limitsNamed, limitsOf } from '../policy/limits.ts'
+import type { PolicyLimit } from '../policy/policy.ts'
+import type { RedisConnection } from '../redis/connection.ts'
+import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
+import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
+import { platformAddress } from './client-address.ts'
+import { closeUndeclared } from './closed-routes.ts'
+import type { Declaration } from './declaration.ts'
+import { type Demand, demandOf } from './demand.ts'
+import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
+import { createRevoke } from './revoke.ts'
+import { checkedIssuers, isRedisClient } from './schema.ts'
+import type { DeclarationOf, Guarded, GuardedVariables } from './state.ts'
+import { watchedResponses } from './watched-responses.ts'
+
+/**
+ * Builds the services and the stages from the options. Throws one `Misconfigured` with all mistakes
+ * of the options.
+ */
+export function createGuarded(options: GuardOptions, declarationOf: DeclarationOf): Guarded {
+  const issuers = checkedIssuers(options)
+  const now = Date.now
+  const { watch } = createBreakers({ now })
+  const clients = isRedisClient(options.redis)
+    ? clientsOf(options.redis as RedisClient)
+    : redisClients(
+        (calls) => createRedisRest({ ...(options.redis as RedisRestOptions), ...calls }),
+        {
+          watch,
+          now,
+        },
+      )
+  const roles = new Map(Object.entries(options.roles ?? {}))
+  const revocation = { ...DEFAULT_REVOCATION, ...options.revocation }
+  const { maxTokenBytes } = options
+  const built = guardServices({
+    ...clients,
+    policy: {
+      roles,
+      abuse: abuseOf(options.abuse),
+      revocation,
+    },
+    issuers,
+    watch,
+    now,
+  })
+  const services = { ...built, maxTokenBytes }
+  /** Undefined: without roles, every permission is one of scopes. */
+  const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
+  /** Permissions that were logged because no role grants them. */
+  const warned = new Set<string>()
+  const limits = limitsOf(options.limits ?? {})
+  const defaultMaxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
+  const onError = problemHandler({ now })
+  const audit = createAudit({ sink: options.audit ?? consoleAuditSink(), now })
+  const { recheckSeconds, recheckGraceSeconds } = options
+  const ended = watchedResponses({
+    admission: services.admission,
+    audit,
+    hasFeed: revocation.maxStalenessMs > 0,
+    recheckSeconds,
+    recheckGraceSeconds,
+    now,
+  })
+  const maxConcurrentRequests = options.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS
+
+  /** Returns the limits of these names, and `standard` if there is one. Skips unknown names. */
+  function limitsOfDemand(names: readonly string[]): PolicyLimit[] {
+    return [...new Set(names)].flatMap((name) => limitsNamed(limits, name))
+  }
+
+  function guardsOf({ declarations, anonymous, path }: Demand): MiddlewareHandler {
+    const named = declarations.flatMap((declaration) => declaration.limits)
+    const own = declarations.findLast(({ maxBodyBytes }) => maxBodyBytes !== undefined)
+    const demand: CallerDemand = {
+      limits: limitsOfDemand([STANDARD_LIMIT, ...named]),
+      maxBodyBytes: own?.maxBodyBytes ?? defaultMaxBytes,
+      ofRequest: true,
+      anonymous,
+    }
+    const planned = new Set(declarations)
+    const route = path === null ? undefined : { path, limits: demand.limits }
+    const admitted: MiddlewareHandler<{ Variables: GuardedVariables }> = (c, next) => {
+      c.set('portcullis.guard', { guarded, planned })
+      c.set('caller', callerOf(c, 'guard'))
+      return next()
+    }
+    const stages = inOrder(
+      [...callerGuards(services, demand), ended, stage('handler', admitted)],
+      onError,
+    )
+    return function guards(c, next) {
+      if (route !== undefined) c.set('portcullis.route', route)
+      return stages(c, next)
+    }
+  }
+
+  /** By pattern and declarations, both of which the app determines. */
+  const plans = new Map<string, MiddlewareHandler>()
+
+  const planned: MiddlewareHandler = (c, next) => {
+    const demand = demandOf(c, declarationOf)
+    const ids = demand.declarations.map(({ id }) => id)
+    const key = `${demand.anonymous} ${ids.join(' ')} ${demand.path}`
+    let plan = plans.get(key)
+    if (plan === undefined) {
+      plan = guardsOf(demand)
+      plans.set(key, plan)
+    }
+    if (!demand.anonymous) return plan(c, next)
+    return plan(c, () => {
+      if (callerOf(c, 'guard') === null) closeUndeclared(c, declarationOf)
+      return next()
+    })
+  }
+
+  const accesses = new Map<string, MiddlewareHandler>()
+
+  function accessOf(declaration: Declaration, isPlanned: boolean): MiddlewareHandler {
+    const { permission, anonymous, maxBodyBytes, input } = declaration
+    const own = limitsOfDemand(declaration.limits)
+    const isLimited = own.length > 0 || limits.has(STANDARD_LIMIT)
+    const late =
+      isPlanned || (own.length === 0 && maxBodyBytes === undefined)
+        ? []
+        : callerGuards(services, {
+            limits: own,
+            maxBodyBytes: maxBodyBytes ?? defaultMaxBytes,
+            ofRequest: true,
+            anonymous,
+          })
+    const handle: MiddlewareHandler = (_, next) => next()
+    return inOrder([
+      ...late,
+      ...requestGuards(services, {
+        anonymous,
+        permission: permission?.name,
+        mode: permission?.mode,
+        input: { ...input, forwards: false },
+        readmission: { isLimited, passesOutage: false },
+      }),
+      stage('handler', handle),
+    ])
+  }
+
+  const guarded: Guarded = {
+    declarationOf,
+    admit: inOrder(
+      [
+        requestId(),
+        drainOnRefusal(),
+        audit.stage,
+        stage('shedLoad', shedLoad({ maxConcurrentRequests, now })),
+        stage('canonicalPath', canonicalPath()),
+        stage(
+          'clientAddress',
+          clientAddress({ addressOf: options.clientAddress ?? platformAddress }),
+        ),
+        planned,
+      ],
+      onError,
+    ),
+    access(declaration, isPlanned) {
+      const key = `${declaration.id} ${isPlanned}`
+      let access = accesses.get(key)
+      if (access === undefined) {
+        access = accessOf(declaration, isPlanned)
+        accesses.set(key, access)
+      }
+      return access
+    },
+    declare({ text, permission, limits: names }) {
+      const known = [...limits.keys()].map((name) => `"${name}"`).join(', ') || 'none'
+      const mistakes = names
+        .filter((name) => !limits.has(name))
+        .map((name) => `unknown limit "${name}"; the options have ${known}`)
+      if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
+      if (permission === undefined) return
+      // Before the first request: the permissions decide what a scope means.
+      services.authorizer.declare?.([permission.name])
+      if (ofRoles === undefined || ofRoles.covers(permission.name) || warned.has(permission.name))
+        return
+      warned.add(permission.name)
+      console.warn(`${text}: no role of the options grants it; only scopes of a token can`)
+    },
+    revoke: createRevoke({ issuers, revocations: createRevocations(clients.redis, now), now }),
+  }
+  return guarded
+}
+
+function clientsOf(client: RedisClient): RedisClients {
+  const redis: RedisConnection = {
+    ...client,
+    keys: client.keys ?? createKeys(DEFAULT_KEY_PREFIX),
+    send: (commands, options) => client.send(commands, options),
+  }
+  return { redis, behindResponses: redis }
+}

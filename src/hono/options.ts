@@ -1,0 +1,108 @@
+/** The options of `portcullis()`. */
+import type { Context } from 'hono'
+import type { AbuseDefinition } from '../access/abuse/definition.ts'
+import type { AuditSink } from '../audit/event.ts'
+import type { PresetName } from '../identity-providers/presets.ts'
+import type { LimitDefinition, LimitGroup, RevocationDefinition } from '../policy/definition.ts'
+import type { RedisConnection } from '../redis/connection.ts'
+import type { IssuerInput } from '../validators/issuer.ts'
+import type { LimitText } from '../validators/limit.ts'
+
+type PresetIssuer = Extract<IssuerInput, { readonly preset: PresetName }>
+
+/**
+ * A trusted issuer of access tokens. Every field except `issuer` and `audience` has a default; where
+ * the preset has one of these two, it may be undefined.
+ */
+// `Omit` of the union `IssuerInput` itself would keep only the names that all its members have.
+export interface IssuerOptions
+  extends Partial<Omit<PresetIssuer, 'issuer' | 'audience' | 'preset'>> {
+  /** The identity provider. Its preset has defaults of the other fields. */
+  readonly preset?: PresetName
+  /** `iss` of its tokens. */
+  readonly issuer: string | undefined
+  /** `aud` of the tokens that this app accepts. */
+  readonly audience: string | string[] | undefined
+}
+
+/** The REST address of an Upstash Redis. */
+export interface RedisOptions {
+  readonly url: string | undefined
+  readonly token: string | undefined
+  /** The beginning of all keys, such as `pc-staging:`. Default: `DEFAULT_KEY_PREFIX`. */
+  readonly keyPrefix?: string
+  /** Deadline of a call. Default 250 ms. */
+  readonly timeoutMs?: number
+}
+
+/** Port: a client of the app. `keys` has the default prefix, unless the client has others. */
+export type RedisClient = Pick<RedisConnection, 'send'> & Partial<RedisConnection>
+
+/** A value from the environment may be undefined in the types: the check at the start names it. */
+export interface GuardOptions<
+  LimitName extends string = string,
+  Permission extends string = string,
+> {
+  readonly issuers: readonly IssuerOptions[]
+  /** The server, or a client that implements the port. */
+  readonly redis: RedisOptions | RedisClient
+  /** Permissions of each role: `notes:read`, `notes:*` or `*`. Default: no role grants anything. */
+  readonly roles?: Readonly<Record<string, readonly Permission[]>>
+  /**
+   * `100/min` counts by subject and fails closed; an object has all settings of a policy. The limit
+   * `standard` counts every request, others where a route names them. Default: no limits.
+   */
+  readonly limits?: Readonly<Record<LimitName, LimitDefinition | LimitText | LimitGroup>>
+  /** Throttling of bad credentials, and automatic bans. Every field has a default. */
+  readonly abuse?: AbuseDefinition
+  /** How soon a revocation takes effect. Default: on the next request. */
+  readonly revocation?: RevocationDefinition
+  /**
+   * An open response of an authenticated caller, such as an event stream, ends at most this many seconds
+   * after a revocation or a ban, 0 to 3,600. Default 2; in a Worker without `revocation.maxStalenessMs`
+   * 30, because each check is a subrequest there. 0: it ends only when the token expires.
+   */
+  readonly recheckSeconds?: number
+  /** A check that fails is repeated for this many seconds, 0 to 3,600, and then ends the response. Default 10. */
+  readonly recheckGraceSeconds?: number
+  /** The largest body, unless a route has its own limit. Default 1 MiB. */
+  readonly maxBodyBytes?: number
+  /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
+  readonly maxConcurrentRequests?: number
+  /**
+   * The longest credential of a request, in bytes: 2,048 to 65,536. Default 16,384. The server must accept
+   * fields of this size: Node accepts 16 KiB for all of them, unless `maxHeaderSize` is larger.
+   */
+  readonly maxTokenBytes?: number
+  /** Receives an event for each decision. Default: writes it to the console. */
+  readonly audit?: AuditSink
+  /**
+   * Returns the address of the client. Default: `CF-Connecting-IP` in a Worker, the address of the
+   * connection in Node. Set it if the app is behind another proxy.
+   */
+  readonly clientAddress?: (c: Context) => string | undefined
+}
+
+type NamesOf<Known> = Known extends unknown ? keyof Known : never
+
+/** Forbids names that `Known` does not have. */
+type Only<Given, Known> = Given extends unknown
+  ? { readonly [Name in Exclude<keyof Given, NamesOf<Known>>]?: never }
+  : never
+
+/**
+ * Forbids unknown names in the result of a function: TypeScript checks them only where an object is
+ * assigned directly. A client of Redis may have more members.
+ */
+export type OnlyKnown<Given> = Only<Given, GuardOptions> & {
+  readonly [Name in keyof Given & ('issuers' | 'redis')]: Name extends 'issuers'
+    ? Given[Name] extends readonly (infer Issuer)[]
+      ? readonly Only<Issuer, IssuerOptions>[]
+      : unknown
+    : Given[Name] extends RedisClient
+      ? unknown
+      : Only<Given[Name], RedisOptions>
+}
+
+/** The limit that counts every request. */
+export const STANDARD_LIMIT = 'standard'

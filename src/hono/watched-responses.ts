@@ -1,0 +1,64 @@
+/** Ends the open responses of an app's handlers with the rights of their callers. */
+import type { MiddlewareHandler } from 'hono'
+import type { Admission } from '../access/admission/admission.ts'
+import { IS_WORKERS } from '../isolate/platform.ts'
+import type { Audit } from '../middleware/audit.ts'
+import { createStreamWatch, watchAnswer } from '../middleware/open-stream.ts'
+import { DEFAULT_RECHECK_GRACE_SECONDS } from '../policy/defaults.ts'
+import { createOpenStreams } from '../streams/open-streams.ts'
+import { streamsOfWorkers } from '../streams/stream-runtime.ts'
+import { watchedResponse } from '../streams/watched-response.ts'
+import type { GuardOptions } from './options.ts'
+
+interface WatchedResponsesOptions {
+  /** As in the options of the guard. */
+  readonly recheckSeconds: GuardOptions['recheckSeconds'] | undefined
+  readonly recheckGraceSeconds: GuardOptions['recheckGraceSeconds'] | undefined
+  readonly admission: Admission
+  readonly audit: Audit
+  /** Whether revocations are read from the feed. */
+  readonly hasFeed: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** JSON of `c.json()` is complete when its handler returns. JSON lines are a stream. */
+const COMPLETE = /^application\/(?:json|[\w.-]+\+json)[ \t]*(?:;|$)/i
+
+/** Creates the stage around the handlers. It runs after the admission of the caller. */
+export function watchedResponses({
+  admission,
+  audit,
+  hasFeed,
+  recheckSeconds = streamsOfWorkers(hasFeed || !IS_WORKERS).recheckSeconds,
+  recheckGraceSeconds = DEFAULT_RECHECK_GRACE_SECONDS,
+  now,
+}: WatchedResponsesOptions): MiddlewareHandler {
+  const watchStream = createStreamWatch({
+    streams: createOpenStreams({
+      recheck: (callers) => admission.recheck(callers),
+      now,
+      isShared: !IS_WORKERS,
+    }),
+    terms: {
+      recheckMs: recheckSeconds * 1_000,
+      graceMs: recheckGraceSeconds * 1_000,
+      finishes: false,
+    },
+    ended: audit.recordEnd,
+  })
+  return async function watchedResponses(c, next) {
+    const stream = watchStream(c)
+    await next()
+    if (stream === undefined || isComplete(c.res.headers)) return
+    const response = watchAnswer(c.res, stream, c.req.method, watchedResponse)
+    if (response === c.res) return
+    // Otherwise Hono copies the response once more, to merge the headers.
+    c.res = undefined
+    c.res = response
+  }
+}
+
+function isComplete(headers: Headers): boolean {
+  return COMPLETE.test(headers.get('Content-Type') ?? '') && !headers.has('Transfer-Encoding')
+}

@@ -1,6 +1,0 @@
---- Decides as `admit-reference.lua`, with the same keys and arguments. Limits may also be metered.
-
---@include ../../admission/redis/exact-window.lua
---@include recorded-plans.lua
---@include meters.lua
---@include ../../admission/redis/admit-reference.lua

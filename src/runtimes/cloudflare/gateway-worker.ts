@@ -1,0 +1,49 @@
+/** The gateway Worker: runs the standard pipeline with one policy. */
+import type { ExecutionContext } from 'hono'
+import { composeServices, type GatewayEnv } from '../../gateway/compose-services.ts'
+import { createGateway } from '../../gateway/create-gateway.ts'
+import { refuseAll } from '../../gateway/refuse-all.ts'
+import { type Policy, requirePolicy } from '../../policy/policy.ts'
+
+/** The context that the platform passes with a request: the part that is used. */
+export interface WorkerContext {
+  waitUntil(work: Promise<unknown>): void
+  passThroughOnException(): void
+}
+
+export interface GatewayWorker {
+  fetch(request: Request, env: GatewayEnv, context: WorkerContext): Response | Promise<Response>
+}
+
+/**
+ * Returns the gateway Worker, for the default export of its module. Throws `Misconfigured` if the
+ * value is no policy, so that the module does not load. An isolate that has an invalid environment
+ * answers everything with the problem `misconfigured`.
+ *
+ * @example
+ * ```ts
+ * import { gatewayWorker } from 'portcullis/cloudflare'
+ * import policy from './portcullis.config.ts'
+ *
+ * export default gatewayWorker(policy)
+ * ```
+ */
+export function gatewayWorker(policy: Policy): GatewayWorker {
+  requirePolicy(policy)
+  /** Created on the first request of an isolate. The environment never changes within an isolate. */
+  let gateway: Pick<ReturnType<typeof refuseAll>, 'fetch'> | undefined
+  return {
+    fetch(request, env, context) {
+      gateway ??= buildGateway(env, policy)
+      return gateway.fetch(request, env, context as ExecutionContext)
+    },
+  }
+}
+
+function buildGateway(env: GatewayEnv, policy: Policy) {
+  try {
+    return createGateway(composeServices(env, policy), policy)
+  } catch (error) {
+    return refuseAll(error)
+  }
+}

@@ -1,0 +1,62 @@
+/** Background work of the audit Worker: erasures, exports and retention. */
+
+import type { CheckpointSealer } from '../../audit/chain.ts'
+import type { AuditDatabase } from '../../audit/d1/database.ts'
+import {
+  beginErasure,
+  endErasure,
+  eraseRows,
+  forgetDigests,
+  nextErasure,
+} from '../../audit/d1/erasure.ts'
+import { deleteBefore } from '../../audit/d1/retention.ts'
+import { type ExportBucket, exportChain } from '../../audit/r2/chain-export.ts'
+import { eraseExported } from '../../audit/r2/exported-erasure.ts'
+
+export interface Upkeep {
+  readonly db: AuditDatabase
+  /** Undefined: no export. */
+  readonly bucket: ExportBucket | undefined
+  readonly seal: CheckpointSealer
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+/**
+ * Maximum number of erasures in one run. A short erasure takes a few D1 queries. The next run
+ * continues a long one.
+ */
+const MAX_ERASURES = 3
+
+/**
+ * Performs pending erasures, oldest first, as far as one run allows. A failed erasure remains
+ * pending, and the next run retries it. Rejects with the error of D1 or R2.
+ */
+export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Promise<void> {
+  const options = { seal, nowMs }
+  for (let ended = 0; ended < MAX_ERASURES; ended += 1) {
+    const next = await nextErasure(db)
+    if (next === null) return
+    const begun = await beginErasure(db, next, options)
+    if (!(await eraseRows(db, begun))) return
+    if (!(await eraseExported(db, bucket, begun, nowMs))) return
+    await endErasure(db, begun, options)
+  }
+}
+
+/** Exports rows that are due; with `isRequested`, also others. Does nothing without a bucket. */
+export async function exportDue({ db, bucket, nowMs }: Upkeep, isRequested = false): Promise<void> {
+  if (bucket !== undefined) await exportChain(db, bucket, nowMs, isRequested)
+}
+
+/**
+ * Deletes rows that are older than `beforeMs` (milliseconds since the epoch), and digests of old
+ * erasures. With an export, only exported rows are deleted.
+ */
+export async function endRetention(
+  { db, bucket, seal, nowMs }: Upkeep,
+  beforeMs: number,
+): Promise<void> {
+  await forgetDigests(db, nowMs)
+  await deleteBefore(db, beforeMs, { seal, nowMs, onlyExported: bucket !== undefined })
+}

@@ -1,0 +1,58 @@
+/** The port of the audit database over a function that runs statements. */
+import type { AuditDatabase, AuditStatement, StatementResult } from '../../../audit/d1/database.ts'
+
+/** A statement and the values of its parameters, in their order. */
+export interface BoundStatement {
+  readonly sql: string
+  readonly values: readonly unknown[]
+}
+
+/**
+ * Runs the statements in one transaction, and returns a result for each. Rejects with the error of the
+ * database; then no statement has an effect.
+ */
+export type RunStatements = (
+  statements: readonly BoundStatement[],
+) => Promise<readonly StatementResult[]>
+
+/** A database that is open. */
+export interface OpenDatabase {
+  readonly run: RunStatements
+  /** Waits for calls that are in progress. */
+  close(): Promise<void>
+}
+
+/** Creates the database. Its calls reject with the errors of `run`. */
+export function databaseOver(run: RunStatements): AuditDatabase {
+  const bound = new WeakMap<AuditStatement, BoundStatement>()
+
+  function statementOf(sql: string, values: readonly unknown[]): AuditStatement {
+    async function execute() {
+      const [result] = await run([{ sql, values }])
+      if (result === undefined) throw new Error('the database gave no result')
+      return result
+    }
+    const statement = {
+      bind: (...given: unknown[]) => statementOf(sql, given),
+      async first(column?: string) {
+        const row = (await execute()).results[0] as Record<string, unknown> | undefined
+        if (row === undefined) return null
+        return column === undefined ? row : row[column]
+      },
+      run: execute,
+      all: execute,
+    } as AuditStatement
+    bound.set(statement, { sql, values })
+    return statement
+  }
+
+  return {
+    prepare: (sql) => statementOf(sql, []),
+    async batch<Row>(statements: AuditStatement[]) {
+      const all = statements.map((statement) => bound.get(statement))
+      if (!all.every((statement) => statement !== undefined))
+        throw new TypeError('a statement of another database')
+      return (await run(all)) as StatementResult<Row>[]
+    },
+  }
+}

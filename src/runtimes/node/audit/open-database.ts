@@ -1,0 +1,16 @@
+/** Opens the audit database that `AUDIT_DATABASE` names. */
+import { sqlitePath } from '../schemas/audit-environment.ts'
+import type { OpenDatabase } from './database.ts'
+import { openPostgres } from './postgres.ts'
+import { openSqlite } from './sqlite.ts'
+
+/** Opens the database of a valid `AUDIT_DATABASE`. Rejects with the error of the database. */
+export async function openDatabase(address: string): Promise<OpenDatabase> {
+  const path = sqlitePath(address)
+  if (path === undefined) return openPostgres(address)
+  const sqlite = openSqlite(path)
+  return {
+    run: async (statements) => sqlite.run(statements),
+    close: async () => sqlite.close(),
+  }
+}

@@ -1,0 +1,165 @@
+/** The audit database in PostgreSQL 13 or later, with the package `pg`. */
+import type { PoolClient, QueryResult } from 'pg'
+import type { StatementResult } from '../../../audit/d1/database.ts'
+import type { BoundStatement, OpenDatabase } from './database.ts'
+import { FUNCTIONS, isDefinition, translated } from './postgres-sql.ts'
+
+/** The consumer, its schedules, and queries of operators. */
+const MAX_CONNECTIONS = 4
+const CONNECT_TIMEOUT_MS = 5_000
+/** As in D1. */
+const STATEMENT_TIMEOUT_MS = 30_000
+/** Without a response of the server, such as after a loss of the network. */
+const RESPONSE_TIMEOUT_MS = 33_000
+/** The transaction of a lost process ends, and with it the locks of its rows. */
+const IDLE_TRANSACTION_TIMEOUT_MS = 10_000
+/** A transaction may lose a race several times. */
+const MAX_ATTEMPTS = 10
+/** Changes of the schema happen one at a time: the key of an advisory lock. */
+const SCHEMA_LOCK = 'SELECT pg_advisory_xact_lock(8101820098873224300)'
+
+/** SQLSTATEs of races after which the transaction can be repeated. */
+const RACES = new Set(['40001', '40P01'])
+/** The messages of SQLite by SQLSTATE. Those of PostgreSQL depend on the language of the server. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  '42P01': 'no such table',
+  '42703': 'no such column',
+  // A function of ours: it is created together with the tables.
+  '42883': 'no such table or function',
+  '42701': 'duplicate column name',
+}
+/** Types int8 and numeric, which `pg` returns as text. */
+const NUMBERS = new Set([20, 1700])
+
+/**
+ * Opens the database of a URL. Rejects if the server refuses the user or has no such database; a
+ * server that is not reachable is an outage, which a later call may find ended. Several processes of
+ * several machines may open the database at once.
+ */
+export async function openPostgres(url: string): Promise<OpenDatabase> {
+  const { default: pg } = await loadDriver()
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: 'portcullis',
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: RESPONSE_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+    types: {
+      getTypeParser: (type, format) =>
+        NUMBERS.has(type) ? Number : pg.types.getTypeParser(type, format as 'text'),
+    },
+  })
+  // A connection that breaks. Its statement rejects too, and the pool replaces it.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  let hasFunctions = false
+
+  async function inTransaction(
+    begin: string,
+    work: (client: PoolClient) => Promise<StatementResult[]>,
+  ): Promise<StatementResult[]> {
+    const client = await pool.connect()
+    try {
+      await client.query(begin)
+      const results = await work(client)
+      await client.query('COMMIT')
+      client.release()
+      return results
+    } catch (error) {
+      const isUsable = stateOf(error) !== '' && (await isRolledBack(client))
+      // Otherwise ends the connection, and with it the transaction.
+      client.release(!isUsable)
+      throw error
+    }
+  }
+
+  async function createFunctions(): Promise<void> {
+    if (hasFunctions) return
+    await inTransaction('BEGIN', async (client) => {
+      await client.query(SCHEMA_LOCK)
+      await client.query(FUNCTIONS)
+      return []
+    })
+    hasFunctions = true
+  }
+
+  async function execute(statements: readonly BoundStatement[]): Promise<StatementResult[]> {
+    await createFunctions()
+    const isMigration = statements.some(({ sql }) => isDefinition(sql))
+    const begin = isMigration ? 'BEGIN' : 'BEGIN ISOLATION LEVEL REPEATABLE READ'
+    return inTransaction(begin, async (client) => {
+      if (isMigration) await client.query(SCHEMA_LOCK)
+      const results: StatementResult[] = []
+      for (const statement of statements) {
+        const { sql, values } = translated(statement)
+        results.push(resultOf(await client.query(sql, [...values])))
+      }
+      return results
+    })
+  }
+
+  async function run(statements: readonly BoundStatement[]): Promise<StatementResult[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await execute(statements)
+      } catch (error) {
+        const state = stateOf(error)
+        if (state === '42883') hasFunctions = false
+        if (!RACES.has(state) || attempt === MAX_ATTEMPTS) throw errorOf(error, state)
+      }
+    }
+  }
+
+  try {
+    await createFunctions()
+  } catch (error) {
+    if (isMistake(stateOf(error))) {
+      await pool.end()
+      throw error
+    }
+    console.error(`audit: the database is not reachable (${reasonOf(error)})`)
+  }
+  return { run, close: () => pool.end() }
+}
+
+async function loadDriver(): Promise<typeof import('pg')> {
+  try {
+    return await import('pg')
+  } catch (cause) {
+    throw new Error('PostgreSQL needs the package pg: npm install pg', { cause })
+  }
+}
+
+const isRolledBack = (client: PoolClient): Promise<boolean> =>
+  client.query('ROLLBACK').then(
+    () => true,
+    () => false,
+  )
+
+/** Returns the SQLSTATE of an error of the server, and otherwise an empty string. */
+function stateOf(error: unknown): string {
+  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
+}
+
+/** Returns text for the log. Errors before the first statement contain no data. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error'
+  return (error as NodeJS.ErrnoException).code ?? error.message
+}
+
+/** Wrong credentials, a database that does not exist, or a permission that is missing. */
+const isMistake = (state: string): boolean => /^(28|3D|3F|42)/.test(state)
+
+function errorOf(error: unknown, state: string): unknown {
+  const message = state.startsWith('23') ? 'constraint failed' : MESSAGES[state]
+  return message === undefined ? error : new Error(message, { cause: error })
+}
+
+const resultOf = ({ command, rowCount, rows }: QueryResult): StatementResult => ({
+  results: rows,
+  meta: { changes: command === 'SELECT' ? 0 : (rowCount ?? 0) },
+})

@@ -1,0 +1,92 @@
+/** The certificate of the server, which is read again when its files change. */
+import { createPrivateKey } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Server } from 'node:https'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { Misconfigured } from '../../errors.ts'
+import { certificatesIn, faultOfCertificate } from './handshake.ts'
+
+/** The names of the files. Each is set, or none. */
+export interface CertificateFiles {
+  /** PEM: the certificate, and those between it and a root that clients trust. */
+  readonly TLS_CERT_FILE?: string | undefined
+  /** PEM, without a passphrase. */
+  readonly TLS_KEY_FILE?: string | undefined
+}
+
+/** Tools that renew certificates give no sign. Comparing two small files costs nothing. */
+const CHECK_INTERVAL_MS = 10_000
+
+/**
+ * Reads the files, if they are set. Throws `Misconfigured` if one is not readable, or if only one
+ * is set, or if they do not belong together.
+ */
+export function readCertificate({
+  TLS_CERT_FILE,
+  TLS_KEY_FILE,
+}: CertificateFiles): SecureContextOptions | undefined {
+  if (TLS_CERT_FILE === undefined && TLS_KEY_FILE === undefined) return undefined
+  if (TLS_CERT_FILE === undefined)
+    throw mistake('TLS_CERT_FILE: is missing; TLS_KEY_FILE requires it')
+  if (TLS_KEY_FILE === undefined)
+    throw mistake('TLS_KEY_FILE: is missing; TLS_CERT_FILE requires it')
+  const certificate = {
+    cert: textOf('TLS_CERT_FILE', TLS_CERT_FILE),
+    key: textOf('TLS_KEY_FILE', TLS_KEY_FILE),
+    minVersion: 'TLSv1.2',
+  } as const
+  try {
+    certificatesIn(certificate.cert)
+    createSecureContext(certificate)
+    // OpenSSL accepts an absent key, and then fails at each handshake.
+    createPrivateKey(certificate.key)
+  } catch {
+    throw mistake('TLS_CERT_FILE and TLS_KEY_FILE: are no certificate in PEM and its private key')
+  }
+  return certificate
+}
+
+function textOf(variable: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw mistake(`${variable}: ${file} cannot be read (${code})`)
+  }
+}
+
+const mistake = (text: string) => new Misconfigured('The environment', [text])
+
+/**
+ * Compares the files with `current` every ten seconds, and uses them for new connections when they have
+ * changed and a handshake with the new certificate succeeds. Otherwise that is logged, and the old one
+ * stays. Returns a function that does it now, and never rejects.
+ */
+export function followCertificate(
+  server: Server,
+  files: CertificateFiles,
+  current: SecureContextOptions,
+): () => Promise<void> {
+  let used = current
+  let reported = ''
+  async function reload(): Promise<void> {
+    try {
+      const certificate = readCertificate(files)
+      if (certificate === undefined) return
+      if (certificate.cert === used.cert && certificate.key === used.key) return
+      const fault = await faultOfCertificate(certificate)
+      if (fault !== undefined) throw mistake(`TLS_CERT_FILE: ${fault}`)
+      server.setSecureContext(certificate)
+      used = certificate
+      reported = ''
+      console.log('certificate: changed')
+    } catch (error) {
+      const text = error instanceof Misconfigured ? error.mistakes.join() : 'not usable'
+      if (text !== reported) console.error(`certificate: the old one stays; ${text}`)
+      reported = text
+    }
+  }
+  const timer = setInterval(reload, CHECK_INTERVAL_MS).unref()
+  server.once('close', () => clearInterval(timer))
+  return reload
+}

@@ -1,0 +1,3 @@
+/** The gateway as a server on Node. */
+export type { Policy } from '../../policy/policy.ts'
+export { check, type ServeOptions, type Server, serve } from './serve.ts'

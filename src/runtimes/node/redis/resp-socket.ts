@@ -1,0 +1,239 @@
+/** The socket to Redis over RESP. A call that finds it closed opens it. */
+import { Command, Redis, type RedisOptions, ReplyError } from 'ioredis'
+import type { Deadline } from '../../../isolate/deadline.ts'
+import type { Fault } from '../../../problems/reasons.ts'
+import type { RedisCommand, RedisReply } from '../../../redis/connection.ts'
+import { oncePerTurn } from '../event-loop/once-per-turn.ts'
+import type { RedisTarget } from '../schemas/redis-url.ts'
+import { requireUsable, UnusableServer } from './server-info.ts'
+
+const CONNECT_TIMEOUT_MS = 2_000
+const FIRST_PAUSE_MS = 25
+/** Shorter than the shortest period of a circuit breaker, so that its probe reaches Redis. */
+const LONGEST_PAUSE_MS = 200
+
+export interface RespSocket {
+  /** Opens the socket if it is closed. Throws the cause if that fails, or failed a moment ago. */
+  open(): Promise<unknown>
+  /**
+   * Opens the socket if it is closed, and sends all commands in one write, which other commands of
+   * the same turn of the event loop share. Sends nothing after `deadline` has expired. Throws the cause
+   * if the socket is lost before all replies have arrived: Redis may have run the commands.
+   */
+  send(
+    commands: readonly RedisCommand[],
+    deadline: Pick<Deadline, 'isExpired'>,
+  ): Promise<readonly RedisReply[]>
+  close(): void
+}
+
+/** An open socket, and what its commands are written to. */
+interface Link {
+  readonly redis: Redis
+  readonly output: NonNullable<Parameters<Redis['sendCommand']>[1]>
+}
+
+/**
+ * Creates a closed socket. It is replaced if calls wait and Redis sends nothing for `silenceMs`.
+ * Nothing is queued while it is closed. After a failure, no attempt follows for a random pause of at
+ * most 200 ms, and calls fail at once with the last cause.
+ */
+export function createRespSocket(target: RedisTarget, silenceMs: number): RespSocket {
+  let current: Link | undefined
+  let opening: Promise<Link> | undefined
+  let isClosed = false
+  let failures = 0
+  let pausedUntilMs = 0
+  let lastCause: unknown
+
+  function failed(cause: unknown): void {
+    const longestMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
+    pausedUntilMs = failures === 0 ? 0 : Date.now() + longestMs * (1 - Math.random() / 2)
+    failures += 1
+    lastCause = cause
+  }
+
+  function drop(link: Link, cause: unknown): void {
+    if (current !== link) return
+    current = undefined
+    discard(link.redis)
+    failed(cause)
+  }
+
+  async function connected(): Promise<Link> {
+    try {
+      const redis = await connect(target, silenceMs)
+      const link = { redis, output: outputOf(redis) }
+      if (!isClosed) current = link
+      else discard(redis)
+      return link
+    } catch (cause) {
+      failed(cause)
+      throw cause
+    } finally {
+      opening = undefined
+    }
+  }
+
+  async function reopened(): Promise<Link> {
+    if (current !== undefined) drop(current, new Error('the connection was closed'))
+    if (isClosed) throw new Error('the connection is closed')
+    if (opening === undefined && Date.now() < pausedUntilMs) throw lastCause
+    opening ??= connected()
+    return opening
+  }
+
+  async function exchange(link: Link, commands: readonly RedisCommand[]) {
+    try {
+      const replies = await repliesTo(link, commands)
+      failures = 0
+      if (replies.some(isFromReplica)) drop(link, new Error('the server is a replica'))
+      return replies
+    } catch (cause) {
+      drop(link, cause)
+      throw cause
+    }
+  }
+
+  const isUsable = (link: Link | undefined): link is Link => link?.redis.status === 'ready'
+
+  return {
+    open: async () => (isUsable(current) ? current : reopened()),
+    send(commands, deadline) {
+      // Without a promise, so that all calls of a turn share one write.
+      if (isUsable(current)) return exchange(current, commands)
+      return reopened().then((link) => {
+        if (deadline.isExpired) throw new Error('the deadline has passed')
+        return exchange(link, commands)
+      })
+    },
+    close() {
+      isClosed = true
+      if (current !== undefined) discard(current.redis)
+    },
+  }
+}
+
+const isErrorReply = (cause: unknown): cause is Error => cause instanceof ReplyError
+
+/** Classifies what a socket throws. */
+export function faultOf(cause: unknown): Fault {
+  if (isErrorReply(cause) || cause instanceof UnusableServer) return 'refused'
+  const name = cause instanceof Error ? cause.name : ''
+  if (name === 'ParserError') return 'malformed'
+  return name === 'TimeoutError' ? 'timeout' : 'unreachable'
+}
+
+/** Returns why no attempt to connect can succeed, or undefined. Never contains text of Redis. */
+export function mistakeOf(cause: unknown): string | undefined {
+  if (cause instanceof UnusableServer) return cause.message
+  if (!isErrorReply(cause)) return undefined
+  if (/^(?:NOAUTH|WRONGPASS) /.test(cause.message)) return 'Redis refuses the user or the password'
+  return /\bDB index\b/.test(cause.message) ? 'Redis has no database of this number' : undefined
+}
+
+/** Connects, logs in, and selects the database. Throws if one of these fails. */
+async function connect(target: RedisTarget, silenceMs: number): Promise<Redis> {
+  const redis = new Redis(optionsOf(target, silenceMs))
+  let cause: unknown
+  // After any error the replies that follow might be those of other commands.
+  redis.on('error', (error) => {
+    cause ??= error
+    discard(redis)
+  })
+  try {
+    await redis.connect()
+    // The reply follows those to AUTH and SELECT.
+    requireUsable(await redis.info().catch(unlessForbidden))
+    if (cause !== undefined) throw cause
+    return redis
+  } catch (error) {
+    discard(redis)
+    throw cause ?? error
+  }
+}
+
+/** Returns an empty text for a user without the right to call `INFO`. */
+function unlessForbidden(error: unknown): string {
+  if (isErrorReply(error) && error.message.startsWith('NOPERM')) return ''
+  throw error
+}
+
+function optionsOf(target: RedisTarget, silenceMs: number): RedisOptions {
+  const { servers, master, username, password, sentinelLogin, tls, database } = target
+  const login = { ...(username && { username }), ...(password && { password }) }
+  const [server] = servers
+  return {
+    ...login,
+    ...(master === undefined
+      ? { ...server, ...(tls && { tls: {} }) }
+      : {
+          sentinels: [...servers],
+          name: master,
+          sentinelUsername: sentinelLogin.username,
+          sentinelPassword: sentinelLogin.password,
+          sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+          sentinelRetryStrategy: () => null,
+          ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+        }),
+    db: database,
+    // IPv4 and IPv6.
+    family: 0,
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: silenceMs,
+    // A lost socket is replaced here. Commands fail at once, and the library sends none twice.
+    retryStrategy: () => null,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  }
+}
+
+function repliesTo(link: Link, commands: readonly RedisCommand[]): Promise<RedisReply[]> {
+  const [command] = commands
+  // Most calls have one command.
+  if (commands.length === 1 && command !== undefined)
+    return resultOf(link, command).then(onlyResult, onlyError)
+  return Promise.all(commands.map((each) => resultOf(link, each).then(resultReply, errorReply)))
+}
+
+function resultOf({ redis, output }: Link, [name, ...args]: RedisCommand): Promise<unknown> {
+  // The library transforms replies by the name in lower case: HGETALL would not return a list.
+  const upper = String(name).toUpperCase()
+  const command = new Command(upper, args, { replyEncoding: 'utf8' })
+  return redis.sendCommand(command, output) as Promise<unknown>
+}
+
+const resultReply = (result: unknown): RedisReply => ({ result })
+
+function errorReply(error: unknown): RedisReply {
+  if (isErrorReply(error)) return { error: error.message }
+  throw error
+}
+
+const onlyResult = (result: unknown): RedisReply[] => [{ result }]
+const onlyError = (error: unknown): RedisReply[] => [errorReply(error)]
+
+/**
+ * Returns an output that combines everything that is sent in one turn of the event loop into one text. A
+ * corked socket would write one chunk for each command, which costs more.
+ */
+function outputOf(redis: Redis): Link['output'] {
+  const write = oncePerTurn<string | Buffer>((texts) => {
+    if (redis.stream.writable) redis.stream.write(texts.join(''))
+  })
+  return { isPipeline: true, write, destination: { redis } }
+}
+
+/** After a failover the address leads to a replica, until it is resolved again. */
+const isFromReplica = ({ error }: RedisReply): boolean =>
+  error !== undefined && /^READONLY |-READONLY /.test(error)
+
+/** Closes the socket without waiting for replies. */
+function discard(redis: Redis): void {
+  redis.disconnect()
+  // Undefined before the first attempt to connect, although the type does not say so.
+  redis.stream?.destroy()
+}

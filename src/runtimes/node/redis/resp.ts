@@ -1,0 +1,78 @@
+/** The client for a Redis over RESP, on Node: all connections of a process share one socket. */
+import { Misconfigured } from '../../../errors.ts'
+import {
+  boundedCalls,
+  DEFAULT_REDIS_TIMEOUT_MS,
+  type RedisCallOptions,
+  type SendCall,
+} from '../../../redis/bounded-calls.ts'
+import type { RedisConnection } from '../../../redis/connection.ts'
+import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
+import { parseRedisUrl } from '../schemas/redis-url.ts'
+import { createRespSocket, faultOf, mistakeOf } from './resp-socket.ts'
+
+export interface RespOptions {
+  /** See `parseRedisUrl`. */
+  readonly url: string
+  /** The beginning of all names of keys. Default: `DEFAULT_KEY_PREFIX`. */
+  readonly keyPrefix?: string | undefined
+  /** The deadline of calls for requests, in milliseconds. Default 250. */
+  readonly timeoutMs?: number | undefined
+}
+
+export interface RespClient {
+  /** Creates a connection with its own deadline, circuit breaker and observer. */
+  connect(options: RedisCallOptions): RedisConnection
+  /**
+   * Throws `Misconfigured` if the gateway cannot use this Redis: a cluster, a replica, an old version,
+   * a wrong password or database. Returns if Redis does not respond, because that may change.
+   */
+  check(): Promise<void>
+  /** Closes the socket. Calls in progress fail, as do later calls. */
+  close(): void
+}
+
+/** For deadlines that are shorter: a socket is replaced after so long without a reply to any call. */
+const MIN_SILENCE_MS = 2_000
+
+/**
+ * Creates the client. It connects when the first call needs it. A call without a response is sent a
+ * second time, on another socket, unless it says `once`. Throws a `TypeError` for an invalid URL.
+ */
+export function connectResp({
+  url,
+  keyPrefix = DEFAULT_KEY_PREFIX,
+  timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
+}: RespOptions): RespClient {
+  const target = parseRedisUrl(url)
+  if (target === undefined) throw new TypeError('invalid URL of Redis')
+  const socket = createRespSocket(target, Math.max(timeoutMs, MIN_SILENCE_MS))
+  const keys = createKeys(keyPrefix)
+
+  const send: SendCall = (commands, deadline, once) =>
+    new Promise((resolve, reject) => {
+      deadline.onExpiry = reject
+      socket.send(commands, deadline).then(resolve, (cause) => {
+        if (once || deadline.isExpired || faultOf(cause) !== 'unreachable') reject(cause)
+        else socket.send(commands, deadline).then(resolve, reject)
+      })
+    })
+
+  return {
+    connect: (calls) => ({
+      keys,
+      keyLocking: false,
+      send: boundedCalls(calls, send, faultOf),
+    }),
+    async check() {
+      try {
+        await socket.open()
+      } catch (cause) {
+        const mistake = mistakeOf(cause)
+        if (mistake !== undefined)
+          throw new Misconfigured('The environment', [`REDIS_URL: ${mistake}`])
+      }
+    },
+    close: socket.close,
+  }
+}

@@ -1,0 +1,96 @@
+/** The runtime of a gateway on Node. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { OVERFLOW_TIMEOUT_MS } from '../../audit/queue/audit-queue.ts'
+import { type Runtime, WORKERS } from '../../gateway/runtime.ts'
+import { watchedResponse } from '../../streams/watched-response.ts'
+import { awaitedAuditSink } from './audit/sink.ts'
+import { type AuditTrail, createAuditTrail } from './audit/trail.ts'
+import { createEventLog } from './event-log.ts'
+import { createNodeOrigin, type NodeOrigin } from './origin.ts'
+import { OriginResponse } from './origin-response.ts'
+import { createPublicFetch } from './public-fetch.ts'
+import { connectResp, type RespClient } from './redis/resp.ts'
+import type { NodeBindings } from './request-listener.ts'
+import { nodeEnvironment } from './schemas/node-environment.ts'
+import { serverSettings } from './schemas/server-environment.ts'
+import { trustedProxies } from './trusted-proxies.ts'
+import type { UpgradedResponse } from './upgraded-response.ts'
+
+/** Environment variables. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+export interface NodeRuntime extends Runtime {
+  /** Bindings that replace those of Workers. */
+  readonly bindings: AuditTrail['bindings']
+  /** Throws `Misconfigured` if the gateway cannot use its Redis (see `RespClient`) or its audit trail. */
+  check(): Promise<void>
+  /** Begins to store audit events, if there is an audit database. */
+  start(): void
+  /** Ends all waits of work after responses, so that it is done now. */
+  hurry(): void
+  /** Closes all connections, after the calls of the origin in progress. */
+  close(): Promise<void>
+}
+
+/** Creates the runtime. Does NOT check the variables: `composeServices` does, with `environment`. */
+export function nodeRuntime(variables: Variables): NodeRuntime {
+  const { REDIS_URL } = variables
+  const { TRUSTED_PROXIES = [], PROXY_HEADER, PROXY_TARGET_HEADERS } = serverSettings(variables)
+  const proxies = trustedProxies({
+    trusted: TRUSTED_PROXIES,
+    header: PROXY_HEADER,
+    targetHeaders: PROXY_TARGET_HEADERS,
+  })
+  const hurry = new AbortController()
+  const trail = createAuditTrail(variables)
+  let resp: RespClient | undefined
+  const origins: NodeOrigin[] = []
+  return {
+    environment: nodeEnvironment,
+    redis(config) {
+      if (REDIS_URL !== undefined) resp = connectResp(config)
+      const connect = resp?.connect ?? WORKERS.redis(config)
+      trail.connect(connect({ timeoutMs: OVERFLOW_TIMEOUT_MS }))
+      return connect
+    },
+    origin({ url = '' }) {
+      const origin = createNodeOrigin({ url })
+      origins.push(origin)
+      return origin
+    },
+    fetchPublic: createPublicFetch(),
+    bindings: trail.bindings,
+    auditSink: (options) => awaitedAuditSink({ ...options, maxWaitMs: trail.maxWaitMs }),
+    spooledEvents: trail.spooled,
+    isPatient: () => !hurry.signal.aborted,
+    writeEvent: createEventLog(process.stdout),
+    upgrades: {
+      isPossible: (c) => (c.env as NodeBindings).canUpgrade,
+      accept: (received, stream) =>
+        (received as unknown as UpgradedResponse).endWith(stream) as unknown as Response,
+    },
+    streams: {
+      recheckSeconds: 2,
+      isShared: true,
+      watch: (response, stream) =>
+        response instanceof OriginResponse
+          ? (response.watchWith(stream) as unknown as Response)
+          : watchedResponse(response, stream),
+    },
+    // Rejects at once when `hurry` aborts the wait.
+    sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
+    addressOf: proxies.addressOf,
+    reportedOriginOf: proxies.originOf,
+    async check() {
+      await resp?.check()
+      await trail.open()
+    },
+    start: trail.start,
+    hurry: () => hurry.abort(),
+    async close() {
+      await trail.close()
+      resp?.close()
+      await Promise.all(origins.map((origin) => origin.close()))
+    },
+  }
+}

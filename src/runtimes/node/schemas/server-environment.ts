@@ -1,0 +1,72 @@
+/** The variables of the server on Node. */
+import * as z from 'zod/mini'
+import { nearestTo } from '../../../validators/nearest.ts'
+import { converted } from '../../../validators/schema-parts.ts'
+import { networks } from './networks.ts'
+
+const MAX_PORT = 65_535
+
+const port = converted(
+  z
+    .string()
+    .check(
+      z.refine(
+        (text) => /^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT,
+        `must be a number from 0 to ${MAX_PORT}`,
+      ),
+    ),
+  Number,
+)
+
+const TARGET_HEADERS = [
+  'x-forwarded-proto',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'forwarded',
+] as const
+
+/** A header in which a proxy reports the scheme, the host or the port of the request that it received. */
+export type TargetHeader = (typeof TARGET_HEADERS)[number]
+
+const isTargetHeader = (name: string): name is TargetHeader =>
+  (TARGET_HEADERS as readonly string[]).includes(name)
+
+/** A list such as `x-forwarded-proto, x-forwarded-port`. */
+const targetHeaders = z.pipe(
+  z.string(),
+  z.transform((list, context) => {
+    const names = list.split(',').map((part) => part.trim().toLowerCase())
+    for (const name of names)
+      if (!isTargetHeader(name))
+        context.issues.push({ code: 'custom', message: mistakeIn(name), input: list })
+    return names.filter(isTargetHeader)
+  }),
+)
+
+function mistakeIn(name: string): string {
+  const nearest = nearestTo(name, TARGET_HEADERS)
+  const otherwise = `use ${TARGET_HEADERS.join(', ')}`
+  return `${JSON.stringify(name)} is not read; ${nearest === undefined ? otherwise : `did you mean ${nearest}?`}`
+}
+
+export const serverVariables = {
+  PORT: z.optional(port),
+  HOST: z.optional(
+    z
+      .string()
+      .check(z.regex(/^[\w.:%-]+$/, 'must be an address such as 127.0.0.1, or the name of a host')),
+  ),
+  TRUSTED_PROXIES: z.optional(networks),
+  PROXY_HEADER: z.optional(
+    z.enum(['x-forwarded-for', 'forwarded'], 'must be x-forwarded-for or forwarded'),
+  ),
+  PROXY_TARGET_HEADERS: z.optional(targetHeaders),
+  TLS_CERT_FILE: z.optional(z.string()),
+  TLS_KEY_FILE: z.optional(z.string()),
+}
+
+const schema = z.object(serverVariables)
+
+/** Reads the settings of valid variables. Returns none for variables with mistakes. */
+export const serverSettings = (variables: unknown): z.output<typeof schema> =>
+  schema.safeParse(variables).data ?? {}
