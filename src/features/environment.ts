@@ -12,8 +12,8 @@ import {
   parseEnvironment,
   redisVariables,
 } from '../validators/environment.ts'
+import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 import { clientsOf, clientVariables } from './authorization-server/schemas/client.ts'
-import { issuerClientsOf, issuerClientVariables } from './introspection/issuer-client.ts'
 import { tracesOf, traceVariables } from './otlp/schema.ts'
 
 export const EVERY_FEATURE = [

@@ -26,7 +26,7 @@ import { createLocate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { AdminCall } from '../routes/admin/call.ts'
-import { metricsCall } from '../routes/metrics.ts'
+import { metricsCall } from '../routes/admin/metrics.ts'
 import {
   type Config,
   type EnvironmentInput,

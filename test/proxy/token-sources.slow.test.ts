@@ -5,7 +5,7 @@ import { createReferenceStore } from '../../src/access/tokens/redis/references.t
 import { credentialHash } from '../../src/access/tokens/reference.ts'
 import { openApiRoutes } from '../../src/features/openapi/routes.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { metricsCall } from '../../src/routes/metrics.ts'
+import { metricsCall } from '../../src/routes/admin/metrics.ts'
 import { wellKnownRoutes } from '../../src/routes/well-known.ts'
 import type { TokenSource } from '../../src/validators/token-source.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'

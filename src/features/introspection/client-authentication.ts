@@ -1,7 +1,7 @@
 /** Authenticates the gateway as a client of an issuer. */
 import { SignJWT } from 'jose'
 import { activeSigningKey } from '../../access/tokens/signing-keys.ts'
-import type { IssuerClient } from './issuer-client.ts'
+import type { IssuerClient } from '../../validators/issuer-client.ts'
 
 /** What authenticates a request. Contains secrets. */
 export interface Authentication {

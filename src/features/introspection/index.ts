@@ -1,7 +1,7 @@
 /** Verification by the issuer: `import { introspection } from 'portcullis/introspection'`. */
 import type { Feature } from '../../gateway/feature.ts'
+import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { createIssuerCalls } from './issuer-calls.ts'
-import { issuerClientsOf, issuerClientVariables } from './issuer-client.ts'
 
 /**
  * Returns the verification of tokens by calls to their issuer, for the policy's `features`: by

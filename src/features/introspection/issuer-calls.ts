@@ -8,8 +8,8 @@ import { Misconfigured } from '../../errors.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { callOf } from '../../validators/introspection.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
+import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { createIssuerCall, type IssuerCallOptions } from './issuer-call.ts'
-import type { IssuerClient } from './issuer-client.ts'
 import { introspectionRequest, userinfoRequest } from './requests.ts'
 
 export interface IssuerCallsOptions {

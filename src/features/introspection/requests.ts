@@ -4,8 +4,8 @@ import { call } from '../../access/tokens/document.ts'
 import { present } from '../../access/tokens/present.ts'
 import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticationOf } from './client-authentication.ts'
-import type { IssuerClient } from './issuer-client.ts'
 import {
   type Refusal,
   type RefusalResponse,

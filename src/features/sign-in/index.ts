@@ -9,7 +9,7 @@ import type { RouteDefinition } from '../../policy/definition.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { nameOfRoute } from '../../policy/route.ts'
 import { configured, issuesOf, mistakeOf } from '../../validators/configuration.ts'
-import { issuerClientsOf, issuerClientVariables } from '../introspection/issuer-client.ts'
+import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { browserSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
 import {

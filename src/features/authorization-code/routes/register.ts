@@ -9,10 +9,10 @@ import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
 import { wholeOf } from '../../../middleware/validate.ts'
 import { routeOf } from '../../../policy/route.ts'
+import { anyOrigin } from '../../../routes/any-origin.ts'
 import { REGISTRATION_PATH } from '../../authorization-server/metadata.ts'
 import { OAUTH_HEADERS, toOAuthError } from '../../authorization-server/routes/error.ts'
 import type { RegistrationEndpoint } from '../registration/registration-endpoint.ts'
-import { anyOrigin } from './any-origin.ts'
 
 const MAX_BODY_BYTES = 16_384
 const TIMEOUT_MS = 3_000

@@ -1,6 +1,6 @@
 /** CORS for endpoints that pages of every origin may use, because no cookie matters there. */
 import type { MiddlewareHandler } from 'hono'
-import { writeHeaders } from '../../../http/response-headers.ts'
+import { writeHeaders } from '../http/response-headers.ts'
 
 const EXPOSED = 'DPoP-Nonce, Retry-After, WWW-Authenticate'
 const MAX_AGE_SECONDS = '600'

@@ -1,17 +1,17 @@
 /** `ISSUER_CLIENTS`: the gateway as a client of issuers. */
 import * as z from 'zod/mini'
-import { superRefine } from '../../validators/checks.ts'
+import { superRefine } from './checks.ts'
 import {
   type Config,
   type Environment,
   type EnvironmentSchema,
   type FeatureVariables,
   valuesOf,
-} from '../../validators/environment.ts'
-import type { CalledIssuer } from '../../validators/introspection.ts'
-import { nonEmpty, text, unique } from '../../validators/schema-parts.ts'
-import { soundJwk } from '../../validators/signing-jwk.ts'
-import { json } from '../../validators/variables.ts'
+} from './environment.ts'
+import type { CalledIssuer } from './introspection.ts'
+import { nonEmpty, text, unique } from './schema-parts.ts'
+import { soundJwk } from './signing-jwk.ts'
+import { json } from './variables.ts'
 
 const client = {
   /** An issuer in `ISSUERS`. */

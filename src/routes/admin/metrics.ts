@@ -1,15 +1,15 @@
 /** The metrics, for Prometheus. */
 import type { Context } from 'hono'
 import * as z from 'zod/mini'
-import { Denied } from '../errors.ts'
-import { NO_STORE } from '../http/response-headers.ts'
-import { createSharedReading } from '../isolate/shared-reading.ts'
-import { callerOf } from '../middleware/context.ts'
-import { EXPOSITION_MEDIA_TYPE } from '../observability/metrics/exposition.ts'
-import { routeOf } from '../policy/route.ts'
-import type { Config } from '../validators/environment.ts'
-import type { AdminCall } from './admin/call.ts'
-import { permissionOf } from './admin/permissions.ts'
+import { Denied } from '../../errors.ts'
+import { NO_STORE } from '../../http/response-headers.ts'
+import { createSharedReading } from '../../isolate/shared-reading.ts'
+import { callerOf } from '../../middleware/context.ts'
+import { EXPOSITION_MEDIA_TYPE } from '../../observability/metrics/exposition.ts'
+import { routeOf } from '../../policy/route.ts'
+import type { Config } from '../../validators/environment.ts'
+import type { AdminCall } from './call.ts'
+import { permissionOf } from './permissions.ts'
 
 export interface MetricsOptions {
   readonly text: () => Promise<string>
