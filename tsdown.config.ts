@@ -13,13 +13,14 @@ const shared: UserConfig = {
 }
 
 /**
- * Returns the chunk of a module that several subpaths share: one for each folder of `src`. Folders
- * have no cycles, so chunks have none. One chunk for each combination of subpaths would be more
+ * Returns the chunk of a module that several subpaths share: one for each folder of `src`, and for each
+ * feature, part of the access and runtime. These have no cycles, so chunks have none. One chunk for each combination of subpaths would be more
  * files than modules are worth.
  */
 function chunkOf(module: string): string | null {
   if (/\/src\/.*\.d\.ts$/.test(module)) return 'types.d'
-  return /\/src\/([a-z-]+)\/.*\.ts$/.exec(module)?.[1] ?? null
+  const [, inner, outer] = ROOM.exec(module) ?? []
+  return inner ?? outer ?? null
 }
 
 const ENTRY = resolve(import.meta.dirname, 'cli/main.ts')
@@ -39,6 +40,8 @@ function addCore(module: string, context: Rolldown.ChunkingContext): void {
   for (const imported of context.getModuleInfo(module)?.importedIds ?? [])
     addCore(imported, context)
 }
+
+const ROOM = /\/src\/(?:(?:access|features|runtimes)\/([a-z-]+)|([a-z-]+))\/.*\.ts$/
 
 export default defineConfig([
   {

@@ -78,7 +78,8 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
   ['src/gateway/create-gateway.ts', FRAMEWORK],
   ['bench/workers/', FRAMEWORK],
   ['layers.ts', FRAMEWORK],
-  ['src/features/', 'inspect'],
+  ['src/inspection/', 'inspect'],
+  ['src/features/signatures/', 'inspect'],
   ['src/features/otlp/', 'traceRequests'],
   // `jose` signs assertions for the origin, and verifies tokens.
   ['jose', 'proxy', /sign(?!ature)/i],

@@ -14,7 +14,7 @@ export async function bundleForNode(): Promise<void> {
   await build({
     entryPoints: {
       'soak/node-process': join(import.meta.dirname, 'node-process.ts'),
-      'node/audit-thread': join(ROOT, 'src', 'node', 'audit', 'thread.ts'),
+      'node/audit-thread': join(ROOT, 'src', 'runtimes', 'node', 'audit', 'thread.ts'),
     },
     outdir: DIRECTORY,
     bundle: true,

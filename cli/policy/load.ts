@@ -81,7 +81,12 @@ function installed(subpath: string, root: string): string {
 
 /** Returns the source of a subpath in a checkout of this package. */
 function sourceOf(subpath: string, root: string): string | undefined {
-  return [`${subpath}.ts`, `features/${subpath}.ts`, `${subpath}/index.ts`]
+  return [
+    `${subpath}.ts`,
+    `features/${subpath}/index.ts`,
+    `runtimes/${subpath}/index.ts`,
+    `${subpath}/index.ts`,
+  ]
     .map((path) => join(root, 'src', path))
     .find((path) => mapped.has(root) && existsSync(path))
 }

@@ -26,7 +26,7 @@ export async function featuresOf(policyFile = DEFAULT_POLICY): Promise<PolicyFea
     () => ({ inputs: undefined }),
   )
   const imports = (module: string) =>
-    inputs === undefined || Object.hasOwn(inputs, `src/features/authorization-code/${module}.ts`)
+    inputs === undefined || Object.hasOwn(inputs, `src/features/${module}/index.ts`)
   return {
     operators: imports('operators'),
     authorizationServer: imports('authorization-server'),

@@ -35,7 +35,7 @@ export async function loadModule(text: string): Promise<LoadedModule['module']> 
   const folder = mkdtempSync(join(cache, 'openapi-module-'))
   const file = join(folder, 'routes.generated.ts')
   try {
-    const source = `'${join(ROOT, 'src', 'features', 'openapi-routes.ts')}'`
+    const source = `'${join(ROOT, 'src', 'features', 'openapi-routes', 'index.ts')}'`
     writeFileSync(file, text.replace("'portcullis/openapi-routes'", source))
     return (await import(/* @vite-ignore */ file)) as LoadedModule['module']
   } finally {

@@ -2,11 +2,22 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { subpaths } from '../../dev/package/subpaths.ts'
-import { cyclesOf, directoryOf, featureOf, filesBelow, importsOf } from './import-graph.ts'
+import { cyclesOf, directoryOf, filesBelow, importsOf, roomOf } from './import-graph.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const MAX_LINES = 400
 const MAX_ROOT_FILES = 6
+
+const FEATURE = /^src\/features\/([a-z-]+)\//
+
+/** The features that a feature uses: those that it needs, and pages or schemas of others. */
+const USED_FEATURES = {
+  'authorization-code': ['authorization-server', 'openapi', 'sign-in'],
+  mcp: ['cors'],
+  openapi: ['authorization-server'],
+  operators: ['authorization-server', 'plans'],
+  'sign-in': ['introspection'],
+}
 
 /** Folders of adapters: each talks to one system outside the isolate. */
 const ADAPTERS = /^src\/(?:redis|[a-z/-]+\/(?:redis|d1|r2|queue|decision-points))\//
@@ -22,7 +33,7 @@ describe('the structure of the source', () => {
   })
 
   test('folders form a tree of dependencies without cycles, type imports included', () => {
-    expect(cyclesOf(edges, featureOf)).toEqual([])
+    expect(cyclesOf(edges, roomOf)).toEqual([])
     expect(cyclesOf(edges, directoryOf)).toEqual([])
   })
 
@@ -35,7 +46,7 @@ describe('the structure of the source', () => {
       from: 'src/access/tokens/verifier.ts',
       to: 'src/access/admission/admission.ts',
     }
-    const [cycle, ...others] = cyclesOf([...edges, planted], featureOf)
+    const [cycle, ...others] = cyclesOf([...edges, planted], roomOf)
     expect(others).toEqual([])
     expect(cycle?.nodes).toEqual(
       expect.arrayContaining(['src/access/admission', 'src/access/tokens']),
@@ -55,21 +66,34 @@ describe('the structure of the source', () => {
     expect(folders.filter((twin) => sources.includes(twin))).toEqual([])
   })
 
-  test('no source imports an opt-in feature: only a policy does, so that it can leave it out', () => {
-    const features = filesBelow(root, 'src/features/authorization-code')
-    expect(features.length).toBeGreaterThan(0)
-    const exported = subpaths().map(({ source }) => source)
-    expect(exported).toEqual(expect.arrayContaining(features))
-    const offenders = edges.filter(
-      ({ from, to }) => features.includes(to) && !features.includes(from),
-    )
+  test('only an entry point imports a feature, so that a policy can leave it out', () => {
+    const isFeature = (file: string) => file.startsWith('src/features/')
+    expect(edges.filter(({ to }) => isFeature(to)).length).toBeGreaterThan(0)
+    const offenders = edges
+      .filter(({ from, to }) => isFeature(to) && !isFeature(from) && dirname(from) !== 'src')
+      .map(({ from, to }) => `${from} > ${to}`)
     expect(offenders).toEqual([])
+  })
+
+  test('a feature imports another one only if it is declared here', () => {
+    const found = new Map<string, Set<string>>()
+    for (const { from, to } of edges) {
+      const [one, other] = [FEATURE.exec(from)?.[1], FEATURE.exec(to)?.[1]]
+      if (one === undefined || other === undefined || one === other) continue
+      found.set(one, (found.get(one) ?? new Set()).add(other))
+    }
+    const used = Object.fromEntries([...found].map(([name, others]) => [name, [...others].sort()]))
+    expect(used).toEqual(USED_FEATURES)
+  })
+
+  test('no code casts a value to the type of a feature', () => {
+    const cast = /\bas (?:unknown as )?[A-Z]\w*(?:Feature|Cors|Mcp|Origins|Relations)\b/
+    expect(sources.filter((file) => cast.test(textOf(file)))).toEqual([])
   })
 
   test('only the gateway, the facade, features, the public surface, Workers, Node and other adapters import adapters', () => {
     const isAllowed = (file: string) =>
-      /^(?:src\/(?:gateway|facade|features|node|workers)\/|src\/[a-z]+\.ts$)/.test(file) ||
-      ADAPTERS.test(file)
+      /^src\/(?:(?:gateway|hono|features|runtimes)\/|[a-z]+\.ts$)/.test(file) || ADAPTERS.test(file)
     const offenders = edges
       .filter(({ from, to }) => ADAPTERS.test(to) && !SHARED.has(to) && !isAllowed(from))
       .map(({ from, to }) => `${from} > ${to}`)
@@ -77,20 +101,7 @@ describe('the structure of the source', () => {
   })
 
   test('modules that decide import neither Hono nor Node nor a Redis client', () => {
-    const deciding = [
-      'abuse',
-      'admission',
-      'audit',
-      'authorization',
-      'identity',
-      'inspection',
-      'oauth',
-      'observability',
-      'relations',
-      'revocation',
-      'tokens',
-      'validators',
-    ]
+    const deciding = ['access', 'audit', 'inspection', 'observability', 'policy', 'validators']
     const offenders = sources.filter(
       (file) =>
         deciding.some((feature) => file.startsWith(`src/${feature}/`)) &&
@@ -116,8 +127,9 @@ describe('the structure of the source', () => {
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
     shared.push('src/redis/connection.ts', 'src/runtimes/node/redis/resp.ts')
-    for (const part of ['audit', 'node', 'server', 'whole'])
-      shared.push(`src/validators/${part}-environment.ts`)
+    for (const part of ['audit', 'node', 'server'])
+      shared.push(`src/runtimes/node/schemas/${part}-environment.ts`)
+    shared.push('src/features/environment.ts')
     // `serve` loads the package of the project, and needs its types.
     shared.push('src/runtimes/node/index.ts')
     // `doctor` names the callback that a provider must accept.
@@ -130,7 +142,7 @@ describe('the structure of the source', () => {
       /^(?:cli|dev\/start|dev\/keys)\//.test(imported) || shared.includes(imported)
     // `idp doctor` judges tokens with the verifier, so that there is no second one.
     const judging = (file: string, imported: string) =>
-      file.startsWith('cli/idp/') && /^src\/(tokens|validators)\/[\w-]+\.ts$/.test(imported)
+      file.startsWith('cli/idp/') && /^src\/(access\/tokens|validators)\/[\w-]+\.ts$/.test(imported)
     // `policy` and `openapi` decide with the code of the gateway, for the same reason.
     const examining = (file: string, imported: string) =>
       /^cli\/(policy|openapi)\//.test(file) && imported.startsWith('src/')

@@ -75,19 +75,26 @@ function reachableFrom(
   return found
 }
 
+/** Folders whose own folders are rooms. */
+const HOUSES = new Set(['src/access', 'src/features', 'src/runtimes'])
+
 /**
- * `src/access/admission/redis/store.ts` is in `src/access/admission/redis`; a file directly in `src` is its own
- * node.
+ * Returns the folder of a file. A file directly in `src` is its own node, and a feature is one folder:
+ * `src/features/plans/redis/scripts.ts` is in `src/features/plans`.
  */
 export function directoryOf(file: string): string {
   const folder = dirname(file)
-  return folder === 'src' ? file : folder
+  if (folder === 'src') return file
+  return folder.startsWith('src/features/') ? roomOf(file) : folder
 }
 
 /**
- * `src/access/admission/redis/store.ts` is in `src/access/admission`; a file directly in `src` is its own node.
+ * Returns the room of a file: `src/access/admission/redis/store.ts` is in `src/access/admission`, and
+ * `src/middleware/admit.ts` in `src/middleware`. A file beside rooms is its own.
  */
-export function featureOf(file: string): string {
-  const [top = '', second = '', ...rest] = file.split('/')
-  return rest.length === 0 ? file : `${top}/${second}`
+export function roomOf(file: string): string {
+  const parts = file.split('/')
+  const top = parts.slice(0, 2).join('/')
+  const depth = HOUSES.has(top) ? 3 : 2
+  return parts.length <= depth ? file : parts.slice(0, depth).join('/')
 }
