@@ -14,8 +14,8 @@ const shared: UserConfig = {
 
 /**
  * Returns the chunk of a module that several subpaths share: one for each folder of `src`, and for each
- * feature, part of the access and runtime. These have no cycles, so chunks have none. One chunk for each combination of subpaths would be more
- * files than modules are worth.
+ * feature and runtime. These have no cycles, so chunks have none. One chunk for each combination of
+ * subpaths would be more files than modules are worth.
  */
 function chunkOf(module: string): string | null {
   if (/\/src\/.*\.d\.ts$/.test(module)) return 'types.d'
@@ -41,7 +41,7 @@ function addCore(module: string, context: Rolldown.ChunkingContext): void {
     addCore(imported, context)
 }
 
-const ROOM = /\/src\/(?:(?:access|features|runtimes)\/([a-z-]+)|([a-z-]+))\/.*\.ts$/
+const ROOM = /\/src\/(?:(?:features|runtimes)\/([a-z-]+)|([a-z-]+))\/.*\.ts$/
 
 export default defineConfig([
   {
