@@ -373,4 +373,27 @@ export const tokenCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'access_token in a query names the caller, alone or beside a token in a header',
+    sources: ['own'],
+    expected: 'a query is no source of tokens (RFC 9700 section 4.3.2): a parameter as any other',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      async run({ fetch, token, reached }) {
+        const reader = await token({ claims: { roles: ['reader'] } })
+        const writer = await token()
+        expect((await fetch(`/notes?access_token=${writer}`)).status).toBe(401)
+        const write = await fetch(`/notes?access_token=${writer}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${reader}` },
+        })
+        expect(write.status).toBe(403)
+        expect(reached).toEqual([])
+        const read = await fetch('/notes?access_token=odd', {
+          headers: { authorization: `Bearer ${reader}` },
+        })
+        expect(read.status).toBe(200)
+      },
+    },
+  },
 ]
