@@ -567,4 +567,28 @@ export const httpCases: readonly FieldCase[] = [
       },
     },
   },
+  {
+    symptom: 'each body with UUIDs is parsed a second time in the search for long numbers',
+    sources: ['own'],
+    expected: 'digits in texts cause no second parse',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/validate/exact-numbers.test.ts > without a number that is not exact, cause no second parse',
+      ],
+    },
+  },
+  {
+    symptom: 'escaped digits in a text are read as another number than the client sent',
+    sources: ['own'],
+    expected:
+      '422 where a schema reads the text as a number that is not exact (RFC 8259 section 6)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/validate/exact-numbers.test.ts > are 422 where a schema reads them as another number: %s',
+        'test/validate/exact-numbers.test.ts > do not hide a number behind a string with escapes',
+      ],
+    },
+  },
 ]

@@ -208,4 +208,16 @@ export const oauthCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'a user without roles is sent from /oauth/authorize to a page that cannot help',
+    sources: ['own'],
+    expected:
+      '403 with a page that says what to do, and no code; the app gets access_denied (RFC 6749 section 4.1.2.1)',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/oauth/code-login.slow.test.ts > a user without roles gets a page that names the missing permissions, and no code',
+      ],
+    },
+  },
 ]

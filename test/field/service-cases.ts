@@ -123,4 +123,39 @@ export const serviceCases: readonly FieldCase[] = [
       ],
     },
   },
+  {
+    symptom: 'an audit database that an earlier version created stays readable for all users',
+    sources: ['own'],
+    expected: 'the mode 0600 from the next start on, also for the journals, with a warning',
+    runtimes: NODE_ONLY,
+    proof: {
+      tests: [
+        'test/node/private-files.test.ts > an audit database that others can read gets the mode 0600 when it is opened, with its journal and a warning',
+      ],
+    },
+  },
+  {
+    symptom: 'a write is executed, and answered with 401 because its token ended meanwhile',
+    sources: ['own'],
+    expected:
+      'a request with effects gets the answer of the origin, for five seconds after its right ended',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/streams/ends.slow.test.ts > a request with effects gets its answer, although %s before the answer',
+        'test/streams/ends.slow.test.ts > a request with effects gets its answer, although Redis fails for longer than the grace',
+      ],
+    },
+  },
+  {
+    symptom: 'one failing check of callers ends the streams of all callers',
+    sources: ['own'],
+    expected: 'only the streams of callers in that check end',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/streams/slices.test.ts > a call that fails ends only the streams of its own callers',
+      ],
+    },
+  },
 ]

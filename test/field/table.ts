@@ -1,5 +1,6 @@
 /** All cases from the field. Each file has those of one subject. */
 import type { FieldCase } from './case.ts'
+import { credentialCases } from './credential-cases.ts'
 import { httpCases } from './http-cases.ts'
 import { oauthCases } from './oauth-cases.ts'
 import { serviceCases } from './service-cases.ts'
@@ -9,6 +10,7 @@ import { trialCases } from './trial-cases.ts'
 export const FIELD_CASES: readonly FieldCase[] = [
   ...httpCases,
   ...tokenCases,
+  ...credentialCases,
   ...serviceCases,
   ...oauthCases,
   ...trialCases,
