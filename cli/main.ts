@@ -28,7 +28,7 @@ function complaint(error: CommanderError): string {
   return error.message
     .replace(/^error: /, '')
     .replaceAll('\n', ' ')
-    .replace(/=[^']*'/g, "'")
+    .replace(/(?<!'--[\w-]+ <[\w-]+)=[^']*'/g, "'")
     .replace(/'([^']*)'/g, (quoted, text: string) =>
       text.length > MAX_ECHO_CHARACTERS ? "'…'" : quoted,
     )

@@ -89,7 +89,10 @@ function withValues(env: NodeJS.ProcessEnv, file: string | undefined): NodeJS.Pr
 
 function requireNode(version: string): void {
   if (Number.parseInt(version, 10) >= MINIMUM_NODE) return
-  throw usage(`this is Node ${version}, and the server needs Node ${MINIMUM_NODE} or later`)
+  throw usage(
+    `this is Node ${version}, and the server needs Node ${MINIMUM_NODE} or later; ` +
+      'install it, or run `npm install node@22` and start the server with npx',
+  )
 }
 
 function untilSignal(): Promise<string> {

@@ -33,7 +33,7 @@ export function accessOf(
   if (declared.value === undefined) {
     notes.assumed(
       place,
-      'has no security requirement; the permission is derived, so callers need a token',
+      'has no security requirement; callers need a token with a permission derived from the path and the method',
     )
     return ['permission', derived(route)]
   }
@@ -41,7 +41,10 @@ export function accessOf(
   const alternatives = requirements.map(scopesOf)
   const lists = alternatives.filter((scopes) => scopes !== undefined)
   if (lists.length < alternatives.length) {
-    notes.unmapped(place, 'the security requirement cannot be read, so callers need a token')
+    notes.unmapped(
+      place,
+      'the security requirement is not a list of objects with lists of scopes; callers need a token with a permission derived from the path and the method',
+    )
     return ['permission', derived(route)]
   }
   noteUndeclared(document, notes, requirements, place)
@@ -60,7 +63,7 @@ export function accessOf(
   else if (lists.some((scopes) => scopes.includes(permission) && scopes.length > 1))
     notes.unmapped(
       place,
-      `only the permission ${permission} is required, although ${text}; x-portcullis-permission names another one`,
+      `only the permission ${permission} is required, although ${text}; set another one with x-portcullis-permission`,
     )
   else notes.assumed(place, `permission ${permission} is required; ${text}`)
   return ['permission', permission]
@@ -86,7 +89,7 @@ function noteUndeclared(
     if (!Object.hasOwn(declared, name))
       notes.unmapped(
         place,
-        `security names the scheme ${name}, which the document does not declare`,
+        `security names the scheme ${name}, which components.securitySchemes does not declare; declare it, or correct the name`,
       )
 }
 

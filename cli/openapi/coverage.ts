@@ -142,7 +142,7 @@ export function createCoverage(): Coverage {
             const count = 1 + nodesBelow(member)
             total += count
             noted += count
-            if (state === 'way') notes.ignored(`#${pointer}`, 'parts that no request uses')
+            if (state === 'way') notes.ignored(`#${pointer}`, 'parts that no operation refers to')
             else noteMember(name, `#${place}`, Array.isArray(value), notes)
           }
         }
@@ -155,7 +155,7 @@ export function createCoverage(): Coverage {
 
 function noteMember(name: string, place: string, isItem: boolean, notes: Notes): void {
   if (isItem) {
-    notes.unmapped(place, 'is not imported: its value is not of the right type')
+    notes.unmapped(place, 'is not imported: its value has the wrong type')
     return
   }
   const isOwn = name.startsWith(OWN_EXTENSION)
@@ -167,7 +167,7 @@ function noteMember(name: string, place: string, isItem: boolean, notes: Notes):
   const suggestion = meant === undefined || meant === name ? '' : `; did you mean "${meant}"?`
   notes.unmapped(
     place,
-    `is not imported: it has no meaning here, or its value is not of the right type${suggestion}`,
+    `is not imported: OpenAPI has no member of this name here, or its value has the wrong type${suggestion}`,
   )
 }
 

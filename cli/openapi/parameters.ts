@@ -53,7 +53,10 @@ export function parametersOf(
       const { value } = target ?? {}
       if (target === undefined || !isObject(value) || typeof value.name !== 'string') {
         document.coverage.useAll(at(declared, index))
-        notes.unmapped(place, `parameter ${index + 1} of the list cannot be read`)
+        notes.unmapped(
+          place,
+          `parameter ${index + 1} of the list is not checked: it must be an object with a name, or a reference to one`,
+        )
         continue
       }
       const where = String(value.in)
@@ -61,7 +64,10 @@ export function parametersOf(
       const parameter = { located: { ...target, value }, name: value.name, in: where }
       useFields(document, parameter)
       if (names.has(key))
-        notes.unmapped(place, `only the last parameter ${key} of the list is used`)
+        notes.unmapped(
+          place,
+          `the list has the parameter ${key} more than once, and only the last one is used; remove the others`,
+        )
       names.add(key)
       const replaced = found.get(key)
       if (replaced !== undefined) document.coverage.useAll(replaced.located)
@@ -98,7 +104,7 @@ export function parameterCodes(
     document.coverage.useAll(located)
     notes.unmapped(
       reader.place,
-      `cookie ${name} is not checked, and reaches the origin only with forwardCookies`,
+      `cookie ${name} is not checked, and is not sent to the origin; list it in forwardCookies of the route to send it`,
     )
   }
   const elsewhere = parameters.filter((parameter) => !WHERE.has(parameter.in))
@@ -106,7 +112,7 @@ export function parameterCodes(
     document.coverage.useAll(located)
     notes.unmapped(
       reader.place,
-      `parameter ${name} is in "${String(located.value.in)}", which is not known, and is not checked`,
+      `parameter ${name} is not checked: "in" must be path, query, header or cookie, not "${String(located.value.in)}"`,
     )
   }
   const params = paramsCode(reader, of('path'), path)
@@ -127,7 +133,10 @@ function paramsCode(
   for (const { name, located } of declared) {
     if (path.some((part) => part.declared === name)) continue
     document.coverage.useAll(located)
-    notes.unmapped(reader.place, `path parameter ${name} is not in the path`)
+    notes.unmapped(
+      reader.place,
+      `path parameter ${name} does not occur in the path, and is not checked; correct its name, or remove it`,
+    )
   }
   if (path.length === 0) return undefined
   const members = path.map((part): Member => {
@@ -165,7 +174,7 @@ function queryCode(
         reader.context.document.coverage.useAll(parameter.located)
         notes.unmapped(
           reader.place,
-          `query parameter ${name} is an object with names that are not known: its members are not checked, and cannot be repeated`,
+          `query parameter ${name} is an object without a list of properties: its members are not checked, and cannot be repeated; declare its properties`,
         )
       } else members.push(...expanded.members)
       continue
@@ -175,7 +184,7 @@ function queryCode(
   if (isOpen)
     notes.approximated(
       reader.place,
-      'unknown query parameters are accepted, because an object has further members',
+      'unknown query parameters are accepted, because a query parameter is an object that allows additional properties',
     )
   for (const [name, value] of fixed) members.push([name, call('z.literal', quoted(value))])
   const unique = [...new Map(members)]
@@ -206,13 +215,13 @@ function headersCode(reader: Reader, declared: readonly Parameter[]): Code | und
     const name = parameter.name.toLowerCase()
     if (OTHER_HEADERS.has(name)) {
       context.document.coverage.useAll(parameter.located)
-      notes.ignored(`header ${parameter.name}`, 'OpenAPI describes this header elsewhere')
+      notes.ignored(`header ${parameter.name}`, 'OpenAPI does not allow this header as a parameter')
       continue
     }
     if (!mayReachOrigin(name))
       notes.unmapped(
         reader.place,
-        `header ${parameter.name} does not reach the origin; see stripHeaders and keepHeaders`,
+        `header ${parameter.name} is not sent to the origin; list it in keepHeaders of the policy to send it`,
       )
     members.push([name, optionalCode(parameter, textCodeOf(reader, parameter) ?? 'z.string()')])
   }
@@ -250,7 +259,7 @@ function textCodeOf(reader: Reader, parameter: Parameter): Code | undefined {
   if (types?.has('object') || (types?.has('array') && style === 'deepObject')) {
     context.notes.unmapped(
       inside,
-      'an object in one text is not supported, so any text is accepted',
+      'an object that is serialized to one text is not supported, so any text is accepted',
     )
     return undefined
   }

@@ -43,7 +43,7 @@ function refuseDuplicates(json: string): void {
       const name = names && (JSON.parse(token) as string)
       if (name !== undefined && names?.has(name)) {
         const line = json.slice(0, match.index).split('\n').length
-        throw new Error(`line ${line}: an object has two members ${token}; remove one`)
+        throw new Error(`line ${line}: an object has two members named ${token}; remove one`)
       }
       if (name !== undefined) names?.add(name)
     }
@@ -59,8 +59,8 @@ function checkSize(root: unknown): void {
     if (depth > MAX_DEPTH || nodes > MAX_NODES)
       throw new Error(
         depth > MAX_DEPTH
-          ? `values are nested more than ${MAX_DEPTH} times, or an alias contains itself`
-          : `aliases repeat values more than ${MAX_NODES} times`,
+          ? `values are nested more than ${MAX_DEPTH} levels deep, or an alias contains itself; reduce the nesting`
+          : `the document has more than ${MAX_NODES} values after its aliases are expanded; use fewer aliases`,
       )
     if (typeof value !== 'object' || value === null) return
     for (const member of Object.values(value)) visit(member, depth + 1)

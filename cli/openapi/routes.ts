@@ -80,12 +80,18 @@ export function routesOf(
     const pathItem = document.follow(declared)
     if (!template.startsWith('/')) {
       coverage.useAll(declared)
-      notes.unmapped(template, 'the path must begin with a slash, so it has no routes')
+      notes.unmapped(
+        template,
+        'the path does not begin with a slash, so no route is created; add the slash',
+      )
       continue
     }
     if (pathItem === undefined || !isObject(pathItem.value)) {
       coverage.useAll(declared)
-      notes.unmapped(template, 'the path item cannot be read')
+      notes.unmapped(
+        template,
+        'the path item cannot be read: it must be an object, or a reference to one',
+      )
       continue
     }
     if (options.prefix !== undefined) coverage.useAll(at(pathItem, 'servers'))
@@ -94,7 +100,7 @@ export function routesOf(
       const place = `${name.toUpperCase()} ${template}`
       if (!isObject(operation.value)) {
         coverage.useAll(operation)
-        notes.unmapped(place, 'the operation has no value, so it has no route')
+        notes.unmapped(place, 'the operation is not an object, so no route is created')
         continue
       }
       operations += 1
@@ -103,8 +109,12 @@ export function routesOf(
       if (method === undefined) {
         coverage.useAll(operation)
         if (name === 'head' && isObject(pathItem.value.get))
-          notes.assumed(place, 'is answered by the route of GET, with its rules')
-        else notes.unmapped(place, `there are no routes of the method ${name.toUpperCase()}`)
+          notes.assumed(place, 'is served by the route for GET, with the rules of that route')
+        else
+          notes.unmapped(
+            place,
+            `the gateway has no routes for the method ${name.toUpperCase()}, so its requests are refused`,
+          )
         continue
       }
       if (typeof pattern === 'string') {
@@ -117,7 +127,10 @@ export function routesOf(
       const prefixed = patternOf(server + template)
       if (typeof prefixed === 'string') {
         coverage.useAll(pathItem)
-        notes.unmapped(place, `the path of the server cannot be mapped: ${prefixed}`)
+        notes.unmapped(
+          place,
+          `the path of the server cannot be mapped: ${prefixed}; --prefix replaces it`,
+        )
         continue
       }
       const route = { method, template, place, pattern: prefixed, pathItem, operation }
@@ -166,7 +179,9 @@ function routeOf(
     pathItem,
     operation,
   ])
-  mistakes.push(...unknown.map((name) => `${place}: there is no extension ${name}`))
+  mistakes.push(
+    ...unknown.map((name) => `${place}: unknown extension ${name}; remove it, or correct its name`),
+  )
   const data = new Map<string, unknown>()
   if (own.has('permission') || own.has('anonymous')) {
     const field = own.has('permission') ? 'permission' : 'anonymous'
@@ -193,7 +208,10 @@ function routeOf(
   }
   const { body, isForbidden } = bodyCode(definitions, operation, place, options)
   if (body !== undefined && method === 'GET')
-    definitions.notes.unmapped(place, 'the body is refused, because a GET has no body')
+    definitions.notes.unmapped(
+      place,
+      'the body is not imported: the gateway accepts no body in a GET request',
+    )
   else if (body !== undefined)
     input.set('body', typeof body === 'string' ? body : definitions.constant(`${name}Body`, body))
   if (isForbidden && method !== 'GET') data.set('maxBodyBytes', 0)
@@ -202,7 +220,10 @@ function routeOf(
   const limits = isAnonymous ? (options.anonymousLimits ?? []) : options.limits
   if (limits.length > 0 && !data.has('limits')) data.set('limits', limits)
   if (isAnonymous && options.limits.length > 0 && !data.has('limits'))
-    definitions.notes.assumed(place, 'is anonymous and has no limit; see --anonymous-limit')
+    definitions.notes.assumed(
+      place,
+      'is anonymous and has no limit; add one with --anonymous-limit',
+    )
   const fields = new Map<string, Code>([...data].map(([field, value]) => [field, literal(value)]))
   return { method, path: pattern.path, query: pattern.query, place, fields, data, input }
 }
@@ -223,8 +244,8 @@ function withoutShadowed(found: readonly ImportedRoute[], notes: Notes): readonl
       notes.unmapped(
         route.place,
         first.query.size + route.query.size === 0
-          ? `has the same requests as ${first.place}`
-          : `has the same path as ${first.place}, and routes do not depend on the query: its requests are refused`,
+          ? `matches the same requests as ${first.place}, so it is not imported; remove one`
+          : `has the same path as ${first.place} and differs only in the query, which does not select a route: its requests are refused`,
       )
     else seen.set(key, route)
     return first === undefined

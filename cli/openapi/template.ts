@@ -28,12 +28,13 @@ const IN_SEGMENT = '[^\\x2f]+'
 
 /** Returns the pattern, or why there is none. */
 export function patternOf(whole: string): PathPattern | string {
-  if (whole.includes('#')) return 'a request has no fragment'
+  if (whole.includes('#')) return 'it contains "#", which no request sends; remove the fragment'
   const [template = '', ...rest] = whole.split('?')
   const fixed = [...new URLSearchParams(rest.join('?'))]
   const query = new Map(fixed)
-  if (query.size < fixed.length) return 'its query has a parameter twice'
-  if (fixed.flat().some((text) => /[{}]/.test(text))) return 'its query has a variable part'
+  if (query.size < fixed.length) return 'its query has the same parameter twice; remove one'
+  if (fixed.flat().some((text) => /[{}]/.test(text)))
+    return 'its query contains a template expression; declare it as a query parameter'
   const parameters: PathParameter[] = []
   const taken = new Set<string>()
   const segments: string[] = []
@@ -41,11 +42,13 @@ export function patternOf(whole: string): PathPattern | string {
     const [, prefix = '', declared, suffix = ''] = PARTIAL.exec(segment) ?? []
     const isFixed = declared === undefined && FIXED.test(segment)
     if (declared === undefined && !isFixed) {
-      if (/[{}]/.test(segment)) return `the segment ${segment} has more than one parameter`
+      if (/[{}]/.test(segment))
+        return `the segment ${segment} has more than one parameter, or a brace without its pair; write a route for it in the policy`
       segments.push(segment)
       continue
     }
-    if (declared?.startsWith('+')) return `the parameter {${declared}} may contain slashes`
+    if (declared?.startsWith('+'))
+      return `the parameter {${declared}} may contain slashes; write a route for it in the policy`
     const name = unusedName(declared ?? 'fixed', taken)
     parameters.push({ name, declared, prefix, suffix })
     segments.push(
@@ -53,7 +56,8 @@ export function patternOf(whole: string): PathPattern | string {
     )
   }
   const path = segments.join('/')
-  if (!isPathPattern(path)) return 'the router cannot match this path'
+  if (!isPathPattern(path))
+    return 'it is not a path that the router can match; correct it, or write a route for it in the policy'
   return { path, parameters, query }
 }
 

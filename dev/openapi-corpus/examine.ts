@@ -82,14 +82,14 @@ export async function examine(
 
 /** Messages about operations without a route, and how the results name them. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^there are no routes of the method/, 'HEAD without GET, OPTIONS, or TRACE'],
-  [/a request has no fragment/, 'the path contains a fragment'],
-  [/routes do not depend on the query/, 'the path differs from another one only in its query'],
+  [/^the gateway has no routes for the method/, 'HEAD without GET, OPTIONS, or TRACE'],
+  [/remove the fragment$/, 'the path contains a fragment'],
+  [/does not select a route/, 'the path differs from another one only in its query'],
   [/^the path cannot be mapped: its query/, 'the query of the path is not fixed'],
   [/^the path cannot be mapped: the segment/, 'a segment has several parameters'],
   [/^the path of the server cannot be mapped/, 'the router cannot match the path'],
   [/^the path cannot be mapped/, 'the router cannot match the path'],
-  [/^has the same requests as/, 'another operation has the same requests'],
+  [/^matches the same requests as/, 'another operation has the same requests'],
   [
     /^the policy refuses the route/,
     'the gateway has the path, or another route matches all requests',

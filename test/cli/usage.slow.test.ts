@@ -18,7 +18,10 @@ describe('a command line with a mistake exits with 2 before a request:', () => {
     [['bans', 'create', 'subject', 'x', '--for', '1'], 'It must look like 90s, 15m, 1h or 2d.'],
     [['clients', 'rotate-secret', ID, '--grace', '60'], 'It must look like'],
     [['api-keys', 'create', '--expires-in', '90'], 'It must look like'],
-    [['api-keys', 'create', '--metadata', 'team'], 'It must look like team=billing.'],
+    [
+      ['api-keys', 'create', '--metadata', 'team'],
+      "option '--metadata <name=value>' argument 'team' is invalid. It must look like team=billing.",
+    ],
     [['api-keys', 'create', '--metadata', 'a=1', '--metadata', 'a=2'], '"a" occurs twice.'],
     [['api-keys', 'update', ID], 'nothing to change: use at least one option'],
     [['limits', 'override', 'a', 'b', '--expires-in', '7'], 'It must look like'],
