@@ -112,7 +112,7 @@ export function parameterCodes(
     document.coverage.useAll(located)
     notes.unmapped(
       reader.place,
-      `parameter ${name} is not checked: "in" must be path, query, header or cookie, not "${String(located.value.in)}"`,
+      `parameter ${name} is in "${String(located.value.in)}" and is not checked: only path, query, header and cookie are imported`,
     )
   }
   const params = paramsCode(reader, of('path'), path)

@@ -110,7 +110,7 @@ describe('a note of the kind unmapped names', () => {
 
   test.each<[string, object, RegExp]>([
     ['a method in capitals', paths({ '/a': { GET: {} } }), /~1a\/GET: .*did you mean "get"/],
-    ['an operation without a value', paths({ '/a': { get: null } }), /^GET \/a: .*no value/],
+    ['an operation without a value', paths({ '/a': { get: null } }), /^GET \/a: .*not an object/],
     ['a path without a slash', paths({ 'a/b': { get: {} } }), /^a\/b: .*slash/],
     ['a path item that is a list', paths({ '/a': [] }), /^\/a: .*cannot be read/],
     ['paths that are a list', paths([]), /^#\/paths: is not imported/],
@@ -171,7 +171,7 @@ describe('a note of the kind unmapped names', () => {
           { name: 'q', in: 'query', required: true },
         ],
       }),
-      /last parameter query q/,
+      /parameter query q more than once/,
     ],
     [
       'a required flag that is text',

@@ -288,7 +288,7 @@ describe('access', () => {
   })
 
   test.each([
-    [{ 'x-portcullis-permissions': 'a:b' }, /no extension x-portcullis-permissions/],
+    [{ 'x-portcullis-permissions': 'a:b' }, /unknown extension x-portcullis-permissions/],
     [{ 'x-portcullis-permission': 'orders' }, /must be a permission/],
     [{ 'x-portcullis-max-body-bytes': 'large' }, /maxBodyBytes/],
   ])('the extension %j is refused', async (extension, message) => {
