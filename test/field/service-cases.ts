@@ -138,7 +138,7 @@ export const serviceCases: readonly FieldCase[] = [
     symptom: 'a write is executed, and answered with 401 because its token ended meanwhile',
     sources: ['own'],
     expected:
-      'a request with effects gets the answer of the origin, for five seconds after its right ended',
+      'a request with effects gets the answer of the origin, for five seconds after its headers',
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
