@@ -49,7 +49,7 @@ export default defineConfig([
     entry: {
       ...Object.fromEntries(subpaths().map(({ built, source }) => [built, source])),
       // A thread that `portcullis/node` starts.
-      'node/audit-thread': 'src/runtimes/node/audit/thread.ts',
+      'runtimes/node/audit-thread': 'src/runtimes/node/audit/thread.ts',
     },
     tsconfig: 'tsconfig.build.json',
     platform: 'neutral',

@@ -4,9 +4,9 @@
  * of publint and @arethetypeswrong/cli. Prints the number of exports of each subpath.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
@@ -60,6 +60,11 @@ function checkFiles({ files, size, unpackedSize }: Packed, unpacked: string): vo
     const text = readFileSync(join(unpacked, path), 'utf8')
     for (const place of [ROOT, homedir()])
       if (text.includes(`${place}/`)) failures.push(`${path}: contains the path ${place}`)
+    if (/^dist\/.*\.js$/.test(path))
+      // Imports, and modules that are started as threads.
+      for (const [, named = ''] of text.matchAll(/["'`](\.{1,2}\/[\w./-]+\.js)["'`]/g))
+        if (!existsSync(join(unpacked, dirname(path), named)))
+          failures.push(`${path}: names ${named}, which the package does not contain`)
     if (!path.endsWith('.d.ts')) continue
     const declarations = text.replaceAll(/\/\*\*[\s\S]*?\*\//g, '')
     if (/(?:from|import\() ?['"]\.[^'"]*\.ts['"]/.test(declarations))
