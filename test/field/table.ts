@@ -3,6 +3,7 @@ import type { FieldCase } from './case.ts'
 import { credentialCases } from './credential-cases.ts'
 import { httpCases } from './http-cases.ts'
 import { oauthCases } from './oauth-cases.ts'
+import { oddTokenCases } from './odd-token-cases.ts'
 import { serviceCases } from './service-cases.ts'
 import { tokenCases } from './token-cases.ts'
 import { trialCases } from './trial-cases.ts'
@@ -10,6 +11,7 @@ import { trialCases } from './trial-cases.ts'
 export const FIELD_CASES: readonly FieldCase[] = [
   ...httpCases,
   ...tokenCases,
+  ...oddTokenCases,
   ...credentialCases,
   ...serviceCases,
   ...oauthCases,
