@@ -365,7 +365,7 @@ describe('every writer reports to the feed', () => {
     const scripts = readLuaFiles(folder).scripts
     const named = scripts.filter((path) => prefixes.test(readFileSync(path, 'utf8')))
     expect(named.map((path) => relative(folder, path))).toEqual([
-      'admission/redis/admit-reference.lua',
+      'access/admission/redis/admit-reference.lua',
     ])
     const written = /call\(?'?,? ?'(SET|DEL|GETDEL|GETEX|EXPIRE|INCR|APPEND|RENAME)[^)]*\)/g
     const writes = readFileSync(named[0] as string, 'utf8').match(written) ?? []
@@ -388,23 +388,23 @@ describe('every writer reports to the feed', () => {
     const knowing = using(
       /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|banKeysOf|keysReadBy)\b/,
     )
-    const stores = knowing.filter((path) => /\/redis\/|^routes\//.test(path))
+    const stores = knowing.filter((path) => /\/redis\/|(?:^|\/)routes\//.test(path))
     const writing = stores.filter((path) =>
       /\b((?:keys|names)\.feed|withOwners|createOwnerList)\b/.test(textOf(path)),
     )
     expect(writing).toEqual([
-      'abuse/redis/bans.ts',
-      'abuse/redis/violations.ts',
-      'oauth/redis/authorization-codes.ts',
-      'revocation/redis/revocation-log.ts',
-      'revocation/redis/revocations.ts',
-      'tokens/redis/api-keys.ts',
-      'tokens/redis/refresh-families.ts',
+      'access/abuse/redis/bans.ts',
+      'access/abuse/redis/violations.ts',
+      'access/revocation/redis/revocation-log.ts',
+      'access/revocation/redis/revocations.ts',
+      'access/tokens/redis/api-keys.ts',
+      'access/tokens/redis/refresh-families.ts',
+      'features/authorization-code/redis/authorization-codes.ts',
     ])
     expect(stores.filter((path) => !writing.includes(path))).toEqual([
-      'oauth/redis/client-logins.ts',
+      'features/authorization-server/redis/client-logins.ts',
     ])
-    const logins = textOf('oauth/redis/client-logins.ts')
+    const logins = textOf('features/authorization-server/redis/client-logins.ts')
     expect(logins.match(/\brevokedBeforeKeys\.map.*/g)).toEqual([
       "revokedBeforeKeys.map((key) => ['GET', key]),",
       expect.stringContaining('secondOrNull'),
