@@ -6,11 +6,8 @@ import { authorizationServerKeys, codeKeys } from '../../../redis/keys.ts'
 import { malformed, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../../validators/access-token.ts'
-import {
-  REDEEM_CODE_SCRIPT,
-  STORE_CODE_SCRIPT,
-} from '../../authorization-server/redis/scripts.generated.ts'
 import { type AuthorizationCodes, CODE_SECONDS, codeSchema } from '../authorization-code.ts'
+import { REDEEM_CODE_SCRIPT, STORE_CODE_SCRIPT } from './scripts.generated.ts'
 
 /** A replay is recognized for as long as an access token of the first use may be valid. */
 const USED_CODE_SECONDS = MAX_ACCESS_TOKEN_SECONDS

@@ -5,11 +5,8 @@ import { keyPart } from '../../../redis/key-part.ts'
 import { codeKeys } from '../../../redis/keys.ts'
 import { countOf, listOf, recordIn, sendCommand, textOf } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
-import {
-  ALLOW_CONSENT_SCRIPT,
-  FORGET_CONSENT_SCRIPT,
-} from '../../authorization-server/redis/scripts.generated.ts'
 import { type Consents, consentSchema, type User } from '../consent.ts'
+import { ALLOW_CONSENT_SCRIPT, FORGET_CONSENT_SCRIPT } from './scripts.generated.ts'
 
 /** A consent that a user does not use for this time is forgotten, with all others of the user. */
 const CONSENT_SECONDS = 34_560_000
