@@ -47,6 +47,19 @@ export const serviceCases: readonly FieldCase[] = [
     },
   },
   {
+    symptom: 'a client chooses its address: it writes to the left of what its proxy appends',
+    sources: ['own'],
+    expected:
+      'the rightmost address of an untrusted hop, or unknown if that is no address (RFC 7239 sections 4 and 8.1)',
+    runtimes: NODE_ONLY,
+    proof: {
+      tests: [
+        'test/node/reported-address.slow.test.ts > has the address that the last untrusted hop was seen with, in each form',
+        'test/node/reported-address.slow.test.ts > does not depend on the text %j of a client',
+      ],
+    },
+  },
+  {
     symptom: 'an IPv4 address and its mapped IPv6 address have two budgets',
     sources: ['aspnet/BasicMiddleware#302'],
     expected: 'one caller, one budget',
