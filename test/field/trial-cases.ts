@@ -277,4 +277,14 @@ export const trialCases: readonly FieldCase[] = [
     'a public URL with a path is refused at the start, with a sentence',
     ['test/config/config.test.ts > URLs have no credentials, and the public URL has no query'],
   ),
+  proven(
+    'padding between the parts of an attack hides it from the signatures',
+    'own',
+    'white space, comments and repeated separators of any length change no verdict',
+    [
+      'test/inspection/padding.test.ts > S63: an attack is found, whatever is its length:',
+      'test/inspection/padding.test.ts > a padded attack never reaches the handler, encoded or not',
+      'test/inspection/workerd.test.ts > S63: workerd matches signatures as Node does',
+    ],
+  ),
 ]

@@ -19,9 +19,10 @@ const BIT = bitsOf(SCORES)
 
 /** No rule below matches a text without one of these. */
 const SUSPICIOUS = /[;|&`\n(]|\$[{I]|\/dev\/|\/bin\/|cmd|powershell|<!--#/i
-/** A separator, text that may disguise the command after it, and the command's folder. */
-const SEPARATOR =
-  /(?:;|\|\|?|&&?|\n|\$\(|`|[<>]\()[\s;|&(!`$]{0,8}(?:\$\{?ifs\}?(?:\$\d)?)?(?:sudo\s{1,4}|time\s{1,4}|(?:\.|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]{1,20}[/\\]){0,4})?/gi
+const SEPARATOR = /;|\|\|?|&&?|\n|\$\(|`|[<>]\(/g
+/** Text of any length that may disguise the command after a separator, and the command's folder. */
+const DISGUISE =
+  /(?:\$\{?ifs\}?(?:\$\d)?|[\s;|&(!`$])*(?:(?:sudo|time)\s+|(?:\.{1,2}|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]*[/\\])*)?/iy
 /** Command names that are not natural-language words. */
 const NAMED = anyOf(
   'iy',
@@ -49,8 +50,8 @@ const WORDED = anyOf(
       String.raw`(?=\s{1,4}(?:-{1,2}[a-z]|\/[a-z?]|~\/|\*))`,
       String.raw`(?=\s{0,4}(?:\$|%\w|>|<|\.\.?\/|\\|"|'))`,
       // Numbers, hosts, files, a word and another separator, drives.
-      String.raw`\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,40}\.[\w.-]{1,40}|localhost)`,
-      String.raw`\s{1,4}(?=\w{1,20}\s{0,2}[|>]|[a-z]:[\\/])`,
+      String.raw`\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,9999}\.[\w.-]|localhost)`,
+      String.raw`\s{1,4}(?=\w{1,9999}\s{0,2}[|>]|[a-z]:[\\/])`,
       String.raw`(?=\$\{?ifs|\{)`,
     ),
 )
@@ -81,7 +82,7 @@ const FOREIGN_CODE = anyOf(
   'i',
   String.raw`\(\)\s{0,4}\{\s{0,4}(?::|_|\w{1,10})\s{0,4};?[^}]{0,20}\}\s{0,4};`,
   String.raw`<!--#(?:exec|include)\s`,
-  String.raw`^[\s;|&'"{}$@().<?=]{0,12}(?:php\s{1,4}|print\s{0,2}\(?)?@?` +
+  String.raw`^[\s;|&'"{}$@().<?=]*(?:php\s{1,4}|print\s{0,2}\(?)?@?` +
     oneOf(
       'system passthru shell_exec popen proc_open pcntl_exec phpinfo __import__',
       String.raw`(?:exec|eval|assert)(?=\s{0,2}\(\s{0,2}["'$\x60])`,
@@ -90,14 +91,20 @@ const FOREIGN_CODE = anyOf(
     String.raw`\s{0,2}\(`,
 )
 
-/** Limits of the text before the separator: an argument has few words, prose has many. */
-const MAX_LEADING_WORDS = 3
-const MAX_LEADING_CHARS = 120
+/**
+ * The text before which a separator is suspicious: three words of any length in one line. An
+ * argument has few words, prose has many.
+ */
+const LEADING = /^\s*(?:\S+(?:[^\S\n]+\S+){0,2}\s*)?/
 /** A value such as a file or a host, which may be a command's argument. */
-const ARGUMENT = /^["'\w./:@=?+,%-]{0,100}["')\]}]{0,3}\s{0,4}$/
-const ONE_WORD = /^\S{0,100}$/
+const ARGUMENT = /^["'\w./:@=?+,%-]*["')\]}]{0,3}\s*/
+const FIRST_WORD = /^\S*/
+/** The text that must have no space behind a substitution. */
+const ONE_WORD = /^\S{0,50}$/
 /** A command's name in a Markdown table: `| bash   | yes |`. */
-const TABLE_CELL = /[\w.-]{1,20}`?\s{1,80}\|(?!\|)/y
+const TABLE_CELL = /[\w.-]{1,20}`?\s+\|(?!\|)/y
+/** The rest of such a table's row after two words. In a shell, a pipe at the end is an error. */
+const TABLE_ROW = /[\w.-]{1,20} [\w.-]{1,20}\s+\|\s[^|]*\s\|\s*$/y
 /** Capitalized words, because no shell command is written like a name. */
 const TITLE = /^[A-Z][a-z]/
 const WORDLIKE = /^[a-z]{0,40}$/i
@@ -109,47 +116,61 @@ export const commandInjection: SignatureSet = {
     if (!SUSPICIOUS.test(text)) return 0
     let found = IDIOM.test(text) ? BIT.shell_idiom : 0
     if (FOREIGN_CODE.test(text)) found |= BIT.foreign_code
-    SEPARATOR.lastIndex = 0
-    let separator = SEPARATOR.exec(text)
-    while (separator !== null && isLeading(text, separator.index)) {
-      found |= foundAt(text, separator.index, SEPARATOR.lastIndex)
-      separator = SEPARATOR.exec(text)
-    }
-    return found
+    return found | separatedIn(text)
   },
 }
 
-/** Returns the rules that match the text after the separator from `start` to `end`. */
-function foundAt(text: string, start: number, end: number): number {
+/** The ends of the leading parts of a text, read once for all its separators. */
+interface Opening {
+  readonly argument: number
+  readonly word: number
+}
+
+/** Returns the rules that match the text after one of the leading separators. */
+function separatedIn(text: string): number {
+  SEPARATOR.lastIndex = 0
+  let separator = SEPARATOR.exec(text)
+  if (separator === null) return 0
+  const leading = lengthOf(LEADING, text)
+  const opening = { argument: lengthOf(ARGUMENT, text), word: lengthOf(FIRST_WORD, text) }
+  let found = 0
+  while (separator !== null && separator.index <= leading) {
+    const end = endOfMatch(DISGUISE, text, SEPARATOR.lastIndex)
+    found |= foundAt(text, separator.index, end, opening)
+    SEPARATOR.lastIndex = end
+    separator = SEPARATOR.exec(text)
+  }
+  return found
+}
+
+/** Returns the rules that match the text after the separator and its disguise. */
+function foundAt(text: string, start: number, end: number, opening: Opening): number {
   const isNamed = matchesAt(NAMED, text, end) || matchesAt(DISGUISED, text, end)
   const isAlone = matchesAt(ALONE, text, end)
   if (!isNamed && !isAlone && !matchesAt(WORDED, text, end)) return 0
+  if (text[start] === '|' && matchesAt(TABLE_ROW, text, end)) return 0
   if (matchesAt(TABLE_CELL, text, end) || TITLE.test(text.slice(end, end + 2))) return 0
-  const before = text.slice(0, start)
   if (text[start] === '$' || text[start] === '`')
-    return isWholeValue(text, before, start) ? BIT.substituted : 0
+    return isWholeValue(text, start, opening) ? BIT.substituted : 0
   const isAt = /[/\\]/.test(text.slice(start, end))
   if (isNamed || isAt || matchesAt(WORDED, text, end)) return BIT.chained
-  const value = before.trim()
-  return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? BIT.chained : BIT.bare
+  if (start > opening.argument) return BIT.bare
+  const value = text.slice(0, start).trim()
+  return value === '' || !WORDLIKE.test(value) ? BIT.chained : BIT.bare
 }
 
 /**
  * Reports whether the value consists of the substitution and an argument. With other words around
  * it, the text is a sentence, and the backticks are Markdown.
  */
-function isWholeValue(text: string, before: string, start: number): boolean {
-  if (text[start] === '$') return ARGUMENT.test(before)
+function isWholeValue(text: string, start: number, opening: Opening): boolean {
+  if (text[start] === '$') return start <= opening.argument
+  if (start > opening.word) return false
   const close = text.indexOf('`', start + 1)
-  return ONE_WORD.test(before) && (close === -1 || ONE_WORD.test(text.slice(close + 1, close + 50)))
+  return close === -1 || ONE_WORD.test(text.slice(close + 1, close + 50))
 }
 
-/** Reports whether the text before a separator is short enough to be a command's argument. */
-function isLeading(text: string, start: number): boolean {
-  if (start > MAX_LEADING_CHARS) return false
-  const before = text.slice(0, start).trim()
-  return !before.includes('\n') && before.split(/\s{1,20}/).length <= MAX_LEADING_WORDS
-}
+const lengthOf = (pattern: RegExp, text: string): number => pattern.exec(text)?.[0].length ?? 0
 
 const matchesAt = (pattern: RegExp, text: string, at: number): boolean =>
   endOfMatch(pattern, text, at) > at

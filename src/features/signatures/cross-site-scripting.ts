@@ -57,15 +57,14 @@ const STYLE_RUNS =
   /expression\s{0,4}\(|-moz-binding|behaviou?r\s{0,4}:\s{0,4}url|@import|javascript:/i
 /** A quote, and an event handler at the place of the next attribute. */
 const QUOTE_THEN_HANDLER =
-  /^[^"'<>]{0,100}["'`][\s/>]{0,10}(?:\w{1,20}(?:=[^\s/]{0,40})?[\s/]{1,10}){0,4}on[a-z]{3,30}\s{0,4}=/i
+  /^[^"'<>]*["'`]{1,2}[\s/>]*(?:[\w-]{1,40}(?:=[^\s/]{0,100})?[\s/]+){0,4}on[a-z]{3,30}\s{0,4}=/i
 /** An event handler alone, for an attribute without quotes. */
 const BARE_HANDLER =
   /(?:^|[\s/"'`])on[a-z]{3,30}\s{0,4}=\s{0,4}["'`]?\s{0,4}(?:alert|prompt|confirm|eval|fetch|import|javascript:)\s{0,2}[(`\w]/i
 /** A quote or the end of a statement, and a call that is typical of injected scripts. */
 const QUOTE_THEN_CALL = anyOf(
   'i',
-  String.raw`^[^"'\x60]{0,100}["'\x60][\s)}\]]{0,6}` +
-    String.raw`(?:[;+\-*,|&^<>?:/%=]|\|\||&&|\/\/|\n){1,3}[\s({![+~-]{0,6}` +
+  String.raw`^[^"'\x60]*["'\x60](?=[\s)}\]]*[;+\-*,|&^<>?:/%=\n])[\s;+\-*,|&^<>?:/%=(){}![\]~]*` +
     oneOf(
       'alert prompt confirm eval fetch settimeout setinterval function import document window',
       'location self top parent globalthis this console xmlhttprequest print',
@@ -133,6 +132,6 @@ function attributeFound(name: string, value: string): number {
   if (name === 'srcdoc') return BIT.script
   if (name === 'style') return STYLE_RUNS.test(value) ? BIT.script_url : 0
   if (!URL_ATTRIBUTES.has(name)) return 0
-  const target = name === 'content' ? value.replace(/^\s{0,4}\d{0,4};?\s{0,4}url=/i, '') : value
+  const target = name === 'content' ? value.replace(/^[\s\d.,;]*url=/i, '') : value
   return RUNS.test(target) ? BIT.script_url : 0
 }

@@ -3,6 +3,7 @@ import type { SignatureId } from '../../problems/reasons.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
 import type { SignaturesDefinition } from './definition.ts'
+import { withoutPadding } from './padding.ts'
 import { pathTraversal } from './path-traversal.ts'
 import { anyOf, oneOf, type SignatureSet } from './signature-set.ts'
 import { sqlInjection } from './sql-injection.ts'
@@ -39,20 +40,22 @@ export const SIGNATURES = SETS.flatMap(({ category, scores }) =>
 const SHIFTS = SETS.map((set) => SIGNATURES.findIndex(({ category }) => category === set.category))
 
 /**
- * Returns the rules that a text matches, as it is or decoded once more. Takes time linear in the
- * length of the text. Does NOT decide: see {@link createVerdictReader}.
+ * Returns the rules that a text matches, as it is, decoded once more, or without padding. Takes
+ * time linear in the length of the text. Does NOT decide: see {@link createVerdictReader}.
  */
 export function scan(text: string, cache: VerdictCache): Verdict {
   if (PLAIN.test(text)) return 0
   const known = cache.get(text)
   if (known !== undefined) return known
   const decoded = decodedOnce(text)
-  const verdict = scanReading(text) | (decoded === undefined ? 0 : scanReading(decoded))
+  const compact = withoutPadding(decoded ?? text)
+  const verdict = scanReading(text) | scanReading(decoded) | scanReading(compact)
   cache.set(text, verdict)
   return verdict
 }
 
-function scanReading(text: string): Verdict {
+function scanReading(text: string | undefined): Verdict {
+  if (text === undefined) return 0
   let verdict = 0
   for (let index = 0; index < SETS.length; index++)
     verdict |= (SETS[index]?.scan(text) ?? 0) << (SHIFTS[index] ?? 0)

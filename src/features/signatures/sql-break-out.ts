@@ -6,7 +6,7 @@ import { wordsOf } from './signature-set.ts'
 import type { SqlToken, SqlTokens } from './sql-tokens.ts'
 
 /** The content of a string that the surrounding statement closes, as in `or 'a`. */
-const LEFT_OPEN = /^[\w%]{0,16}$/
+const LEFT_OPEN = /^[\w%]*$/
 
 /** Unary operators, and words that do not change the result. */
 const PREFIXES = wordsOf('not binary - + ~ ! @')

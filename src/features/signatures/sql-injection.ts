@@ -52,11 +52,11 @@ const COMMENTED_KEYWORDS =
 /** The start of a statement, or of a clause that continues one. */
 const BEGINNING = anyOf(
   'i',
-  String.raw`^[\s(;+-]{0,20}(?:select[\s(*/+]|case\s{1,4}when\b|waitfor\s|declare\s{1,4}@)`,
-  String.raw`^[\s(;+-]{0,20}exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)`,
-  String.raw`^[\s(;+-]{0,20}(?:if|benchmark|sleep|pg_sleep)\s{0,2}\(`,
-  String.raw`^[\s(;)'",+-]{0,20}(?:(?:and|or|xor|having|where|union)\b|(?:order|group)\s{1,4}by\b)`,
-  String.raw`^[\s(;)'",+-]{0,20}(?:\|\||&&)`,
+  String.raw`^[\s(;+-]*(?:select[\s(*/+]|case\s{1,4}when\b|waitfor\s|declare\s{1,4}@)`,
+  String.raw`^[\s(;+-]*exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)`,
+  String.raw`^[\s(;+-]*(?:if|benchmark|sleep|pg_sleep)\s{0,2}\(`,
+  String.raw`^[\s(;)'",+-]*(?:(?:and|or|xor|having|where|union)\b|(?:order|group)\s{1,4}by\b)`,
+  String.raw`^[\s(;)'",+-]*(?:\|\||&&)`,
 )
 
 export const sqlInjection: SignatureSet = {

@@ -29,19 +29,21 @@ export interface SqlToken {
 const MAX_TOKENS = 24
 /** White space, parentheses, and the marks of MySQL's executable comments (`/*!50000`). */
 const BLANKS = /(?:[\s()\u00a0]|\/\*!\d{0,6}|\*\/)+/y
-const NUMBER = /0x[0-9a-f]{1,64}|\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,4})?(?![a-z_])|\.\d{1,40}/iy
+const NUMBER = /0x[0-9a-f]+|\d+(?:\.\d*)?(?:e[+-]?\d{1,4})?(?![a-z_])|\.\d+/iy
 const WORD = /[a-z_@$\u00aa-\u1fff\u3040-\ud7a3][\w@$.\u00aa-\u1fff\u3040-\ud7a3]{0,127}/iy
-const CALLED = /[ \t]{0,8}\(/y
+const CALLED = /[ \t]*\(/y
 const COMPARISON = /<=>|[<>!:]=|<>|=|<|>/y
 const LOGIC = /\|\||&&/y
 /** Text that may remain after a comment that cuts the statement off. */
-const REST = /[-+\s"')]{0,8}\w?$/y
+const REST = /[-+\s"')]*\w?$/y
 const COMPARING = wordsOf('like rlike regexp ilike similar between in is glob')
 /** Keywords that may precede a parenthesis and are not functions. */
 const KEYWORDS = wordsOf(
   'union all distinct select where having from by limit values not into order group waitfor',
   'delay table',
 )
+/** Unary operators. A row of them counts as one token. */
+const SIGNS = wordsOf('not binary - + ~ !')
 const JOINING = wordsOf('and or xor div mod')
 
 const END: SqlToken = { kind: 'end', text: '' }
@@ -59,13 +61,20 @@ export function sqlTokensOf(text: string, start: number): SqlTokens {
     at = skipBlanks(text, at)
     const token = at >= text.length ? END : tokenAt(text, at)
     isOver = token === END || token.kind === 'cut'
-    tokens.push(token)
+    if (!isRepeatedSign(token, tokens.at(-1))) tokens.push(token)
     at += lengthOf(token, text, at)
   }
   return function tokenOf(index) {
     while (!isOver && tokens.length <= index && tokens.length < MAX_TOKENS) read()
     return tokens[index] ?? END
   }
+}
+
+/** Reports whether a sign follows a sign, which attacks repeat to use up the tokens. */
+function isRepeatedSign({ kind, text }: SqlToken, last: SqlToken | undefined): boolean {
+  return (
+    (kind === 'arithmetic' || kind === 'word') && SIGNS.has(text) && SIGNS.has(last?.text ?? '')
+  )
 }
 
 /** Returns the place after white space and comments. Stops before a comment without an end. */
