@@ -96,10 +96,19 @@ export function id(text: string): string {
   return text
 }
 
-/** As {@link id}, for an API key. Rejects the key itself, which must not be in a path or a log. */
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+/** Parses the id of an API key. Rejects the key itself, which must not be in a path or a log. */
 export function keyId(text: string): string {
-  if (text.startsWith('pk_')) throw new InvalidArgumentError('It must be the id of the key.')
-  return id(text)
+  if (text.startsWith('pk_'))
+    throw new InvalidArgumentError(
+      'It must be the id of the key: `portcullis api-keys lookup` finds it.',
+    )
+  if (!UUID.test(text))
+    throw new InvalidArgumentError(
+      'It must be the id of a key, which is a UUID: `portcullis api-keys list` shows the ids.',
+    )
+  return text
 }
 
 /**

@@ -16,6 +16,20 @@ const NO_OPERATORS =
   "the gateway has no operators' API: its policy needs operators() in its features; " +
   "import { operators } from 'portcullis/operators'"
 
+/** Collections of features that a policy may lack, and what to do then. Other collections always exist. */
+const OPTIONAL: ReadonlyMap<string, string> = new Map([
+  [
+    '/plans',
+    'the gateway has no plans: its policy needs plans() in a field of limits; ' +
+      "import { plans } from 'portcullis/plans'",
+  ],
+  [
+    '/relations',
+    'the gateway has no relations: its policy needs relations() in its field relations; ' +
+      "import { relations } from 'portcullis/relations'",
+  ],
+])
+
 export type Query = Readonly<Record<string, string | number | undefined>>
 
 export interface Gateway {
@@ -101,12 +115,23 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
     try {
       return await send(method, path, query, body)
     } catch (error) {
+      if (!isNotFound(error)) throw error
       // An unknown id has the same error. `/keys` exists in every gateway with the operators' API.
-      const isAbsent =
-        isNotFound(error) && (await send('GET', '/keys', {}).then(() => false, isNotFound))
-      throw isAbsent ? new Failure(REFUSED, NOT_FOUND, NO_OPERATORS, error) : error
+      if (await isAbsent('/keys')) throw new Failure(REFUSED, NOT_FOUND, NO_OPERATORS, error)
+      const missing = await missingFeature(path)
+      throw missing === undefined ? error : new Failure(REFUSED, NOT_FOUND, missing, error)
     }
   }
+
+  /** Returns what to do if the gateway lacks the feature of a path. An unknown id has the same error. */
+  async function missingFeature(path: string): Promise<string | undefined> {
+    const collection = /^\/[a-z-]+/.exec(path)?.[0] ?? ''
+    const remedy = OPTIONAL.get(collection)
+    return remedy !== undefined && (await isAbsent(collection)) ? remedy : undefined
+  }
+
+  const isAbsent = (path: string): Promise<boolean> =>
+    send('GET', path, {}).then(() => false, isNotFound)
 
   async function send(method: string, path: string, query: Query, body?: object): Promise<object> {
     const url = new URL(ADMIN_PATH + path, connection.url)

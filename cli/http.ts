@@ -3,6 +3,7 @@
  */
 import { remedyFor, unreachable } from '../dev/start/unreachable.ts'
 import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './failure.ts'
+import { plainFinding } from './plain-findings.ts'
 
 /** Timeout of the whole response. Longer than the gateway ever takes. */
 export const TIMEOUT_MS = 10_000
@@ -82,9 +83,17 @@ function refusal(response: Response, answer: object | undefined): Failure {
   )
   return new Failure(exitCodeOf(response), name, words ?? `status ${response.status}`, {
     requestId: id ?? null,
-    findings: Array.isArray(errors) ? errors.filter(isFinding) : [],
+    findings: (Array.isArray(errors) ? errors : [])
+      .filter(isFinding)
+      .map((finding) => plainFinding(finding, listingOf(response))),
     retryAfterSeconds: retryAfterOf(response),
   })
+}
+
+/** Returns the command that lists the records of a request: collections of the API have names of commands. */
+function listingOf({ url }: Response): string {
+  const [, collection = 'api-keys'] = /\/-\/admin\/([a-z-]+)/.exec(url) ?? []
+  return `portcullis ${collection} list`
 }
 
 function unexpected(response: Response): Failure {

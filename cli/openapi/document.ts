@@ -122,7 +122,7 @@ export async function loadDocument(source: string, options: LoadOptions): Promis
   } catch (error) {
     if (rootFailure !== undefined) throw rootFailure
     const wrong = unreadable.get(rootUrl)
-    if (wrong !== undefined) throw usage(`${source}: ${wrong}`)
+    if (wrong !== undefined) throw usage(`${source}: ${wrong}; ${EXPECTED}`)
     const [first] = (error as { readonly errors?: readonly Error[] }).errors ?? [error as Error]
     if (!isObject(parser.schema)) throw usage(`${source}: ${oneLine(first)}`)
   }
@@ -162,12 +162,16 @@ function hasPattern(value: unknown): boolean {
 }
 
 function notOpenApi(root: unknown): string {
-  if (!isObject(root)) return 'is not an OpenAPI document: it is not an object'
+  if (!isObject(root)) return `is not an OpenAPI document: it is not an object; ${EXPECTED}`
   if (root.swagger !== undefined)
     return `is Swagger ${String(root.swagger)}; convert it to OpenAPI 3 first, for example with \`npx swagger2openapi\``
-  if (root.openapi === undefined) return 'is not an OpenAPI document: it has no field openapi'
+  if (root.openapi === undefined)
+    return `is not an OpenAPI document: it has no field openapi; ${EXPECTED}`
   return `is OpenAPI ${String(root.openapi)}; only 3.0, 3.1 and 3.2 are supported`
 }
+
+/** Ends each message about a document that cannot be read. */
+const EXPECTED = 'name a file or a URL of an OpenAPI document in JSON or YAML'
 
 const urlOf = (path: string): string => (isUrl(path) ? path : pathToFileURL(decoded(path)).href)
 

@@ -1,5 +1,5 @@
 /** Parses the text of a document: JSON, or YAML 1.2 with the merge keys of YAML 1.1. */
-import { CORE_SCHEMA, load, mergeTag } from 'js-yaml'
+import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 
 /** A larger document repeats itself through aliases, or is not written for people. */
 const MAX_NODES = 20_000_000
@@ -13,9 +13,21 @@ const SCHEMA = CORE_SCHEMA.withTags(mergeTag)
  * members of one name, and for aliases that make a value endless.
  */
 export function parseText(text: string): unknown {
-  const value = parseJson(text) ?? load(text, { schema: SCHEMA })
+  const value = parseJson(text) ?? parseYaml(text)
   checkSize(value)
   return value
+}
+
+/** The library's own message quotes the text of the document over several lines. */
+function parseYaml(text: string): unknown {
+  try {
+    return load(text, { schema: SCHEMA })
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error
+    const { reason, mark } = error
+    const place = mark ? `line ${mark.line + 1}: ` : ''
+    throw new Error(`is neither JSON nor YAML: ${place}${reason}`)
+  }
 }
 
 function parseJson(text: string): unknown {

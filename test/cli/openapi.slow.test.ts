@@ -110,7 +110,13 @@ describe('openapi import', () => {
 
   test.each([
     ['a missing file', undefined, /openapi\.yaml cannot be read \(ENOENT\)/],
-    ['text that is no YAML', 'a: [', /openapi\.yaml: /],
+    ['text that is no YAML', 'a: [', /openapi\.yaml: is neither JSON nor YAML: line 1: /],
+    ['Markdown', '# Orders\n\n- a: b\n* c\n', /neither JSON nor YAML: line \d+: .+; name a file/],
+    [
+      'Markdown without a list',
+      '# Orders\n\nA text.\n',
+      /it is not an object; name a file or a URL/,
+    ],
     ['another document', 'a: 1', /has no field openapi/],
     ['Swagger 2.0', "swagger: '2.0'", /is Swagger 2\.0; convert it/],
     ['a later version', 'openapi: 4.0.0', /only 3\.0, 3\.1 and 3\.2 are supported/],

@@ -262,6 +262,58 @@ describe('a refusal: a command exits with 1', () => {
     )
   })
 
+  test.each([
+    ['plans', 'plans', ['list']],
+    ['plans', 'plans', ['assign', 'tenant', 'acme', 'pro']],
+    ['plans', 'plans', ['remove', ID]],
+    ['relations', 'relations', ['read']],
+  ])('and names the feature that a policy without %s lacks', async (feature, command, args) => {
+    const missing = Object.fromEntries(
+      ['plans', 'plans/assignments', `plans/assignments/${ID}`, 'relations'].map((path) => [
+        `/-/admin/${path}`,
+        { status: 404, body: NOT_FOUND },
+      ]),
+    )
+    const { url } = await startStubGateway({ ...missing, '/-/admin/keys': { body: { keys: [] } } })
+    const { code, stderr } = await runCli([command, ...args, '--url', url], { env: ENV })
+    expect(code).toBe(1)
+    expect(stderr).toContain(
+      `not_found: the gateway has no ${feature}: its policy needs ${feature}()`,
+    )
+    expect(stderr).toContain(`import { ${feature} } from 'portcullis/${feature}'`)
+  })
+
+  test('and does not name a feature that the gateway has, if only a record is unknown', async () => {
+    const { url } = await startStubGateway({
+      '/-/admin/keys': { body: { keys: [] } },
+      '/-/admin/plans': { body: { plans: [], assignments: [] } },
+      [`/-/admin/plans/assignments/${ID}`]: { status: 404, body: NOT_FOUND },
+    })
+    const { stderr } = await runCli(['plans', 'remove', ID, '--url', url], { env: ENV })
+    expect(stderr).toBe('portcullis: not_found: None.\n')
+  })
+
+  test('and says in place of the messages of schemas what a value must be', async () => {
+    const errors = [
+      { in: 'params', path: '/id', message: 'Invalid UUID' },
+      { in: 'body', path: '/expiresInSeconds', message: 'Too small: expected number to be >=300' },
+      {
+        in: 'query',
+        path: '/status',
+        message: 'Invalid option: expected one of "active"|"revoked"',
+      },
+    ]
+    const problem = { code: 'invalid_input', detail: 'None.', errors }
+    const { url } = await startStubGateway({ '/-/admin/clients': { status: 422, body: problem } })
+    const { stderr } = await runCli(['clients', 'list', '--url', url], { env: ENV })
+    expect(stderr).toBe(
+      'portcullis: invalid_input: The gateway refused the request.\n' +
+        '  params/id: must be an id, which is a UUID; `portcullis clients list` shows the ids\n' +
+        '  body/expiresInSeconds: must be at least 5m\n' +
+        '  query/status: must be active or revoked\n',
+    )
+  })
+
   test('and escapes control characters of the gateway for the terminal', async () => {
     const detail = 'No.\u001b]0;owned\u0007\u202e'
     const keys = [{ kid: 'a\u001b[2Jb', alg: 'ES256', state: 'active' }]

@@ -23,6 +23,13 @@ describe('a command line with a mistake exits with 2 before a request:', () => {
       "option '--metadata <name=value>' argument 'team' is invalid. It must look like team=billing.",
     ],
     [['api-keys', 'create', '--metadata', 'a=1', '--metadata', 'a=2'], '"a" occurs twice.'],
+    [
+      ['api-keys', 'show', 'nonsense'],
+      "'nonsense' is invalid for argument 'id'. It must be the id of a key, which is a " +
+        'UUID: `portcullis api-keys list` shows the ids.',
+    ],
+    [['usage', '--key', 'nonsense'], '`portcullis api-keys list` shows the ids.'],
+    [['audit', 'query', '--key', 'nonsense'], '`portcullis api-keys list` shows the ids.'],
     [['api-keys', 'update', ID], 'nothing to change: use at least one option'],
     [['limits', 'override', 'a', 'b', '--expires-in', '7'], 'It must look like'],
     [['audit', 'erase', '--wait', '5'], 'It must look like'],
