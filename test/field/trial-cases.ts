@@ -287,4 +287,17 @@ export const trialCases: readonly FieldCase[] = [
       'test/inspection/workerd.test.ts > S63: workerd matches signatures as Node does',
     ],
   ),
+  {
+    symptom: 'errors of the command line are messages of a schema, without a remedy',
+    sources: ['own'],
+    expected:
+      'what a value must be, in the form of an option, and the command or the import that helps',
+    runtimes: EVERY_RUNTIME,
+    proof: {
+      tests: [
+        'test/cli/plain-findings.test.ts > a finding about %s says what the value must be',
+        'test/cli/responses.slow.test.ts > and names the feature that a policy without %s lacks',
+      ],
+    },
+  },
 ]
