@@ -46,6 +46,7 @@ const MEASURED: ReadonlySet<string> = new Set([
   'src/features/signatures/sql-injection.ts',
   // With assertions such as `(?=...)`, which the checker judges by the time of a busy machine.
   'src/features/mcp/resource-uri.ts',
+  'src/access/tokens/credential.ts',
 ])
 
 const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => !CONFIGURED.has(file))
@@ -82,6 +83,9 @@ describe('the time of a measured pattern does not grow faster than its text:', (
     'or ',
     'select ',
     '\\',
+    '="',
+    '="\\',
+    '="a" ',
     '%',
     ';',
   ]

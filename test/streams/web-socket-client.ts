@@ -53,7 +53,7 @@ export interface Seen {
 
 const END_MS = 10_000
 
-/** Opens a WebSocket, writes `parts` one after another, and reads until the connection ends. */
+/** Opens a WebSocket, writes `parts`, and reads until the connection ends. */
 export function converse(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -131,7 +131,9 @@ export function converse(
         }
         isOpen = true
         unread = unread.subarray(at + 4)
-        for (const part of parts) socket.write(part)
+        // At once: a server that refuses the first frame would reset a connection on which others arrive,
+        // and its close frame may be lost.
+        socket.write(Buffer.concat(parts))
       }
       read()
       // The client does not end the connection before the server: it sees everything.
