@@ -24,7 +24,8 @@ const startInWorkerd = (vars: Vars): Promise<Serving> =>
 
 async function startInNode(vars: Vars): Promise<Serving> {
   for (const [name, value] of Object.entries(vars)) vi.stubEnv(name, value)
-  const server = createAdaptorServer({ fetch: app.fetch })
+  // It would replace `Response` in this process for good, also for the tests of other files.
+  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
