@@ -4,9 +4,8 @@ import type { Outcome } from './client.ts'
 import { END_OF_HEAD, type Received, responseOf } from './messages.ts'
 import type { Case } from './plan.ts'
 
-/** An open circuit breaker refuses any case at once. */
-const REFUSED = 503
-const FAILED = [502, 504, REFUSED]
+const OVERLOADED = 503
+const FAILED = [502, 504, OVERLOADED]
 
 /** Returns what is wrong with the outcome of a case, or undefined. */
 export function wrongIn(of: Case, { received, hasEnded }: Outcome): string | undefined {
@@ -16,9 +15,12 @@ export function wrongIn(of: Case, { received, hasEnded }: Outcome): string | und
   if (received.extraBytes > 0) return `has ${received.extraBytes} bytes after its response`
   const { status } = received
   const isProblem = status !== 101 && received.isComplete
+  // An open circuit breaker refuses any case at once, and says when it tries again.
+  const isRefused =
+    isProblem && (status === OVERLOADED || (status === 502 && received.hasRetryAfter))
   const { origin } = of
   if (origin === undefined) {
-    if (status === REFUSED && isProblem) return undefined
+    if (isRefused) return undefined
     return isWhole(of, received) ? undefined : `has ${shown(received)} instead of its response`
   }
   const isFailed = FAILED.includes(status) && isProblem
@@ -30,7 +32,7 @@ export function wrongIn(of: Case, { received, hasEnded }: Outcome): string | und
   const sent = Math.min(Math.floor(origin.at * response.length), response.length - 1)
   const hasHead = sent >= response.indexOf(END_OF_HEAD) + END_OF_HEAD.length
   if (!hasHead) return isFailed ? undefined : `has ${shown(received)} instead of 502 or 504`
-  if (isFailed) return status === REFUSED || !hasHead ? undefined : `has ${status} after a head`
+  if (isFailed) return isRefused || !hasHead ? undefined : `has ${status} after a head`
   return received.isComplete ? 'looks complete, and the response of the origin was not' : undefined
 }
 

@@ -129,25 +129,37 @@ export interface Received {
   readonly extraBytes: number
   /** Whether the response says that the connection ends. */
   readonly isLast: boolean
+  /** Whether the response says when to send the request again. */
+  readonly hasRetryAfter: boolean
 }
 
 /** Reads what a client has received. */
 export function read(received: Buffer): Received {
   const end = received.indexOf(END_OF_HEAD)
-  const none = { status: 0, isComplete: false, bodyBytes: 0, extraBytes: 0, isLast: true }
+  const none = {
+    status: 0,
+    isComplete: false,
+    bodyBytes: 0,
+    extraBytes: 0,
+    isLast: true,
+    hasRetryAfter: false,
+  }
   if (end === -1) return none
   const text = received.subarray(0, end).toString('latin1')
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0)
   const isLast = /^connection: close\r?$/im.test(text)
+  const hasRetryAfter = /^retry-after: \d+\r?$/im.test(text)
   const body = received.subarray(end + END_OF_HEAD.length)
   // The end of the connection ends a WebSocket.
   if (status === 101) return { ...none, status, bodyBytes: body.length }
-  if (/^transfer-encoding: chunked\r?$/im.test(text)) return { status, isLast, ...readChunks(body) }
+  if (/^transfer-encoding: chunked\r?$/im.test(text))
+    return { status, isLast, hasRetryAfter, ...readChunks(body) }
   const length = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? Number.NaN)
   if (Number.isNaN(length)) return { ...none, status, bodyBytes: body.length }
   return {
     status,
     isLast,
+    hasRetryAfter,
     isComplete: body.length >= length,
     bodyBytes: Math.min(body.length, length),
     extraBytes: Math.max(0, body.length - length),
