@@ -1,7 +1,6 @@
 /** Serves the gateway of a project for `portcullis serve`. Loaded only by that command. */
 import cluster from 'node:cluster'
 import type { Server, ServeOptions as ServerOptions } from '../src/runtimes/node/index.ts'
-import type { ServeOptions } from './commands/serve.ts'
 import { valuesIn } from './deploy/values.ts'
 import { Failure, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
@@ -12,6 +11,16 @@ import { createLog, logConsole, logStderr } from './server-log.ts'
 import { logUncaught } from './uncaught.ts'
 
 const MINIMUM_NODE = 22
+
+export interface ServeOptions {
+  readonly config?: string
+  readonly values?: string
+  readonly port?: number
+  readonly host?: string
+  readonly workers?: number
+  readonly check?: boolean
+  readonly json?: boolean
+}
 
 /** The project's own `portcullis/node`: its policy is made by the same copy of the package. */
 interface NodeModule {

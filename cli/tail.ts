@@ -10,6 +10,11 @@ export interface TrailEvent {
   readonly actor?: { readonly client: string | null }
 }
 
+export interface EventPage {
+  readonly events: readonly TrailEvent[]
+  readonly cursor?: string
+}
+
 export interface Tail {
   /** Returns the start time of the next query, RFC 3339. */
   since(): string

@@ -3,20 +3,13 @@
  * use, is readable only by its owner, and is ignored by git: `.gitignore` names it. A developer may add variables to it.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import {
-  appendFileSync,
-  existsSync,
-  linkSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { type KeyFile, keysIn } from './keys/key-file.ts'
 import { DEFAULT_SIGNING_ALGORITHM, generateSigningKey } from './keys/key-set.ts'
+import { create, replace } from './private-file.ts'
 
-const OWNER_ONLY = 0o600
 const REST_TOKEN_BYTES = 32
 /** 256 bits (ASVS 11.5.1). */
 const CLIENT_SECRET_BYTES = 32
@@ -92,6 +85,25 @@ export function setVar(path: string, name: string, value: string): void {
 }
 
 /**
+ * Creates access to the variable SIGNING_KEYS of `.dev.vars`. A new file gets all other variables
+ * too.
+ */
+export function devVarsFile(path: string, publicUrl: string): KeyFile {
+  return {
+    path,
+    nextStep: 'npm start (restart it if it runs)',
+    read() {
+      const text = existsSync(path) ? parseEnv(readFileSync(path, 'utf8')).SIGNING_KEYS : undefined
+      return text ? keysIn(text, path) : undefined
+    },
+    async write(keys) {
+      await prepareDevVars(path, publicUrl)
+      setVar(path, 'SIGNING_KEYS', JSON.stringify({ keys }))
+    },
+  }
+}
+
+/**
  * Formats one variable of a `.env` file, quoted so that the value is preserved (`#`, spaces, new
  * lines). Throws for a value that no kind of quotes can contain.
  */
@@ -101,30 +113,6 @@ export function line(name: string, value: string): string {
     throw new Error(`${name} contains characters that are not possible in an environment file`)
   }
   return `${name}=${quote}${value}${quote}`
-}
-
-/** Writes a file atomically, readable only by its owner. */
-export function replace(path: string, text: string): void {
-  const draft = draftOf(path, text)
-  renameSync(draft, path)
-}
-
-/** Writes a file like {@link replace}, but keeps a file that another process created first. */
-function create(path: string, text: string): void {
-  const draft = draftOf(path, text)
-  try {
-    linkSync(draft, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    rmSync(draft)
-  }
-}
-
-function draftOf(path: string, text: string): string {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`
-  writeFileSync(draft, text, { mode: OWNER_ONLY, flag: 'wx' })
-  return draft
 }
 
 async function freshVars(publicUrl: string): Promise<Record<(typeof NAMES)[number], string>> {

@@ -1,7 +1,8 @@
 /** `npm run -s keys`: generates, rotates and lists the gateway's signing keys. */
 import { join } from 'node:path'
+import { devVarsFile } from './dev-vars.ts'
 import { generatedKeys, generateInto, keysOf, rotateIn, tableOf } from './keys/change.ts'
-import { devVarsFile, jwksFile } from './keys/key-file.ts'
+import { jwksFile } from './keys/key-file.ts'
 import { factsOf } from './keys/key-set.ts'
 import { type KeysRequest, readRequest, USAGE } from './keys/request.ts'
 import { defaultPublicUrl, ROOT } from './start/settings.ts'

@@ -1,7 +1,6 @@
 /** Filter options and table columns of the audit trail commands. */
 import type { Command } from 'commander'
 import { instant, keyId } from '../arguments.ts'
-import type { TrailEvent } from '../tail.ts'
 
 /** The filters that `query` and `tail` share. */
 export interface EventFilter {
@@ -20,11 +19,6 @@ export interface EventFilter {
   readonly reason?: string
   readonly observed?: string
   readonly since?: string
-}
-
-export interface EventPage {
-  readonly events: readonly TrailEvent[]
-  readonly cursor?: string
 }
 
 /** Members of an event that the table shows. `--json` prints all of them. */

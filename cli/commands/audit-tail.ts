@@ -4,13 +4,12 @@ import type { Command } from 'commander'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { Failure, UNDECIDED } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
-import { createTail, isReadOfTrail, type Tail, type TrailEvent } from '../tail.ts'
+import { createTail, type EventPage, isReadOfTrail, type Tail, type TrailEvent } from '../tail.ts'
 import { headingLine, line } from '../text.ts'
 import {
   EVENT_COLUMNS,
   EVENT_WIDTHS,
   type EventFilter,
-  type EventPage,
   filtered,
   filterQuery,
 } from './audit-filter.ts'

@@ -9,14 +9,9 @@ import {
   pageQuery,
   workWith,
 } from '../command.ts'
+import type { EventPage } from '../tail.ts'
 import { addErase } from './audit-erase.ts'
-import {
-  EVENT_COLUMNS,
-  type EventFilter,
-  type EventPage,
-  filtered,
-  filterQuery,
-} from './audit-filter.ts'
+import { EVENT_COLUMNS, type EventFilter, filtered, filterQuery } from './audit-filter.ts'
 import { addTail } from './audit-tail.ts'
 import { addVerify } from './audit-verify.ts'
 

@@ -1,12 +1,12 @@
 /** `portcullis idp`: presets of identity providers, and what is wrong with their tokens. */
 import type { Command } from 'commander'
+import { authTimeText } from '../../src/identity-providers/auth-times.ts'
 import { PRESETS, type Preset, type PresetName } from '../../src/identity-providers/presets.ts'
 import { NOT_VERIFIED, SOURCES, type Source } from '../../src/identity-providers/sources.ts'
 import { repeated } from '../arguments.ts'
 import { type CommonOptions, offlineCommand } from '../command.ts'
 import { PRODUCTION } from '../deploy/environment.ts'
 import { usage } from '../failure.ts'
-import { authTimeText } from '../idp/auth-times.ts'
 import type { IdpDoctorOptions } from '../idp/configuration.ts'
 import { createOutput } from '../output.ts'
 

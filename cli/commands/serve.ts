@@ -2,18 +2,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { portNumber } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
+import type { ServeOptions } from '../serve-on-node.ts'
 
 const MAX_WORKERS = 128
-
-export interface ServeOptions {
-  readonly config?: string
-  readonly values?: string
-  readonly port?: number
-  readonly host?: string
-  readonly workers?: number
-  readonly check?: boolean
-  readonly json?: boolean
-}
 
 const HELP = `
 Serves the policy of the project on Node, without Cloudflare. It needs Node 22, and Node 22.18 to read a

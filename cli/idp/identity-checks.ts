@@ -2,8 +2,8 @@
 import { pathsOf } from '../../src/validators/claim-path.ts'
 import { type Check, doubtful, failed, passed, textOf } from './check.ts'
 import { isPlainName, placesOfRoles, writtenPath } from './claims.ts'
+import type { Comparison } from './comparison.ts'
 import { claimsOf, malformedClaims, type ReadClaims } from './rules.ts'
-import type { Comparison } from './token-checks.ts'
 
 /** Placeholder for a role of the policy in a suggested map. */
 const ROLE = 'ROLE'

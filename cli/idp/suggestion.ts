@@ -6,10 +6,11 @@ import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import type { Check, Fields } from './check.ts'
+import type { Comparison } from './comparison.ts'
 import { parsed } from './configuration.ts'
 import type { Keys } from './keys.ts'
 import { judgeType, refusalOf } from './rules.ts'
-import { type Comparison, tokenChecks } from './token-checks.ts'
+import { tokenChecks } from './token-checks.ts'
 
 export interface Suggestion {
   /** The entry of `ISSUERS` that changes. Absent if the entry is new. */

@@ -1,8 +1,8 @@
 /** Checks of the times of a token. */
 import { MAX_CLOCK_TOLERANCE_SECONDS } from '../../src/validators/issuer.ts'
 import { type Check, failed, passed } from './check.ts'
+import type { Comparison } from './comparison.ts'
 import { judgeTimes } from './rules.ts'
-import type { Comparison } from './token-checks.ts'
 
 /** Suggested tolerances are multiples of this. */
 const STEP_SECONDS = 10

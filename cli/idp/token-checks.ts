@@ -1,11 +1,10 @@
 /** All checks of a token against one entry, in the order of their importance. */
 
-import type { KeyRing } from '../../src/access/tokens/key-ring.ts'
 import { shown } from '../../src/access/tokens/rejection.ts'
-import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { ALGORITHMS } from '../../src/validators/jwk.ts'
-import { type Check, type Fields, failed, passed, skipped, textOf } from './check.ts'
+import { type Check, failed, passed, skipped, textOf } from './check.ts'
 import { isPlainName, marksOfIdToken, ruleForAccessTokens } from './claims.ts'
+import type { Comparison } from './comparison.ts'
 import { identityChecks } from './identity-checks.ts'
 import {
   claimAt,
@@ -16,25 +15,11 @@ import {
   judgeKey,
   judgeSignature,
   judgeType,
-  type Presented,
   refusedClaims,
   statedKinds,
   unmetRules,
 } from './rules.ts'
 import { timeChecks } from './time-checks.ts'
-
-/** A token and the entry that it is compared with. */
-export interface Comparison {
-  readonly presented: Presented
-  readonly fields: Fields
-  /** The entry with its preset and all defaults. */
-  readonly config: IssuerConfig
-  /** Names the entry: `ISSUERS[0]`. */
-  readonly of: string
-  /** The keys of the issuer, for all algorithms. Undefined if they were not fetched. */
-  readonly ring: KeyRing | undefined
-  readonly nowMs: number
-}
 
 /** The claims that may name the client of a token. */
 const CLIENT_CLAIMS = ['azp', 'client_id', 'cid', 'appid']

@@ -7,6 +7,7 @@ import { Denied } from '../../src/errors.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Check, doubtful, type Fields, failed, skipped } from './check.ts'
+import type { Comparison } from './comparison.ts'
 import { type Entries, type IdpDoctorOptions, parsed, readEntries } from './configuration.ts'
 import { mayBeCalled, type Selected, selectEntry } from './entry.ts'
 import { type Keys, keysOf } from './keys.ts'
@@ -22,7 +23,7 @@ import {
   type Verdict,
   verdictOf,
 } from './suggestion.ts'
-import { type Comparison, tokenChecks } from './token-checks.ts'
+import { tokenChecks } from './token-checks.ts'
 
 export async function examineToken(token: string, options: IdpDoctorOptions): Promise<void> {
   const json = options.json ?? false

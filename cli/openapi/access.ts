@@ -1,7 +1,8 @@
 /** Who may call an operation: its permission, or anyone. */
 import { PERMISSION } from '../../src/validators/names.ts'
 
-import { at, type Document, isObject, type JsonObject, type Located } from './document.ts'
+import type { Document } from './document.ts'
+import { at, isObject, type JsonObject, type Located } from './located.ts'
 import type { Notes } from './notes.ts'
 
 /** `permission` or `anonymous`, and its value. */

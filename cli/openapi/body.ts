@@ -1,6 +1,6 @@
 /** Code for the request body of an operation. */
 import { type Code, call } from './code.ts'
-import { at, isObject, type Located } from './document.ts'
+import { at, isObject, type Located } from './located.ts'
 import type { SchemaContext } from './schema/context.ts'
 
 export interface BodyOptions {

@@ -3,7 +3,7 @@
  * that the import did not record gets a note here, so nothing is dropped in silence.
  */
 import { nearestTo } from '../../src/validators/nearest.ts'
-import type { Located } from './document.ts'
+import type { Located } from './located.ts'
 import type { Notes } from './notes.ts'
 
 export interface Coverage {

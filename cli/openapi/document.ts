@@ -6,18 +6,8 @@ import { $RefParser } from '@apidevtools/json-schema-ref-parser'
 import { Failure, UNDECIDED, usage } from '../failure.ts'
 import { loadRunTimes, type RunTimes } from '../patterns/run-time.ts'
 import { type Coverage, createCoverage } from './coverage.ts'
+import { at, isObject, type JsonObject, type Located } from './located.ts'
 import { parseText } from './parse.ts'
-
-export type JsonObject = Readonly<Record<string, unknown>>
-
-/** A value of a document, and its place, from which relative references are resolved. */
-export interface Located<Value = unknown> {
-  readonly value: Value
-  /** URL of the file. */
-  readonly file: string
-  /** JSON Pointer in the file. */
-  readonly pointer: string
-}
 
 export interface Document {
   readonly root: Located<JsonObject>
@@ -46,28 +36,7 @@ const MAX_BYTES = 104_857_600
 const TIMEOUT_MS = 30_000
 const MAX_REFERENCES = 50
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source)
-
-/** Returns a member of an object or list. */
-export function at(located: Located, ...names: readonly (string | number)[]): Located {
-  return names.reduce<Located>(
-    ({ value, file, pointer }, name) => ({
-      value: memberOf(value, String(name)),
-      file,
-      pointer: `${pointer}/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`,
-    }),
-    located,
-  )
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as JsonObject)[name]
-    : undefined
-}
 
 /**
  * Loads a document from a file or URL. Throws a usage failure if it is not OpenAPI 3.0 to 3.2. A

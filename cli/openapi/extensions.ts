@@ -1,6 +1,6 @@
 /** Fields of routes that a document sets itself: `x-portcullis-permission: orders:read`. */
 import type { Coverage } from './coverage.ts'
-import { at, isObject, type Located } from './document.ts'
+import { at, isObject, type Located } from './located.ts'
 
 const PREFIX = 'x-portcullis-'
 

@@ -1,7 +1,8 @@
 /** Code for the parameters of an operation, by the way in which a request contains them. */
 import { createHeaderCheck } from '../../src/validators/request-header.ts'
 import { type Code, call, list, object, quoted } from './code.ts'
-import { at, type Document, isObject, type JsonObject, type Located } from './document.ts'
+import type { Document } from './document.ts'
+import { at, isObject, type JsonObject, type Located } from './located.ts'
 import type { SchemaContext } from './schema/context.ts'
 import { useKeywords } from './schema/keywords.ts'
 import { partsOf, possibleTypes, type SchemaType } from './schema/types.ts'

@@ -1,6 +1,7 @@
 /** The path of the server that operations are relative to. */
 import type { Coverage } from './coverage.ts'
-import { at, type Document, isObject, type JsonObject, type Located } from './document.ts'
+import type { Document } from './document.ts'
+import { at, isObject, type JsonObject, type Located } from './located.ts'
 import type { Notes } from './notes.ts'
 
 /** Scheme and authority, which may contain variables. */

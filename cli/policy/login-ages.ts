@@ -1,5 +1,5 @@
 /** Which providers say when a user signed in, for routes that demand a recent sign-in. */
-import { authTimeText } from '../idp/auth-times.ts'
+import { authTimeText } from '../../src/identity-providers/auth-times.ts'
 
 const GENERAL =
   'OpenID Connect requires providers to send it when max_age is requested; Microsoft Entra ID and Google send it only after a setting'

@@ -4,9 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
 import { DECISIONS } from '../../src/audit/event.ts'
 import { STREAM_ENDED } from '../../src/audit/reason.ts'
-import type { EventPage } from '../commands/audit-filter.ts'
+
 import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
+import type { EventPage } from '../tail.ts'
 import type { Grants, RecordedEvent } from './replay-decide.ts'
 
 export interface ReplayedEvent extends RecordedEvent {

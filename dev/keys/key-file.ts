@@ -1,9 +1,8 @@
 /** Files with signing keys: `.dev.vars`, or a JWKS file for a deployment. */
 import { existsSync, readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import { parseSigningKeys, type SigningJwk } from '../../src/access/tokens/signing-keys.ts'
 import { Misconfigured } from '../../src/errors.ts'
-import { prepareDevVars, replace, setVar } from '../dev-vars.ts'
+import { replace } from '../private-file.ts'
 
 export interface KeyFile {
   readonly path: string
@@ -29,26 +28,8 @@ export function jwksFile(path: string): KeyFile {
   }
 }
 
-/**
- * Creates access to the variable SIGNING_KEYS of `.dev.vars`. A new file gets all other variables
- * too.
- */
-export function devVarsFile(path: string, publicUrl: string): KeyFile {
-  return {
-    path,
-    nextStep: 'npm start (restart it if it runs)',
-    read() {
-      const text = existsSync(path) ? parseEnv(readFileSync(path, 'utf8')).SIGNING_KEYS : undefined
-      return text ? keysIn(text, path) : undefined
-    },
-    async write(keys) {
-      await prepareDevVars(path, publicUrl)
-      setVar(path, 'SIGNING_KEYS', JSON.stringify({ keys }))
-    },
-  }
-}
-
-function keysIn(text: string, path: string): readonly SigningJwk[] {
+/** Returns the keys in the text of a file. Throws an `Error` without any part of a key. */
+export function keysIn(text: string, path: string): readonly SigningJwk[] {
   let json: unknown
   try {
     json = JSON.parse(text)

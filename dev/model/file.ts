@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { ROOT } from '../start/settings.ts'
+import { ROOT } from '../root.ts'
 import { ModelTextInvalid } from './mistake.ts'
 
 export const MODEL_FILE = 'portcullis.fga'

@@ -1,5 +1,5 @@
 /** Generates values for a schema: some that match, and some with a mistake. */
-import { isObject, type JsonObject } from '../../cli/openapi/document.ts'
+import { isObject, type JsonObject } from '../../cli/openapi/located.ts'
 import { namesIn } from './json-schema.ts'
 
 const MAX_DEPTH = 6

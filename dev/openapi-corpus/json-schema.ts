@@ -1,5 +1,5 @@
 /** Prepares the schemas of a document for a validator of JSON Schema. */
-import { isObject, type JsonObject } from '../../cli/openapi/document.ts'
+import { isObject, type JsonObject } from '../../cli/openapi/located.ts'
 
 const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 

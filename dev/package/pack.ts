@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ROOT } from '../start/settings.ts'
+import { ROOT } from '../root.ts'
 import { published, requireFiles } from './manifest.ts'
 
 export interface Packed {

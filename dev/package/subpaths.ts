@@ -1,8 +1,7 @@
 /** The subpaths of the package. `exports` of package.json is their only list. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-
-const ROOT = join(import.meta.dirname, '..', '..')
+import { ROOT } from '../root.ts'
 
 export interface Subpath {
   /** The specifier that a consumer imports, such as `portcullis/hono`. */

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { replace } from '../dev-vars.ts'
+import { replace } from '../private-file.ts'
 import { HOST } from './settings.ts'
 
 const LEASE_FILE = 'lease.json'

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { replace } from '../dev-vars.ts'
 import { subpaths } from '../package/subpaths.ts'
+import { replace } from '../private-file.ts'
 import { ROOT } from './settings.ts'
 
 /** Packages that a policy may import, even if its folder has no packages or has others. */

@@ -1,12 +1,11 @@
 /** Checked options and environment variables of `npm start` and `portcullis dev`. */
 import { existsSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { isOriginVariable } from '../../src/validators/environment.ts'
+import { ROOT } from '../root.ts'
 
-/** The root of the checkout. */
-export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+export { ROOT }
 
 /** Loopback by address, because `localhost` may resolve to `::1` first. */
 export const HOST = '127.0.0.1'

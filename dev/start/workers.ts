@@ -1,6 +1,6 @@
 /** The wrangler commands that serve a project. */
 import { join } from 'node:path'
-import { replace } from '../dev-vars.ts'
+import { replace } from '../private-file.ts'
 import { environmentFile, type GatewayVars } from './gateway-vars.ts'
 import type { Instance } from './instance.ts'
 import type { Migrations, Project } from './project.ts'

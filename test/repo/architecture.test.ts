@@ -23,7 +23,10 @@ const ADAPTERS = /^src\/(?:redis|[a-z/-]+\/(?:redis|d1|r2|queue|decision-points)
 
 const sources = [...filesBelow(root, 'src'), ...filesBelow(root, 'workers')]
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
-const edges = sources.flatMap((from) => importsOf(root, from).map((to) => ({ from, to })))
+const edgesOf = (files: readonly string[]) =>
+  files.flatMap((from) => importsOf(root, from).map((to) => ({ from, to })))
+const edges = edgesOf(sources)
+const tools = [...filesBelow(root, 'cli'), ...filesBelow(root, 'dev')]
 
 describe('the structure of the source', () => {
   test('the search finds the code and its imports', () => {
@@ -38,6 +41,13 @@ describe('the structure of the source', () => {
 
   test('files form no cycle of imports', () => {
     expect(cyclesOf(edges, (file) => file)).toEqual([])
+  })
+
+  test('the command line and the tools of development form a tree too', () => {
+    const all = [...edges, ...edgesOf(tools)]
+    expect(all.filter(({ from }) => from.startsWith('dev/')).length).toBeGreaterThan(100)
+    expect(cyclesOf(all, (file) => file)).toEqual([])
+    expect(cyclesOf(all, roomOf)).toEqual([])
   })
 
   test('a planted cycle between two folders is found, with the imports that close it', () => {
@@ -135,7 +145,8 @@ describe('the structure of the source', () => {
     // `doctor` names the callback that a provider must accept.
     shared.push('src/features/sign-in/callback.ts')
     // `idp` shows data.
-    shared.push('src/identity-providers/presets.ts', 'src/identity-providers/sources.ts')
+    for (const data of ['auth-times', 'presets', 'sources'])
+      shared.push(`src/identity-providers/${data}.ts`)
     // The commands that run a project on this machine share the code of `npm start`.
     // `keys` shares the code of `npm run keys`.
     const allowed = (imported: string) =>

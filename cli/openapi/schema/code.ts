@@ -1,6 +1,6 @@
 /** Converts a schema of OpenAPI to code that creates a zod schema. */
 import { type Code, call, list, prefixed, written } from '../code.ts'
-import { at, isObject, type JsonObject, type Located } from '../document.ts'
+import { at, isObject, type JsonObject, type Located } from '../located.ts'
 import { arrayCode, objectCode } from './containers.ts'
 import type { SchemaContext } from './context.ts'
 import { KEYWORDS, useKeywords, useTypedKeywords } from './keywords.ts'

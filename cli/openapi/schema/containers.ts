@@ -1,6 +1,6 @@
 /** Code for objects and arrays. */
 import { type Code, call, checked, list, literal, object, prefixed } from '../code.ts'
-import { at, isObject, type JsonObject, type Located } from '../document.ts'
+import { at, isObject, type JsonObject, type Located } from '../located.ts'
 import type { SchemaContext } from './context.ts'
 import { countIn, expressionCode } from './scalars.ts'
 

@@ -1,6 +1,7 @@
 /** What the parts of the schema generator share. */
 import type { Code } from '../code.ts'
-import type { Document, Located } from '../document.ts'
+import type { Document } from '../document.ts'
+import type { Located } from '../located.ts'
 import type { Notes } from '../notes.ts'
 
 export interface SchemaContext {

@@ -1,6 +1,7 @@
 /** The constants of a module: shared schemas, and the inputs of routes. */
 import { type Code, written } from '../code.ts'
-import { at, type Document, type Located } from '../document.ts'
+import type { Document } from '../document.ts'
+import { at, type Located } from '../located.ts'
 import { createNames, pascal } from '../names.ts'
 import type { Notes } from '../notes.ts'
 import { schemaCode } from './code.ts'

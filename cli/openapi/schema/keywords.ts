@@ -1,5 +1,5 @@
 /** Records the keywords of schemas that the generated code contains. */
-import { at, isObject, type JsonObject, type Located } from '../document.ts'
+import { at, isObject, type JsonObject, type Located } from '../located.ts'
 import type { SchemaContext } from './context.ts'
 import { declaredTypes, type SchemaType } from './types.ts'
 

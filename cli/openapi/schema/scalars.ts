@@ -1,6 +1,6 @@
 /** Code for text, numbers and enumerations. */
 import { type Code, call, checked, list, literal } from '../code.ts'
-import type { JsonObject } from '../document.ts'
+import type { JsonObject } from '../located.ts'
 import type { SchemaContext } from './context.ts'
 import { declaredTypes, expressionOf, isType, type SchemaType, unitsOf } from './types.ts'
 

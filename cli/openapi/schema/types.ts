@@ -1,5 +1,6 @@
 /** The types of the values that a schema accepts, and whether its code accepts only these values. */
-import { at, type Document, isObject, type JsonObject, type Located } from '../document.ts'
+import type { Document } from '../document.ts'
+import { at, isObject, type JsonObject, type Located } from '../located.ts'
 
 export type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
 

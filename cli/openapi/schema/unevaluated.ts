@@ -1,6 +1,7 @@
 /** Code for `unevaluatedProperties`: members that neither the schema nor its parts name. */
 import { type Code, call, checked, list, literal, object } from '../code.ts'
-import { at, type Document, isObject, type JsonObject, type Located } from '../document.ts'
+import type { Document } from '../document.ts'
+import { at, isObject, type JsonObject, type Located } from '../located.ts'
 import type { SchemaContext } from './context.ts'
 import { expressionCode } from './scalars.ts'
 import { partsOf } from './types.ts'

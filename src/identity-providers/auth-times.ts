@@ -2,8 +2,8 @@
  * When the ID tokens of known providers have `auth_time`, which `session.maxAgeSeconds` and `max_age`
  * need. Gateways do not contain this table.
  */
-import type { PresetName } from '../../src/identity-providers/presets.ts'
-import { SOURCES } from '../../src/identity-providers/sources.ts'
+import type { PresetName } from './presets.ts'
+import { SOURCES } from './sources.ts'
 
 /**
  * - `always`: in every ID token.

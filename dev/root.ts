@@ -1,0 +1,4 @@
+/** The root of the checkout. */
+import { join } from 'node:path'
+
+export const ROOT = join(import.meta.dirname, '..')
