@@ -1,4 +1,5 @@
 /** The path of a URL as it was sent, and why servers could read it differently. */
+import type { PathCheck } from '../problems/checks.ts'
 
 /** In characters. Servers commonly limit the request line to 8 KB. */
 export const MAX_PATH_LENGTH = 8_192
@@ -33,7 +34,7 @@ const CONVERTED = /[/\\;\u2044\u2215\u2216\u29f5\u29f8\u29f9]|%[0-9a-f]{2}|^\.+$
  * report a trailing slash, a different case, an extension, or a name in any script: clients need
  * them, and only the other routes determine whether they are ambiguous (see `readsAs`).
  */
-export function ambiguity(path: string) {
+export function ambiguity(path: string): PathCheck | undefined {
   if (path.length > MAX_PATH_LENGTH) return 'too_long'
   if (PLAIN.test(path)) return DOT_SEGMENT.test(path) ? 'dot_segment' : undefined
   if (!path.startsWith('/')) return 'not_absolute'
@@ -45,7 +46,7 @@ export function ambiguity(path: string) {
   return path.includes('%') ? ambiguityOfEscapes(path) : undefined
 }
 
-function ambiguityOfEscapes(path: string) {
+function ambiguityOfEscapes(path: string): PathCheck | undefined {
   if (BROKEN_PERCENT.test(path)) return 'percent_encoding'
   if (DOUBLE_ENCODING.test(path)) return 'double_encoding'
   if (ENCODED_DELIMITER.test(path)) return 'encoded_delimiter'

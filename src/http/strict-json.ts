@@ -1,6 +1,6 @@
 /** Strict JSON parser for untrusted text: refuses text that other parsers may read differently. */
 
-type JsonCheck = 'syntax' | 'duplicate_name' | 'depth' | 'number'
+import type { JsonCheck } from '../problems/checks.ts'
 
 /** A text was refused. Contains no part of the text. */
 export class JsonRefused extends Error {

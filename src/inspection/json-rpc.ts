@@ -1,5 +1,7 @@
 /** Parses JSON-RPC 2.0 messages, and refuses those that servers could read differently. */
+
 import { Denied } from '../errors.ts'
+import type { JsonRpcCheck } from '../problems/checks.ts'
 
 /** A request or a notification: a message that calls a method of the server. */
 export interface JsonRpcCall {
@@ -78,7 +80,11 @@ function checkResponse(message: JsonObject, ids: SeenIds): void {
 }
 
 /** Throws `malformedCall(what)` if an object has another member. */
-export function refuseOthers(value: object, members: ReadonlySet<string>, what: string): void {
+export function refuseOthers(
+  value: object,
+  members: ReadonlySet<string>,
+  what: JsonRpcCheck,
+): void {
   for (const name of Object.keys(value)) if (!members.has(name)) throw malformedCall(what)
 }
 
@@ -98,6 +104,6 @@ export function isRecord(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export function malformedCall(what: string): Denied {
+export function malformedCall(what: JsonRpcCheck): Denied {
   return new Denied({ code: 'malformed_request', check: `json_rpc_${what}` })
 }

@@ -1,3 +1,4 @@
+import { Denied } from '../errors.ts'
 import { findInexact } from '../http/exact-numbers.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import type { InspectionLimits } from './definition.ts'
@@ -51,6 +52,6 @@ function parsed(text: string, maxDepth: number): unknown {
     return value
   } catch (error) {
     if (!(error instanceof JsonRefused)) throw error
-    throw malformed('body', error.check)
+    throw new Denied({ code: 'malformed_request', check: `body_${error.check}` })
   }
 }

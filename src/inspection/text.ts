@@ -1,5 +1,6 @@
 /** Refuses text with control characters, invalid Unicode or names of an object's prototype. */
 import { Denied } from '../errors.ts'
+import type { TextCheck } from '../problems/checks.ts'
 
 /** The first word of a check's name in the audit trail. */
 export type Where = 'query' | 'body'
@@ -15,7 +16,7 @@ const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor'
 const STEP = /[[\].]/
 
 /** Returns the refusal (400) with the precise reason `<where>_<what>`. */
-export function malformed(where: Where, what: string): Denied {
+export function malformed(where: Where, what: TextCheck): Denied {
   return new Denied({ code: 'malformed_request', check: `${where}_${what}` })
 }
 

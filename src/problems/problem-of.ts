@@ -1,5 +1,6 @@
 /** Maps every reason to its problem, in one exhaustive switch, with as few details as the RFC allows. */
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
+import type { Check } from './checks.ts'
 import { type Problem, problem } from './problem.ts'
 import type { Denial, Dependency, Fault } from './reasons.ts'
 
@@ -9,7 +10,7 @@ const DPOP = 'DPoP realm="portcullis"'
 const DPOP_ALGS = `algs="${DPOP_ALGORITHMS.join(' ')}"`
 
 /** Requests that are not well formed in a way that their sender can correct. */
-const MALFORMED: Readonly<Record<string, string>> = {
+const MALFORMED: Readonly<Partial<Record<Check<'malformed_request'>, string>>> = {
   websocket_version: 'The version of WebSocket must be 13 (RFC 6455).',
   mcp_version: 'The setting `versions` of this server does not list this MCP-Protocol-Version.',
 }

@@ -1,8 +1,6 @@
 /** Why a request was refused, completely, for the audit trail. Responses have fewer details. */
 import type { Signer } from '../access/principal.ts'
-
-/** What revoked a token: a revocation of the token itself, or a cutoff that covers it. */
-export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
+import type { Check, RevokedBy } from './checks.ts'
 
 /** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
 export interface InputError {
@@ -66,29 +64,33 @@ export type Denial =
   /** `signer`: the signature, or the record of the credential, is valid. Such a credential is no guess. */
   | {
       readonly code: 'token_rejected'
-      readonly check: string
+      readonly check: Check<'token_rejected'>
       readonly detail?: RejectionDetail
       readonly signer?: Signer
     }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
   /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
-  | { readonly code: 'invalid_dpop_proof'; readonly check: string }
+  | { readonly code: 'invalid_dpop_proof'; readonly check: Check<'invalid_dpop_proof'> }
   /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
   | { readonly code: 'use_dpop_nonce'; readonly nonce: string }
   /** The request has more than one credential. */
-  | { readonly code: 'ambiguous_credentials'; readonly check: string }
+  | { readonly code: 'ambiguous_credentials'; readonly check: Check<'ambiguous_credentials'> }
   /** A page of another origin may have sent the cookie with the token. */
-  | { readonly code: 'cross_origin_request'; readonly check: string }
+  | { readonly code: 'cross_origin_request'; readonly check: Check<'cross_origin_request'> }
   /** The route needs a browser session: there is none, it has ended, or its login is not enough. */
   | {
       readonly code: 'sign_in_required'
-      readonly check: string
+      readonly check: Check<'sign_in_required'>
       /** What the login must be, if there is a valid session: parameters of the challenge. */
       readonly stepUp?: string
     }
   /** A login failed, or another request of the sign-in was not valid. */
-  | { readonly code: 'sign_in_refused'; readonly check: string }
-  | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
+  | { readonly code: 'sign_in_refused'; readonly check: Check<'sign_in_refused'> }
+  | {
+      readonly code: 'oauth_refused'
+      readonly error: OAuthErrorCode
+      readonly check: Check<'oauth_refused'>
+    }
   | {
       readonly code: 'banned'
       readonly by: 'address' | 'subject'
@@ -114,8 +116,8 @@ export type Denial =
       readonly what: 'method' | 'tool' | 'prompt' | 'resource' | 'spelling' | 'definition'
     }
   | { readonly code: 'signature_matched'; readonly signature: SignatureId }
-  | { readonly code: 'ambiguous_path'; readonly check: string }
-  | { readonly code: 'malformed_request'; readonly check: string }
+  | { readonly code: 'ambiguous_path'; readonly check: Check<'ambiguous_path'> }
+  | { readonly code: 'malformed_request'; readonly check: Check<'malformed_request'> }
   | { readonly code: 'invalid_input'; readonly errors: readonly InputError[] }
   | { readonly code: 'payload_too_large'; readonly maxBytes: number }
   | {
@@ -124,7 +126,7 @@ export type Denial =
       /** The body has a coding, such as gzip. */
       readonly encoded: boolean
     }
-  | { readonly code: 'not_found'; readonly check?: string }
+  | { readonly code: 'not_found'; readonly check?: Check<'not_found'> }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Other requests changed the resource at the same time. */
   | { readonly code: 'conflict' }

@@ -16,7 +16,7 @@ const DENIALS: readonly [Denial, string][] = [
     'signature_matched:sql_injection.effect',
   ],
   [{ code: 'ambiguous_path', check: 'dot_segment' }, 'ambiguous_path:dot_segment'],
-  [{ code: 'malformed_request', check: 'json' }, 'malformed_request:json'],
+  [{ code: 'malformed_request', check: 'body_syntax' }, 'malformed_request:body_syntax'],
   [
     { code: 'invalid_input', errors: [{ in: 'body', path: '/card', message: '4111 1111' }] },
     'invalid_input:body/card',

@@ -1,6 +1,7 @@
 /** Resolves a reference that this isolate has not cached, for the admission decision. */
 
 import type { Unavailable } from '../../errors.ts'
+import type { TokenCheck } from '../../problems/checks.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import { malformed } from '../../redis/reply.ts'
 import { addressBanKeys, observedBan } from '../abuse/ban.ts'
@@ -9,7 +10,6 @@ import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
 import { failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { failedCheckOf, principalOfRecord, type Reference } from '../tokens/reference.ts'
-import type { TokenCheck } from '../tokens/rejection.ts'
 import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'

@@ -1,6 +1,6 @@
 /** Decides whether a verified token is revoked: by its own revocation or by a revocation cutoff. */
 
-import type { RevokedBy } from '../../problems/reasons.ts'
+import type { RevokedBy } from '../../problems/checks.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import {

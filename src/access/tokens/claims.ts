@@ -1,12 +1,13 @@
 /** Converts the claims of a verified token to a principal. */
 
+import type { ClaimName } from '../../problems/checks.ts'
 import { type Claims, claimsSchema } from '../../validators/claims.ts'
 import { DEFAULT_SCOPE_USE, type IssuerConfig } from '../../validators/issuer.ts'
 import type { Principal } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
 import type { IssuerRules } from './issuer-rules.ts'
 import { own } from './jws.ts'
-import { type ClaimName, rejected, rejectedFor } from './rejection.ts'
+import { rejected, rejectedFor } from './rejection.ts'
 
 export interface ClaimsOptions {
   readonly nowMs: number

@@ -1,11 +1,12 @@
 /** Parses credentials of an `Authorization` header: the scheme, the kind and the text. */
 import { Denied } from '../../errors.ts'
+import type { TokenCheck } from '../../problems/checks.ts'
 import { DEFAULT_MAX_TOKEN_BYTES } from '../../validators/protection.ts'
 import type { TokenVerifier } from '../principal.ts'
 import { isApiKey, looksLikeApiKey } from './api-key.ts'
 import { isCompactJws, refuseMalformed } from './jws.ts'
 import type { BearerReferenceKind } from './reference.ts'
-import { rejected, type TokenCheck } from './rejection.ts'
+import { rejected } from './rejection.ts'
 
 /** A credential that a caller presents. Nothing of it has been verified. */
 export interface Credential {

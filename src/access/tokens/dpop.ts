@@ -2,6 +2,7 @@ import { calculateJwkThumbprint, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../../errors.ts'
+import type { Check } from '../../problems/checks.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../../validators/dpop.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
 import {
@@ -12,7 +13,6 @@ import {
   verifySignature,
 } from './jws.ts'
 import { importKeys, type VerificationKey } from './key-ring.ts'
-import type { TokenCheck } from './rejection.ts'
 
 export { nonceSecretOf } from './dpop-nonce.ts'
 
@@ -128,9 +128,7 @@ export function createDpopVerifier({
 }
 
 /** The check of RFC 9449 section 4.3 that a proof failed. Never sent to the client. */
-type DpopCheck = 'missing' | 'multiple' | 'jwk' | `jwk_${string}` | keyof DpopClaims | TokenCheck
-
-function dpopRejected(check: DpopCheck, options?: ErrorOptions): Denied {
+function dpopRejected(check: Check<'invalid_dpop_proof'>, options?: ErrorOptions): Denied {
   return new Denied({ code: 'invalid_dpop_proof', check }, options)
 }
 

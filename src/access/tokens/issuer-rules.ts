@@ -1,5 +1,6 @@
 /** The rules of an issuer's configuration for its tokens, prepared once for all of them. */
 
+import type { ClaimName } from '../../problems/checks.ts'
 import { type ClaimSources, type Path, pathOf, pathsOf } from '../../validators/claim-path.ts'
 import {
   DEFAULT_ROLES_CLAIM,
@@ -13,7 +14,7 @@ import { createNameMap, type NameMap, starIn } from '../../validators/name-patte
 import type { Signer } from '../principal.ts'
 import { type JwsHeader, own } from './jws.ts'
 import { hasValue, present } from './present.ts'
-import { type ClaimName, rejected, rejectedFor } from './rejection.ts'
+import { rejected, rejectedFor } from './rejection.ts'
 
 type Payload = Readonly<Record<string, unknown>>
 

@@ -1,9 +1,10 @@
 /** Compact JWS (RFC 7515): grammar, strict parsing and signature verification. */
 import { base64url, compactVerify, errors } from 'jose'
 import { parseStrictJson } from '../../http/strict-json.ts'
+import type { TokenCheck } from '../../problems/checks.ts'
 import { MAX_KEY_ID_CHARS } from '../../validators/jwk.ts'
 import type { KeyHint, VerificationKey } from './key-ring.ts'
-import { rejected, type TokenCheck } from './rejection.ts'
+import { rejected } from './rejection.ts'
 
 /**
  * The maximum size of any token, such as an ID token in a response. A credential in a request header

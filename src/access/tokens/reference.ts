@@ -5,13 +5,13 @@
 
 import * as z from 'zod/mini'
 import { sha256 } from '../../crypto/sha256.ts'
+import type { TokenCheck } from '../../problems/checks.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { recordIn } from '../../redis/reply.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../../validators/issuer.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import type { Principal, SignInFacts } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
-import type { TokenCheck } from './rejection.ts'
 
 /** References that callers present as bearer tokens. */
 export type BearerReferenceKind = 'opaque' | 'api_key'

@@ -1,6 +1,8 @@
 /** Sessions that refresh tokens extend (RFC 6749 section 6, RFC 9700 section 4.14.2). */
+
 import { randomBytes } from '../../crypto/random.ts'
 import type { Denied } from '../../errors.ts'
+import type { RefreshTokenCheck } from '../../problems/checks.ts'
 import { revokedBeforeKeysOf, type TokenSeed } from './access-grant.ts'
 import { familyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
 import {
@@ -154,6 +156,6 @@ function isExpired({ expiresAtSeconds }: Session, nowMs: number): boolean {
   return nowMs >= expiresAtSeconds * 1000
 }
 
-function refused(check: string): Denied {
+function refused(check: RefreshTokenCheck): Denied {
   return oauthRefused('invalid_grant', `refresh_token_${check}`)
 }

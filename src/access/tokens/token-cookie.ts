@@ -1,5 +1,7 @@
 /** Cookies with a token: strict reading, removal, and protection against forged requests. */
+
 import { Denied } from '../../errors.ts'
+import type { Check } from '../../problems/checks.ts'
 
 /** Headers by lower-case name; several fields of one name are joined. */
 export type Received = ReadonlyMap<string, string>
@@ -81,4 +83,5 @@ export function refuseCrossOrigin(
   if (origin !== (ownOrigin ?? new URL(url).origin)) throw refused('origin')
 }
 
-const refused = (check: string) => new Denied({ code: 'cross_origin_request', check })
+const refused = (check: Check<'cross_origin_request'>) =>
+  new Denied({ code: 'cross_origin_request', check })

@@ -1,5 +1,7 @@
 /** Reads the credential of a request from the sources that the configuration names. */
+
 import { Denied } from '../../errors.ts'
+import type { Check } from '../../problems/checks.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
 import {
   DEFAULT_TOKEN_SOURCES,
@@ -210,4 +212,5 @@ const asBearer = (find: Reader['find']) => (received: Received) => {
   return text === undefined ? undefined : `Bearer ${text}`
 }
 
-const ambiguous = (check: string) => new Denied({ code: 'ambiguous_credentials', check })
+const ambiguous = (check: Check<'ambiguous_credentials'>) =>
+  new Denied({ code: 'ambiguous_credentials', check })

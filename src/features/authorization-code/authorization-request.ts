@@ -70,9 +70,9 @@ export function parseAuthorizationRequest(form: OAuthForm): AuthorizationRequest
   )
   const result = z.safeParse(parameters, given)
   if (!result.success) {
-    const [name = ''] = result.error.issues[0]?.path ?? []
+    const name = result.error.issues[0]?.path[0] as (typeof NAMES)[number]
     const error = Object.hasOwn(given, name) ? ERRORS[name] : undefined
-    throw oauthRefused(error ?? 'invalid_request', `authorize_${String(name)}`)
+    throw oauthRefused(error ?? 'invalid_request', `authorize_${name}`)
   }
   const { data } = result
   const scope = form.one('scope')

@@ -11,6 +11,7 @@ import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { randomBytes } from '../../crypto/random.ts'
 import { sha256 } from '../../crypto/sha256.ts'
 import type { Denied } from '../../errors.ts'
+import type { CodeCheck } from '../../problems/checks.ts'
 import { mayActFor } from '../authorization-server/client.ts'
 import { decideGrant } from '../authorization-server/decide-grant.ts'
 import { refuseReplay } from '../authorization-server/grant-store.ts'
@@ -105,6 +106,6 @@ async function refuseUnlessBound(
   refuseUnbound({ confirmation }, proof, 'invalid_grant', 'code_dpop_binding')
 }
 
-function refused(check: string): Denied {
+function refused(check: CodeCheck): Denied {
   return oauthRefused('invalid_grant', `code_${check}`)
 }

@@ -56,10 +56,8 @@ export function identityAssertionGrant(
     try {
       user = await assertions.verify(text)
     } catch (error) {
-      if (!(error instanceof Denied)) throw error
-      const { denial } = error
-      const check = denial.code === 'token_rejected' ? denial.check : denial.code
-      throw oauthRefused('invalid_grant', `assertion_${check}`, { cause: error })
+      if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') throw error
+      throw oauthRefused('invalid_grant', `assertion_${error.denial.check}`, { cause: error })
     }
     // Also if the issuer names audiences in another claim.
     if (![own(readPayload(text), 'aud')].flat().includes(issuer))

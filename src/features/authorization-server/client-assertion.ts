@@ -4,6 +4,7 @@ import { readHeader, readPayload, verifySignature } from '../../access/tokens/jw
 import { importKeys } from '../../access/tokens/key-ring.ts'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied } from '../../errors.ts'
+import type { ClientAssertionCheck } from '../../problems/checks.ts'
 import {
   ASSERTION_TOLERANCE_SECONDS,
   type AssertionClaims,
@@ -29,18 +30,6 @@ export interface ClientAssertionOptions {
   readonly now: () => number
 }
 
-/** For the audit trail only: the client must not learn it. */
-type FailedAssertionCheck =
-  | 'type'
-  | 'key'
-  | 'signature'
-  | 'claims'
-  | 'issuer'
-  | 'audience'
-  | 'expired'
-  | 'lifetime'
-  | 'future'
-
 type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number]
 
 /** `kty` of the keys of each algorithm. */
@@ -56,7 +45,7 @@ const KEY_TYPES: Readonly<Record<AssertionAlgorithm, string>> = {
 const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 
 /**
- * Creates the verifier. It returns the failed check, or the use of a valid assertion. An assertion
+ * Creates the verifier. It returns the failed check, which the client must not learn, or the use of a valid assertion. An assertion
  * is valid if a key of the client signed it with an asymmetric
  * algorithm, `iss` and `sub` are the client id, `aud` is exactly one of `audiences`, and it has a
  * `jti`. The time from `iat` to `exp` is at most one hour; without `iat`, `exp` is at most 5
@@ -78,8 +67,8 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
   return async function verifyAssertion(
     client: Client | undefined,
     assertion: string,
-  ): Promise<AssertionUse | FailedAssertionCheck> {
-    let failed: FailedAssertionCheck = 'signature'
+  ): Promise<AssertionUse | ClientAssertionCheck> {
+    let failed: ClientAssertionCheck = 'signature'
     try {
       const { typ, alg, kid } = readHeader(assertion)
       // Before anything depends on the client: a cheap refusal must not reveal whether it exists.
@@ -104,7 +93,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
   function failedCheckOf(
     client: Client,
     { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
-  ): FailedAssertionCheck | undefined {
+  ): ClientAssertionCheck | undefined {
     const nowSeconds = now() / 1000
     const latest = nowSeconds + ASSERTION_TOLERANCE_SECONDS
     if (iss !== client.id || sub !== client.id) return 'issuer'

@@ -3,6 +3,7 @@
 import { readPayload } from '../../access/tokens/jws.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
+import type { ClientCheck } from '../../problems/checks.ts'
 import type { Client } from './client.ts'
 import { type AssertionUse, createClientAssertionVerifier } from './client-assertion.ts'
 import {
@@ -131,7 +132,7 @@ type ClientCredential =
 
 interface Checked {
   /** The reason for the audit trail; undefined if the credential is valid. */
-  readonly failed?: string
+  readonly failed?: ClientCheck
   readonly use?: AssertionUse
 }
 

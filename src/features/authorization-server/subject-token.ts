@@ -61,7 +61,7 @@ export function createSubjectTokenReader({
       return await read(token, waitUntil)
     } catch (error) {
       if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') throw error
-      const check = `subject_token_${error.denial.check}`
+      const check = `subject_token_${error.denial.check}` as const
       throw oauthRefused('invalid_request', check, { cause: error })
     }
   }

@@ -1,11 +1,11 @@
 /** The stages of a route with browser sessions: they accept the cookie, and ask for a login. */
+
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Principal } from '../../access/principal.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import type { References } from '../../access/tokens/references.ts'
 import { type Received, refuseCrossOrigin } from '../../access/tokens/token-cookie.ts'
 import type { TokenSources } from '../../access/tokens/token-sources.ts'
-import { reasonOfDenial } from '../../audit/reason.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { targetOf } from '../../http/path.ts'
 import { dropResponse } from '../../http/replaced-response.ts'
@@ -14,6 +14,8 @@ import { fieldsOf, makePrivate, varyBy } from '../../http/shared-caches.ts'
 import { callerOf, type GatewayVariables, waitUntilOf } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import type { BrowserSessionDemand } from '../../policy/definition.ts'
+import type { Check } from '../../problems/checks.ts'
+import type { Denial } from '../../problems/reasons.ts'
 import { signInPath } from './return-path.ts'
 import { isRecent, readSession, SESSION_COOKIE, setCookie } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -96,9 +98,10 @@ export function browserSession({
       })
     await next()
     const { error } = c
-    if (error instanceof Denied && isAboutCredential(error)) {
+    const ended = error instanceof Denied && endOfSession(error.denial)
+    if (ended) {
       dropResponse(c)
-      throw signInRequired(reasonOfDenial(error.denial))
+      throw signInRequired(ended)
     }
     writeHeaders(c, (headers) => {
       const fields = fieldsOf(headers)
@@ -179,10 +182,14 @@ function challengeOf({ acr, maxAgeSeconds }: BrowserSessionDemand): string {
   ].join(', ')
 }
 
-const signInRequired = (check: string) => new Denied({ code: 'sign_in_required', check })
+const signInRequired = (check: Check<'sign_in_required'>) =>
+  new Denied({ code: 'sign_in_required', check })
 
-const isAboutCredential = ({ denial: { code } }: Denied): boolean =>
-  code === 'token_rejected' || code === 'token_revoked'
+/** Returns why the session of a request is not valid. Undefined: the refusal has another cause. */
+function endOfSession(denial: Denial): Check<'sign_in_required'> | undefined {
+  if (denial.code === 'token_rejected') return `${denial.code}:${denial.check}`
+  return denial.code === 'token_revoked' ? `${denial.code}:${denial.by}` : undefined
+}
 
 function unlessUnavailable(error: unknown): undefined {
   if (!(error instanceof Unavailable)) throw error

@@ -49,7 +49,9 @@ export function logoutIn(
 ): LogoutToken {
   const parsed = z.safeParse(claims, payload)
   if (!parsed.success)
-    throw signInRefused(`logout_token_${String(parsed.error.issues[0]?.path[0] ?? 'claims')}`)
+    throw signInRefused(
+      `logout_token_${(parsed.error.issues[0]?.path[0] as keyof typeof claims.shape) ?? 'claims'}`,
+    )
   const { iss, aud, iat, exp, jti, sub, sid } = parsed.data
   if (iss !== issuer) throw signInRefused('logout_token_iss')
   if (![aud].flat().includes(audience)) throw signInRefused('logout_token_aud')

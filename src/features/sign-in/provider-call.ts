@@ -1,7 +1,9 @@
 /** Calls to an OpenID Provider, and why they fail. */
+
 import * as oauth from 'oauth4webapi'
 import { type Denied, Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
+import type { ProviderCheck } from '../../problems/checks.ts'
 import { signInRefused } from './refused.ts'
 
 const MAX_RESPONSE_BYTES = 262_144
@@ -16,6 +18,15 @@ const NO_RESPONSE: readonly unknown[] = [
   oauth.RESPONSE_IS_NOT_JSON,
   oauth.RESPONSE_IS_NOT_CONFORM,
   oauth.PARSE_ERROR,
+]
+
+/** The codes of `oauth4webapi`, without `OAUTH_`. */
+// biome-ignore format: a table
+const CHECKS: readonly ProviderCheck[] = [
+  'http_request_forbidden', 'invalid_request', 'invalid_response', 'invalid_server_metadata',
+  'json_attribute_comparison_failed', 'jwt_claim_comparison_failed', 'jwt_timestamp_check_failed',
+  'jwt_userinfo_expected', 'key_selection_failed', 'missing_server_metadata',
+  'request_protocol_forbidden', 'unsupported_operation',
 ]
 
 /** Reads the whole response, of a bounded size. Does not follow redirects. */
@@ -85,8 +96,10 @@ export function failureOf(error: unknown, issuer: string): Denied | Unavailable 
   }
   if (error instanceof oauth.WWWAuthenticateChallengeError)
     return clientRefused(issuer, 'invalid_client', error)
-  if (error instanceof oauth.OperationProcessingError && !NO_RESPONSE.includes(error.code))
-    return signInRefused(codeOf(error.code?.toLowerCase().replace(/^oauth_/, '')), { cause: error })
+  if (error instanceof oauth.OperationProcessingError && !NO_RESPONSE.includes(error.code)) {
+    const code = error.code?.toLowerCase().replace(/^oauth_/, '')
+    return signInRefused(CHECKS.find((check) => check === code) ?? 'error', { cause: error })
+  }
   return unavailable(error)
 }
 

@@ -6,6 +6,7 @@ import { reasonOfDenial } from '../../audit/reason.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import type { Policy, PolicyRoute } from '../../policy/policy.ts'
+import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
 
 type Watched = Context<{ Variables: GatewayVariables }>
@@ -122,7 +123,7 @@ export function whyRefused(denial: Denial, c: Watched, policy: Policy): string {
   }
 }
 
-function whySignIn(check: string, reason: string): string {
+function whySignIn(check: Check<'sign_in_required'>, reason: string): string {
   if (check === 'no_session') return 'no session and no token'
   if (check === 'step_up') return 'the route demands a kind or an age of the login'
   return `the session has ended, or the token is not valid (${reason})`

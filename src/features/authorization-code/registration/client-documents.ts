@@ -2,10 +2,12 @@
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document): the client id is the
  * URL of a document that describes the client.
  */
+
 import { LRUCache } from 'lru-cache'
 import { BodyRefused, boundedText } from '../../../http/bounded-text.ts'
+import type { DocumentCheck } from '../../../problems/checks.ts'
 import type { Client } from '../../authorization-server/client.ts'
-import { type MetadataFault, readClientMetadata } from './client-metadata.ts'
+import { readClientMetadata } from './client-metadata.ts'
 import { type DocumentHosts, documentUrlOf, isLoopbackHost } from './document-url.ts'
 import { publicClient } from './public-client.ts'
 
@@ -21,21 +23,8 @@ export interface ClientDocumentsOptions {
   readonly now: () => number
 }
 
-/** Why a document gives no client. For the audit trail. */
-export type DocumentFault =
-  | MetadataFault
-  | 'url'
-  | 'unreachable'
-  | 'status'
-  | 'redirect'
-  | 'content_type'
-  | 'length'
-  | 'json'
-  | 'client_id'
-  | 'authentication'
-
 /** The client of a document, or why there is none. */
-export type Described = { readonly client: Client } | { readonly fault: DocumentFault }
+export type Described = { readonly client: Client } | { readonly fault: DocumentCheck }
 
 const MAX_BYTES = 10_240
 const TIMEOUT_MS = 3_000
@@ -93,7 +82,7 @@ async function readDocument(
   id: string,
   { fetch: fetchPublic, schemes, publicUrl }: ClientDocumentsOptions,
 ): Promise<{ described: Described; seconds: number }> {
-  const failed = (fault: DocumentFault) => ({ described: { fault }, seconds: FAILED_SECONDS })
+  const failed = (fault: DocumentCheck) => ({ described: { fault }, seconds: FAILED_SECONDS })
   // `documentUrlOf` accepts this machine only for development.
   const call = isLoopbackHost(new URL(id)) ? fetch : fetchPublic
   let text: string

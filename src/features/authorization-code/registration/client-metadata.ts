@@ -1,5 +1,7 @@
 /** Metadata of public clients (RFC 7591 section 2), as they publish it or register with it. */
+
 import * as z from 'zod/mini'
+import type { MetadataCheck } from '../../../problems/checks.ts'
 import { name } from '../../../validators/names.ts'
 import { absentIfNull } from '../../../validators/schema-parts.ts'
 import type { GrantType } from '../../authorization-server/client.ts'
@@ -29,9 +31,6 @@ const metadataSchema = z.looseObject({
   client_secret: absentIfNull(z.never()),
 })
 
-/** Why metadata describes no client that may use the gateway. */
-export type MetadataFault = 'form' | 'redirect_uris' | 'grant_types'
-
 export type ClientMetadata = Omit<PublicClientData, 'id'> & {
   /** `client_id` of the metadata. */
   readonly statedId: string | undefined
@@ -46,7 +45,7 @@ export type ClientMetadata = Omit<PublicClientData, 'id'> & {
 export function readClientMetadata(
   metadata: unknown,
   schemes: readonly string[],
-): ClientMetadata | MetadataFault {
+): ClientMetadata | MetadataCheck {
   const { success, data } = z.safeParse(metadataSchema, metadata)
   if (!success) return 'form'
   const { redirect_uris: uris } = data

@@ -1,4 +1,5 @@
 /** Finds the client of an authorization request: registered by operators, by itself, or described. */
+import type { DocumentCheck } from '../../../problems/checks.ts'
 import type { Client } from '../../authorization-server/client.ts'
 import type { PublicClients } from '../../authorization-server/options.ts'
 import type { ClientDocuments } from './client-documents.ts'
@@ -17,7 +18,7 @@ export interface FoundClient {
 export type ClientSearch =
   | FoundClient
   | { readonly missing: 'unread' }
-  | { readonly missing: 'unknown' | 'disabled' | `document_${string}` }
+  | { readonly missing: 'unknown' | 'disabled' | `document_${DocumentCheck}` }
 
 export interface DirectoryOptions {
   readonly registry: PublicClients

@@ -2,6 +2,7 @@
 import { html } from 'hono/html'
 import { Denied, Unavailable } from '../../../errors.ts'
 import { problemOf } from '../../../middleware/problem-handler.ts'
+import type { Check } from '../../../problems/checks.ts'
 import { isOperatorsFault } from '../provider-call.ts'
 import { HOME_PATH, type SignInDemand, signInPath } from '../return-path.ts'
 import type { Page, PageContent } from './page.ts'
@@ -49,10 +50,16 @@ const OF_LOGOUT_TOKEN = 'logout_token_'
 const NO_HELP =
   'Signing in again does not help. Ask the operator of this service to correct its settings.'
 /** Rules of the policy about accounts. */
-const RULES: readonly string[] = ['id_token_required_claim', 'id_token_refused_claim']
+const RULES: readonly Check<'sign_in_refused'>[] = [
+  'id_token_required_claim',
+  'id_token_refused_claim',
+]
 
 /** Returns the page for a check that failed. */
-function causeOf(check: string, { returnPath = HOME_PATH, provider }: RefusedLogin): Cause {
+function causeOf(
+  check: Check<'sign_in_refused'>,
+  { returnPath = HOME_PATH, provider }: RefusedLogin,
+): Cause {
   const name = provider ?? 'The identity provider'
   const again = signInAgain({ returnPath })
   const page = (title: string, text: PageContent, status?: 403, link: PageContent = ''): Cause => ({

@@ -1,4 +1,5 @@
 /** The sign-in over HTTP: the login, its callback, and the sign-out. */
+
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../access/principal.ts'
 import { MAX_TOKEN_BYTES, own, readPayload } from '../../../access/tokens/jws.ts'
@@ -18,6 +19,7 @@ import { receivedHeaders } from '../../../middleware/request-headers.ts'
 import { wholeOf } from '../../../middleware/validate.ts'
 import type { PolicyLimit } from '../../../policy/policy.ts'
 import { routeOf } from '../../../policy/route.ts'
+import type { Check } from '../../../problems/checks.ts'
 import { LOGIN_SECONDS, type Logins } from '../login.ts'
 import { loginHintIn } from '../login-hint.ts'
 import type { Provider } from '../provider.ts'
@@ -286,10 +288,15 @@ const isStepUp = ({ prompt, maxAgeSeconds, acr }: SignInDemand): boolean =>
   prompt !== 'select_account' && (prompt ?? maxAgeSeconds ?? acr) !== undefined
 
 /** Checks of a response whose login has ended, with or without success. */
-const USED_CHECKS: readonly (string | undefined)[] = ['state_used', 'state_unknown']
+const USED_CHECKS: readonly (Check<'sign_in_refused'> | undefined)[] = [
+  'state_used',
+  'state_unknown',
+]
 
-const checkOf = (error: Error): string | undefined =>
-  error instanceof Denied && 'check' in error.denial ? error.denial.check : undefined
+const checkOf = (error: Error): Check<'sign_in_refused'> | undefined =>
+  error instanceof Denied && error.denial.code === 'sign_in_refused'
+    ? error.denial.check
+    : undefined
 
 /** Returns the failure of a response that belongs to no known login. */
 function ofUnknownLogin(error: unknown) {
