@@ -1,8 +1,9 @@
 /** A separate checkout in a temporary folder, and the commands that a user runs in it. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { ROOT } from '../harness/process.ts'
 
 /** What a checkout needs to start and to build, by path from the root. */
@@ -11,6 +12,9 @@ export const FILES = [
   ...['tsconfig.build.json', 'tsdown.config.ts'],
   ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
 ]
+
+/** Folders of state that wrangler leaves beside its configuration. */
+const LEFTOVERS = ['.wrangler', 'workers/.wrangler']
 
 /** Variables of the machine or of the surrounding npm that must not influence the tests. */
 const FOREIGN =
@@ -46,12 +50,9 @@ export interface Checkout {
 
 export async function makeCheckout(): Promise<Checkout> {
   const path = await mkdtemp(join(tmpdir(), 'portcullis-checkout-'))
-  for (const name of FILES) {
-    await cp(join(ROOT, name), join(path, name), {
-      recursive: true,
-      filter: (source) => basename(source) !== '.wrangler',
-    })
-  }
+  // `fs.cp` takes twice as long for two thousand files.
+  await promisify(execFile)('cp', ['-R', ...FILES, path], { cwd: ROOT })
+  for (const name of LEFTOVERS) await rm(join(path, name), { recursive: true, force: true })
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'))
   const commands: Command[] = []
   return {

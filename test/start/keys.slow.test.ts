@@ -1,8 +1,8 @@
-import { stat, writeFile } from 'node:fs/promises'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { decodeProtectedHeader } from 'jose'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { generateSigningKey, rotated } from '../../dev/keys/key-set.ts'
 import { parseSigningKeys, type SigningJwk } from '../../src/access/tokens/signing-keys.ts'
 import { type Checkout, makeCheckout, type Outcome } from './checkout.ts'
@@ -10,11 +10,16 @@ import { type Checkout, makeCheckout, type Outcome } from './checkout.ts'
 describe('npm run -s keys', () => {
   let checkout: Checkout
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     checkout = await makeCheckout()
   })
 
-  afterEach(() => checkout.close())
+  afterAll(() => checkout.close())
+
+  afterEach(async () => {
+    for (const name of ['.dev.vars', 'jwks.json', 'bad.json', 'no.json', 'odd.json'])
+      await rm(join(checkout.path, name), { force: true })
+  })
 
   /** Starts the script without npm, which takes longer than the script. */
   const keys = (...args: string[]): Promise<Outcome> =>
