@@ -2,4 +2,4 @@
 import { FEATURE_GUIDES } from './documents.ts'
 import { testCommandsOf } from './guide-commands.ts'
 
-testCommandsOf(FEATURE_GUIDES)
+testCommandsOf(FEATURE_GUIDES, true)

@@ -2,4 +2,4 @@
 import { OPERATION_GUIDES } from './documents.ts'
 import { testCommandsOf } from './guide-commands.ts'
 
-testCommandsOf(OPERATION_GUIDES)
+testCommandsOf(OPERATION_GUIDES, true)

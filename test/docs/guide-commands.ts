@@ -11,7 +11,7 @@ import { freePort } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Block, blocksOf, patternOf, promiseAfter } from './blocks.ts'
 import { commandsOf, type Guide, readDocument } from './documents.ts'
-import { type NpxUse, openTerminal, type Terminal } from './terminal.ts'
+import { openTerminal, type Proven, type Terminal } from './terminal.ts'
 
 const GATEWAY_PORT = '8787'
 const BOOKS_PORT = '9000'
@@ -70,12 +70,15 @@ async function succeeds(terminal: Terminal, command: string): Promise<void> {
   expect(code ?? 0, output).toBe(0)
 }
 
-/** Defines a test for each command of each guide. Commands of one guide run in their order. */
-export function testCommandsOf(guides: readonly Guide[]): void {
+/**
+ * Defines a test for each command of each guide. Commands of one guide run in their order. `isNpxProven`: whether
+ * the guides of another file prove that `npx portcullis` finds the program.
+ */
+export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): void {
   let redis: TestRedis
   let provider: TestServer
   let key: TestKey
-  const npx: NpxUse = { isTested: false }
+  const proven: Proven = { npx: isNpxProven, install: false }
   let gateway: Promise<Opened> | undefined
 
   async function open(): Promise<Opened> {
@@ -99,7 +102,7 @@ export function testCommandsOf(guides: readonly Guide[]): void {
         NO_COLOR: '1',
         WRANGLER_SEND_METRICS: 'false',
       },
-      npx,
+      proven,
     )
     return { terminal, port }
   }

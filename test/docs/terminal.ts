@@ -21,8 +21,11 @@ const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
   ['npx portcullis redis', /^UPSTASH_REDIS_REST_TOKEN=/m],
 ]
 
-/** The command line, except for its server. */
-const NPX = /npx portcullis (?!redis)/g
+/** The first step of an app with a guard. */
+const INSTALL = 'npm install portcullis hono zod'
+
+/** The command line. */
+const NPX = /npx portcullis /g
 
 export interface Outcome {
   readonly code: number | null
@@ -43,9 +46,10 @@ export interface Terminal {
   close(): Promise<void>
 }
 
-/** Whether a terminal has run `npx portcullis` as it is. */
-export interface NpxUse {
-  isTested: boolean
+/** Which slow commands terminals have run as they are. */
+export interface Proven {
+  npx: boolean
+  install: boolean
 }
 
 /**
@@ -54,14 +58,14 @@ export interface NpxUse {
  * Some commands are replaced. `npm ci` would replace the packages that other tests use, so it only
  * checks the lock file, and the checkout has the build of its `prepare` script. `npm test` would run this test, so
  * it runs one file. `npm install portcullis` installs the tarball of the checkout in an empty
- * project and loads the guard from it. `npx` starts npm, which packs and installs the checkout and takes longer
- * than all other commands. So only the first `npx portcullis` of the terminals that share `npx` goes through it;
- * the others start the program that it starts.
+ * project and loads the guard from it. `npx` starts npm, which packs and installs the checkout. Both take longer
+ * than all other commands. So each of them runs once for the terminals that share `proven`; after that, `npx
+ * portcullis` starts the program that npm would start, and the installation is skipped.
  */
 export async function openTerminal(
   substitutions: readonly (readonly [from: string, to: string])[],
   env: Readonly<Record<string, string>>,
-  npx: NpxUse = { isTested: false },
+  proven: Proven = { npx: false, install: false },
 ): Promise<Terminal> {
   const checkout = await makeCheckout()
   await cp(join(ROOT, 'examples'), join(checkout.path, 'examples'), { recursive: true })
@@ -77,19 +81,16 @@ export async function openTerminal(
   await writeFile(join(programs, 'curl'), curl, { mode: 0o755 })
   const bin = join(checkout.path, 'node_modules/.bin')
   const program = join(checkout.path, 'dist/portcullis.mjs')
-  const direct = `PATH=${bin}:$PATH ${join(bin, 'node')} ${program} `
+  const direct = `env PATH=${bin}:$PATH ${join(bin, 'node')} ${program} `
+  const install = [
+    `npm pack -s --ignore-scripts --pack-destination ${scratch}`,
+    `(mkdir ${scratch}/app && cd ${scratch}/app && npm init -y`,
+    `npm install --no-audit --no-fund ../portcullis-*.tgz hono zod`,
+    `node -e "import('portcullis/hono').then(({ portcullis }) => portcullis.name)")`,
+  ].join(' && ')
   const running = new Map<string, Command>()
   const stops: readonly (readonly [string, string])[] = [
     ...substitutions,
-    [
-      'npm install portcullis hono zod',
-      [
-        `npm pack -s --ignore-scripts --pack-destination ${scratch}`,
-        `(mkdir ${scratch}/app && cd ${scratch}/app && npm init -y`,
-        `npm install --no-audit --no-fund ../portcullis-*.tgz hono zod`,
-        `node -e "import('portcullis/hono').then(({ portcullis }) => portcullis.name)")`,
-      ].join(' && '),
-    ],
     ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline --ignore-scripts)`],
     [
       'npm test',
@@ -108,7 +109,7 @@ export async function openTerminal(
 
   async function serve(script: string, server: string, ready: RegExp): Promise<Outcome> {
     await stop(running.get(server))
-    const command = shell(script.replace(server, `exec ${server}`))
+    const command = shell(script)
     running.set(server, command)
     const printed = command.printed(ready).catch(() => command.ended)
     const { code, stdout, stderr } = await printed
@@ -119,18 +120,22 @@ export async function openTerminal(
     path: checkout.path,
     async run(block) {
       const replaced = stops.reduce((all, [from, to]) => all.replaceAll(from, to), block)
-      const text = npx.isTested ? replaced.replaceAll(NPX, direct) : replaced
-      npx.isTested ||= block.search(NPX) >= 0
+      const text = replaced.replaceAll(INSTALL, proven.install ? 'true' : install)
+      proven.install ||= block.includes(INSTALL)
+      const started = (script: string) => (proven.npx ? script.replaceAll(NPX, direct) : script)
       const lines = text.split('\n')
       const last = lines.at(-1) ?? ''
       const [server, ready] = SERVERS.find(([command]) => last.includes(command)) ?? []
       const before = server === undefined ? text : lines.slice(0, -1).join('\n')
       // `set -e` does not end a shell when the first command of `a && b` fails.
-      const script = `${before}\n[ $? -eq 0 ] || exit 1\nexport -p > ${state}`
+      const script = `${started(before)}\n[ $? -eq 0 ] || exit 1\nexport -p > ${state}`
       const { code, stdout, stderr } = await shell(script).ended
-      if (code !== 0 || server === undefined || ready === undefined)
-        return { code, output: stdout + stderr }
-      return serve(last, server, ready)
+      const outcome =
+        code !== 0 || server === undefined || ready === undefined
+          ? { code, output: stdout + stderr }
+          : await serve(started(last.replace(server, `exec ${server}`)), server, ready)
+      proven.npx ||= block.search(NPX) >= 0
+      return outcome
     },
     forgetVariables: () => writeFile(state, ''),
     async close() {
