@@ -2,7 +2,7 @@
  * Accounts for every node of a document: the module contains its meaning, or a note names it. A node
  * that the import did not record gets a note here, so nothing is dropped in silence.
  */
-import { nearestTo } from '../../src/validators/nearest.ts'
+import { withSuggestion } from '../../src/suggestions/did-you-mean.ts'
 import type { Located } from './located.ts'
 import type { Notes } from './notes.ts'
 
@@ -163,12 +163,10 @@ function noteMember(name: string, place: string, isItem: boolean, notes: Notes):
     notes.ignored(name, 'has no effect on the requests that are accepted')
     return
   }
-  const meant = isOwn ? undefined : nearestTo(name, KNOWN_MEMBERS)
-  const suggestion = meant === undefined || meant === name ? '' : `; did you mean "${meant}"?`
-  notes.unmapped(
-    place,
-    `is not imported: OpenAPI has no member of this name here, or its value has the wrong type${suggestion}`,
-  )
+  const message =
+    'is not imported: OpenAPI has no member of this name here, or its value has the wrong type'
+  const isMisspelled = !isOwn && !KNOWN_MEMBERS.includes(name)
+  notes.unmapped(place, isMisspelled ? withSuggestion(message, name, KNOWN_MEMBERS) : message)
 }
 
 function nodesBelow(value: unknown): number {

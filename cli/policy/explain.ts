@@ -4,6 +4,7 @@ import { formatTuple } from '../../src/access/relations/tuple.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import type { Explanation } from '../../src/gateway/explanation/explanation.ts'
 import type { Policy } from '../../src/policy/policy.ts'
+import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import type { PolicyTester, PolicyTesterOptions, TestedRequest } from '../../src/testing/index.ts'
 import { textOf } from '../arguments.ts'
 import { type CommonOptions, workWith } from '../command.ts'
@@ -14,7 +15,6 @@ import { cell, type Style, table } from '../text.ts'
 import { tupleIn } from '../tuples.ts'
 import { loadPolicy, policyFile, projectModule } from './load.ts'
 import { wholeGrants } from './replay-decide.ts'
-import { meantBy } from './suggest.ts'
 
 export interface ExplainOptions extends CommonOptions {
   readonly policy?: string
@@ -231,7 +231,7 @@ async function explainHere(
   )
   for (const role of options.role ?? [])
     if (!policy.roles.has(role)) {
-      const suggestion = meantBy(role, [...policy.roles.keys()])
+      const suggestion = didYouMean(role, [...policy.roles.keys()])
       output.remark(`The policy has no role ${role}${suggestion ? `; ${suggestion}` : '.'}`)
     }
   const { policyTester } = await projectModule<TestingModule>('testing', root)

@@ -1,4 +1,5 @@
 /** Rules about policies that are valid, but probably not what was meant. */
+
 import { createAuthorizer } from '../../src/access/permissions.ts'
 import type { Principal } from '../../src/access/principal.ts'
 import { withoutIssuer } from '../../src/features/origins/audiences.ts'
@@ -8,13 +9,13 @@ import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
 import { permissionsOfRoute } from '../../src/policy/route-permissions.ts'
+import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import type { RunTimes } from '../patterns/run-time.ts'
 import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
 import { sendersOfAuthTime } from './login-ages.ts'
 import { admits, roleCaller } from './matrix.ts'
 import { patternsOf } from './route-patterns.ts'
-import { meantBy } from './suggest.ts'
 
 interface Rule {
   readonly severity: Exclude<Severity, 'error'>
@@ -97,7 +98,7 @@ export const RULES = {
               path: ['routes', index, field],
               message: `${of}: no role grants ${permission}`,
               suggestion:
-                meantBy(permission, granted) ??
+                didYouMean(permission, granted) ??
                 `add '${permission}' to a role, unless scopes grant it`,
             }
     },
@@ -118,7 +119,7 @@ export const RULES = {
             path: ['roles', role],
             message: `roles.${role}: no route requires a permission of this role`,
             suggestion:
-              patterns.map((pattern) => meantBy(pattern, [...required])).find(Boolean) ??
+              patterns.map((pattern) => didYouMean(pattern, [...required])).find(Boolean) ??
               'correct its permissions, or remove the role',
           }
       }

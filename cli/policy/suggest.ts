@@ -1,7 +1,7 @@
 /** Suggests the word that was probably meant. */
 import type { $ZodType } from 'zod/v4/core'
 import { parametersOf } from '../../src/http/path-pattern.ts'
-import { nearestTo } from '../../src/validators/nearest.ts'
+import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
 import { policySchema } from '../../src/validators/policy.ts'
 
 /** Returns a suggestion for a mistake, if it is about a name that resembles a known one. */
@@ -12,19 +12,12 @@ export function suggestionFor(
 ): string | undefined {
   const [, limit] = /unknown limit (\S+)$/.exec(message) ?? []
   if (limit !== undefined) {
-    const meant = nearestTo(limit, limits)
-    return meant === undefined ? `define it: limits.${limit}` : `did you mean "${meant}"?`
+    return didYouMean(limit, limits) ?? `define it: limits.${limit}`
   }
   const listed = nameAndNames(message)
-  if (listed !== undefined) return meantBy(...listed)
+  if (listed !== undefined) return didYouMean(...listed)
   const [, field] = /Unrecognized key: "([^"]+)"/.exec(message) ?? []
-  return field === undefined ? undefined : meantBy(field, fieldsAt(path))
-}
-
-/** Suggests the name that is most like the given one. Undefined: none is. */
-export function meantBy(given: string, names: readonly string[]): string | undefined {
-  const meant = nearestTo(given, names)
-  return meant === undefined ? undefined : `did you mean "${meant}"?`
+  return field === undefined ? undefined : didYouMean(field, fieldsAt(path))
 }
 
 /** Messages about an unknown name. Either they list the known names, or they begin with the route. */

@@ -3,8 +3,8 @@ import * as z from 'zod/mini'
 import { toDotPath } from 'zod/v4/core'
 import type { Policy } from '../policy/policy.ts'
 import type { ProblemCode } from '../problems/problem.ts'
+import { withSuggestion } from '../suggestions/did-you-mean.ts'
 import { issuesOf } from '../validators/configuration.ts'
-import { nearestTo } from '../validators/nearest.ts'
 import type { PolicyTesterOptions } from './policy-tester.ts'
 import type { Caller, TestedApiKey, TestedRequest } from './tested-request.ts'
 
@@ -101,7 +101,6 @@ function mistakeOf(issue: z.core.$ZodIssue, fields: Readonly<Record<string, obje
   const prefix = place === '' ? '' : `${place}: `
   if (issue.code !== 'unrecognized_keys') return prefix + issue.message
   const [unknown = ''] = issue.keys
-  const nearest = nearestTo(unknown, Object.keys(fields[place] ?? {}))
-  const remedy = nearest === undefined ? '' : `; did you mean "${nearest}"?`
-  return `${prefix}unknown field "${unknown}"${remedy}`
+  const known = Object.keys(fields[place] ?? {})
+  return withSuggestion(`${prefix}unknown field "${unknown}"`, unknown, known)
 }

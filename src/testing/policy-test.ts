@@ -2,7 +2,7 @@
 import type { Explanation } from '../gateway/explanation/explanation.ts'
 import type { Policy } from '../policy/policy.ts'
 import { nameOfRoute } from '../policy/route.ts'
-import { nearestTo } from '../validators/nearest.ts'
+import { withSuggestion } from '../suggestions/did-you-mean.ts'
 import type { Decision } from './decision.ts'
 import {
   type PolicyTestRow,
@@ -193,11 +193,7 @@ function textOf(
 function unknownRolesOf(row: PolicyTestRow, { roles }: Policy): string {
   return rolesOf(row)
     .filter((role) => !roles.has(role))
-    .map((role) => {
-      const nearest = nearestTo(role, [...roles.keys()])
-      const remedy = nearest === undefined ? '' : `; did you mean "${nearest}"?`
-      return `\n  the policy has no role ${role}${remedy}`
-    })
+    .map((role) => withSuggestion(`\n  the policy has no role ${role}`, role, [...roles.keys()]))
     .join('')
 }
 

@@ -134,7 +134,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     const reply = await gateway.admin('POST', '/api-keys', { name: 'x', subject: 'x', roles })
     expect(reply.status).toBe(422)
     expect(reply.body.errors).toMatchObject([
-      { in: 'body', path: '/roles/1', message: expect.stringContaining('did you mean reader?') },
+      { in: 'body', path: '/roles/1', message: expect.stringContaining('did you mean "reader"?') },
     ])
     expect(await gateway.state()).toBe(before)
   })

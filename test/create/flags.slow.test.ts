@@ -43,6 +43,7 @@ describe('create-portcullis', () => {
     ['two directories', ['a', 'b'], 'one directory is expected, not 2'],
     ['an unknown kind', ['--kind', 'proxy'], '--kind must be one of: gateway, middleware'],
     ['an unknown identity provider', ['--idp', 'auht0'], '--idp must be one of: none, auth0, '],
+    ['a misspelled identity provider', ['--idp', 'auht0'], '; did you mean "auth0"?'],
     ['an unknown Redis', ['--redis', 'valkey'], '--redis must be one of: local, upstash'],
     [
       'an origin that is no URL',

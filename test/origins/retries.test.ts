@@ -4,7 +4,6 @@ import { Unavailable } from '../../src/errors.ts'
 import { isInCanary } from '../../src/features/origins/canary.ts'
 import { retriedOrigin } from '../../src/features/origins/retried-origin.ts'
 import type { Origin, OriginRequest } from '../../src/origin/origin.ts'
-import { nearestTo } from '../../src/validators/nearest.ts'
 
 const requestWith = (fields: Partial<OriginRequest> = {}, method = 'GET'): OriginRequest => ({
   incoming: new Request('https://x.test/a', { method }),
@@ -107,14 +106,4 @@ describe('a canary', () => {
     expect(chosen.length).toBeLessThan(80)
     expect(addresses.filter(at)).toEqual(chosen)
   })
-})
-
-test.each([
-  ['ordres', 'orders'],
-  ['Orders', 'orders'],
-  ['order', 'orders'],
-  ['invoices', undefined],
-  ['', undefined],
-])('the nearest name to %j is %j', (given, nearest) => {
-  expect(nearestTo(given, ['orders', 'customers', 'search'])).toBe(nearest)
 })

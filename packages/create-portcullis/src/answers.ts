@@ -1,5 +1,6 @@
 /** The answers from which a project is created, and the rules for each of them. */
 import { basename } from 'node:path'
+import { withSuggestion } from '../../../src/suggestions/did-you-mean.ts'
 import { usage } from './failure.ts'
 import { type Issuer, PROVIDERS } from './identity-providers.ts'
 
@@ -61,7 +62,8 @@ export function oneOf<Choice extends string>(
   choices: readonly Choice[],
 ): Choice {
   const found = choices.find((choice) => choice === text)
-  if (found === undefined) throw usage(`--${flag} must be one of: ${choices.join(', ')}`)
+  if (found === undefined)
+    throw usage(withSuggestion(`--${flag} must be one of: ${choices.join(', ')}`, text, choices))
   return found
 }
 

@@ -1,7 +1,7 @@
 /** Replaces fields of routes that were generated, by the name of the route. */
 import { Misconfigured } from '../../errors.ts'
 import type { InputSchemas, RouteDefinition } from '../../policy/definition.ts'
-import { nearestTo } from '../../validators/nearest.ts'
+import { didYouMean } from '../../suggestions/did-you-mean.ts'
 
 type NameOf<Route> = Route extends {
   readonly method: infer Method extends string
@@ -56,8 +56,7 @@ export function override<
     throw new Misconfigured(
       'The policy',
       unknown.map((name) => {
-        const nearest = nearestTo(name, [...names])
-        const remedy = nearest === undefined ? 'remove the change' : `did you mean "${nearest}"?`
+        const remedy = didYouMean(name, [...names]) ?? 'remove the change'
         return `override: there is no route ${name}; ${remedy}`
       }),
     )

@@ -11,7 +11,7 @@ import type { ApiKey } from '../../access/tokens/api-key-record.ts'
 import { Denied } from '../../errors.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
 import { OPERATOR_PERMISSIONS } from '../../routes/admin/permissions.ts'
-import { nearestTo } from '../../validators/nearest.ts'
+import { didYouMean } from '../../suggestions/did-you-mean.ts'
 import { issuableAtSeconds, revocationLookup } from '../authorization-server/grant-store.ts'
 import type { AdminContext } from './context.ts'
 
@@ -39,9 +39,7 @@ export function refuseUnknownRoles(
 ): void {
   for (const [index, role] of named.entries()) {
     if (roles.includes(role)) continue
-    const nearest = nearestTo(role, roles)
-    const advice =
-      nearest === undefined ? `the roles are ${roles.join(', ')}` : `did you mean ${nearest}?`
+    const advice = didYouMean(role, roles) ?? `the roles are ${roles.join(', ')}`
     throw inputRefused('body', `/roles/${index}`, `must be a role of the policy; ${advice}`)
   }
 }

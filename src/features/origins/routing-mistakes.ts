@@ -3,8 +3,8 @@ import * as z from 'zod/mini'
 import { toDotPath } from 'zod/v4/core'
 import type { OriginRouting } from '../../origin/definition.ts'
 import { mistakesInTarget } from '../../origin/route-target.ts'
+import { withSuggestion } from '../../suggestions/did-you-mean.ts'
 import { inEnglish } from '../../validators/english.ts'
-import { nearestTo } from '../../validators/nearest.ts'
 import { routingSchema } from '../../validators/origins.ts'
 
 export interface RoutingCheck {
@@ -30,7 +30,5 @@ export function routingCheck({ names, isWithheld }: RoutingCheck) {
 }
 
 /** Describes an unknown name of an origin. */
-export function unknown(name: string, names: readonly string[]): string {
-  const nearest = nearestTo(name, names)
-  return `unknown origin "${name}"${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`
-}
+export const unknown = (name: string, names: readonly string[]): string =>
+  withSuggestion(`unknown origin "${name}"`, name, names)

@@ -1,6 +1,6 @@
 /** The variables of the server on Node. */
 import * as z from 'zod/mini'
-import { nearestTo } from '../../../validators/nearest.ts'
+import { didYouMean } from '../../../suggestions/did-you-mean.ts'
 import { converted } from '../../../validators/schema-parts.ts'
 import { networks } from './networks.ts'
 
@@ -44,9 +44,8 @@ const targetHeaders = z.pipe(
 )
 
 function mistakeIn(name: string): string {
-  const nearest = nearestTo(name, TARGET_HEADERS)
-  const otherwise = `use ${TARGET_HEADERS.join(', ')}`
-  return `${JSON.stringify(name)} is not read; ${nearest === undefined ? otherwise : `did you mean ${nearest}?`}`
+  const remedy = didYouMean(name, TARGET_HEADERS) ?? `use ${TARGET_HEADERS.join(', ')}`
+  return `${JSON.stringify(name)} is not read; ${remedy}`
 }
 
 export const serverVariables = {

@@ -1,16 +1,25 @@
-/** Suggestions for misspelled names. */
+/** Suggestions for misspelled names, in all messages. */
 
-/** Returns the name that differs least, by at most a third of the characters. Undefined: none does. */
-export function nearestTo(given: string, names: readonly string[]): string | undefined {
+/**
+ * Returns `did you mean "orders"?` with the known name that differs least from the given one, by at most a
+ * third of its characters. Undefined: none does.
+ */
+export function didYouMean(given: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined
   let least = Math.max(1, Math.floor(given.length / 3)) + 1
-  for (const name of names) {
+  for (const name of known) {
     const distance = distanceOf(given.toLowerCase(), name.toLowerCase())
     if (distance >= least) continue
     least = distance
     nearest = name
   }
-  return nearest
+  return nearest === undefined ? undefined : `did you mean "${nearest}"?`
+}
+
+/** Returns a message, and the suggestion if there is one. */
+export function withSuggestion(message: string, given: string, known: readonly string[]): string {
+  const suggestion = didYouMean(given, known)
+  return suggestion === undefined ? message : `${message}; ${suggestion}`
 }
 
 /** Returns the number of characters to insert, delete, replace or swap (optimal string alignment). */
