@@ -1,4 +1,5 @@
-/** The client for Upstash Redis: each call is one pipeline in one HTTP request. */
+/** The client for Upstash Redis: each call is one explicit pipeline in one HTTP request. */
+import { errors, Redis } from '@upstash/redis/cloudflare'
 import type { Fault } from '../problems/reasons.ts'
 import { boundedCalls, type RedisCallOptions, type SendCall } from './bounded-calls.ts'
 import type { RedisConnection } from './connection.ts'
@@ -11,16 +12,13 @@ export interface RedisRestOptions extends RedisCallOptions {
   readonly keyPrefix?: string | undefined
 }
 
-/** A call without any response is repeated once, after this time. */
-const RETRY_AFTER_MS = 10
-
-/** A replica that gets this value back responds only after it has what the client has written. */
-const SYNC_TOKEN = 'upstash-sync-token'
+/** One retry, only for a call without any response. */
+const RETRY = { retries: 1, backoff: () => 10 }
 
 /**
- * Creates the client of an Upstash REST endpoint. Throws a `TypeError` if `url` is not an http or https
- * URL. It speaks to `/pipeline` only, and converts no types: see
- * docs/decisions/0011-runtime-libraries.md.
+ * Creates the client. It uses `@upstash/redis` without its conveniences: no type conversion, no
+ * base64, no telemetry. It does not use the `Pipeline` class of the library, because each instance
+ * creates some 250 closures, once for every request.
  */
 export function createRedisRest({
   url,
@@ -28,59 +26,47 @@ export function createRedisRest({
   keyPrefix = DEFAULT_KEY_PREFIX,
   ...calls
 }: RedisRestOptions): RedisConnection {
-  if (!/^https?:\/\/./.test(url)) throw new TypeError('createRedisRest: url is not an http(s) URL')
-  const endpoint = `${url.replace(/\/$/, '')}/pipeline`
-  const headers = {
-    authorization: `Bearer ${token}`,
-    'content-type': 'application/json',
-    [SYNC_TOKEN]: '',
-  }
-
-  const sendPipeline: SendCall = async (commands, deadline, once) => {
-    const { signal } = deadline
-    const post = () =>
-      fetch(endpoint, { method: 'POST', headers, body: JSON.stringify(commands), signal })
-    let response: Response
-    try {
-      response = await post()
-    } catch (cause) {
-      if (once || deadline.isExpired) throw cause
-      await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
-      response = await post()
-    }
-    const replies = jsonOf(await response.text())
-    if (!response.ok) throw new RestError('refused')
-    headers[SYNC_TOKEN] = response.headers.get(SYNC_TOKEN) ?? ''
-    return replies
-  }
-
+  const client = new RestClient({
+    url,
+    token,
+    retry: RETRY,
+    responseEncoding: false,
+    automaticDeserialization: false,
+    enableTelemetry: false,
+    enableAutoPipelining: false,
+  })
   return {
     server: url,
     keys: createKeys(keyPrefix),
-    send: boundedCalls(calls, sendPipeline, faultOf),
+    send: boundedCalls(calls, client.pipelined, faultOf),
   }
 }
 
-/** The endpoint has responded, without replies. It quotes nothing of the response. */
-class RestError extends Error {
-  readonly fault: Fault
+class RestClient extends Redis {
+  /** The same connection settings and sync token, without the retry. */
+  private readonly single: typeof this.client = Object.create(this.client, {
+    retry: { value: { attempts: 0 } },
+    upstashSyncToken: {
+      get: () => this.client.upstashSyncToken,
+      set: (syncToken: string) => {
+        this.client.upstashSyncToken = syncToken
+      },
+    },
+  })
 
-  constructor(fault: Fault) {
-    super(fault)
-    this.fault = fault
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new RestError('malformed')
+  readonly pipelined: SendCall = (commands, deadline, once) => {
+    // The signal is passed as a function, which the client accepts although its type for one
+    // request does not declare it. With a plain signal, an abort resolves to null, which reads as
+    // "no value".
+    const signalOf = (() => deadline.signal) as unknown as AbortSignal
+    const client = once ? this.single : this.client
+    return client.request({ path: ['pipeline'], body: commands, signal: signalOf })
   }
 }
 
 function faultOf(cause: unknown): Fault {
-  if (cause instanceof RestError) return cause.fault
+  if (cause instanceof errors.UpstashJSONParseError) return 'malformed'
+  if (cause instanceof errors.UpstashError) return 'refused'
   const name = cause instanceof Error ? cause.name : ''
   return name === 'TimeoutError' || name === 'AbortError' ? 'timeout' : 'unreachable'
 }

@@ -167,27 +167,3 @@ describe('while Redis is unreachable', () => {
     },
   )
 })
-
-test('a call sends back the sync token of the response before it, and is repeated only if it may be', async () => {
-  const tokens: unknown[] = []
-  server = await startHttpServer((request, response) => {
-    tokens.push(request.headers['upstash-sync-token'])
-    request.resume()
-    if (tokens.length > 2) response.destroy()
-    else {
-      response.writeHead(200, { 'upstash-sync-token': `after-${tokens.length}` })
-      response.end('[{"result":1}]')
-    }
-  })
-  const rest = createRedisRest({ url: `${server.url}/`, token: TOKEN })
-  expect(await rest.send([['INCR', 'k']])).toEqual([{ result: 1 }])
-  await rest.send([['INCR', 'k']])
-  await expect(rest.send([['INCR', 'k']], { once: true })).rejects.toBeInstanceOf(Unavailable)
-  expect(tokens).toEqual(['', 'after-1', 'after-2'])
-  await expect(rest.send([['INCR', 'k']])).rejects.toBeInstanceOf(Unavailable)
-  expect(tokens).toHaveLength(5)
-})
-
-test('an address that is not http or https is a mistake at construction', () => {
-  expect(() => createRedisRest({ url: 'redis.example', token: TOKEN })).toThrow(TypeError)
-})
