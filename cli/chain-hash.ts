@@ -21,6 +21,7 @@ const GROUPS: readonly {
       token_id_hash: null,
       api_key: null,
       grants: null,
+      fields: null,
       request_id: '',
       trace_id: '',
       address: 'erased',
@@ -34,7 +35,8 @@ const GROUPS: readonly {
  * null.
  */
 const LATER = new Set([
-  ...['observed', 'rejected', 'host', 'origin', 'call', 'api_key', 'grants', 'v', 'erasure'],
+  ...['observed', 'rejected', 'host', 'origin', 'call', 'api_key', 'grants', 'fields', 'v'],
+  'erasure',
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
 const HASHES = new Set(['hash', 'previous_hash'])

@@ -53,7 +53,7 @@ export const TUPLE_ACTIONS = 'relations.'
 export const isAbout = (change: AuditChange, subject: string): boolean =>
   namesIn(change).includes(subject)
 
-const withoutCaller = ({ grants: _, ...event }: AuditEvent): AuditEvent => ({
+const withoutCaller = ({ grants: _, fields: __, ...event }: AuditEvent): AuditEvent => ({
   ...event,
   requestId: '',
   traceId: NO_TRACE_ID,

@@ -79,6 +79,8 @@ export const auditEventSchema = z.strictObject({
       relation: z.optional(z.string()),
     }),
   ),
+  /** What features of the policy recorded, by the name of the field. At most 16, of at most 256 characters each. */
+  fields: z.optional(z.record(z.string(), z.string())),
   /** A change by an operator: the action, and its target (an id, never a secret). */
   change: z.optional(z.strictObject({ action: z.string(), target: z.string() })),
   /** Present only on `audit_lost`: the maximum number of events that were not delivered. */

@@ -30,6 +30,7 @@ export const CALLER: PersonalGroup = {
     token_id_hash: null,
     api_key: null,
     grants: null,
+    fields: null,
     request_id: '',
     trace_id: '',
     address: ERASED_ADDRESS,

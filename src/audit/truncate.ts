@@ -48,7 +48,7 @@ export function serializeEvent(event: AuditEvent): string {
 const marker = (cut: number) => `…[+${cut}]`
 
 function truncate(event: AuditEvent, cap: number): AuditEvent {
-  const { actor, change, observed, rejected, grants } = event
+  const { actor, change, observed, rejected, grants, fields } = event
   const short = (text: string) =>
     text.length <= cap ? text : text.slice(0, cap).toWellFormed() + marker(text.length - cap)
   const shortOrNull = (text: string | null) => (text === null ? null : short(text))
@@ -108,6 +108,11 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
         ...(grants.plan !== undefined && { plan: short(grants.plan) }),
         ...(grants.relation !== undefined && { relation: short(grants.relation) }),
       },
+    }),
+    ...(fields && {
+      fields: Object.fromEntries(
+        Object.entries(fields).map(([name, value]) => [short(name), short(value)]),
+      ),
     }),
     ...(change && { change: { action: short(change.action), target: short(change.target) } }),
   }

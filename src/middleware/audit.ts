@@ -86,6 +86,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
     const route = c.get('portcullis.route')
     const origin = c.get('portcullis.origin') ?? route?.origin
     const call = c.get('portcullis.call')
+    const fields = c.get('portcullis.fields')
     const grants = principal == null ? undefined : grantsOf(c, principal)
     return {
       id,
@@ -115,6 +116,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
       ...(rejected !== undefined && { rejected }),
       ...(call !== undefined && { call }),
       ...(grants !== undefined && { grants }),
+      ...(fields !== undefined && { fields }),
       ...(change !== undefined && { change }),
     }
   }

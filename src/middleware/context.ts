@@ -49,6 +49,8 @@ export interface GatewayVariables {
   'portcullis.relation': RequestRelation
   /** Set by `observe`, for `audit`: what a rule in observe mode would have refused. */
   'portcullis.observed': string[]
+  /** Set by `recordField`, for `audit`: what features recorded. */
+  'portcullis.fields': Record<string, string>
   /** Set by `limitBody`, and replaced with the bytes by stages that read it. */
   'portcullis.body': ReadableStream<Uint8Array> | Uint8Array | null
   /**
@@ -170,6 +172,21 @@ export function observe(c: Carrier, reason: string): void {
     | undefined
   if (noted === undefined) c.set('portcullis.observed' as never, [reason] as never)
   else if (!noted.includes(reason)) noted.push(reason)
+}
+
+const MAX_FIELDS = 16
+const MAX_FIELD_CHARS = 256
+
+/**
+ * Records a field of a feature for the audit event. A longer value is cut to 256 characters. An event has
+ * at most 16 fields; further ones are not recorded.
+ */
+export function recordField(c: Carrier, name: string, value: string): void {
+  const fields = (c.get('portcullis.fields' as never) ??
+    {}) as GatewayVariables['portcullis.fields']
+  if (!Object.hasOwn(fields, name) && Object.keys(fields).length >= MAX_FIELDS) return
+  const text = value.slice(0, MAX_FIELD_CHARS).toWellFormed()
+  c.set('portcullis.fields' as never, { ...fields, [name]: text } as never)
 }
 
 /** Outside of Workers, promises run to completion by themselves, and rejections are ignored. */

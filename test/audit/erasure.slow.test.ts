@@ -335,7 +335,7 @@ describeStores((start, isFirst) => {
       await append([by(ALICE), by('bob'), by('carol')])
       const anonymous =
         'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, api_key = NULL, ' +
-        'grants = NULL, ' +
+        'grants = NULL, fields = NULL, ' +
         "request_id = '', trace_id = '', address = 'erased', salt = NULL"
       await sql(`UPDATE audit_events SET ${anonymous}, erasure = 'made-up' WHERE seq = 2`).run()
       expect((await verify()).findings).toMatchObject([
@@ -607,6 +607,7 @@ describeStores((start, isFirst) => {
         'call',
         'api_key',
         'grants',
+        'fields',
         'v',
         'salt',
         'commitment',

@@ -31,6 +31,7 @@ const columnsOf = (event: AuditEvent) => ({
   call: event.call && JSON.stringify(event.call),
   api_key: event.actor.key,
   grants: event.grants && JSON.stringify(event.grants),
+  fields: event.fields && JSON.stringify(event.fields),
 })
 
 /** Columns of later migrations are undefined in a database that does not have them yet. */
@@ -95,5 +96,6 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   ...(typeof row.origin === 'string' && { origin: row.origin }),
   ...(typeof row.call === 'string' && { call: JSON.parse(row.call) }),
   ...(typeof row.grants === 'string' && { grants: JSON.parse(row.grants) }),
+  ...(typeof row.fields === 'string' && { fields: JSON.parse(row.fields) }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })

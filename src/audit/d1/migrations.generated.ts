@@ -12,4 +12,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0008_audit_api_key.sql', sql: "-- The id of the API key that the caller presented. Null for all other credentials.\nALTER TABLE audit_events ADD COLUMN api_key TEXT;\n\n-- Contains all columns that the usage of a key is computed from.\nCREATE INDEX IF NOT EXISTS audit_events_by_api_key\n  ON audit_events (api_key, time_ms, decision, reason) WHERE api_key IS NOT NULL;\n" },
   { name: '0009_audit_erasure_tenant.sql', sql: "-- The tenant whose events an erasure covers. Null: the events of all tenants.\nALTER TABLE audit_erasures ADD COLUMN tenant TEXT;\n\n-- `tenant` if an operator of that tenant has ordered the erasure. Null: the platform.\nALTER TABLE audit_erasures ADD COLUMN owner TEXT;\n" },
   { name: '0010_audit_grants.sql', sql: "-- What decided about the caller: roles, scopes, plan, and the object of a relation, as a JSON object.\nALTER TABLE audit_events ADD COLUMN grants TEXT;\n" },
+  { name: '0011_audit_fields.sql', sql: "-- What features of the policy recorded, as a JSON object of texts.\nALTER TABLE audit_events ADD COLUMN fields TEXT;\n" },
 ]
