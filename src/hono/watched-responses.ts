@@ -1,6 +1,7 @@
 /** Ends the open responses of an app's handlers with the rights of their callers. */
 import type { MiddlewareHandler } from 'hono'
 import type { Admission } from '../access/admission/admission.ts'
+import { replaceResponse } from '../http/replaced-response.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { Audit } from '../middleware/audit.ts'
 import { createStreamWatch, watchAnswer } from '../middleware/open-stream.ts'
@@ -52,10 +53,7 @@ export function watchedResponses({
     await next()
     if (stream === undefined || isComplete(c.res.headers)) return
     const response = watchAnswer(c.res, stream, c.req.method, watchedResponse)
-    if (response === c.res) return
-    // Otherwise Hono copies the response once more, to merge the headers.
-    c.res = undefined
-    c.res = response
+    if (response !== c.res) replaceResponse(c, response)
   }
 }
 

@@ -1,5 +1,6 @@
 /** Headers of responses: of public documents, of others, and of responses that may be immutable. */
 import type { Context } from 'hono'
+import { replaceResponse } from './replaced-response.ts'
 
 /**
  * Headers of public documents: cacheable for five minutes, which is shorter than the time for which
@@ -22,9 +23,7 @@ export function writeHeaders(c: Context, write: (headers: Headers) => void): voi
     write(c.res.headers)
   } catch {
     const response = new Response(c.res.body, c.res)
-    // Otherwise Hono copies the headers of the old response to the new one.
-    c.res = undefined
-    c.res = response
+    replaceResponse(c, response)
     write(response.headers)
   }
 }

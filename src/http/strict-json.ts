@@ -1,5 +1,4 @@
 /** Strict JSON parser for untrusted text: refuses text that other parsers may read differently. */
-
 import type { JsonCheck } from '../problems/checks.ts'
 
 /** A text was refused. Contains no part of the text. */

@@ -1,5 +1,4 @@
 /** Parses JSON-RPC 2.0 messages, and refuses those that servers could read differently. */
-
 import { Denied } from '../errors.ts'
 import type { JsonRpcCheck } from '../problems/checks.ts'
 

@@ -1,6 +1,7 @@
 /** Circuit breakers: stop calls to a dependency that keeps failing. No I/O and no timers. */
 import { Unavailable } from '../errors.ts'
 import type { Fault } from '../problems/reasons.ts'
+import { secondsUntil } from '../problems/retry-after.ts'
 
 /** `half_open`: a probe is in progress, and all other requests are still refused. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
@@ -111,7 +112,7 @@ export function createCircuitBreaker({
       const nowMs = now()
       if (nowMs < probeAtMs) {
         observer?.refused()
-        const retryAfterSeconds = Math.max(1, Math.ceil((probeAtMs - nowMs) / 1000))
+        const retryAfterSeconds = secondsUntil(probeAtMs, nowMs)
         throw new Unavailable(name, lastFault, { retryAfterSeconds, shortCircuited: true })
       }
       // The probe in progress has exceeded its period and counts as failed.

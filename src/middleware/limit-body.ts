@@ -62,7 +62,7 @@ export const limitBody = ({
         passed = counted(body, maxBytes, (denied) => {
           refusal = denied
         })
-        if (ofRequest) passed = replaceBody(c, passed)
+        if (ofRequest) passed = replaceRequestBody(c, passed)
       }
       c.set('portcullis.body', passed)
       await next()
@@ -87,7 +87,7 @@ export const limitBody = ({
 }
 
 /** Replaces the request by one with this body. Returns the body as that request has it. */
-function replaceBody(c: Context<Environment>, body: Bytes): Bytes {
+function replaceRequestBody(c: Context<Environment>, body: Bytes): Bytes {
   // Required for a stream, and missing in the types of Workers.
   const init: RequestInit & { readonly duplex: 'half' } = { body, duplex: 'half' }
   const request = new Request(c.req.raw, init)

@@ -3,6 +3,7 @@ import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import type { Check } from './checks.ts'
 import { type Problem, problem } from './problem.ts'
 import type { Denial, Dependency, Fault } from './reasons.ts'
+import { retryAfter } from './retry-after.ts'
 
 const BEARER = 'Bearer realm="portcullis"'
 /** A DPoP challenge (RFC 9449 section 7.1) has no `error` if the request has no credentials. */
@@ -140,10 +141,6 @@ const limitedOf = ({ limit, plan, untilMs }: RateLimited): NonNullable<Problem['
   limit,
   ...(plan !== undefined && { plan }),
   ...(untilMs !== undefined && { renewsAt: timeOf(untilMs) }),
-})
-
-export const retryAfter = (of: { readonly retryAfterSeconds: number }) => ({
-  'Retry-After': String(of.retryAfterSeconds),
 })
 
 /** How a dependency failed, as `Unavailable` describes it. */

@@ -7,6 +7,7 @@ import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { withDeadline } from '../isolate/timers.ts'
 import { waitUntilOf } from '../middleware/context.ts'
+import { retryAfter } from '../problems/retry-after.ts'
 
 /** A readiness check of one dependency. */
 export interface ReadinessCheck {
@@ -68,7 +69,7 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
         ? c.json(body, 200, NO_STORE)
         : c.json(body, 503, {
             ...NO_STORE,
-            'Retry-After': String(RETRY_AFTER_SECONDS),
+            ...retryAfter({ retryAfterSeconds: RETRY_AFTER_SECONDS }),
           })
     })
 }

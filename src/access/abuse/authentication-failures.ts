@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../../http/address-list.ts'
 import { createInFlightCount, FULL, type InFlightCount } from '../../isolate/in-flight.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
+import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
 import type { Signer, WaitUntil } from '../principal.ts'
 import type { FailureLimit } from './definition.ts'
@@ -156,8 +157,8 @@ export function createAuthenticationFailures({
   /** Returns the rest of a window whose failures are used up. */
   function remainingSeconds(window: Window | undefined): number | undefined {
     if (window === undefined || window.count < limit) return undefined
-    const waitMs = window.untilMs - now()
-    return waitMs > 0 ? Math.ceil(waitMs / 1000) : undefined
+    const nowMs = now()
+    return window.untilMs > nowMs ? secondsUntil(window.untilMs, nowMs) : undefined
   }
 
   return {

@@ -1,5 +1,6 @@
 /** Bans of addresses and subjects: their storage keys, and the decision whether one is in force. */
 import type { Denial } from '../../problems/reasons.ts'
+import { secondsUntil } from '../../problems/retry-after.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
 import type { Mode } from '../../validators/mode.ts'
@@ -112,8 +113,8 @@ export function banOf(
   let ban: (Denial & { readonly code: 'banned' }) | undefined
   for (const [index, { by }] of keys.entries()) {
     const until = untilSeconds[index]
-    if (until === undefined) continue
-    const retryAfterSeconds = Math.ceil(until - nowMs / 1000)
+    if (until === undefined || until * 1000 <= nowMs) continue
+    const retryAfterSeconds = secondsUntil(until * 1000, nowMs)
     if (retryAfterSeconds > (ban?.retryAfterSeconds ?? 0))
       ban = { code: 'banned', by, retryAfterSeconds }
   }

@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { isSharedAddress } from '../../http/address-list.ts'
 import { createWriteBudget } from '../../isolate/write-budget.ts'
+import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Mode } from '../../validators/mode.ts'
 import type { WaitUntil } from '../principal.ts'
 import type { BanScope, Member } from './ban.ts'
@@ -174,7 +175,7 @@ export function createViolations({
         ban.sureUntilMs = nowMs + BAN_MEMORY_MS
         waitUntil(count({ kind: 'address', value: address }, of))
       }
-      return Math.ceil((ban.endsAtMs - nowMs) / 1000)
+      return secondsUntil(ban.endsAtMs, nowMs)
     },
   }
 }

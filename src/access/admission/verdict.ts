@@ -4,6 +4,7 @@ import { Unavailable } from '../../errors.ts'
 import { newTally, type Tally } from '../../isolate/tally.ts'
 import type { RevokedBy } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
+import { secondsUntil } from '../../problems/retry-after.ts'
 import { banOf } from '../abuse/ban.ts'
 import type { Principal } from '../principal.ts'
 import type { RelationAnswer } from '../relations/decision-point.ts'
@@ -162,7 +163,7 @@ export function rememberRevoked(
 const DAY_MS = 86_400_000
 
 function rateLimited({ rule, resetMs, plan }: RateLimit, nowMs: number): Denial {
-  const retryAfterSeconds = Math.max(1, Math.ceil((resetMs - nowMs) / 1000))
+  const retryAfterSeconds = secondsUntil(resetMs, nowMs)
   const known = { code: 'rate_limited', limit: rule.name, retryAfterSeconds } as const
   const denial: Denial = plan === undefined ? known : { ...known, plan }
   const kind = rule.meter?.kind

@@ -1,5 +1,4 @@
 /** Sessions that refresh tokens extend (RFC 6749 section 6, RFC 9700 section 4.14.2). */
-
 import { randomBytes } from '../../crypto/random.ts'
 import type { Denied } from '../../errors.ts'
 import type { RefreshTokenCheck } from '../../problems/checks.ts'

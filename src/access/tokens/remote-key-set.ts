@@ -3,6 +3,7 @@ import { Unavailable } from '../../errors.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createSingleFlight, type Flight } from '../../isolate/single-flight.ts'
 import type { Fault } from '../../problems/reasons.ts'
+import { secondsUntil } from '../../problems/retry-after.ts'
 import type { WaitUntil } from '../principal.ts'
 import { MetadataRefused } from './discovery.ts'
 import { type IgnoredKey, type KeyHint, keyFor, keyNotFound } from './key-ring.ts'
@@ -96,7 +97,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   function lastError(): Unavailable | undefined {
     if (failure === undefined) return undefined
     const { error, retryAtMs } = failure
-    const retryAfterSeconds = Math.max(1, Math.ceil((retryAtMs - now()) / 1000))
+    const retryAfterSeconds = secondsUntil(retryAtMs, now())
     return new Unavailable('key_set', error.fault, { cause: error, retryAfterSeconds })
   }
 

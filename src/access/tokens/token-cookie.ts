@@ -1,5 +1,4 @@
 /** Cookies with a token: strict reading, removal, and protection against forged requests. */
-
 import { Denied } from '../../errors.ts'
 import type { Check } from '../../problems/checks.ts'
 

@@ -1,5 +1,4 @@
 /** Reads the credential of a request from the sources that the configuration names. */
-
 import { Denied } from '../../errors.ts'
 import type { Check } from '../../problems/checks.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'

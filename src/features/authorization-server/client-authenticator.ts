@@ -4,6 +4,7 @@ import { readPayload } from '../../access/tokens/jws.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
 import type { ClientCheck } from '../../problems/checks.ts'
+import { secondsUntil } from '../../problems/retry-after.ts'
 import type { Client } from './client.ts'
 import { type AssertionUse, createClientAssertionVerifier } from './client-assertion.ts'
 import {
@@ -137,8 +138,10 @@ interface Checked {
 }
 
 function refuseBanned(untilSeconds: number | undefined, nowMs: number): void {
-  const retryAfterSeconds = Math.ceil((untilSeconds ?? 0) - nowMs / 1000)
-  if (retryAfterSeconds > 0) throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
+  const untilMs = (untilSeconds ?? 0) * 1000
+  if (untilMs <= nowMs) return
+  const retryAfterSeconds = secondsUntil(untilMs, nowMs)
+  throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
 }
 
 function refuseTooMany(retryAfterSeconds: number | undefined): void {

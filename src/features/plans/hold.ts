@@ -1,6 +1,7 @@
 /** Holds the slots of a request in flight until its response ends. */
 import type { Context } from 'hono'
 import type { RateLimit } from '../../access/admission/limit.ts'
+import { replaceResponse } from '../../http/replaced-response.ts'
 import { onSocketEnd } from '../../http/socket-end.ts'
 import { waitUntilOf } from '../../middleware/context.ts'
 
@@ -44,10 +45,7 @@ export async function holdSlots(
   else if (response.body === null || c.error !== undefined) release()
   else {
     const bytes = Number(response.headers.get('Content-Length') ?? Number.POSITIVE_INFINITY)
-    const whole = new Response(endingWith(response.body, bytes, release), response)
-    // Otherwise Hono copies the headers of the old response to the new one.
-    c.res = undefined
-    c.res = whole
+    replaceResponse(c, new Response(endingWith(response.body, bytes, release), response))
   }
 }
 

@@ -1,5 +1,4 @@
 /** The stages of a route with browser sessions: they accept the cookie, and ask for a login. */
-
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Principal } from '../../access/principal.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'

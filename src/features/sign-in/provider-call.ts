@@ -1,5 +1,4 @@
 /** Calls to an OpenID Provider, and why they fail. */
-
 import * as oauth from 'oauth4webapi'
 import { type Denied, Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'

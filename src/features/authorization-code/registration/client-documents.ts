@@ -2,7 +2,6 @@
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document): the client id is the
  * URL of a document that describes the client.
  */
-
 import { LRUCache } from 'lru-cache'
 import { BodyRefused, boundedText } from '../../../http/bounded-text.ts'
 import type { DocumentCheck } from '../../../problems/checks.ts'

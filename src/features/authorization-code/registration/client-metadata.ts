@@ -1,5 +1,4 @@
 /** Metadata of public clients (RFC 7591 section 2), as they publish it or register with it. */
-
 import * as z from 'zod/mini'
 import type { MetadataCheck } from '../../../problems/checks.ts'
 import { name } from '../../../validators/names.ts'

@@ -1,5 +1,6 @@
 /** Reads the stored state for a grant from Redis in one pipeline. */
 
+import { secondsUntil } from '../../../problems/retry-after.ts'
 import { type RedisCommand, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { malformed, resultOf } from '../../../redis/reply.ts'
 import { evalCommand } from '../../../redis/script.ts'
@@ -62,7 +63,7 @@ function exhaustedOf(reply: unknown, counters: readonly GrantCounter[]): GrantFa
   if (index === 0) return undefined
   const counter = counters[index - 1]
   if (counter === undefined || !Number.isSafeInteger(leftMs)) throw malformed()
-  return { limit: counter.name, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
+  return { limit: counter.name, retryAfterSeconds: secondsUntil(leftMs, 0) }
 }
 
 function isFirstUse(result: unknown): boolean {

@@ -3,8 +3,8 @@ import type { Context } from 'hono'
 import { Denied, Unavailable } from '../../../errors.ts'
 import { NO_STORE } from '../../../http/response-headers.ts'
 import { problemOf } from '../../../middleware/problem-handler.ts'
-import { retryAfter } from '../../../problems/problem-of.ts'
 import type { Denial, OAuthErrorCode } from '../../../problems/reasons.ts'
+import { retryAfter } from '../../../problems/retry-after.ts'
 
 type OAuthWireCode = OAuthErrorCode | 'server_error' | 'temporarily_unavailable'
 

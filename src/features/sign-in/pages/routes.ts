@@ -1,5 +1,4 @@
 /** The sign-in over HTTP: the login, its callback, and the sign-out. */
-
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../access/principal.ts'
 import { MAX_TOKEN_BYTES, own, readPayload } from '../../../access/tokens/jws.ts'
