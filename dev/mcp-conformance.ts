@@ -1,7 +1,7 @@
 /**
  * Runs the conformance suite of MCP against a server, directly and through the gateway, and prints
- * both results as a table: `npm run mcp:conformance -- http://localhost:3000/mcp`. Exits with 1 if they
- * differ. The suite is downloaded with npx.
+ * both results as a table for each revision: `npm run mcp:conformance -- http://localhost:3000/mcp`. Exits
+ * with 1 if more checks fail through the gateway. The suite is downloaded with npx.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -15,7 +15,9 @@ import { definePolicy } from '../src/policy/policy.ts'
 import { serve } from '../src/runtimes/node/index.ts'
 import { startRedis } from './redis.ts'
 
-const SUITE = '@modelcontextprotocol/conformance@0.1.16'
+const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
+/** Revisions with a set of required scenarios. */
+const REVISIONS = ['2025-11-25', '2026-07-28']
 const TIMEOUT_MS = 240_000
 const ISSUER = 'https://issuer.test'
 
@@ -30,15 +32,19 @@ const direct = new URL(address)
 const folder = mkdtempSync(join(tmpdir(), 'mcp-conformance-'))
 const { through, close } = await startGateway()
 try {
-  const results = [await resultsOf(direct.href, 'direct'), await resultsOf(through, 'gateway')]
-  const [before = new Map(), after = new Map()] = results
-  const scenarios = [...new Set([...before.keys(), ...after.keys()])].sort()
-  console.log('| Scenario | Direct | Through the gateway |\n|---|---|---|')
-  for (const name of scenarios)
-    console.log(`| \`${name}\` | ${before.get(name) ?? '-'} | ${after.get(name) ?? '-'} |`)
-  const differing = scenarios.filter((name) => before.get(name) !== after.get(name))
-  console.log(`\n${scenarios.length} scenarios, ${differing.length} with another result`)
-  process.exitCode = differing.length > 0 || scenarios.length === 0 ? 1 : 0
+  for (const revision of REVISIONS) {
+    const before = await resultsOf(direct.href, revision, 'direct')
+    const after = await resultsOf(through, revision, 'gateway')
+    const scenarios = [...new Set([...before.keys(), ...after.keys()])].sort()
+    console.log(`\nRevision ${revision}\n`)
+    console.log('| Scenario | Direct | Through the gateway |\n|---|---|---|')
+    for (const name of scenarios)
+      console.log(`| \`${name}\` | ${before.get(name) ?? '-'} | ${after.get(name) ?? '-'} |`)
+    const differing = scenarios.filter((name) => before.get(name) !== after.get(name))
+    console.log(`\n${scenarios.length} scenarios, ${differing.length} with another result`)
+    const worse = differing.filter((name) => faultsIn(after.get(name)) > faultsIn(before.get(name)))
+    if (worse.length > 0 || scenarios.length === 0) process.exitCode = 1
+  }
 } finally {
   await close()
   rmSync(folder, { recursive: true })
@@ -114,9 +120,14 @@ async function startGateway() {
 }
 
 /** Returns the result of each scenario, by its name: `3 passed`, `1 passed, 1 failed`. */
-async function resultsOf(url: string, name: string): Promise<Map<string, string>> {
-  const output = join(folder, name)
-  const run = ['--yes', SUITE, 'server', '--url', url, '--output-dir', output]
+async function resultsOf(
+  url: string,
+  revision: string,
+  name: string,
+): Promise<Map<string, string>> {
+  const output = join(folder, revision, name)
+  const set = ['--requirements', revision]
+  const run = ['--yes', SUITE, 'server', '--url', url, ...set, '--output-dir', output]
   // It fails if a scenario does.
   await new Promise((resolve) => execFile('npx', run, { timeout: TIMEOUT_MS }, resolve))
   return new Map(
@@ -132,4 +143,10 @@ async function resultsOf(url: string, name: string): Promise<Map<string, string>
       return [scenario.replace(/^server-|-\d{4}-\d\d-\d\dT.*$/g, ''), parts.join(', ')]
     }),
   )
+}
+
+/** Returns the number of checks that failed. A scenario without a result is worse than any. */
+function faultsIn(result: string | undefined): number {
+  if (result === undefined) return Number.POSITIVE_INFINITY
+  return Number(/(\d+) failed/.exec(result)?.[1] ?? 0)
 }

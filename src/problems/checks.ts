@@ -38,7 +38,7 @@ export interface Checks {
     /** The route's `rewrite` gives no target. */
     | 'rewrite'
   readonly malformed_request: RequestCheck
-  readonly not_found: 'session' | 'mcp_session' | 'mcp_event'
+  readonly not_found: 'session' | 'mcp_session' | 'mcp_event' | 'mcp_method'
 }
 
 /** The check that a token failed. Never sent to the client: it would help an attacker. */
@@ -134,6 +134,7 @@ type RequestCheck =
   | 'websocket_handshake'
   | 'websocket_origin'
   | 'websocket_version'
+  | 'mcp_method'
   | 'mcp_version'
   // Values.
   | 'consistency_token'
@@ -164,6 +165,7 @@ export type JsonRpcCheck =
   | 'id'
   | 'member'
   | 'message'
+  | 'meta'
   | 'method'
   | 'params'
   | 'target'

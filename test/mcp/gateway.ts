@@ -186,10 +186,21 @@ export const request = (method: string, params?: object, id: unknown = 1) => ({
   ...(params !== undefined && { params }),
 })
 
-export const codeOf = async (response: Response): Promise<readonly [number, unknown]> => [
-  response.status,
-  ((await response.json()) as { code?: string }).code,
-]
+export interface JsonRpcError {
+  readonly jsonrpc: string
+  readonly id?: string | number
+  readonly error: {
+    readonly code: number
+    readonly message: string
+    readonly data: Readonly<Record<string, unknown>>
+  }
+}
+
+/** Returns the code of the problem, of a document or of a JSON-RPC error. */
+export const codeOf = async (response: Response): Promise<readonly [number, unknown]> => {
+  const body = (await response.json()) as { code?: string } & Partial<JsonRpcError>
+  return [response.status, body.error?.data.code ?? body.code]
+}
 
 /** The messages in the data of the events of a response. */
 export const messagesIn = (text: string) =>

@@ -154,7 +154,7 @@ test('S85: the refusal of a list has no length and no coding of the server, on a
   for (const { headers, document } of responsesIn(text)) {
     expect(headers).toMatch(/^HTTP\/1\.1 502 /)
     expect(headers).not.toMatch(/content-encoding|etag|x-of-server/i)
-    expect(document).toMatchObject({ code: 'origin_unreachable' })
+    expect(document).toMatchObject({ error: { data: { code: 'origin_unreachable' } } })
   }
 })
 

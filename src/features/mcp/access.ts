@@ -17,7 +17,7 @@ import {
 import { findingsOf } from '../../validators/findings.ts'
 import type { McpAccess, McpDefinition, McpPromptAccess, McpToolAccess } from './definition.ts'
 import { createResourceTable, type NamedResource } from './resource-table.ts'
-import { STANDARD_METHODS } from './schema.ts'
+import { METHODS_WITH_SESSIONS, STANDARD_METHODS } from './schema.ts'
 
 /** What a call uses: a tool, a prompt by its name, or a resource by its URI or a template of URIs. */
 export type Target =
@@ -98,6 +98,8 @@ function resource(uri: unknown, what: NamedResource = 'resource'): Target {
 }
 
 export interface McpGuard {
+  /** Whether the definition names the method, or the revision of the request has it. */
+  hasMethod(method: string, usesSessions: boolean): boolean
   /** Returns the entry of a tool; undefined if the definition hides it. */
   tool(name: string): McpToolAccess | undefined
   /** Whether a list may show a tool, a prompt, a resource or a template to the caller. */
@@ -110,9 +112,10 @@ export interface McpGuard {
 }
 
 export function createMcpGuard(definition: McpDefinition): McpGuard {
+  const named = new Map(Object.entries(definition.methods ?? {}))
   const methods = new Map<string, true | JsonRpcMethod>([
     ...STANDARD_METHODS.map((method) => [method, true] as const),
-    ...Object.entries(definition.methods ?? {}),
+    ...named,
   ])
   const entries = {
     tool: entriesOf<McpToolAccess>(definition.tools),
@@ -130,6 +133,9 @@ export function createMcpGuard(definition: McpDefinition): McpGuard {
   }
 
   return {
+    hasMethod: (method, usesSessions) =>
+      named.has(method) ||
+      (methods.has(method) && (usesSessions || !METHODS_WITH_SESSIONS.has(method))),
     tool: (name) => entries.tool(name),
     isVisible(what, name, isPermitted) {
       const isAllowed = ({ permission }: McpAccess) =>

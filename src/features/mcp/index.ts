@@ -19,6 +19,7 @@ import { corsRulesOf } from '../cors/rules.ts'
 import { createMcpGuard } from './access.ts'
 import { createBinding } from './binding.ts'
 import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_VERSIONS, type McpDefinition } from './definition.ts'
+import { jsonRpcErrors } from './json-rpc-error.ts'
 import { mistakeInPattern } from './resource-uri.ts'
 import { mcpResponse } from './response.ts'
 import { mcpSchema } from './schema.ts'
@@ -239,10 +240,16 @@ function guard({ core, policy }: GuardParts): Contribution {
     const pages = pagesOf(route.cors)
     const ownPage = new URL(publicUrl).origin
     const versions = new Set<string>(server.versions ?? DEFAULT_VERSIONS)
+    // A client that is refused for its version chooses one of these.
+    let negotiable: readonly string[] = [...versions]
     return {
       relations,
       limits,
       versions,
+      negotiable: () => negotiable,
+      discovered(found: readonly string[]) {
+        if (found.length > 0) negotiable = found
+      },
       common: { guard: createMcpGuard(server), binding, authorizer, changed: new Set<string>() },
       url,
       transport: mcpTransport({
@@ -258,26 +265,30 @@ function guard({ core, policy }: GuardParts): Contribution {
       }),
     }
   }
-  const known = new Map<McpFeature, { readonly server: Server } & ReturnType<typeof shared>>(
-    routes.flatMap((route) => {
-      if (route.mcp === undefined || route.method !== 'POST' || !isServer(route.mcp)) return []
-      const { definition: server } = route.mcp
-      return [[route.mcp, { server, ...shared(route, server) }] as const]
-    }),
+  const servers = routes.flatMap((route) => {
+    if (route.mcp === undefined || route.method !== 'POST' || !isServer(route.mcp)) return []
+    const { definition: server } = route.mcp
+    return [{ feature: route.mcp, path: route.path, server, ...shared(route, server) }]
+  })
+  const known = new Map<McpFeature, (typeof servers)[number]>(
+    servers.map((server) => [server.feature, server]),
   )
 
   return {
     apps: () => [{ at: '/.well-known', app: metadata }],
+    around: [jsonRpcErrors(new Map(servers.map(({ path, negotiable }) => [path, negotiable])))],
     stagesOf(route) {
       const found = route.mcp && known.get(route.mcp)
       if (found === undefined) return undefined
-      const { server, relations, limits, versions, common, url, transport } = found
+      const { server, relations, limits, versions, discovered, common, url, transport } = found
       const named = new Set([...relations.keys(), ...limits.keys()])
       return {
         arrival: [transport],
         admit: (options) =>
           mcpAdmit({
             limits: { ...DEFAULT_INSPECTION, ...server.inspect },
+            versions,
+            guard: common.guard,
             otherwise: admit(options),
             ofTools: new Map(
               [...named].map((name) => [
@@ -297,6 +308,7 @@ function guard({ core, policy }: GuardParts): Contribution {
             definitions: server.definitions ?? 'enforce',
             maxMessageBytes: server.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
             versions,
+            discovered,
           }),
         ],
       }

@@ -11,15 +11,17 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 /** The methods whose requests repeat a name. */
 const NAMED: ReadonlySet<unknown> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
+export const VERSION_HEADER = 'mcp-protocol-version'
+
 /** Whether the revision of a request has sessions, and requests of the server. */
 export function usesSessions(headers: Headers): boolean {
-  return (headers.get('mcp-protocol-version') ?? '') < WITHOUT_SESSIONS
+  return (headers.get(VERSION_HEADER) ?? '') < WITHOUT_SESSIONS
 }
 
 /**
  * Throws `Denied` (`malformed_request`) if a header differs from the body: a server, or a proxy before
  * it, could decide by one and execute the other. Requests of the revisions since 2026-07-28 must have
- * the headers; in others, those that are present must match.
+ * the headers, and metadata in their body; in others, those that are present must match.
  */
 export function refuseOtherHeaders(
   headers: Headers,
@@ -38,8 +40,9 @@ export function refuseOtherHeaders(
   )
     throw malformedCall('header_name')
   const meta = isRecord(params) && isRecord(params._meta) ? params._meta[VERSION_FIELD] : undefined
-  if (meta !== undefined || isRequired)
-    if (meta !== headers.get('mcp-protocol-version')) throw malformedCall('header_version')
+  if (meta === undefined && isRequired) throw malformedCall('meta')
+  if (meta !== undefined && meta !== headers.get(VERSION_HEADER))
+    throw malformedCall('header_version')
 }
 
 /** Decodes `=?base64?…?=`, the form of names that are not plain ASCII. */

@@ -15,8 +15,9 @@ import type { McpGuard } from './access.ts'
 import type { Binding } from './binding.ts'
 import { EventTooLarge, eventText } from './event-stream.ts'
 import { createEventGuard, guardedStream } from './guarded-stream.ts'
+import { SERVER_ERROR } from './json-rpc-error.ts'
 import { guardedMessage, MessageRefused, type MessageTerms } from './server-messages.ts'
-import type { McpEnvironment } from './stages.ts'
+import { type McpEnvironment, requestIdIn } from './stages.ts'
 import { definitionHash } from './tool-definition.ts'
 
 export interface McpResponseOptions {
@@ -29,6 +30,8 @@ export interface McpResponseOptions {
   readonly maxMessageBytes: number
   /** Versions of the protocol that the server may negotiate. */
   readonly versions: ReadonlySet<string>
+  /** Called with the versions of an answer to `server/discover` that the client may use. */
+  readonly discovered: (versions: readonly string[]) => void
 }
 
 const LIST = /^(?:tools|prompts|resources(?:\/templates)?)\/list$/
@@ -42,8 +45,6 @@ const LIST_TIMEOUT_MS = 15_000
  * gets an error response. The stream of a GET has usually no event at first.
  */
 const HEAD_MS = { POST: 1_000, GET: 50 } as const
-/** Of JSON-RPC, for errors that a server defines. */
-const SERVER_ERROR = -32_000
 const NOT_A_MESSAGE = 'The MCP server sent an event that is not one JSON-RPC message.'
 
 /**
@@ -57,7 +58,7 @@ const NOT_A_MESSAGE = 'The MCP server sent an event that is not one JSON-RPC mes
  */
 export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
   const { guard, binding, authorizer, changed, definitions } = options
-  const { maxMessageBytes, versions } = options
+  const { maxMessageBytes, versions, discovered } = options
 
   /** Throws for an answer to `initialize` after which the gateway would refuse every request. */
   function checkVersion({ result }: JsonObject): void {
@@ -107,15 +108,19 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
     const received = c.get('portcullis.mcpMessage')
     const call = received instanceof Denied ? undefined : received?.call
     const isInitialize = call?.method === 'initialize'
+    const isDiscovery = call?.method === 'server/discover'
     const isList = call !== undefined && LIST.test(call.method)
     const type = headers.get('Content-Type') ?? ''
     const isStream = EVENT_STREAM.test(type)
-    const isWhole = isList || (isInitialize && JSON_TYPE.test(type))
+    const isWhole = isList || ((isInitialize || isDiscovery) && JSON_TYPE.test(type))
     if (!isWhole && !isStream) return
     // Not before: on Node, a body that nothing reads passes without a web stream.
     const { body } = c.res
     if (body === null) return
-    let pending = received instanceof Denied ? undefined : requestId(received?.message)
+    let pending =
+      received === undefined || received instanceof Denied
+        ? undefined
+        : requestIdIn(received.message)
     const endOf = () => c.get('portcullis.openStream')?.ended
     const { signal } = c.req.raw
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
@@ -125,6 +130,7 @@ export function mcpResponse(options: McpResponseOptions): MiddlewareHandler {
       if ((headers.get('Content-Encoding') ?? 'identity') !== 'identity') throw new TypeError(type)
       const terms: MessageTerms = {
         ...messageTerms(c, c.get('portcullis.mcpOwner') ?? owner),
+        ...(isDiscovery && { versions, discovered }),
         answered(message) {
           if (isInitialize) checkVersion(message)
           if (message.id === pending) pending = undefined
@@ -178,13 +184,6 @@ const negotiated = (version: string) =>
 
 function refusedMessage(cause: unknown): Unavailable {
   return new Unavailable('origin', 'malformed', { cause, detail: NOT_A_MESSAGE })
-}
-
-/** Returns the id of a request. Undefined: the client waits for no answer. */
-function requestId(message: JsonObject | undefined): string | number | undefined {
-  if (message === undefined || !Object.hasOwn(message, 'method')) return undefined
-  const { id } = message
-  return typeof id === 'string' || typeof id === 'number' ? id : undefined
 }
 
 /** Returns the event of an error for a request of the client. */

@@ -19,6 +19,11 @@ export const STANDARD_METHODS = [
   ...['resources/subscribe', 'resources/unsubscribe'],
 ] as const
 
+/** The methods of {@link STANDARD_METHODS} that ended with the revision 2026-07-28. */
+export const METHODS_WITH_SESSIONS: ReadonlySet<string> = new Set([
+  ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'],
+])
+
 /** A SHA-256 of a tool's definition. */
 export const DEFINITION_HASH = /^sha256-[\w-]{43}$/
 

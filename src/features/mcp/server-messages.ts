@@ -22,6 +22,9 @@ export interface MessageTerms {
   readonly bindRequest: (id: string) => Promise<string>
   /** Called for a response of the server before it passes. May throw. */
   readonly answered: (message: JsonObject) => void
+  /** Only for answers to `server/discover`: the versions of the protocol that the client may use. */
+  readonly versions?: ReadonlySet<string>
+  readonly discovered?: (versions: readonly string[]) => void
 }
 
 /**
@@ -29,6 +32,7 @@ export interface MessageTerms {
  *
  * - Lists (`tools`, `prompts`, `resources` and `resourceTemplates` of a result) have only items that
  *   the caller may use. An item without a name is left out.
+ * - The versions of an answer to `server/discover` are those that the route accepts.
  * - A notification that a resource was updated is left out (undefined) unless the caller may use the
  *   resource: the server may send it for a resource below the one of a subscription.
  * - The id of a request of the server is bound to the caller, so that only an answer to it passes.
@@ -51,11 +55,22 @@ export async function guardedMessage(
   const { result } = message
   if (!isRecord(result)) return text
   const lists = LISTS.filter(({ member }) => Object.hasOwn(result, member))
-  if (lists.length === 0) return text
-  const guarded: Record<string, unknown> = { ...result }
+  const negotiable = negotiableVersions(result, terms)
+  if (lists.length === 0 && negotiable === undefined) return text
+  const guarded: Record<string, unknown> = { ...result, ...negotiable }
   for (const { member, what, key } of lists)
     guarded[member] = await visibleItems(result[member], what, key, terms)
   return JSON.stringify({ ...message, result: guarded })
+}
+
+function negotiableVersions(
+  { supportedVersions }: JsonObject,
+  { versions, discovered }: MessageTerms,
+): { readonly supportedVersions: readonly string[] } | undefined {
+  if (versions === undefined || !Array.isArray(supportedVersions)) return undefined
+  const negotiable = supportedVersions.filter((version) => versions.has(version))
+  discovered?.(negotiable)
+  return { supportedVersions: negotiable }
 }
 
 const isStated = (message: JsonObject, name: string): boolean =>

@@ -30,11 +30,13 @@ import { receivedHeaders } from '../../middleware/request-headers.ts'
 import { jsonTextOf } from '../../middleware/validate.ts'
 import { type McpGuard, type Target, targetsOf } from './access.ts'
 import type { Binding } from './binding.ts'
-import { refuseOtherHeaders, usesSessions } from './request-headers.ts'
+import { refuseOtherHeaders, usesSessions, VERSION_HEADER } from './request-headers.ts'
 
 export interface McpVariables {
   /** Set before `admit`, for POST: the message, or why it is refused. */
   'portcullis.mcpMessage': McpMessage | Denied
+  /** Set before `admit`: the id of a request, also of one that is refused. */
+  'portcullis.mcpId': string | number
   /** Set by the inspection: the parts that identifiers are bound to. */
   'portcullis.mcpOwner': readonly string[]
 }
@@ -68,9 +70,9 @@ export interface McpTransportOptions {
 }
 
 /**
- * Refuses pages of other origins (`cross_origin_request`, against DNS rebinding) and versions of the
- * protocol that are not accepted. A refusal of any later stage names the metadata of the server and
- * the scopes that the client needs (RFC 9728 section 5.1, RFC 6750 section 3).
+ * Refuses pages of other origins (`cross_origin_request`, against DNS rebinding) and, except for POST,
+ * versions of the protocol that are not accepted. A refusal of any later stage names the metadata of the
+ * server and the scopes that the client needs (RFC 9728 section 5.1, RFC 6750 section 3).
  */
 export function mcpTransport(options: McpTransportOptions): MiddlewareHandler {
   const { allowsOrigin, versions, metadata, scopes, supported, isPermitted } = options
@@ -96,9 +98,8 @@ export function mcpTransport(options: McpTransportOptions): MiddlewareHandler {
     const origin = received.get('origin')
     if (origin !== undefined && !allowsOrigin(origin))
       throw new Denied({ code: 'cross_origin_request', check: 'mcp_origin' })
-    const version = received.get('mcp-protocol-version')
-    if (version !== undefined && !versions.has(version))
-      throw new Denied({ code: 'malformed_request', check: 'mcp_version' })
+    // That of a message is refused with the id of the message.
+    if (c.req.method !== 'POST') refuseOtherVersions(received, versions)
     await next()
     const { error } = c
     if (!(error instanceof Denied)) return
@@ -112,8 +113,20 @@ export function mcpTransport(options: McpTransportOptions): MiddlewareHandler {
   })
 }
 
+function refuseOtherVersions(
+  headers: ReadonlyMap<string, string>,
+  versions: ReadonlySet<string>,
+): void {
+  const version = headers.get(VERSION_HEADER)
+  if (version !== undefined && !versions.has(version))
+    throw new Denied({ code: 'malformed_request', check: 'mcp_version' })
+}
+
 export interface McpAdmitOptions {
   readonly limits?: InspectionLimits
+  /** Accepted values of `MCP-Protocol-Version`. */
+  readonly versions: ReadonlySet<string>
+  readonly guard: Pick<McpGuard, 'hasMethod'>
   /** The stage `admit` of tools with limits or a relation of their own. */
   readonly ofTools: ReadonlyMap<string, MiddlewareHandler>
   /** The stage `admit` of all other calls. */
@@ -125,10 +138,11 @@ export interface McpAdmitOptions {
  * that is refused is admitted like a call without a tool, and refused by {@link mcpInspection}, so that
  * limits count it and callers without the permission of the route learn nothing about it.
  */
-export function mcpAdmit({ limits, ofTools, otherwise }: McpAdmitOptions): MiddlewareHandler {
+export function mcpAdmit(options: McpAdmitOptions): MiddlewareHandler {
+  const { ofTools, otherwise } = options
   return createMiddleware<McpEnvironment>(async function admit(c, next) {
     if (c.req.method !== 'POST') return otherwise(c, next)
-    const received = await messageOf(c, limits ?? DEFAULT_INSPECTION)
+    const received = await messageOf(c, options)
     c.set('portcullis.mcpMessage', received)
     if (received instanceof Denied) return otherwise(c, next)
     const { call, targets } = received
@@ -148,24 +162,52 @@ const MAX_AUDITED_CHARS = 256
 
 async function messageOf(
   c: Context<McpEnvironment>,
-  limits: InspectionLimits,
+  { limits, versions, guard }: McpAdmitOptions,
 ): Promise<McpMessage | Denied> {
   try {
     const message = inspectJson(
       await jsonTextOf(c as unknown as Context<{ Variables: BodyVariables }>),
-      limits,
+      limits ?? DEFAULT_INSPECTION,
     )
     // The revisions since 2025-06-18 have no batches.
     if (!isRecord(message)) throw malformedCall('batch')
+    const id = requestIdIn(message)
+    if (id !== undefined) c.set('portcullis.mcpId', id)
     const [call] = callsOf(message, 1)
+    const headers = receivedHeaders(c)
+    refuseOtherVersions(headers, versions)
+    if (call !== undefined) refuseUnknownMethod(call.method, guard, usesSessions(headers))
     const targets = call === undefined ? [] : targetsOf(call)
-    refuseOtherHeaders(receivedHeaders(c), message, targets)
+    refuseOtherHeaders(headers, message, targets)
     return { message, call, targets }
   } catch (error) {
     if (error instanceof Denied) return error
     throw error
   }
 }
+
+/** Returns the id of a request. Undefined: the client waits for no answer. */
+export function requestIdIn(message: JsonObject): string | number | undefined {
+  if (!Object.hasOwn(message, 'method')) return undefined
+  const { id } = message
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined
+}
+
+/** Before 2026-07-28, a response with 404 says that the session has ended. */
+function refuseUnknownMethod(
+  method: string,
+  guard: McpAdmitOptions['guard'],
+  usesSessions: boolean,
+): void {
+  if (guard.hasMethod(method, usesSessions)) return
+  throw new Denied({
+    code: usesSessions ? 'malformed_request' : 'not_found',
+    check: UNKNOWN_METHOD,
+  })
+}
+
+/** The check of a method that the server does not have, or the policy does not list. */
+export const UNKNOWN_METHOD = 'mcp_method'
 
 /** Returns an argument of the tool that is called, if it can be part of an object's name. */
 export function argumentOf(c: Context, name: string): string | undefined {
