@@ -5,8 +5,8 @@
  * that another file includes is a library: scripts share its text. With a line `--@script`, it is a
  * script as well. A line `local NAME = VALUE
  * --@inline` declares a constant; its value is inserted where the name is used; `local NAME --@inline
- * PATH` takes the value from the export of a TypeScript module. Comments, empty lines and indentation
- * are removed, so a file must not contain text over several lines.
+ * PATH` takes the value from the export of a TypeScript module. Comments, empty lines, indentation
+ * and spaces between tokens are removed, so a file must not contain text over several lines.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
@@ -22,6 +22,9 @@ const INCLUDE = /^--@include (\S+)$/gm
 const INLINE = /^local ([A-Z][A-Z0-9_]*)(?: = (\S+))? --@inline(?: (\S+))?$/gm
 /** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
 const TOKEN = /--.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*/g
+
+/** A string, which does not change, or spaces with the character before and the one after them. */
+const SPACE = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(?<=(.))[ \t]+(?=(.))/g
 
 /** Strings over several lines, and comments in long brackets. Their lines must not change. */
 const LONG_TEXT = /\[=*\[|\\\n/
@@ -74,11 +77,12 @@ export function readLuaFiles(root: string): LuaFiles {
     const constants = new Map<string, string>()
     for (const file of withIncludes(path))
       for (const [name, value] of await constantsOf(file)) constants.set(name, value)
-    return fileAt(path)
+    const text = fileAt(path)
       .source.replaceAll(INLINE, '')
       .replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : (constants.get(token) ?? token)))
       .replaceAll(/^[ \t]+|[ \t]+$/gm, '')
       .replaceAll(/^\n+|\n(?=\n)/g, '')
+    return withoutSpaces(text)
   }
 
   async function moduleOf(folder: string): Promise<string> {
@@ -119,6 +123,16 @@ export function readLuaFiles(root: string): LuaFiles {
       return new Map(folders.map((folder, at) => [join(folder, GENERATED), texts[at] ?? '']))
     },
   }
+}
+
+/** Removes the spaces of Lua without comments, except where two tokens would become another one. */
+export function withoutSpaces(lua: string): string {
+  return lua.replaceAll(SPACE, (text, before: string | undefined, after: string | undefined) => {
+    if (before === undefined || after === undefined) return text
+    const isWord = /\w/.test(before)
+    const isJoined = isWord ? /[\w.]/.test(after) : before === after && /[-.=[]/.test(before)
+    return isJoined ? ' ' : ''
+  })
 }
 
 function readLuaFile(path: string): LuaFile {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { GENERATED, readLuaFiles } from '../../dev/lua/embed.ts'
+import { GENERATED, readLuaFiles, withoutSpaces } from '../../dev/lua/embed.ts'
 import { isInstalled, ROOT } from '../harness/process.ts'
 import { filesBelow } from './import-graph.ts'
 
@@ -50,6 +50,14 @@ describe('Lua scripts', () => {
     expect(scripts.length).toBe(files.scripts.length)
     for (const [, input] of scripts)
       execFileSync(luac as string, ['-p', '-'], { input: input as string, stdio: 'pipe' })
+  })
+
+  test.each([
+    ["local a = b .. 'x  =  y' .. 5 .. c", "local a=b ..'x  =  y'..5 ..c"],
+    ['return 1 - -2, a [ [[b]] ]', 'return 1- -2,a[ [[b]]]'],
+    ['if not (a == b) then return "a \\" b" end', 'if not(a==b)then return"a \\" b"end'],
+  ])('spaces are removed only between tokens that stay apart: %s', (lua, expected) => {
+    expect(withoutSpaces(lua)).toBe(expected)
   })
 
   test.skipIf(!isInstalled('luacheck'))('luacheck finds no mistake in any script', () => {
