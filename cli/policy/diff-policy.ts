@@ -54,7 +54,12 @@ function directionOf(one: PolicyLimit, another: PolicyLimit): string | undefined
 }
 
 /** Bounds that protect the gateway, and change no decision about a caller. */
-const BOUNDS = ['maxConcurrentRequests', 'maxOpenResponses', 'clientStallSeconds'] as const
+const BOUNDS = [
+  'maxConcurrentRequests',
+  'maxOpenResponses',
+  'clientStallSeconds',
+  'tokenCacheBytes',
+] as const
 
 /** Fields that routes, limits or this module compare. */
 const COMPARED = new Set([

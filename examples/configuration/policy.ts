@@ -37,6 +37,7 @@ export default definePolicy({
   clientStallSeconds: 30,
   maxHeaderBytes: 49_152,
   maxTokenBytes: 32_768,
+  tokenCacheBytes: 33_554_432,
   features: [operators({ endedApiKeyDays: 400 }), authorizationServer(), openapi(), otlp()],
   // The origin reads the tenant from these: no client may send them.
   stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],

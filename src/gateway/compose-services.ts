@@ -116,6 +116,7 @@ export function composeServices(
   const references = createReferences({
     audience: publicUrl,
     now,
+    maxCachedBytes: Math.floor(policy.tokenCacheBytes / 3),
     tally: metrics.memories.references,
   })
   const sharedSecret = nonceSecretOf(signingKeys)
@@ -131,6 +132,7 @@ export function composeServices(
   const guards = guardServices({
     ...clients,
     policy,
+    maxCachedBytes: Math.ceil((policy.tokenCacheBytes * 2) / 3),
     issuers: config.issuers,
     ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
     issuerCalls: firstOf(all, (feature) => feature.issuerCalls?.(config, calling)),

@@ -42,6 +42,8 @@ export function redisClients(
 
 export interface GuardServicesOptions extends RedisClients {
   readonly policy: Pick<Policy, 'roles' | 'abuse' | 'revocation'>
+  /** Heap that cached signed tokens may use. Default 40 MiB. */
+  readonly maxCachedBytes?: number | undefined
   readonly issuers: readonly IssuerConfig[]
   /** The gateway's own issuer identifier, if it issues tokens. */
   readonly ownIssuer?: string | undefined
@@ -75,6 +77,7 @@ export function guardServices({
   policy: { roles, abuse, revocation },
   redis,
   behindResponses,
+  maxCachedBytes,
   issuers,
   ownIssuer,
   issuerCalls,
@@ -90,6 +93,7 @@ export function guardServices({
       issuers,
       ownIssuer,
       now,
+      maxCachedBytes,
       tally: metrics?.memories.tokens,
       keySets: { watch },
       calls: issuerCalls,

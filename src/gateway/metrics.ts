@@ -67,6 +67,8 @@ export function metricsServices({
     relations: newTally(),
   }
   for (const [name, tally] of Object.entries(memories)) counters.addCache(name, tally)
+  for (const name of ['tokens', 'references'] as const)
+    counters.addSource('portcullis_cache_evictions_total', [name], () => memories[name].evictions)
   if (verdicts !== undefined) counters.addCache('verdicts', verdicts)
   const local = newLocalTally()
   counters.addSource('portcullis_local_admissions_total', [], () => local.admitted)

@@ -64,6 +64,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       abuse: abuseOf(options.abuse),
       revocation,
     },
+    maxCachedBytes: options.tokenCacheBytes,
     issuers,
     watch,
     now,

@@ -13,6 +13,7 @@ import {
   maxTokenBytesSchema,
   recheckSecondsSchema,
   revocationSchema,
+  tokenCacheBytesSchema,
 } from '../validators/protection.ts'
 import { wholeNumber } from '../validators/schema-parts.ts'
 import { httpUrl, keyPrefix, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS } from '../validators/variables.ts'
@@ -66,6 +67,7 @@ const guardOptions = z.strictObject(
     maxBodyBytes: z.optional(maxBodyBytesSchema),
     maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
     maxTokenBytes: z.optional(maxTokenBytesSchema),
+    tokenCacheBytes: z.optional(tokenCacheBytesSchema),
     audit: z.optional(
       z.custom<object>(
         (value) => hasMethod(value, 'record'),

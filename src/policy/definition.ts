@@ -223,6 +223,12 @@ export interface PolicyDefinition<
    */
   readonly maxTokenBytes?: number
   /**
+   * Heap that verified credentials may use in one isolate or process, in bytes: 1,048,576 to
+   * 4,294,967,296. Two thirds are for signed tokens, the rest for opaque tokens and API keys. The least
+   * recently used ones are verified again. Default 62,914,560 (60 MiB), for 10,000 tokens of 500 characters.
+   */
+  readonly tokenCacheBytes?: number
+  /**
    * Requests and responses that may be in progress in one process on Node, streams and WebSockets
    * included; more are refused at once. Default 20,000. Ignored on Workers.
    */

@@ -3,7 +3,7 @@ import { type Abuse, abuseOf } from '../access/abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import type { Method } from '../validators/policy.ts'
-import { DEFAULT_MAX_TOKEN_BYTES } from '../validators/protection.ts'
+import { DEFAULT_MAX_TOKEN_BYTES, DEFAULT_TOKEN_CACHE_BYTES } from '../validators/protection.ts'
 import { checkedParts } from './checked-parts.ts'
 import {
   DEFAULT_CLIENT_STALL_SECONDS,
@@ -38,6 +38,7 @@ export interface Policy {
   readonly maxHeaderBytes?: number | undefined
   readonly maxConcurrentRequests: number
   readonly maxTokenBytes: number
+  readonly tokenCacheBytes: number
   readonly maxOpenResponses: number
   readonly clientStallSeconds: number
 }
@@ -81,6 +82,7 @@ export function definePolicy<
     maxHeaderBytes: definition.maxHeaderBytes,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
     maxTokenBytes: definition.maxTokenBytes ?? DEFAULT_MAX_TOKEN_BYTES,
+    tokenCacheBytes: definition.tokenCacheBytes ?? DEFAULT_TOKEN_CACHE_BYTES,
     maxOpenResponses: definition.maxOpenResponses ?? DEFAULT_MAX_OPEN_RESPONSES,
     clientStallSeconds: definition.clientStallSeconds ?? DEFAULT_CLIENT_STALL_SECONDS,
   }

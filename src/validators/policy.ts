@@ -18,6 +18,7 @@ import {
   maxTokenBytesSchema,
   recheckSecondsSchema,
   revocationSchema,
+  tokenCacheBytesSchema,
 } from './protection.ts'
 import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
@@ -141,6 +142,7 @@ export const policySchema = z.strictObject({
   maxHeaderBytes: z.optional(maxHeaderBytesSchema),
   maxConcurrentRequests: z.optional(maxConcurrentRequestsSchema),
   maxTokenBytes: z.optional(maxTokenBytesSchema),
+  tokenCacheBytes: z.optional(tokenCacheBytesSchema),
   maxOpenResponses: z.optional(maxConcurrentRequestsSchema),
   clientStallSeconds: z.optional(wholeNumber(1, 86_400)),
 })

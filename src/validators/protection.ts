@@ -35,6 +35,11 @@ interface Bounds {
 
 export const maxConcurrentRequestsSchema = wholeNumber(1, 1_000_000)
 
+/** An isolate has 128 MB for everything. */
+export const DEFAULT_TOKEN_CACHE_BYTES = 62_914_560
+/** From 1 MiB, for some 200 credentials, to 4 GiB. */
+export const tokenCacheBytesSchema = wholeNumber(1_048_576, 4_294_967_296)
+
 /** How often open responses are checked, and for how long their checks may fail. */
 export const recheckSecondsSchema = wholeNumber(0, 3_600)
 

@@ -34,6 +34,7 @@ const WRONG = {
   recheckGraceSeconds: 3_601,
   maxBodyBytes: -1,
   maxConcurrentRequests: 0,
+  tokenCacheBytes: 1_048_575,
   audit: {},
   clientAddress: 'X-Real-IP',
   nonsense: {},
@@ -62,6 +63,7 @@ const PATHS = [
   'recheckGraceSeconds',
   'maxBodyBytes',
   'maxConcurrentRequests',
+  'tokenCacheBytes',
   'audit',
   'clientAddress',
 ]

@@ -133,9 +133,9 @@ describe('the cache of references', () => {
       for (const text of ['a', 'b', 'c']) bounded.remember(text, principal)
       return ['a', 'b', 'c'].filter((text) => bounded.recall(text))
     }
-    expect(known(small, 10_000)).toEqual(['a', 'b', 'c'])
-    expect(known(small, 3_500)).toEqual(['b', 'c'])
-    expect(known(large, 30_000)).toEqual(['b', 'c'])
-    expect(known(large, 10_000)).toEqual([])
+    expect(known(small, 12_000)).toEqual(['a', 'b', 'c'])
+    expect(known(small, 8_500)).toEqual(['b', 'c'])
+    expect(known(large, 38_000)).toEqual(['b', 'c'])
+    expect(known(large, 15_000)).toEqual([])
   })
 })

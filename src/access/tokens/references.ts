@@ -1,19 +1,19 @@
 /** The isolate's cache of references: opaque tokens and API keys that the store has resolved. */
 import { LRUCache } from 'lru-cache'
-import { newTally, type Tally } from '../../isolate/tally.ts'
+import { countEviction, newTally, type Tally } from '../../isolate/tally.ts'
 import type { Principal } from '../principal.ts'
 import { toleranceSeconds } from './reference.ts'
 import { type CachedUntil, cachedBytes, dropEnded, MAX_CACHED_SECONDS } from './verifier.ts'
 
-/** Half of the size for JWTs, for some 5,000 references. A miss costs no extra call. */
-const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024
+/** Half of the size for JWTs, for some 6,000 references. A miss costs no extra call. */
+const DEFAULT_CACHED_REFERENCE_BYTES = 20 * 1024 * 1024
 
 export interface ReferencesOptions {
   /** The gateway's public URL. */
   readonly audience: string
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Default 8 MiB. */
+  /** Heap that cached references may use. Default 20 MiB. */
   readonly maxCachedBytes?: number
   readonly tally?: Tally
 }
@@ -43,6 +43,7 @@ export function createReferences({
     maxSize: maxCachedBytes,
     // The length of a reference does not say how much memory its principal needs.
     sizeCalculation: ({ principal }) => cachedBytes(JSON.stringify(principal).length),
+    dispose: (_entry, _text, reason) => countEviction(tally, reason),
   })
   return {
     audience,

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Denied, Misconfigured } from '../../errors.ts'
-import { newTally, type Tally } from '../../isolate/tally.ts'
+import { countEviction, newTally, type Tally } from '../../isolate/tally.ts'
 import { callOf } from '../../validators/introspection.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../principal.ts'
@@ -27,8 +27,8 @@ export interface TokenVerifierOptions {
   readonly ownIssuer?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Size of the cache of verified tokens. Default 16 MiB, some 10,000 tokens; 0 disables it. */
-  readonly maxCachedBytes?: number
+  /** Heap that cached tokens may use. Default 40 MiB, some 10,000 tokens; 0 disables the cache. */
+  readonly maxCachedBytes?: number | undefined
   readonly tally?: Tally | undefined
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'locator' | 'algorithms' | 'now'>
   /** Calls to issuers that verify their tokens themselves. Default: none. */
@@ -86,7 +86,7 @@ export function createTokenVerifier({
     trusted.set(config.issuer, { rules: issuerRules(config), keySet })
   }
   const names = issuers.map(({ issuer }) => issuer)
-  const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes)
+  const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes, tally)
 
   function recall(token: string): Principal | undefined {
     const cached = cache?.get(token, now())
@@ -162,15 +162,15 @@ export function keySetOf(
   return createRemoteKeySet({ ...options, uri: jwksUri ?? issuer, locator, algorithms, now })
 }
 
+/** A third of an isolate's 128 MB, for 10,000 tokens of 500 characters. */
+export const DEFAULT_CACHED_TOKEN_BYTES = 40 * 1024 * 1024
 /**
- * An eighth of an isolate's 128 MB, for 10,000 tokens of 500 characters. The keys and assertions that
- * other features attach to a principal need one and a half times as much in addition.
+ * Measured size of a principal and its entry, with the keys, windows and permissions that other features
+ * attach to the principal, without texts that grow with the token.
  */
-export const DEFAULT_CACHED_TOKEN_BYTES = 16 * 1024 * 1024
-/** Measured size of a principal, its entry and its place in the list, without texts. */
-const ENTRY_BYTES = 512
-/** The token itself, and the strings of the principal, which are parts of it. */
-const BYTES_PER_CHARACTER = 2
+const ENTRY_BYTES = 2_304
+/** The token, the strings of the principal, which are parts of it, and its assertion for the origin. */
+const BYTES_PER_CHARACTER = 3
 export const MAX_CACHED_SECONDS = 300
 /** A token that is not used for this long leaves the cache, so that single calls need little memory. */
 const MAX_IDLE_MS = 60_000
@@ -181,7 +181,10 @@ export interface CachedUntil {
   usedMs: number
 }
 
-/** Returns the approximate heap size of a cached principal, for a text of this length. */
+/**
+ * Returns the approximate heap size of a cached principal, for a text of this length, with all that is kept
+ * for as long as the principal is.
+ */
 export function cachedBytes(characters: number): number {
   return ENTRY_BYTES + BYTES_PER_CHARACTER * characters
 }
@@ -230,10 +233,14 @@ export interface Verified {
  * Refused tokens are NOT cached. A sender can vary bad tokens at no cost and would fill the cache.
  * And a signature that is bad today may be valid once a key is published.
  */
-export function createTokenCache(maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES) {
+export function createTokenCache(
+  maxBytes: number = DEFAULT_CACHED_TOKEN_BYTES,
+  tally = newTally(),
+) {
   const entries = new LRUCache<string, Verified & CachedUntil>({
     maxSize: maxBytes,
     sizeCalculation: (_entry, token) => cachedBytes(token.length),
+    dispose: (_entry, _token, reason) => countEviction(tally, reason),
   })
   return {
     /** Returns the principal of a token that is still valid, the same object each time. */

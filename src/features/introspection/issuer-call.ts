@@ -8,7 +8,7 @@ import { own } from '../../access/tokens/jws.ts'
 import { present } from '../../access/tokens/present.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import { ofSigner, rejected, rejectedFor } from '../../access/tokens/rejection.ts'
-import { cachedBytes, type IssuerCall, type Verified } from '../../access/tokens/verifier.ts'
+import type { IssuerCall, Verified } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
@@ -47,6 +47,8 @@ export const REFUSED_MS = 10_000
 /** How long a token that the issuer did not decide about is 503 again without a call. */
 export const UNDECIDED_MS = 3_000
 const MAX_REFUSED_BYTES = 2 * 1024 * 1024
+/** Size of an entry without its token. */
+const REFUSED_ENTRY_BYTES = 512
 /** The location itself is cached for longer. */
 const LOCATED_MS = 1_000
 /** Types of bearer tokens: RFC 6750, and what some providers send in its place. */
@@ -95,7 +97,7 @@ export function createIssuerCall({
   // here, nothing waits, so that no second call begins.
   const refused = new LRUCache<string, Remembered>({
     maxSize: MAX_REFUSED_BYTES,
-    sizeCalculation: (_refusal, token) => cachedBytes(token.length),
+    sizeCalculation: (_refusal, token) => REFUSED_ENTRY_BYTES + 2 * token.length,
   })
   const endpoint = createSharedReading<void, string>({
     read: () => locator.locate(now(), CALL_TIMEOUT_MS),

@@ -56,6 +56,11 @@ export const METRICS = {
     ['cache', 'result'],
     'Look-ups in the caches of isolates.',
   ),
+  portcullis_cache_evictions_total: counter(
+    ['cache'],
+    'Valid entries that left a cache of an isolate because it was full: tokens and references ' +
+      'are bounded by tokenCacheBytes.',
+  ),
   portcullis_redis_calls_total: counter(
     ['outcome'],
     'Calls to Redis by requests and operators, by outcome.',

@@ -95,7 +95,7 @@ describe('a cached decision', () => {
     expect(queries.map((one) => memory.get(one, 1)?.outcome)).toEqual([
       ...[undefined, 'allowed', 'allowed'],
     ])
-    expect(tally).toEqual({ hits: 2, misses: 1 })
+    expect(tally).toMatchObject({ hits: 2, misses: 1 })
   })
 
   test('uses bounded memory, because callers choose the length of ids', () => {
