@@ -18,10 +18,15 @@ export function canonicalJson(row: ChainRow): string {
 }
 
 /**
- * Returns the columns that are not null and that `isIncluded` accepts. Null columns are omitted, so
- * that a column that is added later does not change earlier hashes.
+ * Returns the canonical JSON of the named columns that are not null. Null columns are omitted, so that
+ * a column that is added later does not change earlier hashes. `names` are sorted.
  */
-export const membersOf = (row: ChainRow, isIncluded: (name: string) => boolean): ChainRow =>
-  Object.fromEntries(
-    Object.entries(row).filter(([name, value]) => value !== null && isIncluded(name)),
-  )
+export function canonicalColumns(row: ChainRow, names: readonly string[]): string {
+  let members = ''
+  for (const name of names) {
+    const value = row[name] ?? null
+    // No name of a column has a character that JSON escapes.
+    if (value !== null) members += `,"${name}":${JSON.stringify(value)}`
+  }
+  return `{${members.slice(1)}}`
+}

@@ -4,8 +4,8 @@
  */
 import { CompactSign } from 'jose'
 import { activeKey, importSigningKey, type SigningJwk } from '../access/tokens/signing-keys.ts'
-import { sha256 } from '../crypto/sha256.ts'
-import { type ChainRow, canonicalJson, membersOf } from './chain-row.ts'
+import { type Digest, sha256 } from '../crypto/sha256.ts'
+import { type ChainRow, canonicalColumns, canonicalJson } from './chain-row.ts'
 import { committed, PERSONAL_GROUPS } from './personal.ts'
 
 /** A place in a chain: the number of a row, from 1, and the row's hash. */
@@ -29,27 +29,35 @@ const UNCOVERED = new Set([
   ...PERSONAL_GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
 ])
 
-/**
- * Returns the base64url SHA-256 of the previous row's hash, a line feed, and the canonical JSON of
- * the covered columns that are not null.
- */
-const hashOf = (previousHash: string, row: ChainRow): Promise<string> =>
-  sha256(`${previousHash}\n${canonicalJson(membersOf(row, (name) => !UNCOVERED.has(name)))}`)
+/** Returns the columns that the hash of a row covers directly, in the order of canonical JSON. */
+function coveredColumns(row: ChainRow): readonly string[] {
+  return Object.keys(row)
+    .filter((name) => !UNCOVERED.has(name))
+    .sort()
+}
 
-/** Chains rows after a place, in their order. Returns them and the place of the last one. */
+/**
+ * Chains rows after a place, in their order. Returns them and the place of the last one. All rows have
+ * the columns of the first one. The hash of a row is the SHA-256 of the previous row's hash, a line feed,
+ * and the canonical JSON of the covered columns that are not null.
+ */
 export async function chainBehind(
   head: ChainPlace,
   rows: readonly ChainRow[],
+  digest: Digest = sha256,
 ): Promise<{ readonly rows: readonly ChainRow[]; readonly head: ChainPlace }> {
   const chained: ChainRow[] = []
   let { seq, hash } = head
+  let names: readonly string[] | undefined
   for (const row of rows) {
-    const columns = await committed(row)
-    const placed = { ...columns, v: ROW_VERSION, partition: PARTITION, seq: seq + 1 }
-    const previous_hash = hash
     seq += 1
-    hash = await hashOf(previous_hash, placed)
-    chained.push({ ...placed, previous_hash, hash })
+    const place = { v: ROW_VERSION, partition: PARTITION, seq, previous_hash: hash, hash }
+    const placed = Object.assign(await committed(row, digest), place)
+    names ??= coveredColumns(placed)
+    const given = digest(`${hash}\n${canonicalColumns(placed, names)}`)
+    hash = typeof given === 'string' ? given : await given
+    placed.hash = hash
+    chained.push(placed)
   }
   return { rows: chained, head: { seq, hash } }
 }

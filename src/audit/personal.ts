@@ -3,8 +3,8 @@
  * that an erasure can remove values and salt and the chain stays valid.
  */
 import { base64url } from 'jose'
-import { sha256 } from '../crypto/sha256.ts'
-import { type ChainRow, canonicalJson, membersOf } from './chain-row.ts'
+import { type Digest, sha256 } from '../crypto/sha256.ts'
+import { type ChainRow, canonicalColumns } from './chain-row.ts'
 
 export const ERASED_ADDRESS = 'erased'
 
@@ -48,24 +48,37 @@ export const PERSONAL_GROUPS: readonly PersonalGroup[] = [CALLER, CHANGE]
 
 /** 256 bits, so that an attacker cannot find the subject by trying all candidates. */
 const SALT_BYTES = 32
+/** Random bytes for many salts cost little more than those for one. */
+const POOLED_SALTS = 64
+let pool = new Uint8Array()
 
-export const newSalt = (): string =>
-  base64url.encode(crypto.getRandomValues(new Uint8Array(SALT_BYTES)))
+export function newSalt(): string {
+  if (pool.length < SALT_BYTES)
+    pool = crypto.getRandomValues(new Uint8Array(SALT_BYTES * POOLED_SALTS))
+  const salt = base64url.encode(pool.subarray(0, SALT_BYTES))
+  pool = pool.subarray(SALT_BYTES)
+  return salt
+}
 
-/** Returns the SHA-256 of the salt, a line feed, and the canonical JSON of the non-null columns. */
-const commitmentOf = (salt: string, { erased }: PersonalGroup, row: ChainRow): Promise<string> =>
-  sha256(`${salt}\n${canonicalJson(membersOf(row, (name) => Object.hasOwn(erased, name)))}`)
+/** The columns of each group in the order of canonical JSON. */
+const SORTED: ReadonlyMap<PersonalGroup, readonly string[]> = new Map(
+  PERSONAL_GROUPS.map((group) => [group, Object.keys(group.erased).sort()]),
+)
 
-/** Adds a salt and a commitment for each group that has a value. */
-export async function committed(row: ChainRow): Promise<ChainRow> {
-  const columns: Record<string, string | null> = {}
-  for (const group of PERSONAL_GROUPS) {
-    const isEmpty = Object.keys(group.erased).every((name) => (row[name] ?? null) === null)
+/**
+ * Adds a salt and a commitment for each group that has a value. The commitment is the SHA-256 of the
+ * salt, a line feed, and the canonical JSON of the columns that are not null.
+ */
+export async function committed(row: ChainRow, digest: Digest = sha256): Promise<ChainRow> {
+  const columns: Record<string, ChainRow[string]> = { ...row }
+  for (const [group, names] of SORTED) {
+    const isEmpty = names.every((name) => (row[name] ?? null) === null)
     const salt = isEmpty ? null : newSalt()
     columns[group.salt] = salt
-    columns[group.commitment] = salt === null ? null : await commitmentOf(salt, group, row)
+    const given = salt && digest(`${salt}\n${canonicalColumns(row, names)}`)
+    columns[group.commitment] = typeof given === 'object' ? await given : given
   }
-  return { ...row, ...columns }
+  return columns
 }
 
 /** Returns the row without the values and the salt of a group, and with the id of the erasure. */

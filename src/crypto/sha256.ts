@@ -1,6 +1,9 @@
 /** SHA-256 and HMAC-SHA-256 of texts. */
 import { base64url } from 'jose'
 
+/** Computes the base64url SHA-256 of a text's UTF-8. Node has one that needs no promise. */
+export type Digest = (text: string) => string | Promise<string>
+
 /** Returns the base64url SHA-256 of a text's UTF-8: 43 characters, none special in Redis keys. */
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))

@@ -115,7 +115,7 @@ describeStores((start, isFirst) => {
       expect(verdict.findings).toEqual([])
       expect(verdict).toMatchObject({ ok: true, events: EVENTS + 1, first: 1, last: EVENTS + 1 })
       expect(verdict.unchained).toBe(1)
-      expect(verdict.checkpoints).toBeGreaterThanOrEqual(Math.floor(EVENTS / 1_000))
+      expect(verdict.checkpoints).toBeGreaterThanOrEqual(Math.floor(EVENTS / 1_500))
       expect(verdict.signed).toBe(verdict.checkpoints)
       await harness.migrate()
       // The cron of each minute, which seals. It deletes nothing, however old a row is.

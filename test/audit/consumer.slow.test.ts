@@ -46,7 +46,19 @@ describe('R21: the consumer', () => {
 
   test('stores messages that are no events as dead letters, and the events beside them', async () => {
     const events = eventsOf(20)
-    const poison = ['not JSON {', 'null', '17', JSON.stringify({ ...anEvent(), decision: 'maybe' })]
+    const different = (change: object) => JSON.stringify({ ...anEvent(), ...change })
+    const poison = [
+      ...['not JSON {', 'null', '17', '[]'],
+      different({ decision: 'maybe' }),
+      different({ time: '2026-99-20T12:00:00.000Z' }),
+      different({ id: 'x' }),
+      different({ status: 1.5 }),
+      different({ limits: 'none' }),
+      different({ address: { of: 'nobody' } }),
+      different({ actor: { ...anEvent().actor, subject: 7 } }),
+      different({ unknown: 1 }),
+      different({ reason: undefined }),
+    ]
     await stores.enqueue('audit', [...events.slice(0, 10), ...poison, ...events.slice(10)])
     await expect.poll(waiting, PATIENCE).toBe(0)
     expect(await storedIds()).toEqual(events.map(({ id }) => id).toSorted())

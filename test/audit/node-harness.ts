@@ -8,9 +8,10 @@ import { MIGRATIONS } from '../../src/audit/d1/migrations.generated.ts'
 import { withSchema } from '../../src/audit/d1/schema.ts'
 import { chainQuerySchema } from '../../src/audit/log.ts'
 import { createStreamQueue, createStreamReader } from '../../src/audit/redis/stream.ts'
-import { type AuditEnv, auditWorker } from '../../src/runtimes/cloudflare/audit-worker.ts'
+import { createAuditConsumer } from '../../src/runtimes/audit/consumer.ts'
 import { consumeAuditStream } from '../../src/runtimes/node/audit/consumer.ts'
 import { databaseOver } from '../../src/runtimes/node/audit/database.ts'
+import { sha256Now } from '../../src/runtimes/node/audit/digest.ts'
 import { directoryBucket } from '../../src/runtimes/node/audit/directory.ts'
 import { openDatabase } from '../../src/runtimes/node/audit/open-database.ts'
 import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
@@ -47,17 +48,18 @@ export async function startTrail(
   const database = await openDatabase(addressIn(folder))
   const db = databaseOver(database.run)
   const bucket = directoryBucket(exported)
-  const env: AuditEnv = {
-    AUDIT_DB: db,
-    AUDIT_EXPORT: bucket,
-    ...(auditSigningKeys !== undefined && { AUDIT_SIGNING_KEYS: auditSigningKeys }),
-  }
+  const consumer = createAuditConsumer({
+    db,
+    bucket,
+    signingKeys: auditSigningKeys,
+    digest: sha256Now,
+  })
   const resp = connectResp({ url: redis.redisUrl, timeoutMs: 5_000 })
   const connection = resp.connect({ timeoutMs: 5_000 })
   const queue = createStreamQueue(connection)
   const stopping = new AbortController()
   const stream = createStreamReader(connection, 'test')
-  const consumed = consumeAuditStream(stream, env, stopping.signal)
+  const consumed = consumeAuditStream(stream, consumer, stopping.signal)
   return {
     db,
     bucket: {
@@ -88,7 +90,7 @@ export async function startTrail(
     migrate: async () =>
       void (await withSchema(db, MIGRATIONS, () => db.prepare(NEWEST_COLUMN).all())),
     runCron: (cron = '17 3 * * *') =>
-      auditWorker().scheduled({ cron, scheduledTime: Date.now() }, env),
+      cron === '* * * * *' ? consumer.seal() : consumer.maintain(Date.now()),
     async close() {
       stopping.abort()
       await consumed

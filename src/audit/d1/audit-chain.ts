@@ -1,5 +1,6 @@
 /** Appends events to the chain in D1. Any number of consumers can append at the same time. */
 
+import type { Digest } from '../../crypto/sha256.ts'
 import { sleep } from '../../isolate/timers.ts'
 import {
   type ChainPlace,
@@ -13,22 +14,23 @@ import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
 import { CHAIN_COLUMNS, INTEGER_COLUMNS, rowOf } from './audit-row.ts'
 import type { AuditDatabase, AuditStatement } from './database.ts'
+import { insertRows } from './insert-rows.ts'
 import { within } from './schema.ts'
 
 export interface AppendOptions {
   readonly seal: CheckpointSealer
   readonly nowMs: number
+  /** Default: that of Web Crypto. */
+  readonly digest?: Digest | undefined
 }
 
 /** Seals the chain after this number of events. */
 const EVENTS_PER_CHECKPOINT = 1_000
 /** Seals the chain with the first batch after this interval, if that is earlier. */
 const CHECKPOINT_INTERVAL_MS = 60_000
-/** An attempt makes up to eight statements. An invocation may make 50 on the free plan. */
+/** An attempt makes up to seven statements, and the first one of a chain one more. An invocation may make 50 on the free plan. */
 const MAX_ATTEMPTS = 6
 const RETRY_MS = 20
-/** D1 binds values of up to 1 MB, and an event with an operator's change may have 32 KB. */
-const MAX_INSERT_CHARACTERS = 250_000
 
 const BEGIN =
   'INSERT INTO audit_heads (partition, seq, hash, sealed_seq, sealed_ms) ' +
@@ -46,19 +48,9 @@ const FORGOTTEN =
 const MOVE =
   'UPDATE audit_heads SET seq = CASE WHEN seq = ?2 AND hash = ?3 THEN ?4 END, hash = ?5, ' +
   'sealed_seq = ?6, sealed_ms = ?7 WHERE partition = ?1'
-// Has no ON CONFLICT: a place or an id that is taken must fail the transaction.
-const INSERT =
-  `INSERT INTO audit_events (${CHAIN_COLUMNS.join(', ')}) ` +
-  `SELECT ${CHAIN_COLUMNS.map(elementOf).join(', ')} FROM json_each(?)`
 const SEAL =
   'INSERT INTO audit_checkpoints (partition, seq, kind, hash, time_ms, signature) ' +
   'VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
-
-/** Returns SQL for an element of a row. PostgreSQL needs the cast. */
-function elementOf(column: string, index: number): string {
-  const element = `value ->> ${index}`
-  return INTEGER_COLUMNS.has(column) ? `CAST(${element} AS BIGINT)` : element
-}
 
 /** A row of `audit_heads`. */
 interface HeadRow extends ChainPlace {
@@ -95,11 +87,10 @@ const isOvertaken = (error: unknown): boolean =>
 async function append(
   db: AuditDatabase,
   events: ReadonlyMap<string, AuditEvent>,
-  { seal, nowMs }: AppendOptions,
+  { seal, nowMs, digest }: AppendOptions,
 ): Promise<void> {
-  const [, heads, lasts, known, forgotten] = await within(
+  const [heads, lasts, known, forgotten] = await within(
     db.batch([
-      db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs),
       db.prepare(HEAD).bind(PARTITION),
       db.prepare(LAST).bind(PARTITION),
       db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
@@ -107,26 +98,39 @@ async function append(
     ]),
   )
   const head = heads?.results[0] as HeadRow | undefined
-  if (head === undefined) throw new Error('the head of the chain is gone')
+  if (head === undefined) {
+    const begin = db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs)
+    await within(begin.run())
+    return append(db, events, { seal, nowMs, digest })
+  }
   const last = lasts?.results[0] as ChainPlace | undefined
   const persons = (forgotten?.results ?? []) as Forgotten[]
   const knownIds = new Set(((known?.results ?? []) as { id: string }[]).map(({ id }) => id))
   const fresh = [...events.values()].filter(({ id }) => !knownIds.has(id))
-  const rows = await Promise.all(
-    fresh.map(async (event) => rowOf(await forgettingLate(event, persons))),
-  )
+  const left =
+    persons.length === 0
+      ? fresh
+      : await Promise.all(fresh.map((event) => forgettingLate(event, persons)))
+  const rows = left.map(rowOf)
   // Appends to the last row, even if the stored head was set back.
-  const chained = await chainBehind(last !== undefined && last.seq > head.seq ? last : head, rows)
+  const chained = await chainBehind(
+    last !== undefined && last.seq > head.seq ? last : head,
+    rows,
+    digest,
+  )
   const end = chained.head
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
   if (rows.length === 0 && checkpoint === undefined) return
-  const values = chained.rows.map((row) =>
-    JSON.stringify(CHAIN_COLUMNS.map((column) => row[column])),
-  )
+  const insert = {
+    table: 'audit_events',
+    columns: CHAIN_COLUMNS,
+    integers: INTEGER_COLUMNS,
+    rows: chained.rows.map((row) => CHAIN_COLUMNS.map((column) => row[column] ?? null)),
+  }
   await within(
     db.batch([
       moveHead(db, head, end, checkpoint),
-      ...inserts(values).map((array) => db.prepare(INSERT).bind(array)),
+      ...insertRows(db, insert),
       ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
     ]),
   )
@@ -149,21 +153,6 @@ function moveHead(
   const sealedMs = checkpoint?.time_ms ?? head.sealed_ms
   const values = [PARTITION, head.seq, head.hash, to.seq, to.hash, sealedSeq, sealedMs]
   return db.prepare(MOVE).bind(...values)
-}
-
-/** Joins rows, each a JSON array, into JSON arrays that are small enough to bind. */
-function inserts(rows: readonly string[]): readonly string[] {
-  const arrays: string[][] = [[]]
-  let characters = 0
-  for (const row of rows) {
-    characters += row.length
-    if (characters > MAX_INSERT_CHARACTERS && characters > row.length) {
-      arrays.push([])
-      characters = row.length
-    }
-    arrays.at(-1)?.push(row)
-  }
-  return arrays.map((array) => `[${array.join(',')}]`)
 }
 
 /** Builds the statement that stores a checkpoint. */

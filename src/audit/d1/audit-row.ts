@@ -57,14 +57,17 @@ export const INTEGER_COLUMNS: ReadonlySet<string> = new Set([
  * Returns a value that the database stores unchanged: without lone surrogates and NUL. Otherwise the row
  * that is read back would differ from the row that was hashed.
  */
-export const storable = <Value>(value: Value): Value | string =>
-  typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
+export function storable<Value>(value: Value): Value | string {
+  if (typeof value !== 'string' || (value.isWellFormed() && !value.includes('\0'))) return value
+  return value.toWellFormed().replaceAll('\0', '\ufffd')
+}
 
 /** Returns the columns of an event's row, before it has a place in the chain. */
-export const rowOf = (event: AuditEvent): ChainRow =>
-  Object.fromEntries(
-    Object.entries(columnsOf(event)).map(([name, value]) => [name, storable(value ?? null)]),
-  )
+export function rowOf(event: AuditEvent): ChainRow {
+  const columns: Record<string, string | number | null | undefined> = columnsOf(event)
+  for (const name in columns) columns[name] = storable(columns[name] ?? null)
+  return columns as ChainRow
+}
 
 /** Returns the event of a row. Its time is in UTC with milliseconds. */
 export const eventOfRow = (row: AuditRow): AuditEvent => ({

@@ -21,7 +21,7 @@ export interface ExportRow {
  * without an operator's change. More than the distance between two checkpoints, so that an object
  * can end with one.
  */
-const MAX_ROWS = 1_200
+const MAX_ROWS = 1_600
 const DUE_ROWS = 1_000
 /** An object is also due after this interval, if there are new rows. */
 const DUE_MS = 3_600_000

@@ -6,6 +6,23 @@ export interface AuditDatabase {
   prepare(sql: string): AuditStatement
   /** Runs the statements in one transaction. */
   batch<Row = unknown>(statements: AuditStatement[]): Promise<StatementResult<Row>[]>
+  /**
+   * Returns a statement that inserts rows, the fastest way that the database has. A binding of D1 does not
+   * have it: there, one statement parses the rows from JSON.
+   */
+  insertion?(rows: RowInsert): AuditStatement
+}
+
+export type Value = string | number | null
+
+/** Rows to insert. A place or an id that is taken fails the transaction. */
+export interface RowInsert {
+  readonly table: string
+  readonly columns: readonly string[]
+  /** The columns that are integers. The others are text. */
+  readonly integers: ReadonlySet<string>
+  /** Values in the order of the columns. */
+  readonly rows: readonly (readonly Value[])[]
 }
 
 export interface AuditStatement {

@@ -1,22 +1,13 @@
 /**
- * The audit Worker: writes the events of the queue to a hash chain in D1, and signs checkpoints of
- * the chain. Each event is stored exactly once, although the queue may repeat and reorder messages.
- * The Worker also consumes the dead letter queue, exports the chain to R2, performs erasures, and
- * deletes rows after their retention period.
+ * The audit Worker: the consumer of the audit trail over Cloudflare Queues, D1 and R2. Each event is
+ * stored exactly once, although the queue may repeat and reorder messages. The Worker also consumes
+ * the dead letter queue.
  */
 
-import { parseSigningKeys } from '../../access/tokens/signing-keys.ts'
-import { type CheckpointSealer, createCheckpointSealer } from '../../audit/chain.ts'
-import { insertAuditEvents } from '../../audit/d1/audit-chain.ts'
 import type { AuditDatabase } from '../../audit/d1/database.ts'
-import { type DeadLetter, keepDeadLetters } from '../../audit/d1/dead-letters.ts'
-import { MIGRATIONS } from '../../audit/d1/migrations.generated.ts'
-import { DEFAULT_RETENTION_DAYS } from '../../audit/d1/retention.ts'
-import { withSchema } from '../../audit/d1/schema.ts'
-import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
+import type { DeadLetter } from '../../audit/d1/dead-letters.ts'
 import type { ExportBucket } from '../../audit/r2/chain-export.ts'
-import { Misconfigured } from '../../errors.ts'
-import { carryOutErasures, endRetention, exportDue, type Upkeep } from './upkeep.ts'
+import { type AuditConsumer, createAuditConsumer } from '../audit/consumer.ts'
 
 export interface AuditEnv {
   readonly AUDIT_DB: AuditDatabase
@@ -65,99 +56,26 @@ const DEAD_LETTERS_SUFFIX = '-dead-letters'
 const FIRST_RETRY_SECONDS = 5
 const RETRY_FACTOR = 3
 const MAX_RETRY_SECONDS = 3_600
-const DAY_MS = 86_400_000
-/**
- * Minimum time between two upkeep runs after a batch, so that upkeep does not depend on the cron
- * trigger.
- */
-const UPKEEP_INTERVAL_MS = 10_000
-/** Action of the audit event that orders an erasure. */
-const ERASURE_ORDER = 'audit.erase'
-
-interface Delivery {
-  readonly message: AuditMessage
-  readonly event: AuditEvent
-}
-
-const sealers = new Map<string | undefined, CheckpointSealer>()
 
 /**
- * Returns the sealer for the environment's keys, parsed once. Invalid keys leave checkpoints
- * unsigned instead of blocking events.
+ * Acknowledges the messages when `work` is done, except those that it returns, and returns those. If
+ * `work` rejects, schedules a retry for each message.
  */
-function sealerOf({ AUDIT_SIGNING_KEYS: text }: AuditEnv): CheckpointSealer {
-  const known = sealers.get(text)
-  if (known !== undefined) return known
-  const unsigned = createCheckpointSealer([])
-  let signed = unsigned
+async function settle(
+  messages: readonly AuditMessage[],
+  work: () => Promise<readonly AuditMessage[]>,
+): Promise<readonly AuditMessage[]> {
   try {
-    if (text !== undefined) signed = createCheckpointSealer(parseSigningKeys(JSON.parse(text)))
-  } catch {
-    console.error('audit: AUDIT_SIGNING_KEYS is not a private JWK Set; checkpoints are not signed')
-  }
-  const sealer: CheckpointSealer = (...statement) =>
-    signed(...statement).catch(() => {
-      console.error('audit: a key of AUDIT_SIGNING_KEYS cannot sign')
-      return unsigned(...statement)
-    })
-  sealers.set(text, sealer)
-  return sealer
-}
-
-const upkeepOf = (env: AuditEnv): Upkeep => ({
-  db: env.AUDIT_DB,
-  bucket: env.AUDIT_EXPORT,
-  seal: sealerOf(env),
-  nowMs: Date.now(),
-})
-
-/**
- * Runs erasures and exports. `isDaily` also exports rows that are not due yet. A failure is logged,
- * and the next run retries it.
- */
-async function lookAfter(upkeep: Upkeep, isDaily = false) {
-  for (const [what, work] of [
-    ['an erasure', () => carryOutErasures(upkeep)],
-    ['the export', () => exportDue(upkeep, isDaily)],
-  ] as const) {
-    await withSchema(upkeep.db, MIGRATIONS, work).catch((error: unknown) =>
-      console.error(`audit: ${what} failed (${nameOf(error)}), and is tried again`),
-    )
-  }
-}
-
-/** Returns text that is safe to log. Error messages of D1 and R2 may contain any data. */
-function nameOf(error: unknown): string {
-  if (error instanceof Misconfigured) return error.message
-  return error instanceof Error ? error.name : typeof error
-}
-
-/**
- * Returns the event of a message, or undefined if the message is not an event. A retry cannot
- * change that.
- */
-function eventOf(body: unknown): AuditEvent | undefined {
-  try {
-    return auditEventSchema.safeParse(typeof body === 'string' ? JSON.parse(body) : body).data
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Acknowledges the messages when `work` is done. If `work` rejects, schedules a retry for each of
- * them.
- */
-async function settle(messages: readonly AuditMessage[], work: Promise<void>) {
-  try {
-    await work
-    for (const message of messages) message.ack()
+    const refused = new Set(await work())
+    for (const message of messages) if (!refused.has(message)) message.ack()
+    return [...refused]
   } catch {
     console.error(`audit: the database failed; ${messages.length} messages are retried`)
     for (const message of messages) {
       const delaySeconds = FIRST_RETRY_SECONDS * RETRY_FACTOR ** (message.attempts - 1)
       message.retry({ delaySeconds: Math.min(delaySeconds, MAX_RETRY_SECONDS) })
     }
+    return []
   }
 }
 
@@ -173,54 +91,41 @@ async function settle(messages: readonly AuditMessage[], work: Promise<void>) {
  * ```
  */
 export function auditWorker(): AuditWorker {
-  let lookedAfterMs = 0
+  /** An isolate has one environment. */
+  const consumers = new WeakMap<AuditEnv, AuditConsumer>()
+
+  function consumerOf(env: AuditEnv): AuditConsumer {
+    const { AUDIT_DB, AUDIT_EXPORT, RETENTION_DAYS, AUDIT_SIGNING_KEYS } = env
+    const known = consumers.get(env)
+    if (known !== undefined) return known
+    const consumer = createAuditConsumer({
+      db: AUDIT_DB,
+      bucket: AUDIT_EXPORT,
+      retentionDays: RETENTION_DAYS,
+      signingKeys: AUDIT_SIGNING_KEYS,
+    })
+    consumers.set(env, consumer)
+    return consumer
+  }
+
   return {
-    async queue(batch, env) {
-      const { AUDIT_DB: db } = env
-      const deliveries: Delivery[] = []
-      const poison: AuditMessage[] = []
-      for (const message of batch.messages) {
-        const event = eventOf(message.body)
-        if (event === undefined) poison.push(message)
-        else deliveries.push({ message, event })
-      }
-      await settle(
-        deliveries.map(({ message }) => message),
-        withSchema(db, MIGRATIONS, () =>
-          insertAuditEvents(
-            db,
-            deliveries.map(({ event }) => event),
-            { seal: sealerOf(env), nowMs: Date.now() },
-          ),
-        ),
-      )
-      if (!batch.queue.endsWith(DEAD_LETTERS_SUFFIX)) {
+    async queue({ queue, messages }, env) {
+      const consumer = consumerOf(env)
+      const poison = await settle(messages, () => consumer.store(messages))
+      if (!queue.endsWith(DEAD_LETTERS_SUFFIX)) {
+        // The queue delivers it again, and then to the dead letter queue.
         for (const message of poison) message.retry()
-        const isOrdered = deliveries.some(({ event }) => event.change?.action === ERASURE_ORDER)
-        const upkeep = upkeepOf(env)
-        if (!isOrdered && upkeep.nowMs - lookedAfterMs < UPKEEP_INTERVAL_MS) return
-        lookedAfterMs = upkeep.nowMs
-        await lookAfter(upkeep)
         return
       }
-      await settle(
-        poison,
-        withSchema(db, MIGRATIONS, () => keepDeadLetters(db, poison)),
-      )
+      await settle(poison, async () => {
+        await consumer.bury(poison)
+        return []
+      })
     },
 
     async scheduled({ cron, scheduledTime }, env) {
-      const { AUDIT_DB: db, RETENTION_DAYS } = env
-      const upkeep = upkeepOf(env)
-      await withSchema(db, MIGRATIONS, () => insertAuditEvents(db, [], upkeep))
-      const isDaily = cron !== SEALING_CRON
-      lookedAfterMs = upkeep.nowMs
-      await lookAfter(upkeep, isDaily)
-      if (!isDaily) return
-      const days = Number(RETENTION_DAYS ?? DEFAULT_RETENTION_DAYS)
-      if (!Number.isInteger(days) || days < 1)
-        throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
-      await endRetention(upkeep, scheduledTime - days * DAY_MS)
+      const consumer = consumerOf(env)
+      await (cron === SEALING_CRON ? consumer.seal() : consumer.maintain(scheduledTime))
     },
   }
 }

@@ -1,11 +1,18 @@
 /** The port of the audit database over a function that runs statements. */
-import type { AuditDatabase, AuditStatement, StatementResult } from '../../../audit/d1/database.ts'
+import type {
+  AuditDatabase,
+  AuditStatement,
+  RowInsert,
+  StatementResult,
+} from '../../../audit/d1/database.ts'
 
 /** A statement and the values of its parameters, in their order. */
-export interface BoundStatement {
+export interface PlainStatement {
   readonly sql: string
   readonly values: readonly unknown[]
 }
+
+export type BoundStatement = PlainStatement | { readonly insert: RowInsert }
 
 /**
  * Runs the statements in one transaction, and returns a result for each. Rejects with the error of the
@@ -26,14 +33,14 @@ export interface OpenDatabase {
 export function databaseOver(run: RunStatements): AuditDatabase {
   const bound = new WeakMap<AuditStatement, BoundStatement>()
 
-  function statementOf(sql: string, values: readonly unknown[]): AuditStatement {
+  function statementOf(bind: AuditStatement['bind'], work: BoundStatement): AuditStatement {
     async function execute() {
-      const [result] = await run([{ sql, values }])
+      const [result] = await run([work])
       if (result === undefined) throw new Error('the database gave no result')
       return result
     }
     const statement = {
-      bind: (...given: unknown[]) => statementOf(sql, given),
+      bind,
       async first(column?: string) {
         const row = (await execute()).results[0] as Record<string, unknown> | undefined
         if (row === undefined) return null
@@ -42,12 +49,23 @@ export function databaseOver(run: RunStatements): AuditDatabase {
       run: execute,
       all: execute,
     } as AuditStatement
-    bound.set(statement, { sql, values })
+    bound.set(statement, work)
     return statement
   }
 
+  function plain(sql: string, values: readonly unknown[]): AuditStatement {
+    return statementOf((...given) => plain(sql, given), { sql, values })
+  }
+
   return {
-    prepare: (sql) => statementOf(sql, []),
+    prepare: (sql) => plain(sql, []),
+    insertion: (insert) =>
+      statementOf(
+        () => {
+          throw new TypeError('the rows are bound already')
+        },
+        { insert },
+      ),
     async batch<Row>(statements: AuditStatement[]) {
       const all = statements.map((statement) => bound.get(statement))
       if (!all.every((statement) => statement !== undefined))

@@ -1,5 +1,6 @@
 /** Translates the SQL of the audit trail, which is that of SQLite, to that of PostgreSQL. */
-import type { BoundStatement } from './database.ts'
+import type { RowInsert } from '../../../audit/d1/database.ts'
+import type { BoundStatement, PlainStatement } from './database.ts'
 
 /** A literal, which stays as it is, or a placeholder. */
 const LITERAL_OR_PLACEHOLDER = /'[^']*'|\?(\d*)/g
@@ -8,7 +9,9 @@ const LITERAL_OR_PLACEHOLDER = /'[^']*'|\?(\d*)/g
  * Returns the statement with placeholders of PostgreSQL. A placeholder has the type of its value: in
  * SQLite, values have types. `?2` may occur several times, or not at all.
  */
-export function translated({ sql, values }: BoundStatement): BoundStatement {
+export function translated(statement: BoundStatement): PlainStatement {
+  if ('insert' in statement) return insertion(statement.insert)
+  const { sql, values } = statement
   if (isDefinition(sql)) return { sql: definition(sql), values: [] }
   const used: number[] = []
   let last = 0
@@ -23,6 +26,18 @@ export function translated({ sql, values }: BoundStatement): BoundStatement {
     // The place of a row on the disk.
     sql: text.replaceAll(/\browid\b/g, 'ctid'),
     values: used.map((index) => values[index]),
+  }
+}
+
+/** Inserts rows as an array for each column, which the server needs not parse as JSON. */
+function insertion({ table, columns, integers, rows }: RowInsert): PlainStatement {
+  const arrays = columns.map((column, index) => {
+    const type = integers.has(column) ? 'bigint' : 'text'
+    return `$${index + 1}::${type}[]`
+  })
+  return {
+    sql: `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`,
+    values: columns.map((_, index) => rows.map((row) => row[index])),
   }
 }
 

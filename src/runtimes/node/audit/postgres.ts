@@ -88,7 +88,7 @@ export async function openPostgres(url: string): Promise<OpenDatabase> {
 
   async function execute(statements: readonly BoundStatement[]): Promise<StatementResult[]> {
     await createFunctions()
-    const isMigration = statements.some(({ sql }) => isDefinition(sql))
+    const isMigration = statements.some((one) => 'sql' in one && isDefinition(one.sql))
     const begin = isMigration ? 'BEGIN' : 'BEGIN ISOLATION LEVEL REPEATABLE READ'
     return inTransaction(begin, async (client) => {
       if (isMigration) await client.query(SCHEMA_LOCK)

@@ -1,6 +1,7 @@
 /** The audit database in a file, with the SQLite of Node (22.13 or later). */
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { StatementResult } from '../../../audit/d1/database.ts'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { LRUCache } from 'lru-cache'
+import type { RowInsert, StatementResult } from '../../../audit/d1/database.ts'
 import { createPrivately } from '../files/private-file.ts'
 import type { BoundStatement } from './database.ts'
 
@@ -9,6 +10,14 @@ const IN_MEMORY = ':memory:'
 
 /** How long a statement waits for a transaction of another process. */
 const BUSY_TIMEOUT_MS = 5_000
+/** The consumer has about twenty. Queries of operators have many forms. */
+const MAX_PREPARED = 100
+
+interface Prepared {
+  readonly statement: StatementSync
+  /** Has columns of results. */
+  readonly isQuery: boolean
+}
 
 export interface Sqlite {
   /**
@@ -28,15 +37,32 @@ export function openSqlite(path: string): Sqlite {
   if (path !== IN_MEMORY) createPrivately(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-  const total = db.prepare('SELECT total_changes() AS count')
-  const changesSoFar = () => Number(total.get()?.count)
+  const prepared = new LRUCache<string, Prepared>({ max: MAX_PREPARED })
 
-  function execute({ sql, values }: BoundStatement): StatementResult {
-    const before = changesSoFar()
+  function prepare(sql: string): Prepared {
+    const known = prepared.get(sql)
+    if (known !== undefined) return known
     const statement = db.prepare(sql)
     statement.setReadBigInts(true)
-    const results = statement.all(...(values as SQLInputValue[]))
-    return { results: results.map(withNumbers), meta: { changes: changesSoFar() - before } }
+    const made = { statement, isQuery: statement.columns().length > 0 }
+    // Its columns would be those of before, if another process migrates the schema.
+    if (!sql.includes('SELECT *')) prepared.set(sql, made)
+    return made
+  }
+
+  function execute(work: BoundStatement): StatementResult {
+    if ('insert' in work) return insertRows(work.insert)
+    const { statement, isQuery } = prepare(work.sql)
+    const values = work.values as SQLInputValue[]
+    if (isQuery) return { results: statement.all(...values).map(withNumbers), meta: { changes: 0 } }
+    return { results: [], meta: { changes: Number(statement.run(...values).changes) } }
+  }
+
+  function insertRows({ table, columns, rows }: RowInsert): StatementResult {
+    const places = columns.map(() => '?').join(', ')
+    const { statement } = prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`)
+    for (const row of rows) statement.run(...row)
+    return { results: [], meta: { changes: rows.length } }
   }
 
   return {

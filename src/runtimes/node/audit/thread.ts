@@ -7,10 +7,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { StatementResult } from '../../../audit/d1/database.ts'
 import { createStreamQueue, createStreamReader } from '../../../audit/redis/stream.ts'
 import { createRedisRest } from '../../../redis/rest.ts'
-import type { AuditEnv } from '../../cloudflare/audit-worker.ts'
+import { createAuditConsumer } from '../../audit/consumer.ts'
 import { connectResp } from '../redis/resp.ts'
 import { consumeAuditStream } from './consumer.ts'
 import { databaseOver, type RunStatements } from './database.ts'
+import { sha256Now } from './digest.ts'
 import { directoryBucket } from './directory.ts'
 import { openDatabase } from './open-database.ts'
 import { openSpool } from './spool/spool.ts'
@@ -33,28 +34,26 @@ async function run(...args: Parameters<RunStatements>): ReturnType<RunStatements
   if (database === undefined) throw new Error('there is no audit database')
   return database.run(...args)
 }
-const env = environmentOf(variables)
+const consumer = createConsumer()
 const closing = new AbortController()
 let consumed: Promise<void> | undefined
 const post = (message: ThreadMessage) => port.postMessage(message)
 
-function environmentOf({
-  AUDIT_EXPORT_DIR,
-  RETENTION_DAYS,
-  AUDIT_SIGNING_KEYS,
-}: ThreadData['variables']): AuditEnv {
-  return {
-    AUDIT_DB: databaseOver(run),
-    ...(AUDIT_EXPORT_DIR !== undefined && { AUDIT_EXPORT: directoryBucket(AUDIT_EXPORT_DIR) }),
-    ...(RETENTION_DAYS !== undefined && { RETENTION_DAYS }),
-    ...(AUDIT_SIGNING_KEYS !== undefined && { AUDIT_SIGNING_KEYS }),
-  }
+function createConsumer() {
+  const { AUDIT_EXPORT_DIR, RETENTION_DAYS, AUDIT_SIGNING_KEYS } = variables
+  return createAuditConsumer({
+    db: databaseOver(run),
+    bucket: AUDIT_EXPORT_DIR === undefined ? undefined : directoryBucket(AUDIT_EXPORT_DIR),
+    retentionDays: RETENTION_DAYS,
+    signingKeys: AUDIT_SIGNING_KEYS,
+    digest: sha256Now,
+  })
 }
 
 async function consume(): Promise<void> {
   const { redis, close } = connectRedis(REDIS_TIMEOUT_MS)
   const stream = createStreamReader(redis, `${hostname()}:${process.pid}`)
-  await consumeAuditStream(stream, env, closing.signal)
+  await consumeAuditStream(stream, consumer, closing.signal)
   close()
 }
 

@@ -1,4 +1,4 @@
-/** Background work of the audit Worker: erasures, exports and retention. */
+/** Background work of the consumer: erasures, exports and retention. */
 
 import type { CheckpointSealer } from '../../audit/chain.ts'
 import type { AuditDatabase } from '../../audit/d1/database.ts'
@@ -12,6 +12,7 @@ import {
 import { deleteBefore } from '../../audit/d1/retention.ts'
 import { type ExportBucket, exportChain } from '../../audit/r2/chain-export.ts'
 import { eraseExported } from '../../audit/r2/exported-erasure.ts'
+import type { Digest } from '../../crypto/sha256.ts'
 
 export interface Upkeep {
   readonly db: AuditDatabase
@@ -20,6 +21,8 @@ export interface Upkeep {
   readonly seal: CheckpointSealer
   /** Milliseconds since the epoch. */
   readonly nowMs: number
+  /** Default: that of Web Crypto. */
+  readonly digest?: Digest | undefined
 }
 
 /**
@@ -32,8 +35,8 @@ const MAX_ERASURES = 3
  * Performs pending erasures, oldest first, as far as one run allows. A failed erasure remains
  * pending, and the next run retries it. Rejects with the error of D1 or R2.
  */
-export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Promise<void> {
-  const options = { seal, nowMs }
+export async function carryOutErasures({ db, bucket, ...options }: Upkeep): Promise<void> {
+  const { nowMs } = options
   for (let ended = 0; ended < MAX_ERASURES; ended += 1) {
     const next = await nextErasure(db)
     if (next === null) return

@@ -1,0 +1,154 @@
+/**
+ * The consumer of the audit trail: stores events in the hash chain, each exactly once, signs
+ * checkpoints, performs erasures, exports the chain, and deletes rows after their retention. It is the
+ * same over a Cloudflare Queue and D1 and over a stream of Redis and a database of Node.
+ */
+import { parseSigningKeys } from '../../access/tokens/signing-keys.ts'
+import { type CheckpointSealer, createCheckpointSealer } from '../../audit/chain.ts'
+import { insertAuditEvents } from '../../audit/d1/audit-chain.ts'
+import type { AuditDatabase } from '../../audit/d1/database.ts'
+import { type DeadLetter, keepDeadLetters } from '../../audit/d1/dead-letters.ts'
+import { MIGRATIONS } from '../../audit/d1/migrations.generated.ts'
+import { DEFAULT_RETENTION_DAYS } from '../../audit/d1/retention.ts'
+import { withSchema } from '../../audit/d1/schema.ts'
+import { type AuditEvent, auditEventSchema } from '../../audit/event.ts'
+import type { ExportBucket } from '../../audit/r2/chain-export.ts'
+import { writtenEvent } from '../../audit/written-event.ts'
+import type { Digest } from '../../crypto/sha256.ts'
+import { Misconfigured } from '../../errors.ts'
+import { carryOutErasures, endRetention, exportDue, type Upkeep } from './upkeep.ts'
+
+/** Where a consumer stores what it reads. */
+export interface AuditStores {
+  readonly db: AuditDatabase
+  /** Undefined: no export. */
+  readonly bucket?: ExportBucket | undefined
+  /** Days that events are kept, as a whole number. Default 90. */
+  readonly retentionDays?: string | undefined
+  /** Private JWK Set that signs checkpoints. Default: they are not signed. */
+  readonly signingKeys?: string | undefined
+  /** Default: that of Web Crypto. */
+  readonly digest?: Digest | undefined
+}
+
+export interface AuditConsumer {
+  /**
+   * Stores the messages that are events, all or none, and performs the upkeep that is due. Returns the
+   * messages that are no events: a second delivery cannot change that. Rejects if the database fails;
+   * then no event is stored.
+   */
+  store<Message extends DeadLetter>(messages: readonly Message[]): Promise<readonly Message[]>
+  /** Stores messages that are no events. Rejects if the database fails. */
+  bury(messages: readonly DeadLetter[]): Promise<void>
+  /** Seals the chain if a checkpoint is due, and performs the upkeep. */
+  seal(): Promise<void>
+  /** Does what {@link seal} does, exports rows that are not due yet, and ends retention. */
+  maintain(nowMs: number): Promise<void>
+}
+
+/**
+ * Minimum time between two upkeep runs after a batch, so that upkeep does not depend on the cron
+ * trigger.
+ */
+const UPKEEP_INTERVAL_MS = 10_000
+/** Action of the audit event that orders an erasure. */
+const ERASURE_ORDER = 'audit.erase'
+const DAY_MS = 86_400_000
+
+/** Creates the consumer. Any number of consumers may work on one database. */
+export function createAuditConsumer({
+  db,
+  bucket,
+  retentionDays,
+  signingKeys,
+  digest,
+}: AuditStores): AuditConsumer {
+  const seal = sealerOf(signingKeys)
+  let lookedAfterMs = 0
+
+  const upkeepNow = (): Upkeep => ({ db, bucket, seal, digest, nowMs: Date.now() })
+  const inSchema = <Value>(work: () => Promise<Value>) => withSchema(db, MIGRATIONS, work)
+  const append = (events: readonly AuditEvent[], options: Upkeep) =>
+    inSchema(() => insertAuditEvents(db, events, options))
+
+  /** Runs erasures and exports. A failure is logged, and the next run retries it. */
+  async function lookAfter(upkeep: Upkeep, isDaily = false) {
+    lookedAfterMs = upkeep.nowMs
+    for (const [what, work] of [
+      ['an erasure', () => carryOutErasures(upkeep)],
+      ['the export', () => exportDue(upkeep, isDaily)],
+    ] as const) {
+      await inSchema(work).catch((error: unknown) =>
+        console.error(`audit: ${what} failed (${nameOf(error)}), and is tried again`),
+      )
+    }
+  }
+
+  async function sealAndLookAfter(isDaily: boolean): Promise<Upkeep> {
+    const upkeep = upkeepNow()
+    await append([], upkeep)
+    await lookAfter(upkeep, isDaily)
+    return upkeep
+  }
+
+  return {
+    async store(messages) {
+      const events: AuditEvent[] = []
+      const poison: (typeof messages)[number][] = []
+      for (const message of messages) {
+        const event = eventOf(message.body)
+        if (event === undefined) poison.push(message)
+        else events.push(event)
+      }
+      const upkeep = upkeepNow()
+      await append(events, upkeep)
+      const isOrdered = events.some(({ change }) => change?.action === ERASURE_ORDER)
+      if (isOrdered || upkeep.nowMs - lookedAfterMs >= UPKEEP_INTERVAL_MS) await lookAfter(upkeep)
+      return poison
+    },
+    bury: (messages) => inSchema(() => keepDeadLetters(db, messages)),
+    seal: async () => void (await sealAndLookAfter(false)),
+    async maintain(nowMs) {
+      const upkeep = await sealAndLookAfter(true)
+      const days = Number(retentionDays ?? DEFAULT_RETENTION_DAYS)
+      if (!Number.isInteger(days) || days < 1)
+        throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
+      await endRetention(upkeep, nowMs - days * DAY_MS)
+    },
+  }
+}
+
+/**
+ * Returns the sealer for a JWK Set. Invalid keys leave checkpoints unsigned instead of blocking
+ * events.
+ */
+function sealerOf(text: string | undefined): CheckpointSealer {
+  const unsigned = createCheckpointSealer([])
+  let signed = unsigned
+  try {
+    if (text !== undefined) signed = createCheckpointSealer(parseSigningKeys(JSON.parse(text)))
+  } catch {
+    console.error('audit: AUDIT_SIGNING_KEYS is not a private JWK Set; checkpoints are not signed')
+  }
+  return (...statement) =>
+    signed(...statement).catch(() => {
+      console.error('audit: a key of AUDIT_SIGNING_KEYS cannot sign')
+      return unsigned(...statement)
+    })
+}
+
+/** Returns text that is safe to log. Error messages of D1 and R2 may contain any data. */
+function nameOf(error: unknown): string {
+  if (error instanceof Misconfigured) return error.message
+  return error instanceof Error ? error.name : typeof error
+}
+
+/** Returns the event of a message, or undefined if the message is not an event. */
+function eventOf(body: unknown): AuditEvent | undefined {
+  try {
+    const value: unknown = typeof body === 'string' ? JSON.parse(body) : body
+    return writtenEvent(value) ?? auditEventSchema.safeParse(value).data
+  } catch {
+    return undefined
+  }
+}
