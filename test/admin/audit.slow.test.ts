@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { createCheckpointSealer } from '../../src/audit/chain.ts'
 import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
 import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
-import { auditEventSchema } from '../../src/audit/event.ts'
+import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
 import { anEvent } from '../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
@@ -133,9 +133,13 @@ describe('S66: changes by operators are audited', () => {
     await harness.migrate()
     const startedMs = Date.parse('2026-11-20T09:00:00.000Z')
     const [requestId, another] = [uuidv7({ msecs: startedMs }), uuidv7({ msecs: startedMs })]
-    const at = (afterMs: number, id: string) =>
-      anEvent({ requestId: id, time: new Date(startedMs + afterMs).toISOString() })
-    const events = [at(0, requestId), at(60_000, requestId), at(30_000, another)]
+    const at = (afterMs: number, id: string, reason = 'ok') =>
+      anEvent({ requestId: id, reason, time: new Date(startedMs + afterMs).toISOString() })
+    const events = [
+      at(0, requestId),
+      at(60_000, requestId, 'stream_ended:token_revoked'),
+      at(30_000, another),
+    ]
     const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
     await insertAuditEvents(harness.db, events, options)
     const query = (id: string) => gateway.admin('GET', `/audit?requestId=${id}`)
@@ -165,6 +169,36 @@ describe('S66: changes by operators are audited', () => {
     expect(results.map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/^SEARCH audit_events USING INDEX audit_events_by_time .*time_ms[><]/),
     ])
+  })
+
+  test('the query by request id reads few rows, however many events its hour has', async () => {
+    const start = Date.parse('2026-03-01T12:00:00.000Z')
+    const at = (ms: number, different: Partial<AuditEvent> = {}) =>
+      anEvent({ time: new Date(start + ms).toISOString(), requestId: uuidv7(), ...different })
+    const requestId = uuidv7({ msecs: start })
+    const wanted = [
+      at(20, { requestId }),
+      at(40_000, { requestId, reason: 'stream_ended:token_revoked', status: 0 }),
+    ]
+    const others = Array.from({ length: 900 }, (_, index) => at(100 + index * 4_000))
+    const options = { seal: createCheckpointSealer([]), nowMs: start }
+    for (let from = 0; from < others.length; from += 450)
+      await insertAuditEvents(harness.db, others.slice(from, from + 450), options)
+    await insertAuditEvents(harness.db, wanted, options)
+    let rowsRead = 0
+    const counted = (statement: D1PreparedStatement): D1PreparedStatement =>
+      ({
+        bind: (...values: unknown[]) => counted(statement.bind(...values)),
+        async all() {
+          const result = await statement.all()
+          rowsRead += result.meta.rows_read
+          return result
+        },
+      }) as D1PreparedStatement
+    const db = { prepare: (sql: string) => counted(harness.db.prepare(sql)) } as D1Database
+    const { events } = await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
+    expect(events).toEqual(wanted.toReversed())
+    expect(rowsRead).toBeLessThan(50)
   })
 
   test('R20: a failing or missing database is 503', async () => {

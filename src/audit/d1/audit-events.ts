@@ -2,6 +2,7 @@
 
 import { withDeadline } from '../../isolate/timers.ts'
 import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
+import { STREAM_ENDED } from '../reason.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
 import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
@@ -13,6 +14,10 @@ import { withinQuery } from './schema.ts'
  */
 const MAX_REQUEST_MS = 3_600_000
 const MAX_CLOCK_STEP_MS = 60_000
+/** Most responses take less time, so their events are found here, before a second is read. */
+const USUAL_REQUEST_MS = 10_000
+/** Events that follow the event of a request: one for the end of its stream. */
+const MAX_FOLLOWING = 20
 /** Leading characters of a UUIDv7 that encode milliseconds since the epoch, with the hyphen. */
 const UUID_TIME_CHARACTERS = 13
 
@@ -32,22 +37,92 @@ const EQUAL = [
 
 /** Creates an {@link AuditLog} over a D1 database. Fails as {@link withinQuery} does. */
 export function createAuditLog(db: AuditDatabase): AuditLog {
+  async function rowsOf({ sql, values }: Bound): Promise<readonly AuditRow[]> {
+    return withinQuery(async () => {
+      const statement = db.prepare(sql).bind(...values)
+      return (await statement.all<AuditRow>()).results
+    }, [])
+  }
+
+  /** Returns the rows of one request, newest first. Reads little more than the time that it took. */
+  async function rowsOfRequest(selection: Selection, limit: number): Promise<readonly AuditRow[]> {
+    for (const window of WINDOWS) {
+      const first = await rowsOf(pageSelection(within(selection, window), limit))
+      if (first.length === 0) continue
+      // An index finds the events that may follow, at any time later.
+      const later = await rowsOf(laterOf(selection))
+      const ids = new Set(first.map(({ id }) => id))
+      return [...later.filter(({ id }) => !ids.has(id)), ...first]
+    }
+    return []
+  }
+
   return {
-    async query(query, within) {
-      const { sql, values } = selectionOf(query, within)
-      const rows = await withinQuery(async () => {
-        const statement = db.prepare(sql).bind(...values)
-        return (await statement.all<AuditRow>()).results
-      }, [])
+    async query(query, tenant) {
+      const selection = selectionOf(query, tenant)
+      const isOneRequest = query.requestId !== undefined && query.cursor === undefined
+      const rows = isOneRequest
+        ? await rowsOfRequest(selection, query.limit)
+        : await rowsOf(pageSelection(selection, query.limit))
       return pageOf(rows, query.limit)
     },
   }
 }
 
-function selectionOf(
-  query: AuditQuery,
-  within: TenantOfIssuers | undefined,
-): { sql: string; values: (string | number)[] } {
+/** Conditions in SQL, and their values. */
+interface Selection {
+  readonly conditions: readonly string[]
+  readonly values: readonly (string | number)[]
+  /** When the request began that the query names. */
+  readonly startedMs: number
+}
+
+interface Bound extends Pick<Selection, 'values'> {
+  readonly sql: string
+}
+
+const SELECT = 'SELECT * FROM audit_events'
+
+function pageSelection({ conditions, values }: Selection, limit: number) {
+  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return {
+    sql: `${SELECT}${filter} ORDER BY time_ms DESC, id DESC LIMIT ?`,
+    // One row more than the page shows whether a next page exists.
+    values: [...values, limit + 1],
+  }
+}
+
+/** When the events of a request are recorded, after its begin: where they usually are first. */
+const WINDOWS = [
+  [0, USUAL_REQUEST_MS],
+  [-MAX_CLOCK_STEP_MS, 0],
+  [USUAL_REQUEST_MS, MAX_REQUEST_MS],
+] as const
+
+function within(selection: Selection, [fromMs, toMs]: (typeof WINDOWS)[number]): Selection {
+  const { conditions, values, startedMs } = selection
+  return {
+    startedMs,
+    conditions: [...conditions, 'time_ms >= ?', 'time_ms < ?'],
+    values: [...values, startedMs + fromMs, startedMs + toMs],
+  }
+}
+
+/** The reasons of events that follow another event with the same request id. */
+const FOLLOWING = [STREAM_ENDED, 'audit_erased:']
+
+// The sign leaves the index of reasons as the only one.
+function laterOf({ conditions, values, startedMs }: Selection) {
+  const ranges = FOLLOWING.map(() => '(reason >= ? AND reason < ?)').join(' OR ')
+  const filter = [...conditions, `(${ranges})`, '+time_ms >= ?', '+time_ms < ?'].join(' AND ')
+  const reasons = FOLLOWING.flatMap((reason) => [reason, `${reason.slice(0, -1)};`])
+  return {
+    sql: `${SELECT} WHERE ${filter} ORDER BY time_ms DESC, id DESC LIMIT ${MAX_FOLLOWING}`,
+    values: [...values, ...reasons, startedMs - MAX_CLOCK_STEP_MS, startedMs + MAX_REQUEST_MS],
+  }
+}
+
+function selectionOf(query: AuditQuery, within: TenantOfIssuers | undefined): Selection {
   const conditions: string[] = []
   const values: (string | number)[] = []
   function where(condition: string, ...bound: (string | number)[]) {
@@ -75,12 +150,13 @@ function selectionOf(
     const isWhole = query.change.includes('.')
     where('instr(change, ?) > 0', `"action":${isWhole ? action : `${action.slice(0, -1)}.`}`)
   }
+  const startedMs = startOf(query.requestId)
   if (query.requestId !== undefined) {
-    const time = query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', '')
-    const startedMs = Number.parseInt(time, 16)
     where('request_id = ?', query.requestId)
-    where('time_ms >= ?', startedMs - MAX_CLOCK_STEP_MS)
-    where('time_ms < ?', startedMs + MAX_REQUEST_MS)
+    if (query.cursor !== undefined) {
+      where('time_ms >= ?', startedMs - MAX_CLOCK_STEP_MS)
+      where('time_ms < ?', startedMs + MAX_REQUEST_MS)
+    }
   }
   if (query.since !== undefined) where('time_ms >= ?', Date.parse(query.since))
   if (query.until !== undefined) where('time_ms < ?', Date.parse(query.until))
@@ -88,13 +164,12 @@ function selectionOf(
     const dot = query.cursor.indexOf('.')
     where('(time_ms, id) < (?, ?)', Number(query.cursor.slice(0, dot)), query.cursor.slice(dot + 1))
   }
-  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-  return {
-    sql: `SELECT * FROM audit_events${filter} ORDER BY time_ms DESC, id DESC LIMIT ?`,
-    // One row more than the page shows whether a next page exists.
-    values: [...values, query.limit + 1],
-  }
+  return { conditions, values, startedMs }
 }
+
+/** Returns the milliseconds since the epoch that a request id contains; without one, `NaN`. */
+const startOf = (requestId = ''): number =>
+  Number.parseInt(requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', ''), 16)
 
 /** Returns an SQL condition and its values. A reason without `:` matches every detail. */
 function matching(reason: string): [condition: string, ...bound: string[]] {
