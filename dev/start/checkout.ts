@@ -15,7 +15,7 @@ export const checkout: Project = {
   wrangler: WRANGLER,
   kind: 'gateway',
   configs: ['wrangler.toml', AUDIT_CONFIG],
-  migrations: { database: 'portcullis-audit', config: AUDIT_CONFIG },
+  migrations: { database: 'portcullis-audit', config: AUDIT_CONFIG, folder: 'migrations' },
   demoOrigin: 'workers/origin.toml',
   vars: {},
   featuresOf: (policyFile) => featuresOf(policyFile),

@@ -13,6 +13,8 @@ export interface Migrations {
   readonly database: string
   /** The configuration that binds it, relative to the root. */
   readonly config: string
+  /** The folder of the statements, relative to the root. */
+  readonly folder: string
 }
 
 /** A running gateway, for which examples are printed. */

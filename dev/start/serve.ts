@@ -1,4 +1,5 @@
 /** Runs a project on this machine: Redis, its REST server, the Workers and a demo origin. */
+import { prepareAuditDatabase } from './audit-database.ts'
 import { configOf } from './gateway-vars.ts'
 import { keySetComplaints } from './key-sets.ts'
 import { prepare, print, progress } from './prepare.ts'
@@ -49,12 +50,17 @@ async function start(
     return wrangler
   }
 
-  if (project.migrations !== undefined) {
+  const { root, migrations } = project
+  if (migrations !== undefined) {
     progress('preparing the audit database')
-    const migration = run(migrationArguments(project.migrations, instance))
-    const code = await migration.ended
-    signal.throwIfAborted()
-    if (code !== 0) throw new Error(`the audit database: ${complaint(migration.lines())}`)
+    const { stateDirectory } = instance
+    const apply = async (state: string) => {
+      const migration = run(migrationArguments(migrations, state))
+      const code = await migration.ended
+      signal.throwIfAborted()
+      if (code !== 0) throw new Error(`the audit database: ${complaint(migration.lines())}`)
+    }
+    await prepareAuditDatabase({ root, migrations, stateDirectory, apply })
   }
 
   const url = `http://${HOST}:${settings.port}`

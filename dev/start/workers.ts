@@ -9,7 +9,7 @@ import { HOST, type Settings } from './settings.ts'
 /** Returns the arguments that create or update the tables of the audit trail. */
 export function migrationArguments(
   { database, config }: Migrations,
-  { stateDirectory }: Instance,
+  stateDirectory: string,
 ): readonly string[] {
   return [
     ...['d1', 'migrations', 'apply', database, '--local', '-c', config],
