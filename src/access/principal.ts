@@ -66,6 +66,15 @@ export interface SignInFacts {
   readonly refreshAtSeconds?: number | undefined
 }
 
+/**
+ * Returns the issuer that vouches for a party of a caller: its API key, subject, client or tenant. The
+ * issuer of the token registers the client, even if another issuer vouches for the subject.
+ */
+export const vouchingIssuer = (
+  { issuer, tokenIssuer }: Pick<Principal, 'issuer' | 'tokenIssuer'>,
+  by: string,
+): string => (by === 'client' ? tokenIssuer : issuer)
+
 export type ScopeUse = 'ignore' | 'narrow' | 'grant'
 
 /** Keeps a Worker alive until a promise settles. The promise must not reject. */

@@ -18,7 +18,6 @@ import type { PolicyLimit } from '../policy/policy.ts'
 import { leaseMistake } from '../validators/lease.ts'
 import { LIMIT_NAME } from '../validators/names.ts'
 import {
-  type CredentialCheckVariables,
   type CredentialVariables,
   callerOf,
   clientAddressOf,
@@ -37,7 +36,7 @@ type Environment = {
   Variables: RateLimitVariables &
     RelationVariables &
     HeldUpVariables &
-    Partial<CredentialVariables & CredentialCheckVariables & UnverifiedAuthorizationVariables>
+    Partial<CredentialVariables & UnverifiedAuthorizationVariables>
 }
 
 /** A meter whose limit holds slots for requests in flight. */
@@ -138,7 +137,7 @@ export const admit = ({
     c.set('portcullis.uncountedLimits', verdict.uncounted)
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
-    c.get('portcullis.credentialCheck')?.passed()
+    pending?.check?.passed()
     const { limits: reported, renewal } = verdict
     if (renewal !== undefined) waitUntilOf(c)(renewal())
     const holding = reported.find(({ slot }) => slot !== undefined)

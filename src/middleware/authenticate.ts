@@ -165,10 +165,10 @@ function createIdentification({
       c.set('portcullis.pending', {
         reference: principal === undefined ? await referenceOf(credential) : undefined,
         proof,
+        check: running,
         identified: (resolved) => c.set('portcullis.principal', resolved),
       })
-    // Otherwise `admit` ends the check.
-    if (c.get('portcullis.pending') === undefined) running?.passed()
+    else running?.passed()
     await next()
     if (sendNonces && proof !== undefined && proofs !== undefined) {
       const nonce = await proofs.nonce()

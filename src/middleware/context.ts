@@ -96,7 +96,11 @@ export interface TraceContext {
   readonly tracestate: string | undefined
 }
 
-/** The check of a credential that this isolate has not cached. */
+/**
+ * The check of a credential that this isolate has not cached. `throttle` creates it, `authenticate` begins
+ * it, and the stage that completes it ends it: `authenticate`, or `admit` for a pending credential. A
+ * refusal before then counts as a failure.
+ */
 export interface CredentialCheck {
   /**
    * Begins the check, if necessary after other checks of the address have ended. Resolves to true
@@ -113,6 +117,8 @@ export interface PendingCredential {
   readonly reference: Reference | undefined
   /** The proof of possession to check for replay. */
   readonly proof: DpopProof | undefined
+  /** Ended by `admit`. Undefined: failures of the credential do not count. */
+  readonly check: CredentialCheck | undefined
   /** Sets `principal`, for refused requests as well: the audit event names the caller. */
   identified(principal: Principal): void
 }

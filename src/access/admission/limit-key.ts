@@ -1,17 +1,14 @@
 /** Keys of windows: the limit that counts, and the party that it counts. */
 
 import { keyPart } from '../../redis/key-part.ts'
-import type { Principal } from '../principal.ts'
+import { type Principal, vouchingIssuer } from '../principal.ts'
 
 /** Properties of a caller that a limit can count by without a function. */
 export type LimitScope = 'key' | 'subject' | 'client' | 'tenant' | 'address'
 
 /** The party that a window counts. */
 interface WindowOwner {
-  /**
-   * For an API key, a subject or a tenant: the issuer that vouches for it (`Principal.issuer`). For a client:
-   * the issuer of its tokens (`Principal.tokenIssuer`). Ignored for addresses and functions.
-   */
+  /** The issuer that vouches for the party; see `vouchingIssuer`. Ignored for addresses and functions. */
   readonly issuer: string
   /** The id of the API key, the subject, client, tenant or normalized address, or the return value of the function. */
   readonly value: string
@@ -61,8 +58,7 @@ export async function windowOfPrincipal(
   principal: Principal,
 ): Promise<{ readonly key: string; readonly everywhere: string | undefined }> {
   const by = rule.by === 'key' && principal.key === undefined ? 'subject' : rule.by
-  // The token issuer registers the client, even if another issuer vouches for the subject.
-  const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
+  const issuer = vouchingIssuer(principal, by)
   // Callers without a client or tenant share one window per issuer: none bypasses the limit.
   const value = by === 'address' ? '' : (principal[by] ?? '')
   const { tenant } = principal

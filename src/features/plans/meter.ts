@@ -1,7 +1,7 @@
 /** Creates the meter of one limit: the plan of a caller, and its slots. */
 import type { LimitRequest, PlanTable } from '../../access/admission/limit.ts'
 import { planRecordOf } from '../../access/admission/plan-record.ts'
-import type { Principal } from '../../access/principal.ts'
+import { type Principal, vouchingIssuer } from '../../access/principal.ts'
 import { randomHex } from '../../isolate/random-ids.ts'
 import type { HoldingMeter } from '../../middleware/admit.ts'
 import { keyPart } from '../../redis/key-part.ts'
@@ -62,5 +62,5 @@ async function sourceOf(by: PlanBy, principal: Principal): Promise<string | unde
     return principal.plan === undefined ? undefined : `=${await keyPart(principal.plan)}`
   const value = principal[by]
   if (value === undefined) return undefined
-  return planRecordOf(by, by === 'client' ? principal.tokenIssuer : principal.issuer, value)
+  return planRecordOf(by, vouchingIssuer(principal, by), value)
 }

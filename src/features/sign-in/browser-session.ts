@@ -93,6 +93,7 @@ export function browserSession({
       c.set('portcullis.pending', {
         reference: { kind: 'session', text, hash: await credentialHash(text) },
         proof: undefined,
+        check: undefined,
         identified: (resolved) => c.set('portcullis.principal', resolved),
       })
     await next()

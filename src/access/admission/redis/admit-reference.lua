@@ -31,6 +31,7 @@
 
 --@script
 --@include exact-window.lua
+--@include vouching-issuer.lua
 
 local REVOKED_TOKEN_PREFIX --@inline ../../../redis/lua-keys.ts
 local REVOKED_BEFORE_PREFIX --@inline ../../../redis/lua-keys.ts
@@ -163,8 +164,7 @@ for at = 10, #ARGV, 6 do
     local is_everywhere = force == '-1' or sub(by, -1) == '*'
     by = string.match(by, '%a+')
     if by == 'key' and not part.key then by = 'subject' end
-    local issuer = by == 'client' and part.tokenIssuer or part.issuer
-    local owner = name .. ':' .. by .. ':' .. issuer .. ':'
+    local owner = name .. ':' .. by .. ':' .. vouching_issuer(part, by) .. ':'
     name = owner .. (part[by] or '')
     if by == 'subject' and part.tenant and not is_everywhere then
       everywhere, name = name, owner .. part.tenant .. ':' .. part[by]
