@@ -24,7 +24,7 @@ export function number(
   least: number,
   most: number,
 ): number {
-  const value = /^\d{1,4}(\.\d{1,3})?$/.test(String(given)) ? Number(given) : Number.NaN
+  const value = /^\d{1,7}(\.\d{1,3})?$/.test(String(given)) ? Number(given) : Number.NaN
   if (!(value >= least && value <= most))
     throw new Error(`${option} must be a number from ${least} to ${most}`)
   return value

@@ -1,24 +1,22 @@
 /** Command-line options of `npm run bench`. */
 import { parseArgs } from 'node:util'
 import { number, oneOf, whole } from './command-line.ts'
-import { BASELINE, LAYERS, type Layer } from './layers/layers.ts'
+import { REQUESTS, type RequestKind } from './load/questions.ts'
 import { type Effort, RUNTIMES, type Runtime } from './runtimes.ts'
 
-const RELATIONS = 'relations'
-
-export const REQUESTS = ['read', 'write'] as const
-/** `read`: `GET /orders` with a query; `write`: `POST /orders` with a body. */
-export type RequestKind = (typeof REQUESTS)[number]
-
-/** How `layers`, `tokens` and profiles measure. Other scenarios have their own settings. */
+/** How scenarios and profiles measure. Undefined: the scenario's own value. */
 export interface Detail {
-  /** The first is always the baseline. */
-  readonly layers: readonly Layer[]
   readonly request: RequestKind
-  readonly seconds: number
-  readonly warmUpSeconds: number
-  readonly rounds: number
-  readonly connections: number
+  readonly seconds?: number
+  readonly warmUpSeconds?: number
+  readonly rounds?: number
+  readonly connections?: number
+  /** The tables of `growth`, not validated yet. Undefined: all. */
+  readonly tables?: readonly string[]
+  /** The largest size in a table of `growth`. */
+  readonly most?: number
+  /** Whether the profile is of a gateway with a durable audit trail. */
+  readonly durable: boolean
 }
 
 export interface Options extends Detail {
@@ -33,48 +31,31 @@ export interface Options extends Detail {
   readonly results: string | undefined
 }
 
-/** The defaults. */
-export const USUAL: Readonly<Record<Effort, Detail>> = {
-  quick: {
-    layers: LAYERS,
-    request: 'read',
-    connections: 20,
-    seconds: 0.4,
-    warmUpSeconds: 0.2,
-    rounds: 1,
-  },
-  full: {
-    layers: LAYERS,
-    request: 'read',
-    connections: 20,
-    seconds: 1.5,
-    warmUpSeconds: 0.5,
-    rounds: 7,
-  },
-}
-
 export const USAGE = `npm run bench [-- options]
 
   --list               prints the scenarios, and measures nothing
   --only <ids>         scenarios, separated by commas (default: all)
-  --relations          the same as --only relations: relation checks, up to 1,000,000 tuples
   --quick              all scenarios within three minutes; rough
-  --runtime <name>     workerd, wrangler or node (default: all of each scenario)
+  --runtime <name>     workerd or node (default: all of each scenario)
   --results <dir>      directory for the results (default: bench/results)
-  --profile            CPU profile of the full pipeline (or of the last of --layers), by stage, and
-                       its samples as a .cpuprofile; runs only the scenarios of --only.
-                       With --runtime node: of the gateway on Node, by package and folder
+  --profile            CPU profile of the gateway, by package and folder, and its samples as a
+                       .cpuprofile; on Node unless --runtime says workerd. Runs only the scenarios
+                       of --only
   --help
 
-For the scenarios \`layers\` and \`tokens\`, and for profiles:
+For the measurements:
 
-  --layers <ids>       layers, separated by commas:
-                       ${LAYERS.map(({ id }) => id).join(',')}
+  --seconds <n>        duration of one measurement, 0.2 to 60 (default: of each scenario)
+  --warm-up <n>        seconds of load that is not measured before, 0.2 to 60
+  --rounds <n>         measurements of each contestant, in turn, 1 to 20
+  --connections <n>    1 to 200
+  --tables <ids>       tables of the scenario \`growth\`, separated by commas (default: all)
+  --most <n>           the largest size in these tables, 1 to 9,999,999 (default: of each table)
+
+For profiles:
+
   --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
-  --seconds <n>        duration of one measurement, 0.2 to 60 (default: 1.5; quick: 0.4)
-  --warm-up <n>        seconds of unmeasured load before, 0.2 to 60 (default: 0.5; quick: 0.2)
-  --rounds <n>         measurements of each, in turn, 1 to 20 (default: 7; quick: 1)
-  --connections <n>    1 to 200 (default: 20)
+  --durable            with a durable audit trail, on Node
 
 Reads CPU times from /proc, so it needs Linux.`
 
@@ -85,48 +66,41 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
     options: {
       list: { type: 'boolean' },
       only: { type: 'string' },
-      relations: { type: 'boolean' },
       quick: { type: 'boolean' },
       runtime: { type: 'string' },
       results: { type: 'string' },
       profile: { type: 'boolean' },
-      layers: { type: 'string' },
-      request: { type: 'string' },
+      request: { type: 'string', default: 'read' },
+      durable: { type: 'boolean', default: false },
       seconds: { type: 'string' },
       'warm-up': { type: 'string' },
       rounds: { type: 'string' },
       connections: { type: 'string' },
+      tables: { type: 'string' },
+      most: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   })
   if (values.help) return 'help'
-  const effort = values.quick ? 'quick' : 'full'
-  const usual = USUAL[effort]
-  const { runtime } = values
-  if (values.relations && values.only !== undefined)
-    throw new Error('--relations cannot be combined with --only')
+  const { runtime, seconds, rounds, connections, tables, most } = values
+  const warmUp = values['warm-up']
   if (values.results === '') throw new Error('--results must name a directory')
   return {
-    effort,
-    only: values.relations ? [RELATIONS] : values.only?.split(','),
+    effort: values.quick ? 'quick' : 'full',
+    only: values.only?.split(','),
     runtime: runtime === undefined ? undefined : oneOf('--runtime', runtime, RUNTIMES),
     list: values.list ?? false,
     profile: values.profile ?? false,
     results: values.results,
-    layers: chosenLayers(values.layers),
-    request: oneOf('--request', values.request ?? usual.request, REQUESTS),
-    seconds: number('--seconds', values.seconds ?? usual.seconds, 0.2, 60),
-    warmUpSeconds: number('--warm-up', values['warm-up'] ?? usual.warmUpSeconds, 0.2, 60),
-    rounds: whole('--rounds', values.rounds ?? usual.rounds, 1, 20),
-    connections: whole('--connections', values.connections ?? usual.connections, 1, 200),
+    request: oneOf('--request', values.request, REQUESTS),
+    durable: values.durable,
+    ...(seconds !== undefined && { seconds: number('--seconds', seconds, 0.2, 60) }),
+    ...(warmUp !== undefined && { warmUpSeconds: number('--warm-up', warmUp, 0.2, 60) }),
+    ...(rounds !== undefined && { rounds: whole('--rounds', rounds, 1, 20) }),
+    ...(connections !== undefined && {
+      connections: whole('--connections', connections, 1, 200),
+    }),
+    ...(tables !== undefined && { tables: tables.split(',') }),
+    ...(most !== undefined && { most: whole('--most', most, 1, 9_999_999) }),
   }
-}
-
-function chosenLayers(names: string | undefined): readonly Layer[] {
-  if (names === undefined) return LAYERS
-  const ids = new Set([BASELINE, ...names.split(',')])
-  for (const id of ids) {
-    if (!LAYERS.some((layer) => layer.id === id)) throw new Error(`--layers: unknown layer "${id}"`)
-  }
-  return LAYERS.filter(({ id }) => ids.has(id))
 }

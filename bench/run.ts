@@ -5,8 +5,7 @@ import { startRedis } from '../dev/redis.ts'
 import { ROOT } from '../dev/start/settings.ts'
 import { type RunContext, runProgram } from './main.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
-import { profileOnNode } from './profile/node.ts'
-import { profileGateway } from './profile/profile.ts'
+import { profile } from './profile/profile.ts'
 import type { SuiteResult } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { type Job, jobsOf, runSuite } from './suite.ts'
@@ -42,7 +41,7 @@ async function bench({ options, jobs }: Parsed, context: RunContext): Promise<nu
   mkdirSync(parent, { recursive: true })
   const directory = mkdtempSync(join(parent, 'bench-'))
   shutdown.defer(async () => rmSync(directory, { recursive: true, force: true }))
-  if (options.profile) await profile(options, context, directory)
+  if (options.profile) await saveProfile(options, context, directory)
   if (jobs.length === 0) return 0
 
   const { effort } = options
@@ -65,15 +64,14 @@ async function bench({ options, jobs }: Parsed, context: RunContext): Promise<nu
   return failed.length === 0 ? 0 : 1
 }
 
-async function profile(
+async function saveProfile(
   options: Options,
   { argv, shutdown, progress }: RunContext,
   directory: string,
 ): Promise<void> {
-  const context = { options, directory, shutdown, onProgress: progress }
-  const { name, redis, result, cpuProfile } = await (options.runtime === 'node'
-    ? profileOnNode
-    : profileGateway)(context)
+  const { runtime = 'node' } = options
+  const context = { options, runtime, directory, shutdown, onProgress: progress }
+  const { name, redis, result, cpuProfile } = await profile(context)
   const about = surroundings(argv, redis)
   const file = fileOf(options, about.date, name)
   write(file, { benchmark: name, ...about, ...result })

@@ -1,6 +1,6 @@
 /** The runtimes of the gateway, and the efforts of a run. */
 
-export const RUNTIMES = ['workerd', 'wrangler', 'node'] as const
+export const RUNTIMES = ['workerd', 'node'] as const
 export type Runtime = (typeof RUNTIMES)[number]
 
 export const EFFORTS = ['quick', 'full'] as const

@@ -2,7 +2,6 @@
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import { ratioSpreadOf } from './measure/statistics.ts'
 import type { Detail } from './options.ts'
-import type { PublishedId } from './published.ts'
 import type { Figure, Measured as MeasuredScenario, Suite } from './report/schema.ts'
 import type { Effort, Runtime } from './runtimes.ts'
 
@@ -13,8 +12,6 @@ export interface Scenario {
   readonly title: string
   /** What is measured, and how. One or two sentences. */
   readonly measures: string
-  /** The published figures of comparable work. */
-  readonly answers: readonly PublishedId[]
   /** Conditions that fail the measurement, one sentence each. */
   readonly asserts: readonly string[]
   /** The runtimes. A quick run uses only the first. */
@@ -34,8 +31,8 @@ export interface ScenarioContext {
   readonly shutdown: Shutdown
   /** Receives one line about the next step. */
   readonly onProgress: (what: string) => void
-  /** Options of `layers` and `tokens`. Undefined: the defaults of the effort. */
-  readonly detail?: Detail
+  /** Given options of the measurements. */
+  readonly detail: Detail
 }
 
 /** Creates a figure, optionally with comparable published figures and a target. */
@@ -60,7 +57,7 @@ export function ratioFigure<Key extends string>(
   return figure(id, title, median, 'ratio', { ...more, quartiles })
 }
 
-export type { Check, Figure, Plot, Table } from './report/schema.ts'
+export type { Check, Figure, Table } from './report/schema.ts'
 export type Unit = Figure['unit']
 
 /** One scenario in a results file. `details` is other data, such as the single rounds. */

@@ -1,17 +1,15 @@
 /** Formats the output of the benchmark. */
-import { PUBLISHED, PUBLISHED_NOTE, type PublishedId, SYSTEMS } from './published.ts'
 import { aimMet, aimText, valueText } from './report/format.ts'
 import type { Figure, Measured, Scenario } from './scenario.ts'
 
 /** Returns the list of scenarios, for `--list`. */
 export function listOf(scenarios: Iterable<Scenario>): string {
   return [...scenarios]
-    .map(({ id, title, measures, runtimes, seconds, answers }) =>
+    .map(({ id, title, measures, runtimes, seconds }) =>
       [
         `${id}: ${title}`,
         `  ${measures}`,
         `  runtimes: ${runtimes.join(', ')}; duration: ${seconds.full} s, ${quickText(seconds.quick)}`,
-        `  comparable published figures: ${answers.join(', ') || 'none'}`,
       ].join('\n'),
     )
     .join('\n\n')
@@ -20,7 +18,7 @@ export function listOf(scenarios: Iterable<Scenario>): string {
 const quickText = (seconds: number): string =>
   seconds === 0 ? 'not in a quick run of all scenarios' : `${seconds} s in a quick run`
 
-/** Returns the results of a scenario: tables, figures, checks, and published figures. */
+/** Returns the results of a scenario: tables, figures and checks. */
 export function measuredText(measured: Measured): string {
   const { title, runtime, tookSeconds, figures, checks, tables = [], notes = [] } = measured
   const heading = `${title} (${runtime}, ${tookSeconds} s)`
@@ -32,7 +30,6 @@ export function measuredText(measured: Measured): string {
     ...tables.flatMap((each) => ['', each.title, '', table(each.headings, each.rows)]),
     '',
     table(['figure', 'value', 'aim'], rows),
-    ...besideText(figures),
     '',
     ...checks.map(({ what, seen }) => `Checked: ${what}: ${seen}.`),
     ...notes,
@@ -44,20 +41,6 @@ function verdictOf(figure: Figure): string {
   const isMet = aimMet(figure)
   if (isMet === undefined) return ''
   return `${aimText(figure)}: ${isMet ? 'met' : 'missed'}`
-}
-
-/** Returns published figures of similar work, below the measured ones. */
-function besideText(figures: readonly Figure[]): readonly string[] {
-  const rows = figures.flatMap((figure) =>
-    (figure.beside ?? []).map((id: PublishedId, index) => {
-      const { system, of, value } = PUBLISHED[id]
-      const ours = index === 0 ? [figure.title, valueText(figure)] : ['', '']
-      return [...ours, `${SYSTEMS[system]}: ${of}`, value]
-    }),
-  )
-  if (rows.length === 0) return []
-  const headings = ['figure', 'here', 'other system', 'published']
-  return ['', PUBLISHED_NOTE, '', table(headings, rows, headings.length)]
 }
 
 /** Formats aligned columns. The first `left` columns are left-aligned, the others right-aligned. */

@@ -1,5 +1,5 @@
 /** Measures two gateways in turn, so that noise affects both equally. */
-import { layerContestant } from '../layers/contestants.ts'
+import { orders } from '../load/questions.ts'
 import { type Contestant, measureSlices, type Sample } from '../measure/rounds.ts'
 import { createPatience } from '../measure/starvation.ts'
 import { ratio, rounded } from '../measure/statistics.ts'
@@ -52,7 +52,7 @@ export async function measurePairs(measurement: PairsOptions): Promise<MeasuredP
   const patiently = createPatience(onProgress)
   const warmUp = (side: Side) =>
     patiently(async () => {
-      onProgress(`warming up ${side.layer.title}`)
+      onProgress(`warming up ${side.title}`)
       const { backends } = measurement
       const { connections, warmUpSeconds: seconds } = options
       const load = { pace: { connections }, seconds, backends }
@@ -101,7 +101,7 @@ async function measurePair(measurement: PairsOptions, headFirst: boolean): Promi
 async function slowDown(measurement: PairsOptions): Promise<number> {
   const { sides, options, onProgress } = measurement
   const { head } = sides
-  onProgress(`slowing ${head.layer.title} down by ${options.slowDownPercent} %`)
+  onProgress(`slowing ${head.title} down by ${options.slowDownPercent} %`)
   await head.burn(0)
   const before = await measurePair(measurement, false)
   await head.burn(CALIBRATING_ROUNDS)
@@ -115,7 +115,8 @@ async function slowDown(measurement: PairsOptions): Promise<number> {
 
 function contestantOf(
   { tokens, options: { request } }: PairsOptions,
-  { target, layer }: Side,
+  { id, title, pid, url }: Side,
 ): Contestant {
-  return layerContestant(target, layer, { request, tokens })
+  const questions = orders(request, tokens.writers)
+  return { id, title, pid, url, questions, expected: { origin: 1, redis: 1 } }
 }

@@ -1,8 +1,10 @@
 /** Command-line options of `npm run bench:compare`. */
 import { parseArgs } from 'node:util'
 import { number, oneOf, whole } from '../command-line.ts'
-import { REQUESTS, type RequestKind } from '../options.ts'
-import { MIN_PAIRS } from './verdict.ts'
+import { REQUESTS, type RequestKind } from '../load/questions.ts'
+
+/** Fewer pairs have no interval with a confidence of 95 %: 1 - 2 / 2^5 is 0.94. */
+export const MIN_PAIRS = 6
 
 export interface CompareOptions {
   /** Revisions of git, or directories, which begin with `.` or `/`. */

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
-import { preflight } from '../layers/contestants.ts'
+import { checkGateway } from '../load/refusals.ts'
 import { commandLine, type RunContext, runProgram } from '../main.ts'
 import { mintTokens } from '../stack/credentials.ts'
 import { startGround } from '../stack/gateway.ts'
@@ -56,7 +56,7 @@ async function compare(
     return startSide(name, revisions[name], { backends, signingKeys, directory, shutdown })
   }
   const sides = { base: await start('base'), head: await start('head') }
-  for (const { target, layer } of Object.values(sides)) await preflight(target, [layer], tokens)
+  for (const { title, url } of Object.values(sides)) await checkGateway(title, url, tokens)
   const measured = await measurePairs({ sides, backends, tokens, options, onProgress: progress })
   const comparison = compared(revisions, measured, options)
   console.log(`\n${comparisonText(comparison, options)}`)

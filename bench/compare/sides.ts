@@ -5,10 +5,9 @@ import { join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
-import type { Layer } from '../layers/layers.ts'
 import type { Backends } from '../stack/backends.ts'
-import { type Bundle, bundleWorker, LAYERS_CONFIG } from '../stack/bundle.ts'
-import { gatewayVariables, queueAddressOf, type Target } from '../stack/gateway.ts'
+import { type Bundle, bundleWorker, REQUESTS_CONFIG } from '../stack/bundle.ts'
+import { gatewayVariables, queueAddressOf } from '../stack/gateway.ts'
 import { startWorkerd } from '../stack/workerd.ts'
 import { BURN_PATH } from '../workers/compared.ts'
 
@@ -16,8 +15,10 @@ const SIDES = ['base', 'head'] as const
 export type SideName = (typeof SIDES)[number]
 
 export interface Side {
-  readonly layer: Layer
-  readonly target: Target
+  readonly id: SideName
+  readonly title: string
+  readonly pid: number
+  readonly url: string
   /** Sets the number of rounds of useless computation before each request. */
   burn(rounds: number): Promise<void>
 }
@@ -52,17 +53,14 @@ export async function startSide(
     queueAddress: queueAddressOf(backends),
   })
   shutdown.defer(workerd.close)
-  const origin = workerd.originOf(name)
+  const url = workerd.originOf(name)
   return {
-    layer: { id: name, title: `${name.toUpperCase()} ${revision.name}`, stage: 'full' },
-    target: {
-      urlOf: () => origin,
-      pidOf: () => workerd.pid,
-      countsCalls: true,
-      close: workerd.close,
-    },
+    id: name,
+    title: `${name.toUpperCase()} ${revision.name}`,
+    pid: workerd.pid,
+    url,
     async burn(rounds) {
-      const answer = await (await fetch(`${origin}${BURN_PATH}${rounds}`)).text()
+      const answer = await (await fetch(`${url}${BURN_PATH}${rounds}`)).text()
       if (answer !== `${rounds}`) throw new Error(`${name} cannot be slowed down`)
     },
   }
@@ -83,8 +81,8 @@ async function bundleOf(tree: string, directory: string): Promise<Bundle> {
     ].join('\n'),
   )
   const config = join(directory, 'compared.toml')
-  const layers = readFileSync(join(ROOT, LAYERS_CONFIG), 'utf8')
-  writeFileSync(config, layers.replace('main = "layers.ts"', 'main = "compared.ts"'))
+  const settings = readFileSync(join(ROOT, REQUESTS_CONFIG), 'utf8')
+  writeFileSync(config, settings.replace('main = "requests.ts"', 'main = "compared.ts"'))
   return bundleWorker(relative(ROOT, config), directory)
 }
 

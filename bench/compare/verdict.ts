@@ -2,7 +2,7 @@
 import { median } from '../measure/statistics.ts'
 import { table } from '../text.ts'
 import type { MeasuredPairs, Slices } from './measure-pairs.ts'
-import type { CompareOptions } from './options.ts'
+import { type CompareOptions, MIN_PAIRS } from './options.ts'
 import type { Revision, SideName } from './sides.ts'
 
 /** A measured median, and the interval of the true one. */
@@ -18,8 +18,6 @@ export interface MedianInterval {
 export type Verdict = 'ok' | 'regression' | 'noisy'
 
 const CONFIDENCE = 0.95
-/** Fewer pairs have no interval with that confidence: 1 - 2 / 2^5 is 0.94. */
-export const MIN_PAIRS = 6
 
 /**
  * Returns the interval of the sign test, between order statistics. It is exact for any distribution,

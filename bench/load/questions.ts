@@ -1,7 +1,10 @@
 /** Requests to the gateway, and their expected responses. */
-import type { RequestKind } from '../options.ts'
 import { ORIGIN_BODY } from '../stack/backends.ts'
 import { EXEMPT_ADDRESS } from '../workers/variants.ts'
+
+export const REQUESTS = ['read', 'write'] as const
+/** `read`: `GET /orders` with a query; `write`: `POST /orders` with a body. */
+export type RequestKind = (typeof REQUESTS)[number]
 
 export interface Question {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -93,4 +96,13 @@ export async function expectAnswer(url: string, question: Question, what: string
   // A body with status 200 may contain a token.
   const shown = response.status === 200 ? '' : ` ${text.slice(0, 200)}`
   throw new Error(`${what}: expected ${question.status}, got ${response.status}${shown}`)
+}
+
+/** Distance of the changed character from the end. The last bits of a signature may be unused. */
+const FORGED_FROM_END = 10
+
+/** Returns `token` with another character in its signature. */
+export function forged(token: string): string {
+  const at = token.length - FORGED_FROM_END
+  return token.slice(0, at) + (token[at] === 'a' ? 'b' : 'a') + token.slice(at + 1)
 }

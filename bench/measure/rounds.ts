@@ -3,12 +3,11 @@
  * Reads CPU, latencies, and the counts at origin and Redis. A scenario only describes its contestants
  * and what to expect of them.
  */
-import { sendClosed } from '../load/closed.ts'
-import { type OpenTarget, offer, offerInTurn } from '../load/open.ts'
+import { type Answers, sendClosed } from '../load/closed.ts'
 import type { Question } from '../load/questions.ts'
 import { totalMicros } from '../processes/proc.ts'
 import type { Backends, Counts } from '../stack/backends.ts'
-import { type Latencies, medianOf, ratio, rounded } from './statistics.ts'
+import { medianOf, ratio, rounded, sumOf } from './statistics.ts'
 import { type Usage, untilQuiet, withUsage } from './usage.ts'
 
 export interface Expected {
@@ -24,10 +23,11 @@ export interface Expected {
   readonly late?: number
 }
 
-/** A load: its requests and how many of them at once, or how many in a second. */
-export type Pace =
-  | { readonly connections: number; readonly mayShed?: boolean }
-  | { readonly ratePerSecond: number }
+/** A closed load. `mayShed`: whether a 503 because of the load is allowed. */
+export interface Pace {
+  readonly connections: number
+  readonly mayShed?: boolean
+}
 
 /** A gateway that is measured, and its load. */
 export interface Contestant {
@@ -41,6 +41,8 @@ export interface Contestant {
   readonly expected: Expected
   /** Creates the state and the requests of a measurement. Default: `questions`. */
   prepare?(round: number): Promise<readonly Question[]>
+  /** Resolves when nothing of the measured requests is left to do. Its CPU time counts. */
+  settled?(): Promise<void>
   /** Checks a measurement, after the counts. Throws an `Error` of one line. */
   check?(sample: Sample): Promise<unknown> | undefined
 }
@@ -51,8 +53,6 @@ const DIGITS = {
   requests: 0,
   /** Number of 503 responses, if allowed. */
   shed: 0,
-  /** Requests that could not be sent in time; only at a fixed rate. */
-  givenUp: 0,
   requestsPerSecond: 0,
   meanMs: 3,
   p50Ms: 2,
@@ -179,12 +179,13 @@ export async function measureSlices(
   const { slices = 1, reversed = false, backends } = options
   const pids = contestants.map(({ pid }) => pid)
   const { result: sent, usage } = await withUsage(pids, backends, async () => {
-    const sent = contestants.map((): Sent[] => [])
+    const sent = contestants.map((): Answers[] => [])
     for (let slice = 0; slice < slices; slice++) {
       const order = [...contestants.keys()]
       if (reversed === (slice % 2 === 0)) order.reverse()
       for (const at of order) sent[at]?.push(await send(contestants[at] as Contestant, options))
     }
+    for (const { settled } of contestants) await settled?.()
     return sent
   })
   const [first] = contestants
@@ -192,7 +193,12 @@ export async function measureSlices(
   const all = sent.flat()
   checkCounts(
     contestants.map(({ title }) => title).join(' and '),
-    { answers: sum(all, 'answers'), aborted: sum(all, 'aborted'), counts: usage.counts },
+    {
+      answers: sumOf(all, ({ right }) => right),
+      // Requests in progress at the end may reach origin, Redis, or both.
+      aborted: sumOf(all, ({ shed }) => options.pace.connections + shed),
+      counts: usage.counts,
+    },
     first.expected,
   )
   return {
@@ -201,44 +207,23 @@ export async function measureSlices(
   }
 }
 
-interface Sent {
-  readonly answers: number
-  readonly shed: number
-  readonly givenUp: number
-  /** Requests that may have been aborted at the end. */
-  readonly aborted: number
-  readonly seconds: number
-  readonly latencies: Latencies
-  readonly loadCores: number
-}
-
-/** Maximum number of repeated requests, after a kept connection was closed. */
-const REPEATED = 5
-
 async function send(
   { url, questions }: Pick<Contestant, 'url' | 'questions'>,
   { pace, seconds }: Pick<RoundsOptions, 'pace' | 'seconds'>,
-): Promise<Sent> {
-  if ('connections' in pace) {
-    const answers = await sendClosed({ url, questions, ...pace, until: { seconds } })
-    const aborted = pace.connections + answers.shed
-    return { ...answers, answers: answers.right, givenUp: 0, aborted }
-  }
-  const offered = await offer({ url, questions, ...pace, seconds })
-  return { ...offered, answers: offered.right, shed: 0, aborted: REPEATED }
+): Promise<Answers> {
+  return sendClosed({ url, questions, ...pace, until: { seconds } })
 }
 
-const sum = (sent: readonly Sent[], key: 'answers' | 'shed' | 'givenUp' | 'aborted' | 'seconds') =>
-  sent.reduce((total, one) => total + one[key], 0)
-
 function sampleOf(
-  sent: readonly Sent[],
+  sent: readonly Answers[],
   { counts, processes, redisMicros, otherCores }: Usage,
   index: number,
   contestants: number,
 ): Sample {
-  const [first] = sent as readonly [Sent]
-  const [requests, shed, seconds] = [sum(sent, 'answers'), sum(sent, 'shed'), sum(sent, 'seconds')]
+  const [first] = sent as readonly [Answers]
+  const [requests, shed, seconds] = (['right', 'shed', 'seconds'] as const).map((key) =>
+    sumOf(sent, (one) => one[key]),
+  ) as [number, number, number]
   // Aborted requests use CPU as well, if they reached the origin.
   const handled = contestants > 1 ? requests : Math.max(counts.requests, requests + shed)
   const each = (total: number) => ratio(total, handled)
@@ -247,7 +232,6 @@ function sampleOf(
   const sample: Sample = {
     requests,
     shed,
-    givenUp: sum(sent, 'givenUp'),
     requestsPerSecond: requests / seconds,
     meanMs: first.latencies.meanMs,
     p50Ms: first.latencies.percentile(0.5),
@@ -302,42 +286,4 @@ export function checkCounts(
     )
   if (calls < least * answers || calls > most * (answers + strays) + redisBeside + late)
     throw new Error(`${title}: ${calls} calls to Redis for ${answers} responses`)
-}
-
-/** One measurement of one target at a fixed rate. Times start when a request was due. */
-export interface PacedSample {
-  readonly requests: number
-  readonly meanMs: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
-  /** Median delay of the load itself. */
-  readonly lateP50Ms: number
-}
-
-/** Offers one load to all targets in turn. Returns a sample of each, and all counts. */
-export async function measurePaced(
-  targets: readonly OpenTarget[],
-  load: { readonly ratePerSecond: number; readonly seconds: number; readonly mayShed?: boolean },
-  backends: Backends,
-) {
-  await untilQuiet(backends)
-  const { result: offered, usage } = await withUsage([], backends, () => offerInTurn(targets, load))
-  const samples = offered.each.map(
-    (latencies): PacedSample => ({
-      requests: latencies.count,
-      meanMs: rounded(latencies.meanMs, 3),
-      p50Ms: latencies.percentile(0.5),
-      p95Ms: latencies.percentile(0.95),
-      p99Ms: latencies.percentile(0.99),
-      lateP50Ms: offered.lateness.percentile(0.5),
-    }),
-  )
-  return {
-    samples,
-    counts: usage.counts,
-    sent: offered.sent,
-    right: offered.right,
-    shed: offered.shed,
-  }
 }

@@ -1,13 +1,16 @@
 /**
  * What an engineer who knows Node would write for one API: verified tokens are cached, one script over
  * ioredis decides revocation and a sliding window, undici calls the origin with the identity, and each
- * request is an event in JSON. All that it does not need is left out, Hono as well.
+ * request is an event in JSON: a line of the log, or with `AUDIT_FILE` an entry of a Redis stream that a
+ * thread stores in SQLite. All that it does not need is left out, Hono as well.
  */
 import { createServer, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { Redis, type Result } from 'ioredis'
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
-import { HOST, ISSUER, JWKS, LIMIT, PORT, REDIS_URL } from './environment.ts'
+import { HOST, ISSUER, JWKS, LIMIT, PORT, REDIS_URL, STREAM } from './environment.ts'
 import { forward, headersOf } from './forward.ts'
 import { ADMIT, WINDOW_MS } from './window-script.ts'
 
@@ -43,14 +46,24 @@ function admit({ jti, sub }: JWTPayload, nowMs: number): Promise<number> {
   return redis.admit(`revoked:${jti}`, current, previous, LIMIT, rest)
 }
 
-let events = ''
-function record(event: object): void {
-  if (events === '') setImmediate(flush)
-  events += `${JSON.stringify(event)}\n`
+let lines = ''
+function log(event: object): undefined {
+  if (lines === '') setImmediate(flush)
+  lines += `${JSON.stringify(event)}\n`
 }
 function flush(): void {
-  process.stdout.write(events)
-  events = ''
+  process.stdout.write(lines)
+  lines = ''
+}
+
+/** Resolves when Redis has the event, so that it survives the end of this process. */
+const append = (event: object): Promise<unknown> =>
+  redis.xadd(STREAM, '*', 'event', JSON.stringify(event))
+
+let record: (event: object) => Promise<unknown> | undefined = log
+if (process.env.AUDIT_FILE !== undefined) {
+  new Worker(join(import.meta.dirname, 'by-hand-store.ts'))
+  record = append
 }
 
 function refuse(outgoing: ServerResponse, status: number): void {
@@ -76,8 +89,8 @@ createServer(async (incoming, outgoing) => {
   if (!path.startsWith('/orders')) return refuse(outgoing, 404)
   if (!Array.isArray(roles) || !roles.includes('writer')) return refuse(outgoing, 403)
   const identity = { 'x-auth-subject': sub, 'x-auth-roles': roles.join() }
-  forward(incoming, outgoing, { ...others, ...identity }, () => {
+  forward(incoming, outgoing, { ...others, ...identity }, (status) => {
     const ms = Date.now() - timeMs
-    record({ timeMs, subject: sub, method, path, decision: 'allowed', ms })
+    return record({ timeMs, subject: sub, method, path, status, decision: 'allowed', ms })
   })
 }).listen(PORT, HOST)

@@ -1,144 +1,120 @@
-/** Figures of the gateway on Node, with their aims. */
-import type { Sample, Summary } from '../measure/rounds.ts'
+/** Figures and tables of the gateways on Node, with their aims. */
+import type { Summary } from '../measure/rounds.ts'
 import { median, rounded, spreadOf } from '../measure/statistics.ts'
 import { type Figure, figure, ratioFigure, type Table } from '../scenario.ts'
-import type { RedisUse } from './redis-use.ts'
+import type { NodeGateway } from './contestants.ts'
+import type { Costs } from './costs.ts'
 
-export const CONNECTIONS = 32
-
-export interface Measurements {
-  readonly closed: readonly Summary[]
-  /** What the rounds of `closed` cost in Redis, by contestant. */
-  readonly redisUse: ReadonlyMap<string, readonly RedisUse[]>
-  /** One process, then two. */
-  readonly processes: readonly Summary[]
-  readonly paced: readonly Summary[]
-  readonly related: readonly Summary[]
+/** A contestant with what its rounds cost. */
+export interface Measured {
+  readonly gateway: Pick<NodeGateway, 'id' | 'title' | 'isDurable'>
+  readonly summary: Summary
+  readonly costs: readonly Costs[]
+  /** Bytes on the disk for each event, after the process has ended. */
+  readonly storedBytes: number
 }
 
-type Ratio = readonly [
-  id: string,
-  title: string,
-  of: string,
-  to: string,
-  key: keyof Sample,
-  aim?: Figure['aim'],
-]
 const most = (value: number, stretch: number) => ({ at: 'most', value, stretch }) as const
 
-const RATIOS: readonly Ratio[] = [
-  ['cpu-to-bare', 'CPU to the bare proxy on Node', 'node', 'bare', 'cpuMicros', most(3, 2.2)],
-  ['cpu-to-worker', 'CPU to our own Worker', 'node', 'worker', 'cpuMicros', most(0.28, 0.2)],
-  ['cpu-to-by-hand', 'CPU to the opponent by hand', 'node', 'by-hand', 'cpuMicros', most(1.6, 1.2)],
-  [
-    'leased-to-bare',
-    'leased: CPU to the bare proxy',
-    'leased',
-    'bare',
-    'cpuMicros',
-    most(2.2, 1.7),
-  ],
-  ['stream-to-bare', 'audit stream: CPU to the bare proxy', 'stream', 'bare', 'cpuMicros'],
-  ['by-hand-to-bare', 'by hand: CPU to the bare proxy', 'by-hand', 'bare', 'cpuMicros'],
-  [
-    'worker-to-by-hand',
-    'our Worker: CPU to the opponent by hand on workerd',
-    'worker',
-    'by-hand-workerd',
-    'cpuMicros',
-  ],
+const RATIOS: readonly (readonly [of: string, to: string, title: string, aim?: Figure['aim']])[] = [
+  ['log', 'bare', 'log lines: CPU to the bare proxy', most(2.2, 1.8)],
+  ['durable', 'bare', 'durable audit: CPU to the bare proxy', most(3, 2.2)],
+  ['log', 'by-hand-log', 'log lines: CPU to the opponent by hand', most(1.5, 1.2)],
+  ['durable', 'by-hand-durable', 'durable audit: CPU to the opponent by hand', most(1.5, 1.2)],
+  ['by-hand-log', 'bare', 'by hand, log lines: CPU to the bare proxy'],
+  ['by-hand-durable', 'bare', 'by hand, durable audit: CPU to the bare proxy'],
 ]
+const BYTES_PER_KILOBYTE = 1_000
 
-/** Throws an `Error` if a contestant was not measured. */
-export function figuresOf(measured: Measurements): readonly Figure[] {
-  const { closed, redisUse, processes, paced, related } = measured
-  const roundsOf = (of: readonly Summary[], id: string) => {
-    const found = of.find((one) => one.id === id)
+/** Returns the figures of what was measured. PostgreSQL may be missing. */
+export function figuresOf(measured: readonly Measured[]): readonly Figure[] {
+  const find = (id: string) => measured.find(({ gateway }) => gateway.id === id)
+  const get = (id: string) => {
+    const found = find(id)
     if (found === undefined) throw new Error(`${id} was not measured`)
-    return found.rounds
+    return found
   }
-  const ratios = RATIOS.map(([id, title, of, to, key, aim]) =>
-    ratioFigure(id, title, [roundsOf(closed, of), roundsOf(closed, to), key], aim && { aim }),
-  )
-  const throughput = (id: string) =>
-    spreadOf(roundsOf(closed, id).map(({ requestsPerSecond }) => requestsPerSecond)).median
-  const readme = throughput('readme') > throughput('readme-workerd') ? 'readme' : 'readme-workerd'
-  const [one, two] = processes
-  const p99 = (rounds: readonly Sample[]) => spreadOf(rounds.map(({ p99Ms }) => p99Ms))
-  const pacedP99 = p99(roundsOf(paced, 'node'))
-  const relatedP99 = p99(roundsOf(related, 'related'))
-  const inRedis = (id: string) => redisUse.get(id) ?? []
-  const ours = [inRedis('node'), inRedis('by-hand')] as const
+  const roundsOf = (id: string) => get(id).summary.rounds
+  /** What durability adds to an event, in each round. */
+  const added = (id: string, to: string) =>
+    spreadOf(roundsOf(id).map((round, at) => round.cpuMicros - (roundsOf(to)[at]?.cpuMicros ?? 0)))
+  const addedFigure = (id: string, to: string, title: string, aim?: Figure['aim']) => {
+    const { median: value, quartiles } = added(id, to)
+    return figure(`${id}-added`, title, value, 'us', { quartiles, ...(aim && { aim }) })
+  }
+  const written = ({ costs }: Measured) => kilobytes(median(costs.map((one) => one.writtenBytes)))
+  const stored = ({ storedBytes }: Measured) => kilobytes(storedBytes)
+  const [ours, theirs, postgres] = [get('durable'), get('by-hand-durable'), find('postgres')]
   return [
-    ...ratios,
+    ...RATIOS.map(([of, to, title, aim]) =>
+      ratioFigure(
+        `${of}-to-${to}`,
+        title,
+        [roundsOf(of), roundsOf(to), 'cpuMicros'],
+        aim && { aim },
+      ),
+    ),
+    addedFigure('durable', 'log', 'durable audit: CPU of an event over log lines', most(45, 25)),
+    addedFigure('by-hand-durable', 'by-hand-log', 'by hand: CPU of a durable event over log lines'),
+    figure('written', 'written to the disk for an event', written(ours), 'KB', {
+      aim: most(1, 0.25),
+    }),
+    figure('stored', 'stored on the disk for an event', stored(ours), 'KB', {
+      aim: most(0.3, 0.15),
+    }),
+    figure('by-hand-written', 'by hand: written to the disk for an event', written(theirs), 'KB'),
+    figure('by-hand-stored', 'by hand: stored on the disk for an event', stored(theirs), 'KB'),
     ratioFigure(
       'redis-cpu-to-by-hand',
       'CPU of Redis for an admission to that of the opponent by hand',
-      [...ours, 'cpuMicros'],
-      { aim: most(2, 1.3) },
+      [get('log').costs, get('by-hand-log').costs, 'redisMicros'],
+      { aim: most(1.6, 1.3) },
     ),
-    ratioFigure('script-to-by-hand', 'time of the script to that of the opponent by hand', [
-      ...ours,
-      'scriptMicros',
-    ]),
-    ratioFigure(
-      'rps-to-readme',
-      'throughput to the stack as READMEs show it',
-      [roundsOf(closed, 'node'), roundsOf(closed, readme), 'requestsPerSecond'],
-      { aim: { at: 'least', value: 2, stretch: 3 } },
-    ),
-    ratioFigure(
-      'two-to-one',
-      'throughput of two processes to one',
-      [two?.rounds ?? [], one?.rounds ?? [], 'requestsPerSecond'],
-      { aim: { at: 'least', value: 1.7 } },
-    ),
-    figure('offered-1000-p99', '1,000 requests a second: p99', pacedP99.median, 'ms', {
-      quartiles: pacedP99.quartiles,
-      aim: most(24, 8),
-      beside: ['spacetime-offered-1000'],
-    }),
-    figure('relation-p99', 'a request with a decided relation: p99', relatedP99.median, 'ms', {
-      quartiles: relatedP99.quartiles,
-      aim: most(12.4, 4),
-      beside: ['subzero-permissions'],
-    }),
-    ...closed.map(({ id, title, cpuMicros }) =>
-      figure(`${id}-cpu`, `${title}: CPU of a request`, rounded(cpuMicros, 1), 'us'),
+    ...(postgres === undefined ? [] : postgresFigures(postgres, added('postgres', 'log').median)),
+    ...measured.map(({ gateway: { id, title }, summary }) =>
+      figure(`${id}-cpu`, `${title}: CPU of a request`, rounded(summary.cpuMicros, 1), 'us'),
     ),
   ]
 }
 
-/** The medians of the rounds. */
-export function tableOf(title: string, summaries: readonly Summary[]): Table {
-  return {
-    title,
-    headings: ['', 'req/s', 'p50 ms', 'p99 ms', 'CPU us', 'Redis CPU us', 'cores', 'Redis cores'],
-    rows: summaries.map((each) => [
-      each.title,
-      each.requestsPerSecond.toFixed(0),
-      each.p50Ms.toFixed(2),
-      each.p99Ms.toFixed(2),
-      each.cpuMicros.toFixed(0),
-      each.redisCpuMicros.toFixed(0),
-      each.gatewayCores.toFixed(2),
-      each.redisCores.toFixed(2),
-    ]),
-  }
+function postgresFigures({ costs }: Measured, added: number): readonly Figure[] {
+  const { median: own, quartiles } = spreadOf(costs.map(({ postgresMicros }) => postgresMicros))
+  return [
+    figure('postgres-cpu-of-event', "CPU of PostgreSQL's own processes for an event", own, 'us', {
+      quartiles,
+      aim: most(5, 3),
+    }),
+    figure('postgres-added', 'with PostgreSQL: CPU of the gateway over log lines', added, 'us'),
+  ]
 }
 
-/** The medians of what a request cost in Redis itself. */
-export function redisTableOf({
-  closed,
-  redisUse,
-}: Pick<Measurements, 'closed' | 'redisUse'>): Table {
+const kilobytes = (bytes: number): number => rounded(bytes / BYTES_PER_KILOBYTE, 3)
+
+/** Returns the medians of the rounds. CPU is read when every event is stored. */
+export function tableOf(title: string, measured: readonly Measured[]): Table {
   return {
-    title: 'In Redis itself: one request, and one script',
-    headings: ['', 'scripts', 'script us', 'CPU us'],
-    rows: closed.map(({ id, title }) => {
-      const uses = redisUse.get(id) ?? []
-      const of = (key: keyof RedisUse) => median(uses.map((use) => use[key])).toFixed(2)
-      return [title, of('scripts'), of('scriptMicros'), of('cpuMicros')]
+    title,
+    headings: [
+      ...['', 'req/s', 'p50 ms', 'p99 ms', 'CPU us', 'user', 'system'],
+      ...['written B', 'stored B', 'Redis us', 'script us', 'PostgreSQL us'],
+    ],
+    rows: measured.map(({ gateway, summary, costs, storedBytes }) => {
+      const of = (key: keyof Costs, digits: number) =>
+        median(costs.map((one) => one[key])).toFixed(digits)
+      return [
+        gateway.title,
+        summary.requestsPerSecond.toFixed(0),
+        summary.p50Ms.toFixed(2),
+        summary.p99Ms.toFixed(2),
+        summary.cpuMicros.toFixed(0),
+        summary.cpuUserMicros.toFixed(0),
+        summary.cpuSystemMicros.toFixed(0),
+        gateway.isDurable ? of('writtenBytes', 0) : '-',
+        gateway.isDurable && storedBytes > 0 ? storedBytes.toFixed(0) : '-',
+        of('redisMicros', 1),
+        Number(of('scripts', 1)) >= 0.5 ? of('scriptMicros', 1) : '-',
+        gateway.id === 'postgres' ? of('postgresMicros', 1) : '-',
+      ]
     }),
   }
 }

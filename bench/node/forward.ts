@@ -15,33 +15,50 @@ export function headersOf({ rawHeaders }: IncomingMessage): Record<string, strin
   return headers
 }
 
-/** Calls the origin and passes its response on. `onEnd` is called after a complete response. */
+/**
+ * Calls the origin and passes its response on. `record` is called with the status. If it returns a
+ * promise, no byte of the response is sent before that resolves, and none if it rejects.
+ */
 export function forward(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   headers: Record<string, string>,
-  onEnd: () => void = () => {},
+  record: (status: number) => Promise<unknown> | undefined = () => undefined,
 ): void {
   const { url: path = '', method = 'GET' } = incoming
   const hasBody = method !== 'GET' && method !== 'HEAD'
+  let recorded: Promise<unknown> | undefined
+  const fail = () => {
+    if (outgoing.headersSent) outgoing.destroy()
+    else outgoing.writeHead(502).end()
+  }
   pool.dispatch(
     { path, method: method as 'GET', headers, body: hasBody ? incoming : null },
     {
       onRequestStart() {},
       onResponseStart(_, status, fields) {
+        recorded = record(status)
+        if (recorded !== undefined) {
+          outgoing.cork()
+          recorded.then(
+            () => outgoing.uncork(),
+            () => outgoing.destroy(),
+          )
+        }
         outgoing.writeHead(status, fields)
       },
       onResponseData(_, chunk) {
         outgoing.write(chunk)
       },
       onResponseEnd() {
-        outgoing.end()
-        onEnd()
+        if (recorded === undefined) outgoing.end()
+        else
+          recorded.then(
+            () => outgoing.end(),
+            () => {},
+          )
       },
-      onResponseError() {
-        if (outgoing.headersSent) outgoing.destroy()
-        else outgoing.writeHead(502).end()
-      },
+      onResponseError: fail,
     },
   )
 }

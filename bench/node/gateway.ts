@@ -1,29 +1,63 @@
-/** Our gateway on Node: the shipped policy, with the limit of `LIMIT`. */
+/** Our gateway on Node: the shipped policy, changed as `VARIANT` and `COUNT` say, with the limit of `LIMIT`. */
 import cluster from 'node:cluster'
 import { join } from 'node:path'
 import { policyIn } from '../../dev/start/serve-node.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 import { type Policy, serve } from '../../src/runtimes/node/index.ts'
-import { browserPolicy } from '../workers/browser-policy.ts'
-import { leased, roomy } from '../workers/policy.ts'
-import { relatedPolicy } from '../workers/relations-policy.ts'
+import { roomy } from '../workers/policy.ts'
 import { HOST, LIMIT } from './environment.ts'
 
-/** How each variant changes the policy. */
+const LISTED = '/orders'
+const count = Number(process.env.COUNT)
+
+/** How a variant changes the policy. Other variants only have other variables. */
 const CHANGES: Readonly<Record<string, (policy: Policy) => Policy>> = {
-  strict: (policy) => policy,
-  leased,
-  related: (policy) => relatedPolicy(policy, ''),
-  browser: (policy) => browserPolicy(policy, ''),
+  /** Adds routes like the list of orders, below other paths. */
+  routes: (policy) => ({
+    ...policy,
+    routes: [
+      ...policy.routes,
+      ...policy.routes
+        .filter(isList)
+        .flatMap((route) =>
+          Array.from({ length: count }, (_, at) => ({ ...route, path: `/area-${at}${LISTED}` })),
+        ),
+    ],
+  }),
+  /** Gives the list of orders so many limits. */
+  limits: (policy) => ({
+    ...policy,
+    routes: policy.routes.map((route) =>
+      isList(route)
+        ? {
+            ...route,
+            limits: route.limits.flatMap((limit) =>
+              Array.from({ length: count }, (_, at) => ({ ...limit, name: `${limit.name}-${at}` })),
+            ),
+          }
+        : route,
+    ),
+  }),
+  /** Adds a route whose responses do not end. */
+  streams: (policy) => ({
+    ...policy,
+    routes: [
+      ...policy.routes,
+      ...policy.routes.filter(isList).map((route) => ({ ...route, path: '/streams' })),
+    ],
+  }),
+}
+
+function isList({ method, path }: Policy['routes'][number]): boolean {
+  return method === 'GET' && path === LISTED
 }
 
 if (cluster.isPrimary && process.env.PROCESSES !== undefined) {
   cluster.schedulingPolicy = cluster.SCHED_NONE
-  for (let count = Number(process.env.PROCESSES); count > 0; count--) cluster.fork()
+  for (let left = Number(process.env.PROCESSES); left > 0; left--) cluster.fork()
 } else {
   const shipped = roomy(await policyIn(join(ROOT, 'portcullis.config.ts')), '', LIMIT)
-  const change = CHANGES[process.env.VARIANT ?? 'strict']
-  if (change === undefined) throw new Error(`unknown variant ${process.env.VARIANT}`)
+  const change = CHANGES[process.env.VARIANT ?? ''] ?? ((policy: Policy) => policy)
   const { abuse } = shipped
   // Without a proxy, all requests come from this address.
   const policy = change({

@@ -13,12 +13,14 @@ const BYTES_PER_KILOBYTE = 1_024
 /** Positions after the process name, which is in brackets and may contain any character. */
 const USER_FIELD = 11
 const SYSTEM_FIELD = 12
+/** The same times of children that have ended, from the positions of their parent on. */
+const ENDED_CHILDREN = 2
 const LISTEN = '0A'
 
 let ticksPerSecond: number | undefined
 
-/** Returns the CPU time of a process with all its threads. Throws if it does not exist. */
-export function cpuTimesOf(pid: number): CpuTimes {
+/** Returns the CPU time of a process with all its threads, and of its children that have ended. */
+function cpuTimesOf(pid: number): CpuTimes {
   ticksPerSecond ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
   return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'), ticksPerSecond)
 }
@@ -26,8 +28,23 @@ export function cpuTimesOf(pid: number): CpuTimes {
 /** Parses the text of `/proc/<pid>/stat`. */
 export function parseStat(stat: string, ticks: number): CpuTimes {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const micros = (field: number) => (Number(fields[field]) / ticks) * MICROS_PER_SECOND
+  const micros = (field: number) =>
+    ((Number(fields[field]) + Number(fields[field + ENDED_CHILDREN])) / ticks) * MICROS_PER_SECOND
   return { userMicros: micros(USER_FIELD), systemMicros: micros(SYSTEM_FIELD) }
+}
+
+/** Returns the bytes that a process and its descendants have caused to be written to a disk. */
+export function writtenBytesOf(pid: number): number {
+  let bytes = 0
+  for (const member of [pid, ...descendants(pid)]) {
+    try {
+      const text = readFileSync(`/proc/${member}/io`, 'utf8')
+      bytes += Number(/^write_bytes: (\d+)/m.exec(text)?.[1])
+    } catch {
+      // The process ended after it was listed, or belongs to another user.
+    }
+  }
+  return bytes
 }
 
 export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
@@ -46,7 +63,7 @@ export function machineCpuMicros(): number {
   return (ticks / ticksPerSecond) * MICROS_PER_SECOND
 }
 
-/** Returns the CPU time of `pid` and its running descendants. */
+/** Returns the CPU time of `pid` and its descendants, of which some may have ended. */
 export function familyCpuOf(pid: number): CpuTimes {
   let [userMicros, systemMicros] = [0, 0]
   for (const member of [pid, ...descendants(pid)]) {

@@ -1,93 +1,109 @@
-/** `--profile`: shows where an isolate spends its time. Default: the full pipeline. */
+/** `--profile`: shows where the process of a gateway spends its time, by package and folder. */
 import { readFileSync } from 'node:fs'
-import { layerContestant, preflight } from '../layers/contestants.ts'
+import { freePort } from '../../dev/free-port.ts'
+import { HOST } from '../../dev/start/settings.ts'
 import { sendClosed } from '../load/closed.ts'
+import { orders } from '../load/questions.ts'
+import { checkGateway } from '../load/refusals.ts'
 import { rounded } from '../measure/statistics.ts'
+import { oursDurable, oursLog, startOnNode } from '../node/contestants.ts'
 import type { Detail } from '../options.ts'
-import { cpuBetween, cpuTimesOf, totalMicros } from '../processes/proc.ts'
-import { bundleWorker, LAYERS_CONFIG } from '../stack/bundle.ts'
-import { mintTokens } from '../stack/credentials.ts'
-import { type StartContext, startGround, startLayers } from '../stack/gateway.ts'
-import { type CpuProfile, profileWhile } from '../stack/inspector.ts'
+import { cpuBetween, familyCpuOf, totalMicros } from '../processes/proc.ts'
+import type { Runtime } from '../runtimes.ts'
+import { bundleWorker, REQUESTS_CONFIG } from '../stack/bundle.ts'
+import { type BenchTokens, mintTokens } from '../stack/credentials.ts'
+import { type Ground, type StartContext, startGateway, startGround } from '../stack/gateway.ts'
+import { profileWhile, targetsOf } from '../stack/inspector.ts'
 import { table } from '../text.ts'
-import { attribute, type StageTime, stageTimes } from './stages.ts'
-import { busyMicrosOf, moduleFinder, sampledStacks } from './summary.ts'
+import { ownerTimes, type PathOf, pathOfUrl, pathsInBundle } from './owners.ts'
 
 /** V8's optimising compiler needs thousands of requests to reach a stable state. */
-export const MIN_WARM_UP_SECONDS = 2
+const MIN_WARM_UP_SECONDS = 2
+const CONNECTIONS = 32
+const SECONDS = 8
 
 export interface ProfileContext extends StartContext {
   readonly options: Detail
+  readonly runtime: Runtime
 }
 
-export interface Profile {
-  /** Name of the files, after the date. */
-  readonly name: string
-  readonly redis: string
-  readonly result: object
-  /** The samples, in the `.cpuprofile` format of V8. */
-  readonly cpuProfile: CpuProfile
+/** A gateway with an open inspector. */
+interface Inspected {
+  readonly title: string
+  readonly url: string
+  readonly pid: number
+  readonly inspector: string
+  readonly target: string
+  readonly pathOf: PathOf
 }
 
-/** Profiles the last of the selected layers, and prints a summary. Throws for a wrong response. */
-export async function profileGateway(context: ProfileContext): Promise<Profile> {
-  const { options, directory, shutdown, onProgress } = context
-  const { request, connections, seconds, warmUpSeconds } = options
+/** Profiles a gateway with the shipped policy, and prints a summary. Throws for a wrong response. */
+export async function profile(context: ProfileContext) {
+  const { options, runtime, onProgress } = context
+  const { request, durable } = options
+  const { connections = CONNECTIONS, seconds = SECONDS, warmUpSeconds = 0 } = options
   onProgress('profile: starting')
-  const bundle = await bundleWorker(LAYERS_CONFIG, directory, true)
   const ground = await startGround(context)
-  const layers = options.layers.slice(-1)
-  const [layer] = layers
-  const target = await startLayers({ ...ground, bundle, layers, directory, inspect: true })
-  shutdown.defer(target.close)
-  shutdown.signal.throwIfAborted()
-  const { inspector } = target
-  if (layer === undefined || inspector === undefined) throw new Error('nothing to profile')
   const tokens = await mintTokens(ground)
-  await preflight(target, layers, tokens)
-  const { title, pid, url, questions } = layerContestant(target, layer, { request, tokens })
-  const load = { url, questions, connections }
+  const start = runtime === 'node' ? inspectedOnNode : inspectedOnWorkerd
+  const { title, url, pid, inspector, target, pathOf } = await start(context, ground, tokens)
+  await checkGateway(title, url, tokens)
+  const load = { url, questions: orders(request, tokens.writers), connections }
   onProgress('profile: warming up')
   await sendClosed({ ...load, until: { seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) } })
   onProgress('profile: sampling')
   let requests = 0
-  const before = cpuTimesOf(pid)
-  const cpuProfile = await profileWhile(inspector, layer.id, async () => {
+  const before = familyCpuOf(pid)
+  const cpuProfile = await profileWhile(inspector, target, async () => {
     requests = (await sendClosed({ ...load, until: { seconds } })).right
   })
-  const cpuMicros = rounded(totalMicros(cpuBetween(before, cpuTimesOf(pid))) / requests, 1)
-  await target.close()
-  const stacks = sampledStacks(cpuProfile, moduleFinder(readFileSync(bundle.file, 'utf8')))
-  const stages = stageTimes(stacks.map(attribute), requests)
-  const busyMicros = busyMicrosOf(stacks, requests)
+  const cpuMicros = rounded(totalMicros(cpuBetween(before, familyCpuOf(pid))) / requests, 1)
+  const { owners, busyMicros } = ownerTimes(cpuProfile, requests, pathOf)
   console.log(
-    `\n${title} under workerd serve, ${requests} requests: the thread of the isolate was\n` +
-      `busy for ${busyMicros.toFixed(0)} us per request, and the process used ${cpuMicros.toFixed(0)} us of CPU, with the profiler.\n` +
-      'These are samples: small figures are rough. A large difference means waiting for a core.\n\n' +
-      `${stageTable(stages)}\n`,
+    `\n${title} (${runtime}), ${requests} requests: the thread was busy for ${busyMicros.toFixed(0)} us\n` +
+      `per request, and the process used ${cpuMicros.toFixed(0)} us of CPU, with the profiler.\n\n` +
+      `${table(
+        ['running function of', 'us', '%'],
+        owners.map(({ owner, micros, share }) => [
+          owner,
+          ...[micros, share * 100].map((value) => value.toFixed(1)),
+        ]),
+      )}\n`,
   )
   return {
-    name: layer.id === 'full' ? 'profile' : `profile-${layer.id}`,
+    name: `profile-${runtime}${durable ? '-durable' : ''}`,
     redis: ground.backends.redis.kind,
     result: {
-      options: { layer: layer.id, request, connections, seconds },
+      options: { request, connections, seconds, durable },
       requests,
       cpuMicros,
       busyMicros,
-      stages,
+      owners,
     },
     cpuProfile,
   }
 }
 
-function stageTable(stages: readonly StageTime[]): string {
-  return table(
-    ['stage', 'us', 'platform us', 'by module us', '%'],
-    stages
-      .filter(({ micros }) => micros > 0)
-      .map(({ stage, micros, platformMicros, byModuleMicros, share }) => [
-        stage,
-        ...[micros, platformMicros, byModuleMicros, share * 100].map((value) => value.toFixed(1)),
-      ]),
-  )
+async function inspectedOnNode(
+  context: ProfileContext,
+  ground: Ground,
+  tokens: BenchTokens,
+): Promise<Inspected> {
+  const gateway = context.options.durable ? oursDurable : oursLog
+  const inspector = `${HOST}:${await freePort()}`
+  const flags = [`--inspect=${inspector}`]
+  const { url, pid } = await startOnNode(context, gateway, { ground, tokens, flags })
+  const [target] = await targetsOf(inspector)
+  if (target === undefined) throw new Error('the inspector has no target')
+  return { title: gateway.title, url, pid, inspector, target: target.id, pathOf: pathOfUrl }
+}
+
+async function inspectedOnWorkerd(context: ProfileContext, ground: Ground): Promise<Inspected> {
+  const bundle = await bundleWorker(REQUESTS_CONFIG, context.directory, true)
+  const target = 'gateway'
+  const started = { ground, bundle, names: [target], inspect: true }
+  const { pid, inspector = '', originOf } = await startGateway(context, started)
+  const pathOf = pathsInBundle(readFileSync(bundle.file, 'utf8'))
+  const url = `${originOf(target)}/${target}`
+  return { title: 'Portcullis', url, pid, inspector, target, pathOf }
 }

@@ -61,8 +61,3 @@ export function aimText({ aim, unit }: Pick<Figure, 'aim' | 'unit'>): string {
 export function dayOf(date: string): string {
   return date.slice(0, 'yyyy-mm-dd'.length)
 }
-
-/** Formats a count, such as `1 scenario` and `3 scenarios`. */
-export function counted(count: number, what: string): string {
-  return `${numberText(count)} ${what}${count === 1 ? '' : 's'}`
-}

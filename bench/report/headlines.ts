@@ -1,83 +1,77 @@
-/** The headline figures: at the top of the report, and the first of them in the README. */
-import type { Measured } from '../scenario.ts'
+/** The figures of `docs/benchmarks.md`, of which the first are in the README as well. */
 import { aimMet, aimText, numberText, valueText } from './format.ts'
+import { markdownTable } from './markdown.ts'
 import type { Results } from './results.ts'
-import type { Suite } from './schema.ts'
-import { anchorOf, figuresOf } from './standing.ts'
+
+/** Scenario, figure and text of each headline, the most important first. */
+export const HEADLINES = [
+  ['node', 'durable-to-bare', 'Node, durable audit: CPU of a request to that of a bare proxy'],
+  ['node', 'log-to-bare', 'Node, log lines: CPU of a request to that of a bare proxy'],
+  [
+    'node',
+    'durable-to-by-hand-durable',
+    'Node, durable audit: CPU to that of a strong stack by hand with a durable audit',
+  ],
+  ['leases', 'strict-cpu', 'Workers: CPU of a request to that of a bare proxy'],
+  ['node', 'log-to-by-hand-log', 'Node, log lines: CPU to that of a strong stack by hand'],
+  ['node', 'durable-added', 'Node: CPU of a durable audit event over a log line'],
+  ['node', 'written', 'Node: bytes written to the disk for an event'],
+  ['node', 'stored', 'Node: bytes stored on the disk for an event'],
+  ['node', 'postgres-cpu-of-event', 'Node: CPU of PostgreSQL for an event'],
+  ['node', 'redis-cpu-to-by-hand', 'CPU of Redis for an admission to that of a script by hand'],
+  ['leases', 'leased-to-platform', 'Workers, leased: CPU to that of a proxy with the same calls'],
+] as const satisfies readonly (readonly [scenario: string, figure: string, what: string])[]
 
 export interface Headline {
   readonly what: string
   readonly value: string
-  /** Such as `at most 2.4: met`; empty without a target. */
+  /** Such as `at most 2.4: met`; empty without an aim. */
   readonly aim: string
-  readonly isMet: boolean | undefined
   /** Absolute path of the results file. */
   readonly path: string
-  readonly command: string
-  readonly anchor: string
 }
 
-/** Scenario, figure and text of each headline, the most important first. Figures of `workerd serve` only. */
-export const HEADLINES = [
-  ['node', 'cpu-to-bare', 'on Node: CPU of the full pipeline, relative to a bare proxy'],
-  ['node', 'rps-to-readme', 'on Node: throughput, relative to libraries used as in their READMEs'],
-  ['layers', 'full-cpu-ratio', 'on workerd: CPU of the full pipeline, relative to a bare proxy'],
-  ['layers', 'full-added-p50', 'time that the full pipeline adds to a request, median'],
-  ['peers', 'cpu-to-handwritten', 'CPU of the full pipeline, relative to a handwritten stack'],
-  ['peers', 'rps-to-handwritten', 'throughput, relative to a handwritten stack'],
-  ['sessions', 'peak-at-1', 'session steps (log in, verify, log out) of one gateway'],
-  ['sessions', 'users-10000-at-4-failed', 'failed steps of 10,000 users at four gateways'],
-] as const satisfies readonly (readonly [scenario: string, figure: string, what: string])[]
-
-export function headlinesOf(results: Results): readonly Headline[] {
-  const { suite, again } = results
-  const all = figuresOf(results).filter(({ of }) => of.runtime === 'workerd')
+/** Returns those that the results have. */
+export function headlinesOf({ runs, soaks }: Results): readonly Headline[] {
   const measured = HEADLINES.flatMap(([scenario, id, what]): Headline[] => {
-    const placed = all.find(({ figure, of }) => of.scenario === scenario && figure.id === id)
-    if (placed === undefined || suite === undefined) return []
-    const { figure, of } = placed
-    const source = again.findLast(({ result }) => holds(result, of)) ?? suite
+    const run = runs.find(({ measured }) => measured.scenario === scenario)
+    const figure = run?.measured.figures.find((one) => one.id === id)
+    if (run === undefined || figure === undefined) return []
     const isMet = aimMet(figure)
-    const verdict = isMet === true ? 'met' : 'missed'
-    return [
-      {
-        what,
-        value: valueText(figure),
-        isMet,
-        anchor: anchorOf(of),
-        aim: isMet === undefined ? '' : `${aimText(figure)}: ${verdict}`,
-        path: source.path,
-        command: source.result.command,
-      },
-    ]
+    const aim = isMet === undefined ? '' : `${aimText(figure)}: ${isMet ? 'met' : 'missed'}`
+    return [{ what, value: valueText(figure), aim, path: run.saved.path }]
   })
-  return [...measured, ...soakHeadline(results)]
-}
-
-const holds = ({ measured }: Suite, { scenario, runtime }: Measured): boolean =>
-  measured.some((one) => one.scenario === scenario && one.runtime === runtime)
-
-function soakHeadline({ soak }: Results): readonly Headline[] {
-  if (soak === undefined) return []
-  const { invariants, load, faults, options, command } = soak.result
-  const broken = invariants.filter(({ holds }) => holds === false)
-  const held = invariants.filter(({ holds }) => holds === true)
-  return [
-    {
+  const soaked = soaks.map(({ path, result }): Headline => {
+    const { invariants, load, options } = result
+    const held = invariants.filter(({ holds }) => holds === true).length
+    const broken = invariants.filter(({ holds }) => holds === false).map(({ what }) => what)
+    return {
       what:
-        `invariants that held for ${numberText(options.minutes)} minutes and ` +
-        `${numberText(load.requests)} requests, during ${faultsIn(faults)} faults`,
-      value: `${held.length} of ${invariants.length}`,
-      aim: broken.length === 0 ? '' : `broken: ${broken.map(({ what }) => what).join('; ')}`,
-      isMet: broken.length === 0 && held.length > 0,
-      path: soak.path,
-      command,
-      anchor: 'soak',
-    },
-  ]
+        `Invariants that held for ${numberText(options.minutes)} minutes of load with faults, ` +
+        `${numberText(load.requests)} requests`,
+      value: `${held} of ${invariants.length}`,
+      aim: broken.length === 0 ? '' : `broken: ${broken.join('; ')}`,
+      path,
+    }
+  })
+  return [...measured, ...soaked]
 }
 
-/** Counts the faults. A fault before the start of the load does not count. */
-function faultsIn(faults: readonly { readonly startSeconds: number }[]): number {
-  return faults.filter(({ startSeconds }) => startSeconds >= 0).length
+/** Returns the first headlines as a table, each with the file of its result. */
+export function headlineTable(
+  results: Results,
+  shown: number,
+  linkTo: (path: string) => string,
+): string {
+  const headlines = headlinesOf(results).slice(0, shown)
+  if (headlines.length === 0) return 'The results contain none of these figures.'
+  return markdownTable(
+    ['', 'measured', 'aim', ''],
+    headlines.map(({ what, value, aim, path }) => [
+      what,
+      `**${value}**`,
+      aim,
+      `[results](${linkTo(path)})`,
+    ]),
+  )
 }

@@ -1,48 +1,4 @@
-/** Renders the report as Markdown for `docs/benchmarks.md`: the same contents without plots. */
-import type { Block, Cell, Linked, LinkTo, Section } from './content.ts'
-
-/** Returns a complete document, the same for the same sections. `page` is the path of the page. */
-export function markdownOf(sections: readonly Section[], page: string, linkTo: LinkTo): string {
-  return `${[
-    '# Benchmarks',
-    `\`npm run bench:report\` generates this page from the files of results that it names.
-[report.html](${linkTo(page)}) shows the same results with plots; open it in a browser.
-[bench/README.md](${linkTo('bench/README.md')}) explains the measurements and their limits.`,
-    ...sections.flatMap(({ title, blocks }) => [
-      `## ${plain(title)}`,
-      ...blocks.flatMap((block) => blockOf(block)),
-    ]),
-  ].join('\n\n')}\n`
-
-  function blockOf(block: Block): readonly string[] {
-    switch (block.kind) {
-      case 'text':
-        return block.onlyOnPage ? [] : [plain(block.text)]
-      case 'heading':
-        return [`### ${plain(block.text)}`]
-      case 'list':
-        return [block.items.map((item) => `* ${cellOf(item)}`).join('\n')]
-      case 'table': {
-        const { title, headings, rows, onlyOnPage } = block
-        if (onlyOnPage) return []
-        const cells = rows.map((row) => row.map(cellOf))
-        return [`${plain(title)}:`, markdownTable(headings.map(plain), cells)]
-      }
-      case 'plot':
-        return []
-    }
-  }
-
-  function cellOf(cell: Cell): string {
-    if (typeof cell === 'string') return plain(cell)
-    if ('badge' in cell) return cell.tone === 'good' ? cell.badge : `**${cell.badge}**`
-    return 'text' in cell ? linkOf(cell) : cell.map(linkOf).join('; ')
-  }
-
-  function linkOf({ text, file }: Linked): string {
-    return file === undefined ? plain(text) : `[${plain(text)}](${linkTo(file)})`
-  }
-}
+/** Formats Markdown. Text of results contains no markup, except code between backticks. */
 
 /** Returns a table. Escapes characters that would end a cell. */
 export function markdownTable(
@@ -54,8 +10,21 @@ export function markdownTable(
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
+/** Returns a table of cells that are not Markdown yet. */
+export const plainTable = (
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+): string =>
+  markdownTable(
+    headings.map(plain),
+    rows.map((row) => row.map(plain)),
+  )
+
+export const listOf = (items: readonly string[]): string =>
+  items.map((item) => `* ${plain(item)}`).join('\n')
+
 /** Escapes text, so that it contains no markup except code between backticks. */
-const plain = (text: string) =>
+export const plain = (text: string): string =>
   text
     .split(/(`[^`]+`)/)
     .map((part, index) => (index % 2 === 1 ? part : part.replace(/[\\`*_[\]<>]/g, '\\$&')))

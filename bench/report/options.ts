@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 
 /** Options with unresolved paths. */
 export interface ReportOptions {
-  /** A folder of results, or one file. Undefined: `bench/results`. */
+  /** A folder of results. Undefined: `bench/results`. */
   readonly from: string | undefined
   /** Output folder. Undefined: each output has its own place in the repository. */
   readonly out: string | undefined
@@ -13,13 +13,12 @@ export interface ReportOptions {
 
 export const USAGE = `npm run bench:report [-- options]
 
-Generates bench/results/report.html, docs/benchmarks.md and the figures of README.md from the newest
-results files: a full run of the suite (or a quick one, if there is no full one), the soak, the
-profile, and every comparison.
+Generates docs/reports/benchmarks.md and the figures of docs/benchmarks.md and README.md from the
+results files: the newest result of each scenario, soak and profile, and every comparison.
 
   --check        writes nothing; exit code 1 if one of them does not match the results
-  --from <path>  other results: a folder, or one file; needs --out
-  --out <dir>    writes only report.html, benchmarks.md and figures.md there
+  --from <dir>   another folder of results; needs --out
+  --out <dir>    writes only report.md and figures.md there
   --help
 
 Exit code 2: invalid options, or an invalid results file.`

@@ -1,9 +1,10 @@
 /** Selects and reads the results files of the report. */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import * as z from 'zod'
 import {
   type Compared,
+  type Measured,
   type Profile,
   type Result,
   resultSchema,
@@ -17,94 +18,74 @@ export interface Saved<Of> {
   readonly result: Of
 }
 
-/** All results of a report. Never empty. */
+/** The newest result of a scenario under a runtime, and the run that measured it. */
+export interface Run {
+  readonly measured: Measured
+  readonly saved: Saved<Suite>
+}
+
+/** All results of a report. */
 export interface Results {
-  /** The suite, with newer results of single scenarios. */
-  readonly suite: Saved<Suite> | undefined
-  /** The runs of single scenarios that replace results of the suite, oldest first. */
-  readonly again: readonly Saved<Suite>[]
-  readonly soak: Saved<Soak> | undefined
-  readonly profile: Saved<Profile> | undefined
+  readonly runs: readonly Run[]
+  /** Scenarios that failed, and were not measured since. */
+  readonly failed: readonly Suite['failed'][number][]
+  /** The newest of each runtime. */
+  readonly soaks: readonly Saved<Soak>[]
+  readonly profiles: readonly Saved<Profile>[]
   readonly comparisons: readonly Saved<Compared>[]
 }
 
-/** Kinds by priority: a full run has priority over a newer quick run. */
-const KINDS = ['full', 'quick', 'soak', 'profile'] as const
-const DATED = /^\d{4}-\d\d-\d\d-/
-const COMPARISON = /^\d{4}-\d\d-\d\d-compare[\w-]*\.json$/
-
-/** Names of runs of single scenarios, or of one runtime. */
-const SINGLE =
-  /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|record[\w-]*|soak[\w-]*|full|quick)\.json)[a-z+-]+\.json$/
+const DATED = /^\d{4}-\d\d-\d\d-(.+)\.json$/
+/** Written by `npm run record`, which the report does not read. */
+const RECORD = /^record/
 
 /**
- * Reads results. From a folder: the newest file of each kind, all comparisons, and runs of single
- * scenarios that are newer than the suite and as thorough. From a file: only that file. Throws an
- * `Error` of one line if there are no results or other content.
+ * Reads the results of a folder. Throws an `Error` of one line if there are none, or if a file has
+ * other content.
  */
-export function readResults(from: string): Results {
-  if (!existsSync(from)) throw new Error(`${from} does not exist`)
-  const paths = statSync(from).isDirectory() ? newestOf(from) : [from]
-  if (paths.length === 0) throw new Error(`no results in ${from}`)
-  const saved = paths.map(read)
-  const [suite, ...single] = saved.filter((one) => isOf(one, 'suite'))
-  // The names of files of one day are not in the order of their runs.
-  const again = single
-    .filter(({ result }) => isLater(result, suite?.result))
-    .sort((one, another) => one.result.date.localeCompare(another.result.date))
+export function readResults(folder: string): Results {
+  if (!existsSync(folder)) throw new Error(`${folder} does not exist`)
+  const saved = readdirSync(folder)
+    .sort()
+    .filter((name) => DATED.test(name) && !RECORD.test(kindOf(name)))
+    .map((name) => read(join(folder, name)))
+    // The names of files of one day are not in the order of their runs.
+    .sort((one, other) => one.result.date.localeCompare(other.result.date))
+  if (saved.length === 0) throw new Error(`no results in ${folder}`)
+  const suites = saved.filter((one) => isOf(one, 'suite'))
+  const runs = new Map<string, Run>()
+  const failed = new Map<string, Suite['failed'][number]>()
+  for (const suite of suites) {
+    for (const one of suite.result.failed) if (isFull(suite)) failed.set(keyOf(one), one)
+    for (const measured of suite.result.measured) {
+      const key = keyOf(measured)
+      const known = runs.get(key)
+      // A quick run does not replace a full one.
+      if (known !== undefined && isFull(known.saved) && !isFull(suite)) continue
+      runs.set(key, { measured, saved: suite })
+      failed.delete(key)
+    }
+  }
   return {
-    suite: suite && again.reduce(withAgain, withRevision(suite)),
-    again,
-    soak: only(saved, 'soak'),
-    profile: only(saved, 'profile'),
-    comparisons: saved.flatMap((one) => (isOf(one, 'compare') ? [one] : [])),
+    runs: [...runs.values()],
+    failed: [...failed.values()],
+    soaks: newestByKind(saved.filter((one) => isOf(one, 'soak'))),
+    profiles: newestByKind(saved.filter(isProfile)),
+    comparisons: saved.filter((one) => isOf(one, 'compare')),
   }
 }
 
-function newestOf(folder: string): readonly string[] {
-  const names = readdirSync(folder).sort().reverse()
-  const [full, quick, ...others] = KINDS.map((kind) =>
-    names.find((name) => DATED.test(name) && name.slice('yyyy-mm-dd-'.length) === `${kind}.json`),
-  )
-  const single = names.filter((name) => SINGLE.test(name)).reverse()
-  const comparisons = names.filter((name) => COMPARISON.test(name)).reverse()
-  return [full ?? quick, ...others, ...single, ...comparisons]
-    .filter((name) => name !== undefined)
-    .map((name) => join(folder, name))
-}
+const isFull = ({ result }: Saved<Suite>): boolean => result.effort === 'full'
 
-const isLater = (one: Suite, suite: Suite | undefined): boolean =>
-  suite !== undefined && one.effort === suite.effort && one.date > suite.date
+const keyOf = (one: { readonly scenario: string; readonly runtime: string }): string =>
+  `${one.scenario} ${one.runtime}`
 
-/** Returns `suite` with its revision in the notes of each scenario. */
-function withRevision({ path, result }: Saved<Suite>): Saved<Suite> {
-  const note = `Measured at revision ${result.commit.id}: ${basename(path)}.`
-  const measured = result.measured.map((one) => withNote(one, note))
-  return { path, result: { ...result, measured } }
-}
+const kindOf = (path: string): string => DATED.exec(basename(path))?.[1] ?? ''
 
-const withNote = (one: Suite['measured'][number], note: string): Suite['measured'][number] => ({
-  ...one,
-  notes: [note, ...(one.notes ?? [])],
-})
-
-/** Returns `suite` with the results and failures of a later run in place of its own. */
-function withAgain(suite: Saved<Suite>, { path, result }: Saved<Suite>): Saved<Suite> {
-  const keyOf = (one: { readonly scenario: string; readonly runtime: string }) =>
-    `${one.scenario} ${one.runtime}`
-  const keys = new Set([...result.measured, ...result.failed].map(keyOf))
-  const note = `Measured again, later than the rest, at revision ${result.commit.id}: ${basename(path)}.`
-  const newer = new Map(result.measured.map((one) => [keyOf(one), withNote(one, note)]))
-  const known = new Set(suite.result.measured.map(keyOf))
-  const measured = [
-    ...suite.result.measured
-      .filter((one) => newer.has(keyOf(one)) || !keys.has(keyOf(one)))
-      .map((one) => newer.get(keyOf(one)) ?? one),
-    ...[...newer].filter(([key]) => !known.has(key)).map(([, one]) => one),
-  ]
-  const failed = [...suite.result.failed.filter((one) => !keys.has(keyOf(one))), ...result.failed]
-  return { ...suite, result: { ...suite.result, measured, failed } }
-}
+/** `saved` is sorted by date. */
+const newestByKind = <Of>(saved: readonly Saved<Of>[]): readonly Saved<Of>[] => [
+  ...new Map(saved.map((one) => [kindOf(one.path), one])).values(),
+]
 
 function read(path: string): Saved<Result> {
   const parsed = resultSchema.safeParse(parse(path))
@@ -126,18 +107,12 @@ function parse(path: string): unknown {
   }
 }
 
-type Named<Name extends Result['benchmark']> = Saved<Extract<Result, { benchmark: Name }>>
-
 function isOf<Name extends Result['benchmark']>(
   saved: Saved<Result>,
   name: Name,
-): saved is Named<Name> {
+): saved is Saved<Extract<Result, { benchmark: Name }>> {
   return saved.result.benchmark === name
 }
 
-function only<Name extends Result['benchmark']>(
-  saved: readonly Saved<Result>[],
-  name: Name,
-): Named<Name> | undefined {
-  return saved.find((one) => isOf(one, name)) as Named<Name> | undefined
-}
+const isProfile = (saved: Saved<Result>): saved is Saved<Profile> =>
+  saved.result.benchmark.startsWith('profile')

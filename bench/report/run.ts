@@ -1,4 +1,4 @@
-/** `npm run bench:report`: generates a page, a summary and the README's figures from results. */
+/** `npm run bench:report`: generates the report, and the figures of the documents, from results. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative } from 'node:path'
 import { runProgram } from '../main.ts'

@@ -1,11 +1,9 @@
 /** Schemas of the results files that the report reads. */
 import * as z from 'zod'
-import { PUBLISHED, type PublishedId } from '../published.ts'
 import { EFFORTS, RUNTIMES } from '../runtimes.ts'
 
 const text = z.string()
 const number = z.number()
-const publishedIds = z.array(z.enum(Object.keys(PUBLISHED) as [PublishedId])).readonly()
 
 /** Machine, time and revision; in every results file. */
 const about = {
@@ -24,7 +22,8 @@ const about = {
 }
 
 const list = <Item extends z.ZodType>(item: Item) => z.array(item).readonly()
-const runtime = z.enum(RUNTIMES)
+/** Earlier results also have figures of `wrangler dev`. */
+const runtime = z.enum([...RUNTIMES, 'wrangler'])
 
 /** One measured number. */
 const figure = z.object({
@@ -37,8 +36,8 @@ const figure = z.object({
   ] as const),
   /** The first and the third quartile of the rounds of which `value` is the median. */
   quartiles: z.tuple([number, number]).readonly().exactOptional(),
-  /** The published figures that it is compared with. */
-  beside: publishedIds.exactOptional(),
+  /** The published figures that it is compared with, by their ids in `published.json`. */
+  beside: z.array(text).readonly().exactOptional(),
   /**
    * The target of the value, if there is one. It is shown and never fails a run. `stretch` is a
    * stricter value, for orientation.
@@ -46,28 +45,6 @@ const figure = z.object({
   aim: z
     .object({ at: z.enum(['most', 'least']), value: number, stretch: number.exactOptional() })
     .exactOptional(),
-})
-
-const axis = z.object({ title: text, log: z.boolean().exactOptional() })
-
-const plot = z.object({
-  id: text,
-  title: text,
-  /** `stacked`: one stacked bar for each category. */
-  kind: z.enum(['line', 'bar', 'stacked']),
-  x: axis,
-  y: axis,
-  /** Categories of the bars, in order; undefined for lines. */
-  categories: list(text).exactOptional(),
-  /** Lines: `[x, y]`. Bars: `y` for each category, null if there is none. */
-  series: list(
-    z.object({
-      name: text,
-      points: z.union([list(z.tuple([number, number]).readonly()), list(number.nullable())]),
-    }),
-  ),
-  /** Coloured parts of the x axis; only for lines. */
-  bands: list(z.object({ name: text, from: number, to: number })).exactOptional(),
 })
 
 /** A condition that was checked during the measurement. If it fails, there is no result. */
@@ -87,7 +64,6 @@ const measured = z.object({
   tookSeconds: number,
   figures: list(figure),
   checks: list(check),
-  plots: list(plot).exactOptional(),
   tables: list(table).exactOptional(),
   /** What was left out and why, how noisy the machine was, and other notes for the reader. */
   notes: list(text).exactOptional(),
@@ -102,11 +78,6 @@ const suite = z.object({
   failed: list(z.object({ scenario: text, runtime, why: text })),
 })
 
-const memory = z.object({
-  samples: list(z.tuple([number, number.nullable()]).rest(number).readonly()),
-})
-const bySecond = list(number.nullable())
-
 const soak = z.object({
   ...about,
   benchmark: z.literal('soak'),
@@ -119,47 +90,17 @@ const soak = z.object({
   invariants: z.array(
     z.object({ what: text, value: text, aim: text, holds: z.boolean().exactOptional() }),
   ),
-  minutes: z.array(
-    z.object({
-      answers: number,
-      p50Ms: number.nullable(),
-      p99Ms: number.nullable(),
-      maxMs: number.nullable(),
-      quietP99Ms: number.nullable(),
-    }),
-  ),
-  faults: z.array(
-    z.object({
-      name: text,
-      startSeconds: number,
-      endSeconds: number,
-      troubles: number,
-      recoverySeconds: number.nullable(),
-    }),
-  ),
   audit: z.object({ answered: number, matched: number, diedWithGateway: number, lost: number }),
-  series: z
-    .object({
-      ok: bySecond,
-      refused: bySecond,
-      failed: bySecond,
-      none: bySecond,
-      p50Ms: bySecond,
-      p95Ms: bySecond,
-      p99Ms: bySecond,
-    })
-    .exactOptional(),
-  memory: z
-    .object({ gateways: list(z.object({ heap: memory, resident: memory })) })
-    .exactOptional(),
 })
 
 const profile = z.object({
   ...about,
-  benchmark: z.literal('profile'),
+  benchmark: z.enum(['profile', 'profile-node', 'profile-workerd', 'profile-node-durable']),
   requests: number,
   cpuMicros: number,
-  stages: z.array(z.looseObject({ stage: text, micros: number, share: number })).exactOptional(),
+  /** By package and folder; by stage in earlier results. */
+  owners: z.array(z.object({ owner: text, micros: number, share: number })).exactOptional(),
+  stages: z.array(z.object({ stage: text, micros: number, share: number })).exactOptional(),
 })
 
 const interval = z.object({ median: number, low: number, high: number, coverage: number })
@@ -182,14 +123,12 @@ export const resultSchema = z.discriminatedUnion('benchmark', [suite, soak, prof
 
 export type Result = z.infer<typeof resultSchema>
 export type Figure = Readonly<z.infer<typeof figure>>
-export type Plot = Readonly<z.infer<typeof plot>>
 export type Check = Readonly<z.infer<typeof check>>
 export type Table = Readonly<z.infer<typeof table>>
 export type Measured = Readonly<z.infer<typeof measured>>
 export type Suite = Readonly<z.infer<typeof suite>>
 /** The part of a soak that the report reads. */
 export type Soak = Readonly<z.infer<typeof soak>>
-export type MemorySamples = z.infer<typeof memory>['samples']
 /** The part of a profile that the report reads. */
 export type Profile = z.infer<typeof profile>
 /** The part of a comparison that the report reads. */

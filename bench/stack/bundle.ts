@@ -4,10 +4,7 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
 import { complaint, startWrangler } from '../../dev/start/wrangler.ts'
 
-/** Paths of the Workers' configurations in the checkout. Each has the name of its entry point. */
-export const LAYERS_CONFIG = 'bench/workers/layers.toml'
-export const TOKENS_CONFIG = 'bench/workers/tokens.toml'
-
+/** Path of the Worker's configuration in the checkout. It has the name of its entry point. */
 export const REQUESTS_CONFIG = 'bench/workers/requests.toml'
 
 export interface Bundle {

@@ -2,7 +2,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { IssueOptions, TokenFormat } from '../../src/access/tokens/access-grant.ts'
-import { newApiKey } from '../../src/access/tokens/api-key.ts'
 import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
 import { credentialHash } from '../../src/access/tokens/reference.ts'
 import { parseSigningKeys } from '../../src/access/tokens/signing-keys.ts'
@@ -24,12 +23,9 @@ const RSA_BITS = 2_048
 const SECRET_BYTES = 32
 const ROLES = ['writer']
 
-export interface Holder {
+export interface MintedToken {
   readonly credential: string
   readonly subject: string
-}
-
-export interface MintedToken extends Holder {
   readonly tokenIdHash: string
 }
 
@@ -49,8 +45,6 @@ export interface Credentials {
   readonly signingKeys: string
   /** Issues tokens with a life of one hour, with the product's own issuer. */
   mint(count: number, options?: MintOptions): Promise<MintedToken[]>
-  /** Stores `count` API keys in Redis. */
-  mintApiKeys(count: number): Promise<Holder[]>
 }
 
 /** Creates a key for each algorithm; the first one is the default. */
@@ -82,29 +76,7 @@ export async function createCredentials(
     return holders
   }
 
-  async function mintApiKeys(count: number): Promise<Holder[]> {
-    const holders: Holder[] = []
-    const issuedAtSeconds = Math.floor(Date.now() / 1000)
-    for (let i = 0; i < count; i++) {
-      const subject = `caller-${i % SUBJECTS}`
-      const credential = newApiKey()
-      await references.put(await credentialHash(credential), {
-        kind: 'api_key',
-        tokenId: randomUUID(),
-        tokenIssuer: PUBLIC_URL,
-        issuer: PUBLIC_URL,
-        subject,
-        roles: ROLES,
-        scopes: [],
-        audiences: [PUBLIC_URL],
-        issuedAtSeconds,
-        expiresAtSeconds: issuedAtSeconds + TTL_SECONDS,
-      })
-      holders.push({ subject, credential })
-    }
-    return holders
-  }
-  return { signingKeys: JSON.stringify({ keys }), mint, mintApiKeys }
+  return { signingKeys: JSON.stringify({ keys }), mint }
 }
 
 /** Creates a private JWK Set, JSON, with a key for each algorithm. */
@@ -134,6 +106,16 @@ export async function mintTokens({ signingKeys, mint }: Credentials): Promise<Be
     powerless: powerless?.credential ?? '',
     signingKeys,
   }
+}
+
+/** Returns the issuer of the tokens with its public JWK Set, JSON. */
+export function issuerOf({ signingKeys }: Pick<BenchTokens, 'signingKeys'>) {
+  const { keys } = JSON.parse(signingKeys) as { keys: readonly Readonly<Record<string, unknown>>[] }
+  const published = keys.map(({ kty, crv, x, y, kid, alg }) => ({
+    ...{ kty, crv, x, y, kid, alg },
+    use: 'sig',
+  }))
+  return { jwks: JSON.stringify({ keys: published }), issuer: PUBLIC_URL }
 }
 
 export interface TokenClient {

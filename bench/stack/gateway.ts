@@ -2,11 +2,10 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
-import type { Layer } from '../layers/layers.ts'
 import { type Backends, startBackends } from './backends.ts'
-import { type Bundle, bundleOnce, LAYERS_CONFIG, REQUESTS_CONFIG } from './bundle.ts'
+import { type Bundle, bundleOnce, REQUESTS_CONFIG } from './bundle.ts'
 import { type Credentials, createCredentials, PUBLIC_URL } from './credentials.ts'
-import { startWorkerd, type Workerd } from './workerd.ts'
+import { startWorkerd } from './workerd.ts'
 
 export interface StartContext {
   /** Temporary directory; removed afterwards. */
@@ -14,16 +13,6 @@ export interface StartContext {
   /** Every started process is deferred here. */
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
   readonly onProgress: (what: string) => void
-}
-
-export interface Target {
-  /** Returns the URL of a layer: scheme, authority and first segment. */
-  urlOf(layer: Pick<Layer, 'id' | 'stage'>): string
-  /** The process that runs a layer. */
-  pidOf(layer: Pick<Layer, 'id' | 'stage'>): number
-  /** Whether the backends count the calls to Redis. */
-  readonly countsCalls: boolean
-  close(): Promise<void>
 }
 
 export function gatewayVariables(
@@ -41,37 +30,6 @@ export function gatewayVariables(
 
 /** `host:port` of the origin, which also receives the batches of the audit queue. */
 export const queueAddressOf = ({ originUrl }: Backends): string => new URL(originUrl).host
-
-export interface LayersOptions extends Pick<Ground, 'backends' | 'signingKeys'> {
-  readonly layers: readonly Layer[]
-  readonly directory: string
-  /** Default: the bundle of all layers. */
-  readonly bundle?: Bundle
-  /** Opens the inspector, which uses CPU time itself. Default false. */
-  readonly inspect?: boolean
-}
-
-/** Starts layers in one process. The isolate of a layer is the service with the layer's id. */
-export async function startLayers(
-  options: LayersOptions,
-): Promise<Target & Pick<Workerd, 'inspector'>> {
-  const { backends, signingKeys, layers, directory, inspect = false } = options
-  const { pid, inspector, close, originOf } = await startWorkerd({
-    bundle: options.bundle ?? (await bundleOnce(LAYERS_CONFIG, directory)),
-    directory,
-    inspect,
-    variables: gatewayVariables(backends, signingKeys),
-    names: layers.map(({ id }) => id),
-    queueAddress: queueAddressOf(backends),
-  })
-  return {
-    urlOf: ({ id, stage }) => `${originOf(id)}/${stage}`,
-    pidOf: () => pid,
-    countsCalls: true,
-    inspector,
-    close,
-  }
-}
 
 export interface Ground extends Credentials {
   readonly backends: Backends
@@ -93,6 +51,8 @@ export interface RunningGateway extends Ground {
   readonly pid: number
   readonly bundle: Bundle
   readonly variables: Readonly<Record<string, string>>
+  /** Authority of the inspector; undefined if it is not open. */
+  readonly inspector: string | undefined
   /** Returns scheme and authority of an isolate. */
   originOf(name: string): string
   /** Ends the gateway. The backends end with the scenario. */
@@ -105,12 +65,14 @@ export interface GatewayOptions {
   readonly names: readonly string[]
   /** Variables of the Worker in addition to those of every gateway. */
   readonly variables?: Readonly<Record<string, string>>
+  /** Opens the inspector, which uses CPU time itself. Default false. */
+  readonly inspect?: boolean
 }
 
 /** Starts one process. Throws an `Error` of one line if it does not start. */
 export async function startGateway(
   { directory, shutdown }: Omit<StartContext, 'onProgress'>,
-  { ground, bundle, names, variables: more = {} }: GatewayOptions,
+  { ground, bundle, names, variables: more = {}, inspect = false }: GatewayOptions,
 ): Promise<RunningGateway> {
   const { backends, signingKeys } = ground
   const variables = { ...gatewayVariables(backends, signingKeys), ...more }
@@ -119,12 +81,13 @@ export async function startGateway(
     directory: mkdtempSync(join(directory, 'gateway-')),
     names,
     variables,
+    inspect,
     queueAddress: queueAddressOf(backends),
   })
   shutdown.defer(workerd.close)
   shutdown.signal.throwIfAborted()
-  const { pid, originOf, close } = workerd
-  return { ...ground, pid, bundle, variables, originOf, close }
+  const { pid, inspector, originOf, close } = workerd
+  return { ...ground, pid, bundle, variables, inspector, originOf, close }
 }
 
 export interface VariantGateway extends RunningGateway {

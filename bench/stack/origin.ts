@@ -6,6 +6,9 @@ import { KEEP_ALIVE_MS, QUEUE_BODY, QUEUE_PATH } from '../chaos/dependencies.ts'
 import { serveParent } from '../processes/child.ts'
 import { ORIGIN_BODY, type OriginCounts } from './backends.ts'
 
+/** Responses of this path do not end. */
+const STREAM_PATH = '/streams'
+
 const counts = { requests: 0, identified: 0, asserted: 0, auditEvents: 0 } satisfies OriginCounts
 
 const headers = {
@@ -23,6 +26,10 @@ const server = createServer((request, response) => {
   if (request.headers['x-auth-subject'] !== undefined) counts.identified++
   if (request.headers['x-auth-assertion'] !== undefined) counts.asserted++
   request.resume()
+  if (request.url === STREAM_PATH) {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: open\n\n')
+    return
+  }
   response.writeHead(200, headers).end(ORIGIN_BODY)
 })
 server.keepAliveTimeout = KEEP_ALIVE_MS

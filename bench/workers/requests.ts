@@ -1,4 +1,4 @@
-/** Worker of the scenarios `leases`, `relations` and `browser-sessions`. The first segment of the path is the variant. */
+/** Worker of the scenario `leases` and of profiles. The first segment of the path is the variant. */
 import shipped from '#policy'
 import {
   composeServices,
@@ -8,10 +8,8 @@ import {
   type Services,
 } from '../../src/index.ts'
 import type { Admission } from '../../src/parts.ts'
-import { browserPolicy } from './browser-policy.ts'
 import { platformCalls } from './platform-calls.ts'
 import { leased, roomy } from './policy.ts'
-import { cachingPolicy, relatedPolicy } from './relations-policy.ts'
 import { bySegment, type Handler, passthrough } from './routing.ts'
 import { VARIANTS, type Variant } from './variants.ts'
 
@@ -30,11 +28,6 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler<RequestsEnv
   leased: (env) => gateway('leased', env, {}, leased),
   far: (env) => gateway('far', farOf(env)),
   'leased-far': (env) => gateway('leased-far', farOf(env), {}, leased),
-  related: (env) => gateway('related', env, {}, relatedPolicy),
-  'related-cached': (env) => gateway('related-cached', env, {}, cachingPolicy),
-  'related-leased': (env) =>
-    gateway('related-leased', env, {}, (policy, prefix) => leased(cachingPolicy(policy, prefix))),
-  browser: (env) => gateway('browser', env, {}, browserPolicy),
 }
 
 /** Admits every request without a call, so that the rest of the pipeline is measured. */
@@ -58,10 +51,9 @@ function gateway(
   variant: Variant,
   env: RequestsEnv,
   others: Partial<Services> = {},
-  change = (policy: Policy, _prefix: string): Policy => policy,
+  change = (policy: Policy): Policy => policy,
 ): Handler<RequestsEnv> {
-  const prefix = `/${variant}`
-  const policy = change(roomy(shipped, prefix), prefix)
+  const policy = change(roomy(shipped, `/${variant}`))
   const app = createGateway({ ...composeServices(env, policy), ...others }, policy)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MIN_PAIRS, medianInterval, verdictOf } from '../../bench/compare/verdict.ts'
+import { MIN_PAIRS } from '../../bench/compare/options.ts'
+import { medianInterval, verdictOf } from '../../bench/compare/verdict.ts'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 
 const PAIRS = 12

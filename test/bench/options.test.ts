@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LAYERS } from '../../bench/layers/layers.ts'
 import { type Options, readOptions, USAGE } from '../../bench/options.ts'
 import { SCENARIOS } from '../../bench/scenarios/index.ts'
 
@@ -20,42 +19,19 @@ describe('options', () => {
       list: false,
       profile: false,
       results: undefined,
-      layers: LAYERS,
       request: 'read',
-      seconds: 1.5,
-      warmUpSeconds: 0.5,
-      rounds: 7,
-      connections: 20,
+      durable: false,
     } satisfies Options)
   })
 
-  test('--quick uses shorter times, unless given', () => {
-    expect(readOptions(['--quick', '--rounds', '2'])).toMatchObject({
-      effort: 'quick',
-      seconds: 0.4,
-      warmUpSeconds: 0.2,
-      rounds: 2,
+  test('some scenarios, under one runtime, with some tables up to a size', () => {
+    const argv = '--only leases,growth --runtime workerd --tables routes,tokens --most 1000000'
+    expect(readOptions(argv.split(' '))).toMatchObject({
+      only: ['leases', 'growth'],
+      runtime: 'workerd',
+      tables: ['routes', 'tokens'],
+      most: 1_000_000,
     })
-  })
-
-  test('some scenarios, under one runtime', () => {
-    expect(readOptions(['--only', 'layers,tokens', '--runtime', 'wrangler'])).toMatchObject({
-      only: ['layers', 'tokens'],
-      runtime: 'wrangler',
-    })
-  })
-
-  test('--relations selects that scenario', () => {
-    expect(readOptions(['--relations', '--quick'])).toMatchObject({
-      only: ['relations'],
-      effort: 'quick',
-    })
-    expect(SCENARIOS.map(({ id }) => id)).toContain('relations')
-  })
-
-  test('selected layers are in the order of the pipeline, after the baseline', () => {
-    const { layers } = readOptions(['--layers', 'full,admit']) as Options
-    expect(layers.map(({ id }) => id)).toEqual(['passthrough', 'admit', 'full'])
   })
 
   test('numbers and names are parsed', () => {
@@ -77,10 +53,9 @@ describe('invalid options', () => {
     [['--rounds', '1.5'], '--rounds must be a whole number'],
     [['--rounds', '21'], '--rounds must be a number from 1 to 20'],
     [['--connections', '-1'], '--connections'],
-    [['--runtime', 'deno'], '--runtime must be one of workerd, wrangler, node'],
+    [['--runtime', 'deno'], '--runtime must be one of workerd, node'],
     [['--request', 'delete'], '--request must be one of read, write'],
-    [['--layers', 'full,nothing'], '--layers: unknown layer "nothing"'],
-    [['--relations', '--only', 'layers'], '--relations cannot be combined with --only'],
+    [['--most', '0.5'], '--most must be a number from 1 to 9999999'],
     [['--results', ''], '--results must name a directory'],
     [['--tokens'], "Unknown option '--tokens'"],
     [['fast'], 'Unexpected argument'],
@@ -94,7 +69,6 @@ describe('the command', () => {
     const { status, stdout, stderr } = run('--help')
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout.trim()).toBe(USAGE)
-    for (const { id } of LAYERS) expect(stdout).toContain(id)
   })
 
   test('--list prints every scenario and measures nothing', () => {
@@ -104,9 +78,11 @@ describe('the command', () => {
   })
 
   test('an unknown scenario is reported with the known ones', () => {
-    const { status, stdout, stderr } = run('--only', 'layers,nothing')
+    const { status, stdout, stderr } = run('--only', 'leases,nothing')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toContain('bench: --only: unknown scenario "nothing"; known: layers, ')
+    expect(stderr).toContain(
+      'bench: --only: unknown scenario "nothing"; known: node, leases, growth',
+    )
   })
 
   test('an invalid option is one clear line on stderr and exit code 2', () => {

@@ -8,9 +8,6 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { isStarvation } from '../../bench/measure/starvation.ts'
 import { descendants } from '../../bench/processes/proc.ts'
 import type { Measured, SuiteResult } from '../../bench/scenario.ts'
-import type { ProfileNode } from '../../bench/stack/inspector.ts'
-import { CASE_IDS } from '../../bench/tokens/cases.ts'
-import { OPERATIONS } from '../../bench/tokens/operations.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 /** Enough for the start of two runtimes on a busy machine. */
@@ -39,16 +36,6 @@ async function bench(...args: readonly string[]): Promise<string> {
   }
 }
 
-/** Maximum share and number of calls of requests that were aborted at the end. */
-const STRAY_SHARE = 0.1
-const STRAYS = 4
-
-/** Allows a few additional calls, but not a second call for each request. */
-function expectOneCallEach(of: { id: string; requests: number; redisCalls: number }): void {
-  const strays = Math.abs(of.redisCalls - 1) * of.requests
-  expect(strays, of.id).toBeLessThan(Math.max(of.requests * STRAY_SHARE, STRAYS))
-}
-
 function resultOf(name: string): object {
   const file = readdirSync(results).find((candidate) => candidate.endsWith(`-${name}.json`)) ?? ''
   return JSON.parse(readFileSync(join(results, file), 'utf8')) as object
@@ -63,91 +50,53 @@ function measuredOf(name: string): Measured {
 }
 
 describe('a run', { timeout: TIMEOUT_MS }, () => {
-  test('every layer responds correctly, and the full pipeline makes one call to Redis', async () => {
-    const stdout = await bench('--only', 'layers', '--quick')
-    expect(stdout).toMatch(/^full +\d+/m)
-    const { figures, details } = measuredOf('layers')
-    const { closed, paced, refused } = details as {
-      closed: { id: string; requests: number; redisCalls: number; auditEvents: number }[]
-      refused: { id: string; requests: number; redisCalls: number; isLocal: boolean }[]
-      paced: { id: string; rounds: { requests: number; p50Ms: number }[] }[]
-    }
-    const WITHOUT_REDIS = ['passthrough', 'hygiene', 'auth-cold', 'auth-cached']
-    const WITH_REDIS = ['admit', 'authorize', 'validate', 'audit', 'full']
-    expect(closed.map(({ id }) => id)).toEqual([...WITHOUT_REDIS, ...WITH_REDIS])
-    for (const layer of closed) {
-      if (WITH_REDIS.includes(layer.id)) expectOneCallEach(layer)
-      else expect(layer.redisCalls, layer.id).toBe(0)
-    }
-    const eventsOf = (id: string) => closed.find((layer) => layer.id === id)?.auditEvents
-    // If the queue is slow, some events go to Redis instead.
-    expect(eventsOf('full')).toBeGreaterThan(0)
-    expect(eventsOf('audit')).toBeGreaterThan(0)
-    expect(eventsOf('validate')).toBe(0)
-    expect(paced.map(({ id }) => id)).toEqual(closed.map(({ id }) => id))
-    for (const { id, rounds } of paced) expect(rounds[0]?.requests, id).toBeGreaterThan(0)
-    expect(refused).toHaveLength(5)
-    for (const refusal of refused) {
-      if (refusal.isLocal) expect(refusal.redisCalls, refusal.id).toBe(0)
-      else expectOneCallEach(refusal)
-    }
+  test('has the figures of every gateway on Node, when each event is stored', async () => {
+    const stdout = await bench('--only', 'node', '--quick')
+    expect(stdout).toMatch(/^Portcullis, durable +\d+/m)
+    const { figures, checks } = measuredOf('node')
     const ids = figures.map(({ id }) => id)
-    expect(ids).toEqual(expect.arrayContaining(['full-cpu-ratio', 'full-added-p50', 'audit-cpu']))
-    expect(new Set(ids).size, 'ids of figures are unique').toBe(ids.length)
-  })
-
-  test('every layer responds correctly under wrangler dev, with a request body', async () => {
-    const scenario = ['--only', 'layers', '--runtime', 'wrangler', '--layers', 'full']
-    const stdout = await bench(...scenario, '--request', 'write')
-    expect(stdout).toContain('(wrangler, ')
-    expect(measuredOf('layers-wrangler')).toMatchObject({
-      runtime: 'wrangler',
-      details: {
-        options: { request: 'write' },
-        closed: [{ id: 'passthrough' }, { id: 'full' }],
-      },
-    })
-  })
-
-  test('tokens are issued and validated correctly, and the pipeline makes one call for each kind', async () => {
-    const stdout = await bench('--only', 'tokens', '--quick')
-    expect(stdout).toContain('Identity V2 (Go): signing RS256')
-    const { operations, http, native } = measuredOf('tokens').details as {
-      operations: { id: string; operations: number }[]
-      http: { id: string; requests: number; redisCalls: number }[]
-      native: Readonly<Record<string, number>>
-    }
-    expect(operations.map(({ id }) => id)).toEqual(OPERATIONS.map(({ id }) => id))
-    expect(http.map(({ id }) => id)).toEqual(CASE_IDS)
-    for (const { id, operations: count } of operations) expect(count, id).toBeGreaterThan(0)
-    for (const { id, requests, redisCalls } of http) {
-      expect(requests, id).toBeGreaterThan(0)
-      if (id.startsWith('validate')) expect(redisCalls, id).toBe(0)
-      else if (id === 'issue-opaque') expect(redisCalls, id).toBeGreaterThan(1.5)
-      else expectOneCallEach({ id, requests, redisCalls })
-    }
-    expect(native['verify-RS256']).toBeGreaterThan(0)
-  })
-
-  test('a profile contains the stages and functions of the gateway', async () => {
-    await bench('--profile')
-    const { stages } = resultOf('profile') as {
-      stages: { stage: string; share: number }[]
-    }
-    for (const name of ['audit', 'admit', 'proxy'])
-      expect(stages.find(({ stage }) => stage === name)?.share, name).toBeGreaterThan(0)
-    const file = readdirSync(results).find((name) => name.endsWith('-profile.cpuprofile')) ?? ''
-    const { nodes, samples, timeDeltas, startTime, endTime } = JSON.parse(
-      readFileSync(join(results, file), 'utf8'),
+    expect(ids).toEqual(
+      expect.arrayContaining(['durable-to-bare', 'log-to-bare', 'written', 'stored']),
     )
-    expect(samples.length).toBeGreaterThan(0)
-    expect(timeDeltas.length).toBe(samples.length)
-    expect(endTime).toBeGreaterThan(startTime)
-    expect(nodes.map((node: ProfileNode) => node.callFrame.functionName)).toContain('admit')
+    expect(new Set(ids).size, 'ids of figures are unique').toBe(ids.length)
+    expect(checks.length).toBeGreaterThan(0)
+  })
+
+  test('has the figures of the pipeline on workerd, which makes one call to Redis', async () => {
+    const stdout = await bench('--only', 'leases')
+    expect(stdout).toContain('(workerd, ')
+    const { figures, details } = measuredOf('leases')
+    const { summaries } = details as { summaries: { id: string; redisCalls: number }[] }
+    const callsOf = (name: string) => summaries.find(({ id }) => id === name)?.redisCalls
+    expect(callsOf('gateway')).toBeGreaterThan(0.9)
+    expect(callsOf('leased')).toBeLessThan(0.5)
+    expect(callsOf('refused-forged-token')).toBe(0)
+    expect(figures.map(({ id }) => id)).toContain('refused-forged-token-cpu')
+  })
+
+  test('has the growth of the chosen tables, up to the chosen size', async () => {
+    await bench('--only', 'growth', '--quick', '--tables', 'routes,streams', '--most', '100')
+    const { tables = [], notes = [] } = measuredOf('growth')
+    expect(tables.map(({ rows }) => rows.map(([size]) => size))).toEqual([
+      ['10', '100'],
+      ['10', '100'],
+    ])
+    expect(notes.join()).toContain('Not measured: 2,000 routes of the policy: --most is 100.')
+  })
+
+  test('a profile has the folders and packages of the gateway', async () => {
+    await bench('--profile')
+    const { owners } = resultOf('profile-node') as { owners: { owner: string }[] }
+    for (const name of ['src/middleware', 'undici', 'Node'])
+      expect(owners.map(({ owner }) => owner)).toContain(name)
+    const name = readdirSync(results).find((file) => file.endsWith('-profile-node.cpuprofile'))
+    const samples = JSON.parse(readFileSync(join(results, name ?? ''), 'utf8'))
+    expect(samples.timeDeltas.length).toBe(samples.samples.length)
+    expect(samples.endTime).toBeGreaterThan(samples.startTime)
   })
 
   test('an interrupted run exits with 1 and leaves no process behind', async () => {
-    const child = spawn(process.execPath, [RUN, '--only', 'layers', '--results', results], {
+    const child = spawn(process.execPath, [RUN, '--only', 'leases', '--results', results], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     let output = ''

@@ -4,7 +4,6 @@ import type { Sample } from '../../bench/measure/rounds.ts'
 export const sampleOf = (values: Partial<Sample>): Sample => ({
   requests: 1_000,
   shed: 0,
-  givenUp: 0,
   requestsPerSecond: 1_000,
   meanMs: 1,
   p50Ms: 1,

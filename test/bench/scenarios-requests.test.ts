@@ -6,7 +6,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { sendClosed } from '../../bench/load/closed.ts'
 import { isRight, isShed, problem, type Question } from '../../bench/load/questions.ts'
 import { checkCounts, type Expected, inTurn } from '../../bench/measure/rounds.ts'
-import { ratioOf } from '../../bench/measure/statistics.ts'
+import { noiseNotes, ratioOf } from '../../bench/measure/statistics.ts'
+import { parseStat } from '../../bench/processes/proc.ts'
+import { table } from '../../bench/text.ts'
 import { roomy } from '../../bench/workers/policy.ts'
 import { EXEMPT_ADDRESS } from '../../bench/workers/variants.ts'
 import shipped from '../../portcullis.config.ts'
@@ -160,4 +162,24 @@ describe('rounds', () => {
     expect(order).toEqual(['base 1', 'other 1', 'base 2', 'other 2'])
     expect(ratioOf(rounds.get('other') ?? [], rounds.get('base') ?? [], 'micros')).toBe(2.5)
   })
+})
+
+test('a busy machine is noted', () => {
+  expect(noiseNotes([{ otherCores: 0.9 }]).join()).toContain('0.9 cores')
+  expect(noiseNotes([{ otherCores: 0 }])).toEqual([])
+})
+
+test('columns are aligned', () => {
+  const rows = [
+    ['a', '1'],
+    ['long name', '100'],
+  ]
+  expect(table(['name', 'n'], rows)).toBe(
+    ['name         n', '---------  ---', 'a            1', 'long name  100'].join('\n'),
+  )
+})
+
+test('CPU times are parsed after a name with brackets and spaces, with those of ended children', () => {
+  const stat = '42 (a (b) c) S 1 42 42 0 -1 4194304 900 0 3 0 150 25 7 8 20 0 6 0 100 1 2'
+  expect(parseStat(stat, 100)).toEqual({ userMicros: 1_570_000, systemMicros: 330_000 })
 })

@@ -22,6 +22,8 @@ export interface PostgresServer {
   database(name: string): Promise<string>
   /** Runs a statement as the administrator, outside of the databases. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>
+  /** The id of the process of the server. */
+  pid(): number | undefined
   /** Ends the server at once, as a crash does, and with it all connections. */
   crash(): Promise<void>
   /** Starts the server after a crash. */
@@ -104,6 +106,7 @@ export async function startPostgres(): Promise<PostgresServer> {
       return url(name)
     },
     query,
+    pid: () => child?.pid,
     crash,
     start,
     async close() {

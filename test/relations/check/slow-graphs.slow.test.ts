@@ -1,11 +1,5 @@
 /** Graphs that are built to be slow are answered correctly or not at all, in bounded time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  SLOW_GRAPHS,
-  SLOW_MODEL,
-  SLOW_OBJECT,
-  SLOW_RELATION,
-} from '../../../bench/relations/slow-graphs.ts'
 import { compileModel } from '../../../src/access/relations/compile-model.ts'
 import {
   createRedisDecisionPoint,
@@ -13,6 +7,7 @@ import {
   RELATION_LIMITS,
 } from '../../../src/access/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { SLOW_GRAPHS, SLOW_MODEL, SLOW_OBJECT, SLOW_RELATION } from './slow-graphs.ts'
 import { restOver, writesOf } from './world.ts'
 
 /** A relation that was started is visited to the end of its own definition. */
