@@ -1,4 +1,6 @@
 /** Failures of a command: the message and the exit code. */
+import type { Misconfigured } from '../src/errors.ts'
+import { type Mistake, textOf } from '../src/problems/mistake.ts'
 
 /** Exit codes; 0 is success. */
 export const REFUSED = 1
@@ -7,8 +9,8 @@ export const USAGE = 2
 export const UNDECIDED = 3
 export type ExitCode = typeof REFUSED | typeof USAGE | typeof UNDECIDED
 
-/** One finding of the gateway's input validation, from its problem document. */
-export interface Finding {
+/** One finding of the gateway's input validation, from its problem document, or a mistake in a policy. */
+export interface Finding extends Partial<Omit<Mistake, 'path'>> {
   readonly in: string
   readonly path: string
   readonly message: string
@@ -52,11 +54,20 @@ export class Failure extends Error {
  * the project's own copy of the package.
  */
 export function invalidPolicy(exitCode: ExitCode, file: string, error: Error): Failure {
-  const { mistakes } = error as { readonly mistakes?: readonly string[] }
   return new Failure(exitCode, 'misconfigured', `${file}: the policy is not valid`, {
-    findings: (mistakes ?? [error.message]).map((message) => ({ in: '', path: '', message })),
+    findings: findingsOf(error),
   })
 }
+
+/** Returns the mistakes of a `Misconfigured`, also of another copy of the package. */
+export function mistakesOf(error: Error): readonly Mistake[] {
+  const { found } = error as Partial<Misconfigured>
+  return found ?? [{ code: 'invalid_value', path: [], message: error.message }]
+}
+
+/** Returns them with their places in the messages. */
+export const findingsOf = (error: Error): readonly Finding[] =>
+  mistakesOf(error).map((mistake) => ({ ...mistake, in: '', path: '', message: textOf(mistake) }))
 
 /** Creates the failure for incorrect usage of a command. No request was sent. */
 export function usage(detail: string): Failure {

@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import type { Server, ServeOptions as ServerOptions } from '../src/runtimes/node/index.ts'
 import { valuesIn } from './deploy/values.ts'
-import { Failure, REFUSED, USAGE, usage } from './failure.ts'
+import { Failure, findingsOf, REFUSED, USAGE, usage } from './failure.ts'
 import { createOutput, printFailure } from './output.ts'
 import { loadPolicy, policyFile, projectModule } from './policy/load.ts'
 import { requireProject } from './project.ts'
@@ -79,7 +79,7 @@ async function orEnd<Value>(work: () => Value | Promise<Value>, json: boolean): 
     if (error instanceof Failure) throw error
     const isMistake = name === 'Misconfigured'
     const failure = isMistake
-      ? new Failure(USAGE, 'misconfigured', message)
+      ? new Failure(USAGE, 'misconfigured', message, { findings: findingsOf(error as Error) })
       : new Failure(REFUSED, 'not_running', message)
     // Before the server starts, an operator reads the output. A list of mistakes has several lines.
     endLog()

@@ -4,6 +4,7 @@
  * `HTTPException` does, so that an app without our error handler answers correctly too.
  */
 import { HTTPException } from 'hono/http-exception'
+import { type Mistake, textOf } from './problems/mistake.ts'
 import { type Problem, problem, problemResponse } from './problems/problem.ts'
 import { problemOfDenial, problemOfFailure } from './problems/problem-of.ts'
 import type { Denial, Dependency, Fault } from './problems/reasons.ts'
@@ -103,18 +104,22 @@ export function carriesResponse(error: unknown): error is HTTPException {
 /** The gateway's configuration is invalid. The message lists all mistakes and is only for logs. */
 export class Misconfigured extends Error {
   override readonly name = 'Misconfigured'
+  /** Each mistake as a text with its place. */
   readonly mistakes: readonly string[]
-  /** The index of the route that each mistake of a policy is in. Undefined: in none. */
-  readonly rows: readonly (number | undefined)[]
+  readonly found: readonly Mistake[]
 
-  constructor(
-    what: string,
-    mistakes: readonly string[],
-    rows: readonly (number | undefined)[] = [],
-  ) {
+  /** A mistake that is only a text has no place. */
+  constructor(what: string, mistakes: readonly (string | Mistake)[]) {
     const verb = what.startsWith('The options') ? 'are' : 'is'
-    super(`${what} ${verb} not valid:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
-    this.mistakes = mistakes
-    this.rows = rows
+    const found = mistakes.map(
+      (mistake): Mistake =>
+        typeof mistake === 'string'
+          ? { code: 'invalid_value', path: [], message: mistake }
+          : mistake,
+    )
+    const texts = found.map(textOf)
+    super(`${what} ${verb} not valid:\n${texts.map((text) => `  - ${text}`).join('\n')}`)
+    this.mistakes = texts
+    this.found = found
   }
 }

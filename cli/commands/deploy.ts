@@ -1,5 +1,7 @@
 /** `portcullis deploy`: deploys a gateway with everything that it needs, and takes a version back. */
+
 import type { Command } from 'commander'
+import { textOf } from '../../src/problems/mistake.ts'
 import { seconds } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
 import { isConfirmed } from '../confirm.ts'
@@ -152,7 +154,10 @@ async function deployProject(options: DeployOptions): Promise<void> {
   const steps = stepsOf(plan)
   const shown = { environment: environment.name, url: plan.publicUrl, steps }
   if (options.plan) {
-    output.result({ ...shown, mistakes: plan.mistakes }, table(steps, COLUMNS, output.style))
+    output.result(
+      { ...shown, mistakes: plan.mistakes.map(textOf) },
+      table(steps, COLUMNS, output.style),
+    )
     if (plan.mistakes.length > 0) throw incomplete(folder, environment.name, plan.mistakes)
     output.remark(`The gateway will be at ${plan.publicUrl}. Nothing was changed.`)
     return

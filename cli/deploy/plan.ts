@@ -1,6 +1,8 @@
 /** Decides what a deployment has to do, from the state of the account. Changes nothing. */
+
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Mistake } from '../../src/problems/mistake.ts'
 import { isOriginVariable } from '../../src/validators/environment.ts'
 import { Failure, REFUSED } from '../failure.ts'
 import type { Cloudflare } from './cloudflare.ts'
@@ -51,7 +53,7 @@ export interface Plan {
   /** Ids of the databases that exist, by name. */
   readonly databaseIds: ReadonlyMap<string, string>
   /** Mistakes in the values. A plan with mistakes must not be carried out. */
-  readonly mistakes: readonly string[]
+  readonly mistakes: readonly Mistake[]
 }
 
 interface PlanOptions {

@@ -2,8 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../../src/errors.ts'
 import { environmentSchema, parseConfig } from '../../src/features/environment.ts'
+import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
 import { isOriginVariable, originChecksFor } from '../../src/validators/environment.ts'
 import { Failure, USAGE, usage } from '../failure.ts'
 import { type Environment, STATE_FOLDER } from './environment.ts'
@@ -81,14 +83,14 @@ export function configuredVariables({ workers }: Environment): Values {
 }
 
 /**
- * Returns what is wrong with the values of the gateway, `NAME: reason` each, by its own schema.
+ * Returns what is wrong with the values of the gateway, by its own schema.
  * `stored` are the names of secrets that Cloudflare has already; their values are unknown.
  */
 export function mistakesIn(
   environment: Environment,
   values: Values,
   stored: readonly string[],
-): readonly string[] {
+): readonly Mistake[] {
   const bindings = namesIn(environment.workers.at(-1)?.table.services, 'binding')
   const assumed = Object.entries(UNKNOWN).filter(([name]) => stored.includes(name))
   try {
@@ -103,9 +105,8 @@ export function mistakesIn(
     return []
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    return error.mistakes.filter((mistake) => {
-      const [name = ''] = mistake.split(/[:.[]/)
-      return !(stored.includes(name) && values[name] === undefined)
+    return error.found.filter(({ path: [name = ''] }) => {
+      return !(stored.includes(String(name)) && values[name] === undefined)
     })
   }
 }
@@ -114,9 +115,9 @@ const isOfGateway = (name: string): boolean =>
   GATEWAY_VARIABLES.includes(name) || isOriginVariable(name)
 
 /** Returns the names of absent credentials, in the form of {@link mistakesIn}. */
-export function missingCredentials(values: Values): readonly string[] {
-  return CREDENTIALS.filter((name) => values[name] === undefined).map(
-    (name) => `${name}: is missing`,
+export function missingCredentials(values: Values): readonly Mistake[] {
+  return CREDENTIALS.filter((name) => values[name] === undefined).map((name) =>
+    mistakeAt('missing', [name], 'is missing'),
   )
 }
 
@@ -124,12 +125,13 @@ export function missingCredentials(values: Values): readonly string[] {
 export function incomplete(
   folder: string,
   environment: string,
-  mistakes: readonly string[],
+  mistakes: readonly Mistake[],
 ): Failure {
-  const findings = mistakes.map((mistake) => {
-    const [name = '', ...reason] = mistake.split(': ')
-    return { in: '', path: name, message: reason.join(': ') }
-  })
+  const findings = mistakes.map((mistake) => ({
+    ...mistake,
+    in: '',
+    path: toDotPath([...mistake.path]),
+  }))
   const where = valuesFile(folder, environment)
   return new Failure(
     USAGE,

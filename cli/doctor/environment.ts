@@ -1,6 +1,7 @@
 /** Checks the variables of the gateway with its own schema. */
 import { Misconfigured } from '../../src/errors.ts'
 import { environmentSchema, parseConfig, type WholeConfig } from '../../src/features/environment.ts'
+import { textOf } from '../../src/problems/mistake.ts'
 import { originChecksFor } from '../../src/validators/environment.ts'
 import type { Values } from '../deploy/values.ts'
 import { type Finding, mistake, ok, warning } from './finding.ts'
@@ -53,10 +54,9 @@ export function checkEnvironment(
     return { findings, config }
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    const findings = error.mistakes.map((text) => {
-      const [name = ''] = text.split(/[:.[]/)
-      return mistake(CHECK, text, REMEDIES[name] ?? OTHER_REMEDY)
-    })
+    const findings = error.found.map((one) =>
+      mistake(CHECK, textOf(one), REMEDIES[String(one.path[0])] ?? OTHER_REMEDY),
+    )
     return { findings, config: undefined }
   }
 }

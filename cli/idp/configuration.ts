@@ -1,6 +1,7 @@
 /** Reads the entries of `ISSUERS` to compare with. */
 import { readFileSync } from 'node:fs'
 import { Misconfigured } from '../../src/errors.ts'
+import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
 import { configured } from '../../src/validators/configuration.ts'
 import { type IssuerConfig, issuers } from '../../src/validators/issuer.ts'
 import { devVarsAround } from '../connection.ts'
@@ -44,7 +45,7 @@ export interface Entries {
   /** Undefined if there is no `ISSUERS`. */
   readonly all: readonly Entry[] | undefined
   /** By the schema of the gateway. Contains no values. */
-  readonly mistakes: readonly string[]
+  readonly mistakes: readonly Mistake[]
 }
 
 /**
@@ -58,7 +59,7 @@ export function readEntries(options: IdpDoctorOptions): Entries {
   const value = jsonIn(text)
   if (typeof value !== 'object' || value === null) {
     if (options.issuers !== undefined) throw usage('--issuers is neither a file nor JSON')
-    return { all: [], mistakes: ['ISSUERS: must be a JSON array'] }
+    return { all: [], mistakes: [mistakeAt('invalid_type', ['ISSUERS'], 'must be a JSON array')] }
   }
   const list = [value].flat() as readonly Fields[]
   const { mistakes } = parsed(list)
@@ -87,12 +88,12 @@ function issuersOfProject({ env, values: file }: IdpDoctorOptions): string | und
 /** Returns the configurations of entries, or what is wrong with them. */
 export function parsed(entries: readonly unknown[]): {
   readonly configs: readonly IssuerConfig[]
-  readonly mistakes: readonly string[]
+  readonly mistakes: readonly Mistake[]
 } {
   try {
     return { configs: configured('The environment', issuers, entries, ['ISSUERS']), mistakes: [] }
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    return { configs: [], mistakes: error.mistakes }
+    return { configs: [], mistakes: error.found }
   }
 }

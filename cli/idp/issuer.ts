@@ -1,5 +1,7 @@
 /** `portcullis idp doctor <issuer>`: checks what an issuer publishes, and suggests its entry. */
+
 import { shown } from '../../src/access/tokens/rejection.ts'
+import { textOf } from '../../src/problems/mistake.ts'
 import { DEFAULT_ALGORITHMS } from '../../src/validators/issuer.ts'
 import { type Check, doubtful, type Fields, failed, passed } from './check.ts'
 import { type IdpDoctorOptions, parsed, readEntries } from './configuration.ts'
@@ -16,8 +18,8 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
   const url = argument.replace(WELL_KNOWN, '')
   const entries = readEntries(options)
   const selected = selectEntry(url, undefined, entries, options)
-  const found: Check[] = entries.mistakes.map((text) =>
-    failed('configuration', 'not valid', text, {
+  const found: Check[] = entries.mistakes.map((mistake) =>
+    failed('configuration', 'not valid', textOf(mistake), {
       remedy: 'Correct the entry; docs/configuration.md lists its fields',
     }),
   )
@@ -31,7 +33,7 @@ export async function examineIssuer(argument: string, options: IdpDoctorOptions)
   const config = configs.find(({ issuer }) => issuer === url)
   if (config === undefined) {
     const remedy = 'Use the issuer as in iss of a token, or as in its metadata'
-    found.push(...mistakes.map((text) => failed('issuer', url, text, { remedy })))
+    found.push(...mistakes.map((one) => failed('issuer', url, textOf(one), { remedy })))
     return report(found, undefined, '', json)
   }
   const keys = await keysOf(config)

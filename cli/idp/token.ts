@@ -1,9 +1,11 @@
 /** `portcullis idp doctor <token>`: compares a token with the configuration of its issuer. */
 
+import { toDotPath } from 'zod/v4/core'
 import { metadataUrlsOf } from '../../src/access/tokens/discovery.ts'
 import { readHeader, readPayload } from '../../src/access/tokens/jws.ts'
 import { shown } from '../../src/access/tokens/rejection.ts'
 import { Denied } from '../../src/errors.ts'
+import { textOf } from '../../src/problems/mistake.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Check, doubtful, type Fields, failed, skipped } from './check.ts'
@@ -39,9 +41,12 @@ export async function examineToken(token: string, options: IdpDoctorOptions): Pr
   const selected = selectEntry(iss, presented.payload, entries, options)
   const { mistakes, configs } = parsed([selected.fields])
   const config = configs.find(({ issuer }) => issuer === iss)
-  const invalid = entries.mistakes.map(entryMistake)
+  const invalid = entries.mistakes.map((mistake) => entryMistake(textOf(mistake)))
   if (config === undefined) {
-    const own = mistakes.map((text) => entryMistake(text.replace(/^ISSUERS\[0\]/, selected.of)))
+    const own = mistakes.map(({ path: [, , ...path], message }) => {
+      const field = toDotPath(path)
+      return entryMistake(`${selected.of}${field === '' ? '' : `.${field}`}: ${message}`)
+    })
     return stop(...invalid, selected.check, ...own)
   }
   const keys = await keysFor(config, selected, entries, options)

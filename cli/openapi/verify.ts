@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
-import { mistakesInRow } from '../../src/policy/mistakes.ts'
+import { mistakesOfRoute } from '../../src/policy/mistakes.ts'
 import { createPathIndex } from '../../src/policy/path-index.ts'
 import { type PolicyRoute, routeOf } from '../../src/policy/route.ts'
 import { policySchema } from '../../src/validators/policy.ts'
@@ -45,24 +45,19 @@ export function verifyRoutes(routes: readonly ImportedRoute[]): Verified {
     return `${place}: ${[...path.map(String), message].join(': ')}`
   })
   if (mistakes.length > 0) return { routes, mistakes, refused: [], alike: new Set() }
-  const refusals = new Map<string, string>()
+  const refusals = new Map<ImportedRoute, string>()
   const rowsAbove = createPathIndex<RouteDefinition>()
-  for (const row of rows.map(tableRow)) {
-    for (const mistake of mistakesInRow(row, rowsAbove, ELSEWHERE)) {
-      const [, name = '', reason = ''] = /^(\S+ \S+): (.*)$/s.exec(mistake) ?? []
-      refusals.set(name, reason)
-    }
-    rowsAbove.add(row)
+  for (const row of rows) {
+    const definition = tableRow(row)
+    for (const { message } of mistakesOfRoute(definition, rowsAbove, ELSEWHERE))
+      refusals.set(row.route, message)
+    rowsAbove.add(definition)
   }
-  const nameOf = ({ method, path }: ImportedRoute) => `${method} ${path}`
-  const kept = rows.filter(({ route }) => !refusals.has(nameOf(route)))
+  const kept = rows.filter(({ route }) => !refusals.has(route))
   return {
     routes: kept.map(({ route }) => route),
     mistakes,
-    refused: rows.flatMap(({ route }) => {
-      const reason = refusals.get(nameOf(route))
-      return reason === undefined ? [] : [[route, reason] as const]
-    }),
+    refused: [...refusals],
     alike: alikeAmong(kept),
   }
 }

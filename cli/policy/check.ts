@@ -1,8 +1,8 @@
 /** `portcullis policy check`: mistakes and lints of a policy, with their places. */
 import { relative } from 'node:path'
-import type { Misconfigured } from '../../src/errors.ts'
 import { type Policy, requirePolicy } from '../../src/policy/policy.ts'
-import { REFUSED, usage } from '../failure.ts'
+import type { Mistake } from '../../src/problems/mistake.ts'
+import { mistakesOf, REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { loadRunTimes } from '../patterns/run-time.ts'
 import { requireProject } from '../project.ts'
@@ -15,7 +15,6 @@ import { findingsOf } from './mistakes.ts'
 import { patternsOf } from './route-patterns.ts'
 import { sarifOf } from './sarif.ts'
 import { readSource, type Source } from './source.ts'
-import { suggestionFor } from './suggest.ts'
 
 export interface CheckOptions {
   readonly json?: boolean
@@ -60,7 +59,12 @@ export async function checkPolicy(
   if (!isOk) process.exitCode = REFUSED
 
   function shown({ place, ...finding }: PlacedFinding) {
-    return { ...finding, place: { ...place, file: relative(folder, place.file) } }
+    // Other findings have the name of their rule as the code.
+    return {
+      code: finding.rule,
+      ...finding,
+      place: { ...place, file: relative(folder, place.file) },
+    }
   }
 }
 
@@ -75,13 +79,7 @@ export async function examine(
 ): Promise<Checked> {
   const loaded = await mistakesOrPolicy(file, root)
   if ('mistakes' in loaded) {
-    const source = readSource(file)
-    const limits = source.namesAt(['limits'])
-    const findings = findingsOf(loaded).map((finding): Finding => {
-      const suggestion = suggestionFor(finding.message, finding.path, limits)
-      return suggestion === undefined ? finding : { ...finding, suggestion }
-    })
-    return { findings: placed(findings, source), silenced: 0 }
+    return { findings: placed(findingsOf(loaded.mistakes), readSource(file)), silenced: 0 }
   }
   const source = readSource(file, loaded.routes.length)
   // Most policies have no patterns, and need no checker.
@@ -104,33 +102,26 @@ export async function examine(
 async function mistakesOrPolicy(
   file: string,
   root: string,
-): Promise<Policy | Pick<Misconfigured, 'mistakes' | 'rows'>> {
+): Promise<Policy | { readonly mistakes: readonly Mistake[] }> {
   try {
     const policy = await loadPolicy(file, root)
     requirePolicy(policy)
     return policy
   } catch (error) {
-    const { name, mistakes, rows = [] } = error as Misconfigured
-    if (name !== 'Misconfigured') throw error
-    return { mistakes, rows }
+    if (!(error instanceof Error) || error.name !== 'Misconfigured') throw error
+    return { mistakes: mistakesOf(error) }
   }
 }
 
 function placed(findings: readonly Finding[], source: Source, policy?: Policy): PlacedFinding[] {
   return findings.map((finding) => {
-    const route = policy === undefined ? routeIn(finding.message) : routeAt(policy, finding.path)
+    const route = policy === undefined ? finding.route : routeAt(policy, finding.path)
     return { ...finding, place: source.placeOf({ path: finding.path, route }) }
   })
 }
 
 function routeAt({ routes }: Policy, [field, index]: Finding['path']) {
   return field === 'routes' && typeof index === 'number' ? routes[index] : undefined
-}
-
-/** Returns the route that a message begins with. */
-function routeIn(message: string) {
-  const { method, path } = /^(?<method>[A-Z]+) [^\s/]*(?<path>\/\S*): /.exec(message)?.groups ?? {}
-  return method === undefined || path === undefined ? undefined : { method, path }
 }
 
 const PAINTS = { error: 'red', warning: 'yellow', info: 'cyan' } as const

@@ -1,9 +1,11 @@
 /** The findings of `portcullis policy check`. */
+import type { Mistake } from '../../src/problems/mistake.ts'
 import type { Place } from './source.ts'
 
 export type Severity = 'error' | 'warning' | 'info'
 
-export interface Finding {
+/** A mistake has the members of {@link Mistake} as well. */
+export interface Finding extends Partial<Omit<Mistake, 'path' | 'message'>> {
   /** Stable name of the rule: `unlimited-route`. */
   readonly rule: string
   readonly severity: Severity

@@ -1,44 +1,60 @@
 /** The mistakes that `definePolicy` reports, as findings. */
-import type { Misconfigured } from '../../src/errors.ts'
+import type { $ZodType } from 'zod/v4/core'
+import { type Mistake, textOf } from '../../src/problems/mistake.ts'
+import { didYouMean } from '../../src/suggestions/did-you-mean.ts'
+import { policySchema } from '../../src/validators/policy.ts'
 import type { Finding } from './finding.ts'
 
 export const INVALID = 'invalid-policy'
 
-/** `routes[0].limits`, or `roles["a b"]`, at the beginning of a message. */
-const PLACE = /^([a-zA-Z_$][\w$]*(?:\.[\w$]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*): /
-const PART = /\.?([\w$]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/gy
-/** `GET /orders: `, at the beginning of a message about a route. */
-const ROUTE = /^[A-Z]+ [^\s/]*\/\S*: /
-
 /** Returns one finding for each mistake. */
-export function findingsOf({
-  mistakes,
-  rows,
-}: Pick<Misconfigured, 'mistakes' | 'rows'>): Finding[] {
-  return mistakes.map((message, at) => {
-    const row = rows[at]
-    const path =
-      row !== undefined && ROUTE.test(message)
-        ? ['routes', row, ...fieldNamed(message.replace(ROUTE, ''))]
-        : pathIn(message)
-    return { rule: INVALID, severity: 'error', path, message }
+export const findingsOf = (mistakes: readonly Mistake[]): Finding[] =>
+  mistakes.map((mistake) => {
+    const complete = withFields(mistake)
+    const message = textOf(mistake)
+    const suggestion = suggestionFor(complete)
+    return {
+      rule: INVALID,
+      severity: 'error',
+      ...complete,
+      message,
+      // Some messages have it already.
+      ...(suggestion !== undefined && !message.endsWith(suggestion) && { suggestion }),
+    }
   })
+
+/** Adds the fields that are possible in the place of an unknown one. */
+const withFields = (mistake: Mistake): Mistake =>
+  mistake.code === 'unrecognized_keys' ? { ...mistake, known: fieldsAt(mistake.path) } : mistake
+
+function suggestionFor({ code, given, known = [] }: Mistake): string | undefined {
+  if (given === undefined) return undefined
+  const orElse = code === 'unknown_limit' ? `define it: limits.${given}` : undefined
+  return didYouMean(given, known) ?? orElse
 }
 
-/** Returns the path that a message begins with. */
-function pathIn(message: string): (string | number)[] {
-  const [, place = ''] = PLACE.exec(message) ?? []
-  return [...place.matchAll(PART)].map(([, name, index, quoted]) => {
-    if (index !== undefined) return Number(index)
-    return quoted === undefined ? (name ?? '') : (JSON.parse(quoted) as string)
-  })
+/** Returns the fields of an object in the policy. */
+function fieldsAt(path: readonly (string | number)[]): readonly string[] {
+  let schema: $ZodType | undefined = policySchema
+  for (const part of path) {
+    const { shape, element, valueType } = partsOf(schema)
+    schema = shape === undefined ? (element ?? valueType) : shape[part]
+    if (schema === undefined) return []
+  }
+  return Object.keys(partsOf(schema).shape ?? {})
 }
 
-/** Returns the field of a route that a message is about. */
-function fieldNamed(text: string): (string | number)[] {
-  const [, field] = /^(coalesce|cors|relation|input\.\w+|inspect\.jsonRpc)\b/.exec(text) ?? []
-  if (field !== undefined) return field.split('.')
-  const [, named] = /^([a-z]\w*): /i.exec(text) ?? []
-  if (named !== undefined) return [named]
-  return /^unknown limit |to limit \S+ by$/.test(text) ? ['limits'] : ['path']
+interface Parts {
+  readonly shape?: Readonly<Record<string, $ZodType>>
+  readonly element?: $ZodType
+  readonly valueType?: $ZodType
+  readonly innerType?: $ZodType
+  readonly out?: $ZodType
+}
+
+/** Returns the parts of a schema behind `optional` and `pipe`. */
+function partsOf(schema: $ZodType): Parts {
+  const parts = schema._zod.def as Parts
+  const inner = parts.innerType ?? parts.out
+  return inner === undefined ? parts : partsOf(inner)
 }

@@ -53,8 +53,6 @@ export interface Wanted {
 export interface Source {
   /** Returns the place, or the nearest one that the source shows. */
   placeOf(wanted: Wanted): Place
-  /** Returns the names of the members of an object that the source shows. */
-  namesAt(path: readonly string[]): readonly string[]
 }
 
 /**
@@ -253,23 +251,7 @@ function sourceOf(
     return { module, node: argument ?? module.tree.topNode }
   }
 
-  function namesIn(spot: Spot): string[] {
-    const { module, node } = resolved(spot)
-    return node.getChildren('Property').flatMap(({ firstChild }) => {
-      if (firstChild === null) return []
-      if (firstChild.name !== 'Spread') return [nameOf({ module, node: firstChild })]
-      const spread = firstChild.nextSibling
-      return spread === null ? [] : namesIn({ module, node: spread })
-    })
-  }
-
   return {
-    namesAt(path) {
-      let spot: Spot | undefined = definition()
-      for (const name of path) spot = spot && memberOf(spot, name)?.value
-      return spot === undefined ? [] : namesIn(spot)
-    },
-
     placeOf({ path, route }) {
       let site = definition()
       let value = site

@@ -24,6 +24,7 @@ import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { baseOf, type OriginOptions } from '../origin/origin.ts'
 import { createLocate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
+import { mistakeAt } from '../problems/mistake.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { AdminCall } from '../routes/admin/call.ts'
 import { metricsCall } from '../routes/admin/metrics.ts'
@@ -274,23 +275,23 @@ function refuseUnusedSettings(
   { features }: Policy,
 ): void {
   const mistakes = [
-    ...unusedSetting('CLIENTS', listed(CLIENTS), ['authorizationServer'], features),
+    ...unusedSetting(['CLIENTS'], listed(CLIENTS), ['authorizationServer'], features),
     ...unusedSetting(
-      'ISSUER_CLIENTS',
+      ['ISSUER_CLIENTS'],
       listed(ISSUER_CLIENTS),
       ['introspection', 'signIn'],
       features,
     ),
     ...issuers.flatMap(({ introspection, userinfo }, index) => [
       ...unusedSetting(
-        `ISSUERS[${index}].introspection`,
+        ['ISSUERS', index, 'introspection'],
         introspection,
         ['introspection'],
         features,
       ),
-      ...unusedSetting(`ISSUERS[${index}].userinfo`, userinfo, ['introspection'], features),
+      ...unusedSetting(['ISSUERS', index, 'userinfo'], userinfo, ['introspection'], features),
     ]),
-    ...unusedSetting('OTLP_ENDPOINT', OTLP_ENDPOINT, ['otlp'], features),
+    ...unusedSetting(['OTLP_ENDPOINT'], OTLP_ENDPOINT, ['otlp'], features),
   ]
   if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }
@@ -305,7 +306,7 @@ function verdictsOf({ routes }: Policy): Tally | undefined {
 function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }
-  throw new Misconfigured('The environment', ['ORIGIN_URL: is missing'])
+  throw new Misconfigured('The environment', [mistakeAt('missing', ['ORIGIN_URL'], 'is missing')])
 }
 
 async function requireQueue(queue: AuditQueue): Promise<void> {

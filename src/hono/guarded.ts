@@ -24,6 +24,7 @@ import {
 } from '../policy/defaults.ts'
 import { limitsNamed, limitsOf } from '../policy/limits.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
+import type { Mistake } from '../problems/mistake.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../redis/keys.ts'
 import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
@@ -198,7 +199,15 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
       const known = [...limits.keys()].map((name) => `"${name}"`).join(', ') || 'none'
       const mistakes = names
         .filter((name) => !limits.has(name))
-        .map((name) => `unknown limit "${name}"; the options have ${known}`)
+        .map(
+          (name): Mistake => ({
+            code: 'unknown_limit',
+            path: [],
+            message: `unknown limit "${name}"; the options have ${known}`,
+            given: name,
+            known: [...limits.keys()],
+          }),
+        )
       if (mistakes.length > 0) throw new Misconfigured(text, mistakes)
       if (permission === undefined) return
       // Before the first request: the permissions decide what a scope means.

@@ -1,6 +1,7 @@
 /** The path that an origin receives for a request: without a prefix, or another one. */
 import { Denied } from '../errors.ts'
 import { ambiguity, targetOf } from '../http/path.ts'
+import { type Mistake, type MistakeCode, mistakeAt, withPath } from '../problems/mistake.ts'
 
 export interface TargetOptions {
   /** The pattern of the route. */
@@ -81,23 +82,34 @@ export function* mistakesInTarget({
   path,
   stripPrefix,
   rewrite,
-}: TargetOptions): Generator<string> {
+}: TargetOptions): Generator<Mistake> {
   if (stripPrefix !== undefined && rewrite !== undefined)
-    yield 'stripPrefix: cannot be combined with rewrite; remove one of them'
+    yield withPath(
+      mistakeAt('conflict', ['stripPrefix'], 'cannot be combined with rewrite; remove one of them'),
+    )
   if (stripPrefix !== undefined && !path.startsWith(`${stripPrefix}/`) && path !== stripPrefix)
-    yield `stripPrefix: ${stripPrefix} is not the beginning of the path`
+    yield withPath(
+      mistakeAt('conflict', ['stripPrefix'], `${stripPrefix} is not the beginning of the path`),
+    )
   if (rewrite === undefined) return
   const segments = segmentsOf(path)
+  const known = segments.flatMap((segment) => nameOf(segment) ?? [])
+  const inRewrite = (code: MistakeCode, what: string, names?: Pick<Mistake, 'given' | 'known'>) =>
+    withPath(mistakeAt(code, ['rewrite'], what, names))
   for (const segment of segmentsOf(rewrite)) {
     if (segment === '*' && segments.at(-1) !== '*')
-      yield 'rewrite: * requires a path that ends with *'
+      yield inRewrite('conflict', '* requires a path that ends with *')
     if (!segment.startsWith(':')) continue
     const name = segment.slice(1)
     const parameter = segments.find((one) => nameOf(one) === name)
     if (!/^\w+$/.test(name))
-      yield `rewrite: ${segment} must be the name of a parameter, such as :id`
-    else if (parameter === undefined) yield `rewrite: the path has no parameter ${segment}`
+      yield inRewrite('invalid_format', `${segment} must be the name of a parameter, such as :id`)
+    else if (parameter === undefined)
+      yield inRewrite('unknown_parameter', `the path has no parameter ${segment}`, {
+        given: name,
+        known,
+      })
     else if (parameter.endsWith('?'))
-      yield `rewrite: ${segment} is optional in the path; use two routes`
+      yield inRewrite('conflict', `${segment} is optional in the path; use two routes`)
   }
 }

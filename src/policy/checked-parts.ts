@@ -1,5 +1,6 @@
 /** Checks a definition, and returns the parts of the policy that depend on each other. */
 import { Misconfigured } from '../errors.ts'
+import { type Mistake, mistakeAt } from '../problems/mistake.ts'
 import { issuesOf, mistakeOf } from '../validators/configuration.ts'
 import { policySchema } from '../validators/policy.ts'
 import { mistakesInBounds } from '../validators/protection.ts'
@@ -35,23 +36,22 @@ interface Parts {
  * in its shape is left out of the checks between parts.
  */
 export function checkedParts(definition: Definition): Parts {
-  const mistakes: string[] = []
-  const rows: (number | undefined)[] = []
+  const mistakes: Mistake[] = []
   /** The fields of the policy, and the members of a field, that have mistakes. */
   const unsound = new Set<string>()
-  function add(texts: Iterable<string>, row?: number): void {
-    for (const text of texts) {
-      mistakes.push(text)
-      rows.push(row)
-      if (row !== undefined) unsound.add(`routes.${row}`)
+  function add(found: Iterable<Mistake>): void {
+    for (const mistake of found) {
+      mistakes.push(mistake)
+      const [field, part] = mistake.path
+      if (field === 'routes') unsound.add(`routes.${part}`)
     }
   }
   function refuseMistakes(): void {
-    if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes, rows)
+    if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   }
   for (const issue of issuesOf(policySchema, definition)) {
     const [field, part] = issue.path
-    add([mistakeOf(issue)], field === 'routes' && typeof part === 'number' ? part : undefined)
+    add([mistakeOf(issue)])
     unsound.add(String(field)).add(`${String(field)}.${String(part)}`)
   }
   const areSound = (...names: string[]) => !names.some((name) => unsound.has(name))
@@ -65,23 +65,41 @@ export function checkedParts(definition: Definition): Parts {
   const origins = areSound('origins') ? compiled(definition.origins, add) : null
   const references = { names: Object.keys(definition.limits), limits, relations, origins }
   const table = soundRows()
+  /** Rows with mistakes in their shape are not in the table. */
+  function ofTable(mistake: Mistake): Mistake {
+    const [field, row, ...rest] = mistake.path
+    const index = typeof row === 'number' ? table[row]?.[0] : undefined
+    if (field !== 'routes' || index === undefined) return mistake
+    return { ...mistake, path: [field, index, ...rest] }
+  }
   const rowsAbove = createPathIndex<RouteDefinition>()
   for (const [index, route] of table) {
-    add(mistakesInRow(route, rowsAbove, references), index)
+    add(mistakesInRow(index, route, rowsAbove, references))
     rowsAbove.add(route)
   }
   if (areSound('revocation')) add(mistakesInLeases(limits, revocation))
   if (areSound('tokens', 'features'))
-    add(mistakesInFeatures({ ...definition, routes: table.map(([, route]) => route) }))
+    for (const mistake of mistakesInFeatures({
+      ...definition,
+      routes: table.map(([, route]) => route),
+    }))
+      add([ofTable(mistake)])
   if (definition.tenantIssuers !== undefined && relations?.issuers !== undefined)
-    add(['tenantIssuers: cannot be combined with relations.issuers; remove one of them'])
+    add([
+      mistakeAt(
+        'conflict',
+        ['tenantIssuers'],
+        'cannot be combined with relations.issuers; remove one of them',
+      ),
+    ])
   if (areSound('maxTokenBytes', 'maxHeaderBytes')) add(mistakesInBounds(definition))
   if (areSound('stripHeaders', 'keepHeaders')) add(mistakesInHeaders(definition))
   const indices = new Map(
     soundRows().map(([index, route]) => [complete(route, limits, relations, origins), index]),
   )
   const routes = [...indices.keys()]
-  for (const [route, mistake] of mistakesInSpelling(routes)) add([mistake], indices.get(route))
+  for (const [route, mistake] of mistakesInSpelling(routes))
+    add([{ ...mistake, path: ['routes', indices.get(route) ?? 0, ...mistake.path] }])
   refuseMistakes()
   return {
     limits,
@@ -101,7 +119,7 @@ function hasTables(definition: Partial<Definition> | null | undefined): boolean 
 function limitsIn(
   definitions: Definition['limits'],
   areSound: (name: string) => boolean,
-  add: (mistakes: readonly string[]) => void,
+  add: (mistakes: readonly Mistake[]) => void,
 ): ReadonlyMap<string, NamedLimit> {
   const all = new Map<string, NamedLimit>()
   for (const name of Object.keys(definitions)) {
@@ -115,13 +133,13 @@ function limitsIn(
 /** Compiles a feature. Returns null and adds its mistakes if there are any. */
 function compiled<Compiled>(
   feature: { compile(): Compiled } | undefined,
-  add: (mistakes: readonly string[]) => void,
+  add: (mistakes: readonly Mistake[]) => void,
 ): Compiled | null | undefined {
   try {
     return feature?.compile()
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    add(error.mistakes)
+    add(error.found)
     return null
   }
 }

@@ -1,5 +1,6 @@
 /** Finds routes of a policy that an origin could confuse, although the router does not. */
 import { type Reading, readingsOf } from '../http/path-reading.ts'
+import type { Mistake } from '../problems/mistake.ts'
 import { createPathIndex, type PathIndex } from './path-index.ts'
 import type { PolicyRoute } from './route.ts'
 
@@ -51,17 +52,20 @@ export function lookAlikesOf(
 /** Returns a mistake for each pair of routes of which one would refuse every request, by route. */
 export function mistakesInSpelling(
   routes: readonly PolicyRoute[],
-): ReadonlyMap<PolicyRoute, string> {
-  const mistakes = new Map<PolicyRoute, string>()
+): ReadonlyMap<PolicyRoute, Mistake> {
+  const mistakes = new Map<PolicyRoute, Mistake>()
   for (const route of routes) {
     for (const { route: other, path, isCertain } of lookAlikesOf(route, routes)) {
       if (!isCertain || mistakes.has(other)) continue
-      mistakes.set(
-        route,
-        `${route.method} ${route.path}: an origin could confuse it with ${path}, which has other ` +
+      mistakes.set(route, {
+        code: 'confusable_route',
+        path: ['path'],
+        message:
+          `an origin could confuse it with ${path}, which has other ` +
           "requirements; give both the same requirements, or set originSpelling: 'exact' on both " +
           'if the origin distinguishes them',
-      )
+        route: { method: route.method, path: route.path },
+      })
     }
   }
   return mistakes

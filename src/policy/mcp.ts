@@ -1,4 +1,5 @@
 /** The MCP server behind a route of a policy. `portcullis/mcp` contains the code behind it. */
+import type { Mistake } from '../problems/mistake.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
 import type { PolicyRelations } from './relations.ts'
 
@@ -17,5 +18,5 @@ export interface McpFeature extends Feature<'mcp'> {
   /** Permissions that parts of the server require. */
   readonly permissions: readonly string[]
   /** Yields the mistakes in the limits and relations of tools. */
-  mistakesIn(route: { readonly anonymous?: true }, references: McpReferences): Iterable<string>
+  mistakesIn(route: { readonly anonymous?: true }, references: McpReferences): Iterable<Mistake>
 }

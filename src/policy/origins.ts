@@ -1,5 +1,6 @@
 /** The origins of a checked policy. `portcullis/origins` contains the code behind them. */
 import type { OriginRouting } from '../origin/definition.ts'
+import type { Mistake } from '../problems/mistake.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
 
 export interface OriginsFeature<OriginName extends string = string> extends Feature<'origins'> {
@@ -12,7 +13,7 @@ export interface OriginsFeature<OriginName extends string = string> extends Feat
 export interface PolicyOrigins {
   readonly by: ListedFeature
   /** Yields the mistakes of a route. */
-  mistakesIn(route: OriginRouting & { readonly path: string }): Iterable<string>
+  mistakesIn(route: OriginRouting & { readonly path: string }): Iterable<Mistake>
   /** Returns the fields that a route gets from its origin if it does not have them. */
   defaultsOf(route: OriginRouting): { readonly originTimeoutMs?: number }
 }

@@ -2,6 +2,7 @@
 import type { ExternalDecisionPoint, RelationDemand } from '../access/relations/definition.ts'
 import type { RelationModel } from '../access/relations/model.ts'
 import type { RelationRule } from '../access/relations/rule.ts'
+import type { Mistake } from '../problems/mistake.ts'
 import type { Feature, ListedFeature } from '../validators/feature.ts'
 
 export interface RelationsFeature extends Feature<'relations'> {
@@ -20,7 +21,7 @@ export interface PolicyRelations {
   readonly cacheEntries: number
   readonly authority: 'redis' | ExternalDecisionPoint
   /** Yields the mistakes in the demand of a route with these path parameters. */
-  mistakesIn(demand: RelationDemand, params: readonly string[]): Iterable<string>
+  mistakesIn(demand: RelationDemand, params: readonly string[]): Iterable<Mistake>
   /** Creates the rule of a demand that has no mistakes. */
   ruleOf(demand: RelationDemand): RelationRule
 }

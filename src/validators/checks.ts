@@ -3,10 +3,10 @@ import * as z from 'zod/mini'
 
 interface Findings {
   /** Adds a mistake: its message, or its message and its place. */
-  addIssue(issue: string | Mistake): void
+  addIssue(issue: string | Issue): void
 }
 
-interface Mistake {
+interface Issue {
   readonly code?: 'custom'
   readonly message: string
   readonly path?: PropertyKey[]

@@ -1,8 +1,8 @@
 /** Parses a part of the configuration. */
 
 import * as z from 'zod/mini'
-import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
+import type { Mistake } from '../problems/mistake.ts'
 import { inEnglish } from './english.ts'
 
 /**
@@ -28,8 +28,16 @@ export function issuesOf(schema: z.core.$ZodType, value: unknown): readonly z.co
   return z.safeParse(schema, value, inEnglish()).error?.issues ?? []
 }
 
-/** Names the place of the mistake below `at`. */
-export function mistakeOf({ path, message }: z.core.$ZodIssue, at: readonly string[] = []): string {
-  const place = toDotPath([...at, ...path])
-  return place === '' ? message : `${place}: ${message}`
+/** Returns the issue of a schema as a mistake below `at`. */
+export function mistakeOf(issue: z.core.$ZodIssue, at: readonly string[] = []): Mistake {
+  const path = [...at, ...issue.path].map((part) =>
+    typeof part === 'number' ? part : String(part),
+  )
+  return {
+    code: issue.code === 'custom' ? 'invalid_value' : issue.code,
+    path,
+    message: issue.message,
+    ...(issue.code === 'unrecognized_keys' && { given: issue.keys[0] ?? '' }),
+    ...(issue.code === 'invalid_value' && { known: issue.values.map(String) }),
+  }
 }

@@ -1,5 +1,6 @@
 /** The opt-in features that a policy imports. */
 import * as z from 'zod/mini'
+import { type Mistake, mistakeAt } from '../problems/mistake.ts'
 
 /** What a function of a feature returns for a field. Only a policy that imports it has it in its bundle. */
 export interface Feature<Name extends string> {
@@ -22,8 +23,11 @@ export interface ListedFeature {
   readonly name: string
   /** Names of other features of the list that it needs. */
   readonly requires?: readonly string[]
-  /** Yields the mistakes of routes that only this feature can find. */
-  mistakesIn?(routes: readonly object[]): Iterable<string>
+  /**
+   * Yields the mistakes of routes that only this feature can find. Their paths begin with the index of the
+   * route.
+   */
+  mistakesIn?(routes: readonly object[]): Iterable<Mistake>
 }
 
 const isListed = (value: unknown): value is ListedFeature =>
@@ -35,24 +39,30 @@ export const listedFeature = z.custom<ListedFeature>(
 )
 
 /** Yields a mistake for each feature that another one needs, and that the list does not have. */
-export function* missingFeatures(features: readonly ListedFeature[]): Generator<string> {
+export function* missingFeatures(features: readonly ListedFeature[]): Generator<Mistake> {
   const listed = new Set(features.map(({ name }) => name))
   for (const { name, requires = [] } of features)
     for (const other of requires)
-      if (!listed.has(other)) yield `features: ${name}() needs ${other}(); ${importOf(other)}`
+      if (!listed.has(other))
+        yield mistakeAt(
+          'missing_feature',
+          ['features'],
+          `${name}() needs ${other}(); ${importOf(other)}`,
+        )
 }
 
 /** Yields a mistake for a setting with a value, if no feature of the policy uses it. */
 export function* unusedSetting(
-  setting: string,
+  setting: Mistake['path'],
   value: unknown,
   usedBy: readonly string[],
   features: readonly ListedFeature[],
-): Generator<string> {
+): Generator<Mistake> {
   if (value === undefined || features.some(({ name }) => usedBy.includes(name))) return
   const calls = usedBy.map((name) => `${name}()`)
   const imports = usedBy.map(importOf)
-  yield `${setting}: needs ${calls.join(' or ')} in the policy's features; ${imports.join(' or ')}`
+  const needs = `needs ${calls.join(' or ')} in the policy's features; ${imports.join(' or ')}`
+  yield mistakeAt('unused_setting', setting, needs)
 }
 
 /** The module of a feature has the name of its function, with hyphens. */

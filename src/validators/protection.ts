@@ -1,5 +1,6 @@
 /** Bounds of requests and revocations, in a policy and in the options of a guard. */
 import * as z from 'zod/mini'
+import { type Mistake, mistakeAt } from '../problems/mistake.ts'
 import { wholeNumber } from './schema-parts.ts'
 
 export const maxBodyBytesSchema = wholeNumber(0, 104_857_600)
@@ -22,10 +23,14 @@ export const maxTokenBytesSchema = wholeNumber(MIN_TOKEN_BYTES, MAX_TOKEN_BYTES)
 export function* mistakesInBounds({
   maxTokenBytes = DEFAULT_MAX_TOKEN_BYTES,
   maxHeaderBytes = DEFAULT_HEADER_BYTES,
-}: Bounds): Generator<string> {
+}: Bounds): Generator<Mistake> {
   const most = maxHeaderBytes - OTHER_FIELDS_BYTES
   if (maxTokenBytes > DEFAULT_MAX_TOKEN_BYTES && maxTokenBytes > most)
-    yield `maxTokenBytes: must be at most ${most}, which is maxHeaderBytes less ${OTHER_FIELDS_BYTES} for other fields; raise maxHeaderBytes`
+    yield mistakeAt(
+      'too_big',
+      ['maxTokenBytes'],
+      `must be at most ${most}, which is maxHeaderBytes less ${OTHER_FIELDS_BYTES} for other fields; raise maxHeaderBytes`,
+    )
 }
 
 interface Bounds {

@@ -1,5 +1,6 @@
 /** Decides by name which request headers a client may send to the origin. */
 import * as z from 'zod/mini'
+import { type Mistake, mistakeAt } from '../problems/mistake.ts'
 import { superRefine } from './checks.ts'
 
 /** Lower-case names that no policy can forward, each for the reason above its line. */
@@ -132,9 +133,13 @@ function mistakeInKept(name: string): string | undefined {
   return undefined
 }
 
-export function* mistakesInHeaders(rules: HeaderRules): Generator<string> {
+export function* mistakesInHeaders(rules: HeaderRules): Generator<Mistake> {
   const mayReachOrigin = createDecision(rules)
   for (const name of rules.keepHeaders ?? [])
     if (!mayReachOrigin(name.toLowerCase()))
-      yield `keepHeaders: ${name} is in stripHeaders as well; remove it from one of them`
+      yield mistakeAt(
+        'conflict',
+        ['keepHeaders'],
+        `${name} is in stripHeaders as well; remove it from one of them`,
+      )
 }

@@ -93,6 +93,27 @@ wrong.ts: 2 errors, 0 warnings, 0 info, 0 silenced
     expect(sarif.runs[0].results).toMatchObject([{ ruleId: 'unlimited-route', level: 'warning' }])
   })
 
+  test('mistakes are data in JSON, and their codes are the rules of SARIF', async () => {
+    const file = write('data.ts', POLICY.replace("['standard']", "['standards']"))
+    const json = JSON.parse((await run('check', file, '--json')).stdout)
+    expect(json.findings).toMatchObject([
+      {
+        rule: 'invalid-policy',
+        code: 'unknown_limit',
+        path: ['routes', 0, 'limits'],
+        message: 'GET /orders: unknown limit standards',
+        given: 'standards',
+        known: ['standard'],
+        route: { method: 'GET', path: '/orders' },
+        suggestion: 'did you mean "standard"?',
+      },
+    ])
+    const sarif = JSON.parse((await run('check', file, '--sarif')).stdout)
+    const [{ results, tool }] = sarif.runs
+    expect(results).toMatchObject([{ ruleId: 'unknown_limit', level: 'error' }])
+    expect(tool.driver.rules[results[0].ruleIndex]).toMatchObject({ id: 'unknown_limit' })
+  })
+
   test.each([
     [['absent.ts'], 'there is no file'],
     [['--ignore', 'no-such-rule'], 'unknown rule no-such-rule'],

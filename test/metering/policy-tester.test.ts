@@ -136,7 +136,7 @@ describe('mistakes', () => {
     ],
     [
       () => defined({ p: quotas({ perDay: 1 }), 'p-day': '1/min' }),
-      'limits.p-day: is also a limit of p; rename one of them',
+      'limits["p-day"]: is also a limit of p; rename one of them',
     ],
   ])('%# is refused with its place', (define, message) => {
     expect(define).toThrow(message)

@@ -7,7 +7,6 @@ import { relations } from 'portcullis/relations'
 import { describe, expect, test } from 'vitest'
 import { lint } from '../../cli/policy/lints.ts'
 import { findingsOf } from '../../cli/policy/mistakes.ts'
-import { suggestionFor } from '../../cli/policy/suggest.ts'
 import { Misconfigured } from '../../src/errors.ts'
 
 const model = {
@@ -37,8 +36,7 @@ function suggestionsFor(fields: object, parts: () => Partial<Definition> = () =>
     return []
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    return findingsOf(error).map(({ message, path }) => {
-      const suggestion = suggestionFor(message, path, ['standard'])
+    return findingsOf(error.found).map(({ message, suggestion }) => {
       return suggestion === undefined ? message : `${message} | ${suggestion}`
     })
   }

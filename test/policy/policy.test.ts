@@ -279,16 +279,40 @@ describe('R31: a policy with mistakes of several kinds', () => {
   }
 
   test('lists the mistakes of shapes, of references and of paths at once, each with its route', () => {
-    const { mistakes, rows } = refusalOf(DEFINITION)
-    expect(mistakes.map((mistake, index) => [rows[index], mistake])).toEqual([
-      [undefined, expect.stringMatching(/^roles\.reader\[0\]: must be a permission/)],
-      [undefined, expect.stringMatching(/^limits\.broken: must be an object/)],
-      [0, 'routes[0]: Unrecognized key: "allow"'],
-      [1, 'GET /b: unknown limit absent'],
-      [2, expect.stringMatching(/^GET \/b: is unreachable/)],
-      [undefined, expect.stringMatching(/^tokens\.sessionSeconds: needs/)],
-      [undefined, expect.stringMatching(/^keepHeaders: X-User-Id is in stripHeaders/)],
-      [3, expect.stringMatching(/^GET \/c\/: an origin could confuse it/)],
+    const { mistakes, found } = refusalOf(DEFINITION)
+    expect(mistakes).toEqual([
+      expect.stringMatching(/^roles\.reader\[0\]: must be a permission/),
+      expect.stringMatching(/^limits\.broken: must be an object/),
+      'routes[0]: Unrecognized key: "allow"',
+      'GET /b: unknown limit absent',
+      expect.stringMatching(/^GET \/b: is unreachable/),
+      expect.stringMatching(/^tokens\.sessionSeconds: needs/),
+      expect.stringMatching(/^keepHeaders: X-User-Id is in stripHeaders/),
+      expect.stringMatching(/^GET \/c\/: an origin could confuse it/),
+    ])
+    expect(found.map(({ message: _, ...mistake }) => mistake)).toEqual([
+      { code: 'invalid_format', path: ['roles', 'reader', 0] },
+      { code: 'invalid_value', path: ['limits', 'broken'] },
+      { code: 'unrecognized_keys', path: ['routes', 0], given: 'allow' },
+      {
+        code: 'unknown_limit',
+        path: ['routes', 1, 'limits'],
+        given: 'absent',
+        known: expect.arrayContaining(['broken']),
+        route: { method: 'GET', path: '/b' },
+      },
+      {
+        code: 'unreachable_route',
+        path: ['routes', 2, 'path'],
+        route: { method: 'GET', path: '/b' },
+      },
+      { code: 'unused_setting', path: ['tokens', 'sessionSeconds'] },
+      { code: 'conflict', path: ['keepHeaders'] },
+      {
+        code: 'confusable_route',
+        path: ['routes', 3, 'path'],
+        route: { method: 'GET', path: '/c/' },
+      },
     ])
   })
 

@@ -133,7 +133,12 @@ describe('the structure of the source', () => {
   test('the command line uses the gateway through its API, and checks values with its schema', () => {
     const files = filesBelow(root, 'cli')
     expect(files.length).toBeGreaterThan(10)
-    const shared = ['package.json', 'src/errors.ts', 'src/validators/environment.ts']
+    const shared = [
+      'package.json',
+      'src/errors.ts',
+      'src/problems/mistake.ts',
+      'src/validators/environment.ts',
+    ]
     // `doctor` checks what the gateway needs of Redis.
     shared.push('src/redis/bounded-calls.ts', 'src/redis/rest.ts', 'src/redis/script.ts')
     shared.push('src/redis/connection.ts', 'src/runtimes/node/redis/resp.ts')

@@ -232,7 +232,7 @@ describe('mistakes are named', () => {
         routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', ...route }],
       })
   test.each<[RegExp, () => unknown]>([
-    [/routes: session: needs signIn\(\)/, policy({ session: 'browser' }, [])],
+    [/routes\[0\]\.session: needs signIn\(\)/, policy({ session: 'browser' }, [])],
     [/session: /, policy({ session: 'cookie' })],
     [/session\.acr/, policy({ session: { acr: [] } })],
     [/session\.acr/, policy({ session: { acr: ['a"b'] } })],

@@ -1,4 +1,5 @@
 /** Finds the mistakes in relation rules when the gateway reads a policy. */
+import type { Mistake } from '../../problems/mistake.ts'
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
 import { kindOf, type RelationModel } from './model.ts'
 import { canReach, reachOf } from './reach.ts'
@@ -12,11 +13,11 @@ export interface RuleContext {
   readonly params?: readonly string[]
 }
 
-/** Yields the mistakes of a rule as sentences. Each names the part of the rule that is wrong. */
+/** Yields the mistakes of a rule. Each message names the part of the rule that is wrong. */
 export function* mistakesInRule(
   { object: objectText, relation, contextualTuples = [] }: RelationDemand,
   { model, subject, params }: RuleContext,
-): Generator<string> {
+): Generator<Mistake> {
   const object = parseTemplate(objectText)
   const caller = parseTemplate(subject)
   yield* mistakesInObject(object, params)
@@ -25,33 +26,38 @@ export function* mistakesInRule(
     const why = whyUndefined(model, object.type, relation)
     if (why !== undefined) yield why
     else if (typeof caller === 'object' && !canReach(reachOf(model), at, caller.type))
-      yield `no ${caller.type} can ever have ${at}`
+      yield inPart('relation', `no ${caller.type} can ever have ${at}`)
   }
   for (const [index, tuple] of contextualTuples.entries())
     for (const mistake of mistakesInTuple(tuple, model, params))
-      yield `contextualTuples[${index}] ${mistake}`
+      yield {
+        ...mistake,
+        path: ['contextualTuples', index, ...mistake.path],
+        message: `contextualTuples[${index}] ${mistake.message}`,
+      }
 }
 
 /** Yields the mistakes in the template for callers alone. */
-export function* mistakesInSubject(text: string, model: RelationModel): Generator<string> {
+export function* mistakesInSubject(text: string, model: RelationModel): Generator<Mistake> {
   const subject = parseTemplate(text)
   if (typeof subject === 'string') {
-    yield subject
+    yield inPart(undefined, subject)
     return
   }
-  if (!model.types.has(subject.type)) yield noType(model, subject.type)
-  if (subject.kind !== subject.type) yield 'must be one subject, not a userset or a wildcard'
+  if (!model.types.has(subject.type)) yield noType(model, subject.type, [])
+  if (subject.kind !== subject.type)
+    yield inPart(undefined, 'must be one subject, not a userset or a wildcard')
   else if (subject.placeholders.length === 0)
-    yield 'must contain a placeholder: it is the same for every caller'
+    yield inPart(undefined, 'must contain a placeholder: it is the same for every caller')
   if (subject.placeholders.some(({ kind }) => kind === 'param'))
-    yield 'must not depend on the path: the caller would choose its own subject'
+    yield inPart(undefined, 'must not depend on the path: the caller would choose its own subject')
 }
 
 type Params = RuleContext['params']
 
-function* mistakesInObject(object: Template | string, params: Params): Generator<string> {
+function* mistakesInObject(object: Template | string, params: Params): Generator<Mistake> {
   if (typeof object === 'object' && object.kind !== object.type)
-    yield 'object must be one object, not a userset or a wildcard'
+    yield inPart('object', 'object must be one object, not a userset or a wildcard')
   yield* mistakesInTemplate('object', object, params)
 }
 
@@ -59,21 +65,27 @@ function* mistakesInTemplate(
   part: 'object' | 'subject',
   template: Template | string,
   params: Params,
-): Generator<string> {
+): Generator<Mistake> {
   if (typeof template === 'string') {
-    yield `${part} ${template}`
+    yield inPart(part, `${part} ${template}`)
     return
   }
   for (const placeholder of template.placeholders)
     if (placeholder.kind === 'param' && params?.includes(placeholder.name) === false)
-      yield `${part} names {params.${placeholder.name}}, which is not in the path`
+      yield {
+        code: 'unknown_parameter',
+        path: [part],
+        message: `${part} names {params.${placeholder.name}}, which is not in the path`,
+        given: placeholder.name,
+        known: params,
+      }
 }
 
 function* mistakesInTuple(
   tuple: ContextualTupleDefinition,
   model: RelationModel,
   params: Params,
-): Generator<string> {
+): Generator<Mistake> {
   const object = parseTemplate(tuple.object)
   const subject = parseTemplate(tuple.subject)
   yield* mistakesInObject(object, params)
@@ -83,15 +95,30 @@ function* mistakesInTuple(
   const { directTypes = [] } = model.types.get(object.type)?.get(tuple.relation) ?? {}
   if (why !== undefined) yield why
   else if (!directTypes.some((direct) => kindOf(direct) === subject.kind))
-    yield `the model permits no ${tuple.subject} as ${object.type}#${tuple.relation}`
+    yield inPart(
+      'subject',
+      `the model permits no ${tuple.subject} as ${object.type}#${tuple.relation}`,
+    )
 }
 
-function whyUndefined(model: RelationModel, type: string, relation: string): string | undefined {
+function whyUndefined(model: RelationModel, type: string, relation: string): Mistake | undefined {
   const relations = model.types.get(type)
-  if (relations === undefined) return noType(model, type)
+  if (relations === undefined) return noType(model, type, ['object'])
   if (relations.has(relation)) return undefined
-  return `the model has no relation ${type}#${relation}; it has ${[...relations.keys()].join(', ')}`
+  const known = [...relations.keys()]
+  const message = `the model has no relation ${type}#${relation}; it has ${known.join(', ')}`
+  return { code: 'unknown_relation', path: ['relation'], message, given: relation, known }
 }
 
-const noType = ({ types }: RelationModel, type: string): string =>
-  `the model has no type ${type}; it has ${[...types.keys()].join(', ')}`
+function noType({ types }: RelationModel, given: string, path: Mistake['path']): Mistake {
+  const known = [...types.keys()]
+  const message = `the model has no type ${given}; it has ${known.join(', ')}`
+  return { code: 'unknown_type', path, message, given, known }
+}
+
+/** Creates a mistake in a part of a rule, or in the whole. */
+const inPart = (part: string | undefined, message: string): Mistake => ({
+  code: 'invalid_relation',
+  path: part === undefined ? [] : [part],
+  message,
+})

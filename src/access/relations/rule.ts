@@ -44,7 +44,8 @@ export interface RelationRuleOptions extends RelationDemand {
 export function createRelationRule(options: RelationRuleOptions): RelationRule {
   const { model, subject = DEFAULT_SUBJECT, ...demand } = options
   const mistakes = [...mistakesInRule(demand, { model, subject })]
-  if (mistakes.length > 0) throw new TypeError(`createRelationRule: ${mistakes.join('; ')}`)
+  if (mistakes.length > 0)
+    throw new TypeError(`createRelationRule: ${mistakes.map(({ message }) => message).join('; ')}`)
   return ruleOf(demand, subject)
 }
 

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { sha256 } from '../../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../../errors.ts'
 import type { Check } from '../../problems/checks.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../../validators/dpop.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
 import {
@@ -76,7 +77,9 @@ export function createDpopVerifier({
   now = Date.now,
 }: DpopVerifierOptions): DpopVerifier {
   if (nonceRequired && nonceSecret === undefined) {
-    throw new Misconfigured('The policy', ['tokens.dpopNonceRequired: needs SIGNING_KEYS'])
+    throw new Misconfigured('The policy', [
+      mistakeAt('missing', ['tokens', 'dpopNonceRequired'], 'needs SIGNING_KEYS'),
+    ])
   }
   const publicOrigin = new URL(publicUrl).origin
   const keys = createProofKeys()

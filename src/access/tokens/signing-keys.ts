@@ -24,7 +24,11 @@ export function parseSigningKeys(jwks: unknown): SigningJwk[] {
   if (parsed.success) return parsed.data.keys
   throw new Misconfigured(
     'The signing keys',
-    parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    parsed.error.issues.map(({ path, message }) => ({
+      code: 'invalid_value',
+      path: path.map((part) => (typeof part === 'number' ? part : String(part))),
+      message,
+    })),
   )
 }
 

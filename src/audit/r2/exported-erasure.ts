@@ -1,6 +1,7 @@
 /** Erases a person from the exported chain: rewrites the objects and keeps their commitments. */
 
 import { Misconfigured } from '../../errors.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { ndjsonOf, partOf } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
 import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
@@ -35,7 +36,7 @@ export async function eraseExported(
   const parts = await partsBehind(db, erasure.exported_seq, MAX_OBJECTS_PER_RUN + 1)
   if (bucket === undefined && parts.length > 0)
     throw new Misconfigured('The audit Worker', [
-      'AUDIT_EXPORT: is missing, and there is an export',
+      mistakeAt('missing', ['AUDIT_EXPORT'], 'is missing, and there is an export'),
     ])
   if (bucket === undefined) return true
   for (const part of parts.slice(0, MAX_OBJECTS_PER_RUN)) {

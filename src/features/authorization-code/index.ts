@@ -10,6 +10,7 @@ import type { Feature, FeatureParts } from '../../gateway/feature.ts'
 import { admit } from '../../middleware/admit.ts'
 import type { PolicyLimit } from '../../policy/route.ts'
 import { permissionsOfRoute } from '../../policy/route-permissions.ts'
+import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { anyOrigin } from '../../routes/any-origin.ts'
 import { configured } from '../../validators/configuration.ts'
 import { CODE_FLOW, type CodeFlow } from '../authorization-server/code-flow.ts'
@@ -100,7 +101,11 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
 function refuseIncomplete({ config }: FeatureParts): void {
   if (config.signingKeys === undefined)
     throw new Misconfigured('The environment', [
-      'SIGNING_KEYS: is missing; authorizationCode() issues tokens with it',
+      mistakeAt(
+        'missing',
+        ['SIGNING_KEYS'],
+        'is missing; authorizationCode() issues tokens with it',
+      ),
     ])
   // Here, because only this feature uses these members.
   configured('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
@@ -210,7 +215,13 @@ function assertionVerifierOf(
   const found = names.map((name) => config.issuers.find(({ issuer }) => issuer === name))
   const mistakes = names
     .filter((_, index) => found[index] === undefined)
-    .map((name) => `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS`)
+    .map(
+      (name): Mistake => ({
+        code: 'missing',
+        path: ['features'],
+        message: `authorizationCode(): identityAssertions: ${name} is not an issuer of ISSUERS`,
+      }),
+    )
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   const issuers = found.flatMap((issuer) =>
     issuer === undefined

@@ -3,6 +3,7 @@
 import { coalescedDecisionPoint } from '../../access/relations/coalesced-decision-point.ts'
 import type { ExternalDecisionPoint } from '../../access/relations/definition.ts'
 import { Misconfigured } from '../../errors.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { decisionPointsOf, decisionPointVariables } from '../../validators/decision-points.ts'
 import { createAuthzenDecisionPoint } from './decision-point.ts'
 
@@ -15,7 +16,7 @@ export function authzen(): ExternalDecisionPoint {
       const { authzen: servers, timeoutMs } = decisionPointsOf(config)
       if (servers === undefined)
         throw new Misconfigured('The environment', [
-          'AUTHZEN_URLS: is missing, but the policy needs it',
+          mistakeAt('missing', ['AUTHZEN_URLS'], 'is missing, but the policy needs it'),
         ])
       const decisionPoint = createAuthzenDecisionPoint({ ...servers, ...options, timeoutMs })
       return coalescedDecisionPoint({ ...options, decisionPoint, maxWaitMs: timeoutMs })

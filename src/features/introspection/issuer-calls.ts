@@ -6,6 +6,7 @@ import { MAX_TOKEN_BYTES } from '../../access/tokens/jws.ts'
 import type { IssuerCall, IssuerCalls } from '../../access/tokens/verifier.ts'
 import { Misconfigured } from '../../errors.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { callOf } from '../../validators/introspection.ts'
 import type { IssuerConfig } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
@@ -78,7 +79,9 @@ function kindOf(
     }
   const client = clients.find((one) => one.issuer === issuer)
   if (client === undefined)
-    throw new Misconfigured('The environment', [`ISSUER_CLIENTS: has no client for ${issuer}`])
+    throw new Misconfigured('The environment', [
+      mistakeAt('missing', ['ISSUER_CLIENTS'], `has no client for ${issuer}`),
+    ])
   return { member: 'introspection_endpoint', request: introspectionRequest(client, now) }
 }
 

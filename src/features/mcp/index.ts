@@ -11,7 +11,15 @@ import type { CorsFeature } from '../../policy/cors.ts'
 import type { RouteDefinition } from '../../policy/definition.ts'
 import { limitsNamed } from '../../policy/limits.ts'
 import type { McpFeature, McpReferences } from '../../policy/mcp.ts'
+import { unknownLimit } from '../../policy/mistakes.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
+import {
+  type Mistake,
+  type MistakeCode,
+  mistakeAt,
+  mistakeWithin,
+  withPath,
+} from '../../problems/mistake.ts'
 import { anyOrigin } from '../../routes/any-origin.ts'
 import { publicDocument, resourceMetadata } from '../../routes/well-known.ts'
 import { configured } from '../../validators/configuration.ts'
@@ -139,31 +147,51 @@ function* mistakesIn(
   definition: McpDefinition,
   { anonymous, relation }: { readonly anonymous?: true; readonly relation?: RelationDemand },
   { names, relations }: McpReferences,
-): Generator<string> {
+): Generator<Mistake> {
   for (const pattern of Object.keys(definition.resources ?? {})) {
     const mistake = mistakeInPattern(pattern)
-    if (mistake !== undefined) yield `resources.${pattern}: ${mistake}`
+    if (mistake !== undefined)
+      yield {
+        code: 'invalid_format',
+        path: ['mcp', 'resources', pattern],
+        message: `resources.${pattern}: ${mistake}`,
+      }
   }
   for (const [name, tool] of Object.entries(definition.tools ?? {})) {
     if (tool === true) continue
     const at = `tools.${name}`
+    const path = ['mcp', 'tools', name]
+    const inRelation = (code: MistakeCode, what: string): Mistake => ({
+      code,
+      path: [...path, 'relation'],
+      message: `${at}.relation: ${what}`,
+    })
     if (name === '*' && (tool.relation ?? tool.limits ?? tool.definition) !== undefined)
-      yield `${at}: relation, limits and definition need a tool with a name`
+      yield {
+        code: 'conflict',
+        path,
+        message: `${at}: relation, limits and definition need a tool with a name`,
+      }
     for (const limit of tool.limits ?? [])
-      if (!names.includes(limit)) yield `${at}.limits: unknown limit ${limit}`
+      if (!names.includes(limit))
+        yield mistakeWithin([...path, 'limits'], `${at}.limits`, unknownLimit([], limit, names))
     if (tool.relation === undefined || relations === null) continue
-    if (relation !== undefined) yield `${at}.relation: the route has a relation already`
-    if (anonymous) yield `${at}.relation: anonymous callers have no relations`
-    if (tool.arguments === undefined) yield `${at}.relation: requires a schema of the arguments`
+    if (relation !== undefined) yield inRelation('conflict', 'the route has a relation already')
+    if (anonymous) yield inRelation('conflict', 'anonymous callers have no relations')
+    if (tool.arguments === undefined)
+      yield inRelation('missing', 'requires a schema of the arguments')
     if (relations === undefined) {
-      yield `${at}.relation: requires the field relations of the policy`
+      yield inRelation('missing_feature', 'requires the field relations of the policy')
       continue
     }
     const [demand, params] = ofArguments(tool.relation)
-    for (const mistake of relations.mistakesIn(demand, params)) yield `${at}.relation: ${mistake}`
+    for (const mistake of relations.mistakesIn(demand, params))
+      yield mistakeWithin([...path, 'relation'], `${at}.relation`, mistake)
   }
   if (anonymous && permissionsOf(definition).length > 0)
-    yield 'mcp: requires a permission, and anonymous callers have none'
+    yield withPath(
+      mistakeAt('conflict', ['mcp'], 'requires a permission, and anonymous callers have none'),
+    )
 }
 
 const ARGUMENT = /\{arguments\.(\w+)\}/g
@@ -202,7 +230,11 @@ function guard({ core, policy }: GuardParts): Contribution {
   const ruleOf = policy.relations?.ruleOf
   if (sharedSecret === undefined)
     throw new Misconfigured('The environment', [
-      'SIGNING_KEYS: is missing; mcp() binds the sessions of a server to their callers with it',
+      mistakeAt(
+        'missing',
+        ['SIGNING_KEYS'],
+        'is missing; mcp() binds the sessions of a server to their callers with it',
+      ),
     ])
   const binding = createBinding(sharedSecret)
   const metadata = createApp()

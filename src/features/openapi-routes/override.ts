@@ -57,7 +57,8 @@ export function override<
       'The policy',
       unknown.map((name) => {
         const remedy = didYouMean(name, [...names]) ?? 'remove the change'
-        return `override: there is no route ${name}; ${remedy}`
+        const message = `override: there is no route ${name}; ${remedy}`
+        return { code: 'unknown_route', path: ['routes'], message, given: name, known: [...names] }
       }),
     )
   return routes.flatMap((route) => {

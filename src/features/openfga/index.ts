@@ -3,6 +3,7 @@
 import { coalescedDecisionPoint } from '../../access/relations/coalesced-decision-point.ts'
 import type { ExternalDecisionPoint } from '../../access/relations/definition.ts'
 import { Misconfigured } from '../../errors.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { decisionPointsOf, decisionPointVariables } from '../../validators/decision-points.ts'
 import { createOpenfgaDecisionPoint } from './decision-point.ts'
 
@@ -15,7 +16,7 @@ export function openfga(): ExternalDecisionPoint {
       const { openfga: server, timeoutMs } = decisionPointsOf(config)
       if (server === undefined)
         throw new Misconfigured('The environment', [
-          'OPENFGA_URL: is missing, but the policy needs it',
+          mistakeAt('missing', ['OPENFGA_URL'], 'is missing, but the policy needs it'),
         ])
       const decisionPoint = createOpenfgaDecisionPoint({ ...server, ...options, timeoutMs })
       return coalescedDecisionPoint({ ...options, decisionPoint, maxWaitMs: timeoutMs })

@@ -9,6 +9,7 @@ import { createLocate, type Locate } from '../../origin/public-location.ts'
 import { createPlaceOf } from '../../origin/public-place.ts'
 import type { OriginsFeature, PolicyOrigins } from '../../policy/origins.ts'
 import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
+import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { isWithheld } from '../../routes/origin-response.ts'
 import { configured } from '../../validators/configuration.ts'
 import { type EnvironmentCheck, needsOrigin } from '../../validators/environment.ts'
@@ -19,7 +20,7 @@ import { isInCanary } from './canary.ts'
 import { requireAudience } from './require-audience.ts'
 import { retriedOrigin } from './retried-origin.ts'
 import { type Destination, routedOrigin } from './routed-origin.ts'
-import { routingCheck, unknown } from './routing-mistakes.ts'
+import { routingCheck, unknownOrigin } from './routing-mistakes.ts'
 
 export type {
   CanaryDefinition,
@@ -83,14 +84,15 @@ function compiled(definitions: Definitions): PolicyOrigins {
 const failing = (name: string, error: string): EnvironmentCheck =>
   z.refine(() => false, { error, path: [name], when: () => true })
 
-function* mistakesInOrigins(definitions: Definitions): Generator<string> {
+function* mistakesInOrigins(definitions: Definitions): Generator<Mistake> {
   const names = Object.keys(definitions)
   for (const [name, { canary }] of Object.entries(definitions)) {
     if (canary === undefined) continue
-    const place = `origins.${name}.canary.origin`
+    const place = ['origins', name, 'canary', 'origin']
     const target = names.includes(canary.origin) ? definitions[canary.origin] : undefined
-    if (target === undefined) yield `${place}: ${unknown(canary.origin, names)}`
-    else if (target.canary !== undefined) yield `${place}: ${canary.origin} has a canary itself`
+    if (target === undefined) yield unknownOrigin(place, canary.origin, names)
+    else if (target.canary !== undefined)
+      yield mistakeAt('conflict', place, `${canary.origin} has a canary itself`)
   }
 }
 
@@ -241,7 +243,7 @@ function refuseSharedAudiences(
   environment: Connections['environment'],
 ): void {
   const owners = new Map<string, string>()
-  const mistakes: string[] = []
+  const mistakes: Mistake[] = []
   for (const [name, definition] of byName) {
     const audience = audienceOf(name, definition, environment)
     const other = owners.get(audience)
@@ -250,7 +252,11 @@ function refuseSharedAudiences(
     const isMeant = definition.audience !== undefined && byName.get(other)?.audience !== undefined
     if (!isMeant)
       mistakes.push(
-        `origins.${name}.audience: must be set, because the origin ${other} has the same audience ${audience}`,
+        mistakeAt(
+          'duplicate',
+          ['origins', name, 'audience'],
+          `must be set, because the origin ${other} has the same audience ${audience}`,
+        ),
       )
   }
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)

@@ -1,10 +1,9 @@
 /** Finds mistakes in the fields of a route that use the origins of the policy. */
-import * as z from 'zod/mini'
-import { toDotPath } from 'zod/v4/core'
 import type { OriginRouting } from '../../origin/definition.ts'
 import { mistakesInTarget } from '../../origin/route-target.ts'
+import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
 import { withSuggestion } from '../../suggestions/did-you-mean.ts'
-import { inEnglish } from '../../validators/english.ts'
+import { issuesOf, mistakeOf } from '../../validators/configuration.ts'
 import { routingSchema } from '../../validators/origins.ts'
 
 export interface RoutingCheck {
@@ -17,18 +16,26 @@ export interface RoutingCheck {
 /** Creates the function that yields the mistakes of a route. */
 export function routingCheck({ names, isWithheld }: RoutingCheck) {
   const schema = routingSchema(isWithheld)
-  return function* mistakesIn(route: OriginRouting & { readonly path: string }): Generator<string> {
-    const { success, error } = z.safeParse(schema, route, inEnglish())
-    if (!success) {
-      for (const { path, message } of error.issues) yield `${toDotPath(path)}: ${message}`
-      return
-    }
+  return function* mistakesIn(
+    route: OriginRouting & { readonly path: string },
+  ): Generator<Mistake> {
+    const issues = issuesOf(schema, route)
+    yield* issues.map((issue) => withPath(mistakeOf(issue)))
+    if (issues.length > 0) return
     const { origin } = route
-    if (origin !== undefined && !names.includes(origin)) yield `origin: ${unknown(origin, names)}`
+    if (origin !== undefined && !names.includes(origin))
+      yield withPath(unknownOrigin(['origin'], origin, names))
     yield* mistakesInTarget(route)
   }
 }
 
-/** Describes an unknown name of an origin. */
-export const unknown = (name: string, names: readonly string[]): string =>
-  withSuggestion(`unknown origin "${name}"`, name, names)
+/** Creates the mistake for the name of an origin that the policy does not have. */
+export const unknownOrigin = (
+  path: Mistake['path'],
+  given: string,
+  known: readonly string[],
+): Mistake =>
+  mistakeAt('unknown_origin', path, withSuggestion(`unknown origin "${given}"`, given, known), {
+    given,
+    known,
+  })

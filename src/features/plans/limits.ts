@@ -2,6 +2,7 @@
 import type { MeterKind, PlanTable } from '../../access/admission/limit.ts'
 import { Misconfigured } from '../../errors.ts'
 import type { LimitGroup, NamedLimit } from '../../policy/definition.ts'
+import { type Mistake, type MistakeCode, mistakeAt } from '../../problems/mistake.ts'
 import { configured } from '../../validators/configuration.ts'
 import type {
   AllowanceDefinition,
@@ -42,8 +43,10 @@ export function limitsOfPlans(
   )
   if (!Object.hasOwn(plans, defaultPlan))
     throw mistakeIn(
-      name,
-      `default: unknown plan ${defaultPlan}; the plans are ${Object.keys(plans).join(', ')}`,
+      'unknown_plan',
+      [name, 'default'],
+      `unknown plan ${defaultPlan}; the plans are ${Object.keys(plans).join(', ')}`,
+      { given: defaultPlan, known: Object.keys(plans) },
     )
   return limitsOf(name, definition, new Map(allowances), { defaultPlan, planBy }, scripts)
 }
@@ -77,8 +80,9 @@ function limitsOf(
     for (const [plan, most = cost] of units)
       if (isCounted && cost > most)
         throw mistakeIn(
-          name,
-          `cost: must not exceed the ${most} units of ${choice ? `plan ${plan}` : 'the quota'}`,
+          'too_big',
+          [name, 'cost'],
+          `must not exceed the ${most} units of ${choice ? `plan ${plan}` : 'the quota'}`,
         )
     return {
       name: `${name}${suffix}`,
@@ -137,8 +141,13 @@ function unitsOf(
   return ratesOf(allowance).find((rate) => rate.windowSeconds === windowSeconds)?.limit
 }
 
-const mistakeIn = (name: string, mistake: string) =>
-  new Misconfigured('The policy', [`limits.${name}.${mistake}`])
+/** `path` is below `limits`. */
+const mistakeIn = (
+  code: MistakeCode,
+  path: readonly string[],
+  what: string,
+  names?: Pick<Mistake, 'given' | 'known'>,
+) => new Misconfigured('The policy', [mistakeAt(code, ['limits', ...path], what, names)])
 
 /**
  * Returns what the policy's field `limits` contains for plans or quotas. Throws `Misconfigured` if the
@@ -153,9 +162,7 @@ export const limitGroup = (
     const limits = limitsOf(name)
     for (const limit of limits)
       if (limit.name !== name && Object.hasOwn(all, limit.name))
-        throw new Misconfigured('The policy', [
-          `limits.${limit.name}: is also a limit of ${name}; rename one of them`,
-        ])
+        throw mistakeIn('duplicate', [limit.name], `is also a limit of ${name}; rename one of them`)
     return limits
   },
 })

@@ -16,6 +16,7 @@ import { parseTemplate } from '../../access/relations/template.ts'
 import { Misconfigured } from '../../errors.ts'
 import type { Feature, RelationParts, RelationServices } from '../../gateway/feature.ts'
 import type { PolicyRelations, RelationsFeature } from '../../policy/relations.ts'
+import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { configured } from '../../validators/configuration.ts'
 import type { Config } from '../../validators/environment.ts'
 import { relationsSchema } from '../../validators/relations.ts'
@@ -64,16 +65,20 @@ function modelOf({ model }: RelationsDefinition): RelationModel {
   try {
     return compileModel(model)
   } catch (error) {
-    if (error instanceof ModelInvalid) refuse('model', error.mistakes)
+    if (error instanceof ModelInvalid)
+      refuse(
+        'model',
+        error.mistakes.map((message) => ({ code: 'invalid_model', path: [], message })),
+      )
     throw error
   }
 }
 
-function refuse(field: string, mistakes: readonly string[]): void {
+function refuse(field: string, mistakes: readonly Mistake[]): void {
   if (mistakes.length === 0) return
   throw new Misconfigured(
     'The policy',
-    mistakes.map((mistake) => `relations.${field}: ${mistake}`),
+    mistakes.map((mistake) => ({ ...mistake, path: ['relations', field] })),
   )
 }
 
@@ -122,7 +127,11 @@ function issuersOf({ issuers, subject }: PolicyRelations, config: Config): Reado
   const others = config.issuers.flatMap(({ issuer }) => (issuer === publicUrl ? [] : [issuer]))
   if (namesIssuer || others.length <= 1) return new Set([publicUrl, ...others])
   throw new Misconfigured('The policy', [
-    `relations.issuers: ${others.join(' and ')} are trusted; name those whose subjects and tenants ` +
-      'are of one namespace, or put {issuer} into relations.subject',
+    mistakeAt(
+      'missing',
+      ['relations', 'issuers'],
+      `${others.join(' and ')} are trusted; name those whose subjects and tenants ` +
+        'are of one namespace, or put {issuer} into relations.subject',
+    ),
   ])
 }

@@ -7,7 +7,7 @@ import type { Contribution, Feature, FeatureParts, GuardParts } from '../../gate
 import { admit } from '../../middleware/admit.ts'
 import type { RouteDefinition } from '../../policy/definition.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
-import { nameOfRoute } from '../../policy/route.ts'
+import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
 import { configured, issuesOf, mistakeOf } from '../../validators/configuration.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { browserSession } from './browser-session.ts'
@@ -147,9 +147,12 @@ function contributionOf(definition: SignInDefinition, parts: FeatureParts): Cont
 /** The cookie of a session belongs to one host, which has the callback. */
 function refuseOtherHosts({ policy, config: { publicUrl } }: FeatureParts): void {
   const { hostname } = new URL(publicUrl)
-  const mistakes = policy.routes
-    .filter(({ session, host = hostname }) => session !== undefined && host !== hostname)
-    .map((route) => `${nameOfRoute(route)}: session requires the host of PUBLIC_URL, ${hostname}`)
+  const mistakes = policy.routes.flatMap(({ method, host, path, session }, index): Mistake[] => {
+    if (session === undefined || host === undefined || host === hostname) return []
+    const message = `session requires the host of PUBLIC_URL, ${hostname}`
+    const route = { method, host, path }
+    return [{ code: 'conflict', path: ['routes', index, 'session'], message, route }]
+  })
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
 }
 
@@ -167,7 +170,11 @@ function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] 
   const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))
   if (new Set(names).size < names.length)
     throw new Misconfigured('The environment', [
-      'ISSUER_CLIENTS: two issuers with signIn have the same callback path; use issuers that differ in letters or digits',
+      mistakeAt(
+        'duplicate',
+        ['ISSUER_CLIENTS'],
+        'two issuers with signIn have the same callback path; use issuers that differ in letters or digits',
+      ),
     ])
   const isOnly = entries.length === 1
   if (entries.length > 0)
@@ -175,19 +182,35 @@ function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] 
       createProvider({ ...entry, publicUrl, isOnly, signedOutUri, watch, now }),
     )
   throw new Misconfigured('The environment', [
-    'ISSUER_CLIENTS: no client has signIn, but the policy has signIn()',
+    mistakeAt('missing', ['ISSUER_CLIENTS'], 'no client has signIn, but the policy has signIn()'),
   ])
 }
 
 /** Yields the mistakes of routes with sessions, and of routes with the paths of the sign-in. */
-function* mistakesIn(routes: readonly RouteDefinition[]): Generator<string> {
-  for (const route of routes) {
-    const name = nameOfRoute(route)
-    if (RESERVED_PATHS.includes(route.path)) yield `${name}: this path is reserved for the sign-in`
-    if (route.session === undefined) continue
-    for (const issue of issuesOf(sessionDemandSchema, route.session))
-      yield `${name}: ${mistakeOf(issue, ['session'])}`
-    if (route.dpop || route.anonymous || route.mcp)
-      yield `${name}: session cannot be combined with dpop, anonymous or mcp`
-  }
+function* mistakesIn(routes: readonly RouteDefinition[]): Generator<Mistake> {
+  for (const [index, route] of routes.entries())
+    for (const mistake of mistakesInRoute(route))
+      yield {
+        ...mistake,
+        path: [index, ...mistake.path],
+        route: { method: route.method, path: route.path },
+      }
+}
+
+function* mistakesInRoute(route: RouteDefinition): Generator<Mistake> {
+  if (RESERVED_PATHS.includes(route.path))
+    yield {
+      code: 'reserved_path',
+      path: ['path'],
+      message: 'this path is reserved for the sign-in',
+    }
+  if (route.session === undefined) return
+  for (const issue of issuesOf(sessionDemandSchema, route.session))
+    yield withPath(mistakeOf(issue, ['session']))
+  if (route.dpop || route.anonymous || route.mcp)
+    yield {
+      code: 'conflict',
+      path: ['session'],
+      message: 'session cannot be combined with dpop, anonymous or mcp',
+    }
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { Misconfigured } from '../../errors.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { certificatesIn, faultOfCertificate } from './handshake.ts'
 
 /** The names of the files. Each is set, or none. */
@@ -27,9 +28,9 @@ export function readCertificate({
 }: CertificateFiles): SecureContextOptions | undefined {
   if (TLS_CERT_FILE === undefined && TLS_KEY_FILE === undefined) return undefined
   if (TLS_CERT_FILE === undefined)
-    throw mistake('TLS_CERT_FILE: is missing; TLS_KEY_FILE requires it')
+    throw mistake('TLS_CERT_FILE', 'is missing; TLS_KEY_FILE requires it')
   if (TLS_KEY_FILE === undefined)
-    throw mistake('TLS_KEY_FILE: is missing; TLS_CERT_FILE requires it')
+    throw mistake('TLS_KEY_FILE', 'is missing; TLS_CERT_FILE requires it')
   const certificate = {
     cert: textOf('TLS_CERT_FILE', TLS_CERT_FILE),
     key: textOf('TLS_KEY_FILE', TLS_KEY_FILE),
@@ -41,7 +42,10 @@ export function readCertificate({
     // OpenSSL accepts an absent key, and then fails at each handshake.
     createPrivateKey(certificate.key)
   } catch {
-    throw mistake('TLS_CERT_FILE and TLS_KEY_FILE: are no certificate in PEM and its private key')
+    const message = 'TLS_CERT_FILE and TLS_KEY_FILE: are no certificate in PEM and its private key'
+    throw new Misconfigured('The environment', [
+      { code: 'invalid_value', path: ['TLS_CERT_FILE'], message },
+    ])
   }
   return certificate
 }
@@ -51,11 +55,12 @@ function textOf(variable: string, file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw mistake(`${variable}: ${file} cannot be read (${code})`)
+    throw mistake(variable, `${file} cannot be read (${code})`)
   }
 }
 
-const mistake = (text: string) => new Misconfigured('The environment', [text])
+const mistake = (variable: string, what: string) =>
+  new Misconfigured('The environment', [mistakeAt('invalid_value', [variable], what)])
 
 /**
  * Compares the files with `current` every ten seconds, and uses them for new connections when they have
@@ -75,7 +80,7 @@ export function followCertificate(
       if (certificate === undefined) return
       if (certificate.cert === used.cert && certificate.key === used.key) return
       const fault = await faultOfCertificate(certificate)
-      if (fault !== undefined) throw mistake(`TLS_CERT_FILE: ${fault}`)
+      if (fault !== undefined) throw mistake('TLS_CERT_FILE', fault)
       server.setSecureContext(certificate)
       used = certificate
       reported = ''

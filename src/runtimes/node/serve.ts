@@ -7,6 +7,7 @@ import { Misconfigured } from '../../errors.ts'
 import { composeServices, type GatewayEnv } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
+import type { Mistake } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { orderlyEnd } from './orderly-end.ts'
@@ -150,7 +151,7 @@ function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | '
   // Their schema checks them.
   const environment = { ...variables, ...runtime.bindings } as unknown as GatewayEnv
   const settings = serverSettings(variables)
-  const mistakes: string[] = []
+  const mistakes: Mistake[] = []
   const services = collecting(mistakes, () => composeServices(environment, policy, runtime))
   const certificate = collecting(mistakes, () => readCertificate(variables))
   if (services === undefined || mistakes.length > 0)
@@ -159,12 +160,12 @@ function composed({ policy, env = process.env }: Pick<ServeOptions, 'policy' | '
 }
 
 /** Adds the mistakes that `work` throws to the others. */
-function collecting<Value>(mistakes: string[], work: () => Value): Value | undefined {
+function collecting<Value>(mistakes: Mistake[], work: () => Value): Value | undefined {
   try {
     return work()
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    mistakes.push(...error.mistakes)
+    mistakes.push(...error.found)
     return undefined
   }
 }

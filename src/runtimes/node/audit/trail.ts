@@ -142,7 +142,13 @@ export function createAuditTrail(variables: ThreadData['variables']): AuditTrail
         // A spool that does not open is no mistake: its directory may become writable.
         const names = ['AUDIT_DATABASE', 'AUDIT_EXPORT_DIR', 'AUDIT_SPOOL']
         const given = names.filter((name) => variables[name] !== undefined).join(', ')
-        throw new Misconfigured('The environment', [`${given}: ${reason}`])
+        throw new Misconfigured('The environment', [
+          {
+            code: 'invalid_value',
+            path: [names.find((name) => variables[name] !== undefined) ?? ''],
+            message: `${given}: ${reason}`,
+          },
+        ])
       }
     },
     start() {

@@ -1,5 +1,6 @@
 /** The client for a Redis over RESP, on Node: all connections of a process share one socket. */
 import { Misconfigured } from '../../../errors.ts'
+import { mistakeAt } from '../../../problems/mistake.ts'
 import {
   boundedCalls,
   DEFAULT_REDIS_TIMEOUT_MS,
@@ -70,7 +71,9 @@ export function connectResp({
       } catch (cause) {
         const mistake = mistakeOf(cause)
         if (mistake !== undefined)
-          throw new Misconfigured('The environment', [`REDIS_URL: ${mistake}`])
+          throw new Misconfigured('The environment', [
+            mistakeAt('invalid_value', ['REDIS_URL'], mistake),
+          ])
       }
     },
     close: socket.close,
