@@ -115,8 +115,9 @@ async function slowDown(measurement: PairsOptions): Promise<number> {
 
 function contestantOf(
   { tokens, options: { request } }: PairsOptions,
-  { id, title, pid, url }: Side,
+  { id, title, pid, url, redisCalls, settled }: Side,
 ): Contestant {
   const questions = orders(request, tokens.writers)
-  return { id, title, pid, url, questions, expected: { origin: 1, redis: 1 } }
+  const expected = { origin: 1, redis: redisCalls } as const
+  return { id, title, pid, url, questions, expected, ...(settled && { settled }) }
 }

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { number, oneOf, whole } from '../command-line.ts'
 import { REQUESTS, type RequestKind } from '../load/questions.ts'
+import { RUNTIMES, type Runtime } from '../runtimes.ts'
 
 /** Fewer pairs have no interval with a confidence of 95 %: 1 - 2 / 2^5 is 0.94. */
 export const MIN_PAIRS = 6
@@ -19,16 +20,23 @@ export interface CompareOptions {
   readonly slowDownPercent: number
   readonly request: RequestKind
   readonly connections: number
+  readonly runtime: Runtime
+  /** Whether audit events go to SQLite; only on Node. */
+  readonly durable: boolean
   /** Directory for the results. Undefined: not written. */
   readonly results: string | undefined
+  /** File to which the verdict is added as Markdown. Undefined: none. */
+  readonly markdown: string | undefined
 }
 
 export const USAGE = `npm run bench:compare -- BASE [HEAD] [options]
 
-Reports whether HEAD (default: HEAD) uses more CPU per request than BASE: whole gateways of both
-under workerd serve, with the load, origin and Redis of this checkout, measured in turn. Both
-are revisions of git, or directories if they begin with . or /, such as . for uncommitted
-changes.
+Reports whether HEAD (default: HEAD) uses more CPU per request than BASE: whole gateways of both,
+with the load, origin and Redis of this checkout, measured in turn. Both are revisions of git, or
+directories if they begin with . or /, such as . for uncommitted changes.
+
+  --runtime <name>     workerd or node (default: workerd)
+  --durable            stores audit events in SQLite; CPU counts until all are stored. Only on Node
 
   --pairs <n>          measurements of each, ${MIN_PAIRS} to 99 (default: 12)
   --seconds <n>        duration of one measurement, in slices that take turns, 0.5 to 60 (default: 2)
@@ -36,8 +44,9 @@ changes.
   --threshold <n>      accepted increase of CPU in percent, 1 to 1000 (default: 10)
   --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
   --connections <n>    1 to 200 (default: 10)
-  --slow-down <n>      slows HEAD down by a percentage, 1 to 1000: tests the command
+  --slow-down <n>      slows HEAD down by a percentage, 1 to 1000: tests the command. Not on Node
   --results <dir>      writes <date>-compare-<BASE>-<HEAD>.json there
+  --markdown <file>    adds the verdict to this file, for a comment on a pull request
   --help
 
 Exit code 0: ok. 1: a regression, a wrong response, a process that did not start, or an interrupted
@@ -56,7 +65,10 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
       request: { type: 'string', default: 'read' },
       connections: { type: 'string', default: '10' },
       'slow-down': { type: 'string' },
+      runtime: { type: 'string', default: 'workerd' },
+      durable: { type: 'boolean', default: false },
       results: { type: 'string' },
+      markdown: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   })
@@ -65,6 +77,11 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
   if (base === undefined || base === '') throw new Error('BASE is missing')
   if (more.length > 0) throw new Error(`unexpected argument "${more[0]}"`)
   if (values.results === '') throw new Error('--results must name a directory')
+  if (values.markdown === '') throw new Error('--markdown must name a file')
+  const runtime = oneOf('--runtime', values.runtime, RUNTIMES)
+  if (values.durable && runtime !== 'node') throw new Error('--durable needs --runtime node')
+  if (values['slow-down'] !== undefined && runtime === 'node')
+    throw new Error('--slow-down needs --runtime workerd')
   const slowDown = values['slow-down']
   return {
     base,
@@ -76,6 +93,9 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
     slowDownPercent: slowDown === undefined ? 0 : number('--slow-down', slowDown, 1, 1000),
     request: oneOf('--request', values.request, REQUESTS),
     connections: whole('--connections', values.connections, 1, 200),
+    runtime,
+    durable: values.durable,
     results: values.results,
+    markdown: values.markdown,
   }
 }

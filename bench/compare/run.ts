@@ -1,5 +1,5 @@
 /** `npm run bench:compare`: reports whether one revision of the gateway is slower than another. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
 import { checkGateway } from '../load/refusals.ts'
@@ -10,7 +10,13 @@ import { surroundings } from '../surroundings.ts'
 import { measurePairs } from './measure-pairs.ts'
 import { type CompareOptions, readOptions, USAGE } from './options.ts'
 import { findRevision, type Revision, type SideName, startSide } from './sides.ts'
-import { type Comparison, compared, comparisonText, type Verdict } from './verdict.ts'
+import {
+  type Comparison,
+  compared,
+  comparisonMarkdown,
+  comparisonText,
+  type Verdict,
+} from './verdict.ts'
 
 const COMMAND = 'npm run bench:compare'
 
@@ -52,16 +58,18 @@ async function compare(
   const about = surroundings(argv, backends.redis.kind)
   const tokens = await mintTokens(ground)
   const start = (name: SideName) => {
-    progress(`bundling ${name.toUpperCase()} ${revisions[name].name}`)
-    return startSide(name, revisions[name], { backends, signingKeys, directory, shutdown })
+    progress(`starting ${name.toUpperCase()} ${revisions[name].name}`)
+    return startSide(name, revisions[name], { backends, signingKeys, directory, shutdown, options })
   }
   const sides = { base: await start('base'), head: await start('head') }
   for (const { title, url } of Object.values(sides)) await checkGateway(title, url, tokens)
   const measured = await measurePairs({ sides, backends, tokens, options, onProgress: progress })
   const comparison = compared(revisions, measured, options)
   console.log(`\n${comparisonText(comparison, options)}`)
+  if (options.markdown !== undefined)
+    appendFileSync(options.markdown, `${comparisonMarkdown(comparison, options)}\n\n`)
   if (options.results !== undefined) {
-    const { results: _, ...others } = options
+    const { results: _, markdown: __, ...others } = options
     const command = commandLine(COMMAND, argv)
     const written = { benchmark: 'compare', ...about, command, ...comparison, options: others }
     progress(`written to ${save(options.results, options, written)}`)
@@ -72,13 +80,14 @@ async function compare(
 /** Writes a file that does not overwrite other results of the same day. Returns its name. */
 function save(
   folder: string,
-  { base, head, slowDownPercent }: CompareOptions,
+  { base, head, slowDownPercent, runtime, durable }: CompareOptions,
   result: Comparison & { readonly date: string },
 ): string {
   mkdirSync(folder, { recursive: true })
   const day = result.date.slice(0, 'yyyy-mm-dd'.length)
   const slowed = slowDownPercent === 0 ? [] : ['slowed', slowDownPercent]
-  const name = ['compare', base, head, ...slowed].join('-').replace(/[^\w-]+/g, '-')
+  const kind = runtime === 'node' ? [runtime, ...(durable ? ['durable'] : [])] : []
+  const name = ['compare', ...kind, base, head, ...slowed].join('-').replace(/[^\w-]+/g, '-')
   const file = join(resolve(folder), `${day}-${name}.json`)
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`)
   return file

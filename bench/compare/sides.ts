@@ -1,15 +1,19 @@
-/** Both gateways: checked out, bundled, and served side by side, each by its own process. */
+/** Both gateways: checked out and served side by side, each by its own process. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { ROOT } from '../../dev/start/settings.ts'
+import { freePort } from '../../dev/free-port.ts'
+import { HOST, ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
+import { openRedis } from '../node/costs.ts'
+import { startServer } from '../processes/server.ts'
 import type { Backends } from '../stack/backends.ts'
 import { type Bundle, bundleWorker, REQUESTS_CONFIG } from '../stack/bundle.ts'
 import { gatewayVariables, queueAddressOf } from '../stack/gateway.ts'
 import { startWorkerd } from '../stack/workerd.ts'
 import { BURN_PATH } from '../workers/compared.ts'
+import type { CompareOptions } from './options.ts'
 
 const SIDES = ['base', 'head'] as const
 export type SideName = (typeof SIDES)[number]
@@ -19,8 +23,12 @@ export interface Side {
   readonly title: string
   readonly pid: number
   readonly url: string
-  /** Sets the number of rounds of useless computation before each request. */
+  /** HTTP calls to Redis per request. Over RESP, calls are not counted. */
+  readonly redisCalls: 0 | 1
+  /** Sets the number of rounds of useless computation before each request; only in workerd. */
   burn(rounds: number): Promise<void>
+  /** Resolves when every event is stored; only with a durable trail. */
+  readonly settled?: () => Promise<void>
 }
 
 export interface SideOptions {
@@ -29,17 +37,32 @@ export interface SideOptions {
   /** Temporary directory below this checkout. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
+  readonly options: Pick<CompareOptions, 'runtime' | 'durable'>
 }
 
-/** Checks a revision out, bundles its gateway and serves it until `shutdown`. */
+/** Checks a revision out, and serves its gateway until `shutdown`. */
 export async function startSide(
   name: SideName,
   revision: Revision,
-  { backends, signingKeys, directory: parent, shutdown }: SideOptions,
+  options: SideOptions,
 ): Promise<Side> {
-  const directory = join(parent, name)
+  const directory = join(options.directory, name)
   mkdirSync(directory)
-  const tree = await checkOut(revision, join(directory, 'tree'), shutdown)
+  const tree = await checkOut(revision, join(directory, 'tree'), options.shutdown)
+  const start = options.options.runtime === 'node' ? startOnNode : startOnWorkerd
+  const title = `${name.toUpperCase()} ${revision.name}`
+  return { id: name, title, ...(await start(name, tree, directory, options)) }
+}
+
+type Served = Omit<Side, 'id' | 'title'>
+
+/** Bundles the gateway of `tree` and serves it. */
+async function startOnWorkerd(
+  name: SideName,
+  tree: string,
+  directory: string,
+  { backends, signingKeys, shutdown }: SideOptions,
+): Promise<Served> {
   const bundling = bundleOf(tree, directory)
   // An interrupted bundler would continue to write to the removed directory.
   shutdown.defer(async () => void (await Promise.allSettled([bundling])))
@@ -55,15 +78,65 @@ export async function startSide(
   shutdown.defer(workerd.close)
   const url = workerd.originOf(name)
   return {
-    id: name,
-    title: `${name.toUpperCase()} ${revision.name}`,
     pid: workerd.pid,
     url,
+    redisCalls: 1,
     async burn(rounds) {
       const answer = await (await fetch(`${url}${BURN_PATH}${rounds}`)).text()
       if (answer !== `${rounds}`) throw new Error(`${name} cannot be slowed down`)
     },
   }
+}
+
+/** Folders of the server on Node, the newest first. */
+const SERVERS = ['src/runtimes/node/index.ts', 'src/node/index.ts']
+
+/** Serves the sources of `tree` with this Node. Each side has its own keys in Redis. */
+async function startOnNode(
+  name: SideName,
+  tree: string,
+  directory: string,
+  { backends, signingKeys, shutdown, options: { durable } }: SideOptions,
+): Promise<Served> {
+  const server = SERVERS.find((path) => existsSync(join(tree, path)))
+  if (server === undefined) throw new Error(`${name} has no server on Node`)
+  const from = (...path: readonly string[]) => JSON.stringify(join(...path))
+  const entry = join(directory, 'compared.ts')
+  writeFileSync(
+    entry,
+    [
+      `import { policyIn } from ${from(tree, 'dev', 'start', 'serve-node.ts')}`,
+      `import { serve } from ${from(tree, server)}`,
+      `import { roomy } from ${from(ROOT, 'bench', 'workers', 'policy.ts')}`,
+      `const policy = roomy(await policyIn(${from(tree, 'portcullis.config.ts')}), '')`,
+      `const exempt = [...policy.abuse.exempt, '${HOST}/32']`,
+      'await serve({ policy: { ...policy, abuse: { ...policy.abuse, exempt } } })',
+    ].join('\n'),
+  )
+  const port = await freePort()
+  const {
+    UPSTASH_REDIS_REST_URL: _url,
+    UPSTASH_REDIS_REST_TOKEN: _token,
+    ...variables
+  } = gatewayVariables(backends, signingKeys)
+  const { url, pid, close } = await startServer({
+    program: process.execPath,
+    args: ['--max-semi-space-size=16', entry],
+    env: {
+      ...{ NODE_ENV: 'production', PORT: String(port), ...variables },
+      ...{ REDIS_URL: backends.redis.directUrl, REDIS_PREFIX: `pc-${name}:` },
+      ...(durable && { AUDIT_DATABASE: `sqlite:${join(directory, 'audit.db')}` }),
+    },
+    port,
+    directory,
+  })
+  shutdown.defer(close)
+  shutdown.signal.throwIfAborted()
+  const side = { pid, url, redisCalls: 0, burn: async () => {} } as const
+  if (!durable) return side
+  const redis = await openRedis(backends.redis.directUrl)
+  shutdown.defer(async () => redis.close())
+  return { ...side, settled: redis.untilDrained }
 }
 
 /** Bundles the revision's gateway with this checkout's entry point. */
@@ -132,11 +205,12 @@ async function checkOut(
     await git('worktree', 'remove', '--force', directory)
   })
   await added
-  if (lockedFor(directory) !== lockedFor(ROOT)) {
+  if (lockedFor(directory) === lockedFor(ROOT))
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
+  else
     await run('npm', ['ci', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund'], {
       cwd: directory,
     })
-  }
   return directory
 }
 

@@ -110,6 +110,31 @@ export function comparisonText(
   ].join('\n')
 }
 
+/** Returns the verdict for a comment on a pull request. */
+export function comparisonMarkdown(
+  {
+    verdict,
+    cpu,
+    base,
+    head,
+    pairs,
+  }: Pick<Comparison, 'verdict' | 'cpu' | 'base' | 'head'> & {
+    readonly pairs: readonly unknown[]
+  },
+  {
+    thresholdPercent,
+    runtime,
+    durable,
+  }: Pick<CompareOptions, 'thresholdPercent' | 'runtime' | 'durable'>,
+): string {
+  const where = `${runtime}${durable ? ', durable audit' : ''}`
+  return [
+    `**CPU of a request (${where}): ${intervalText(cpu)}** of ${pairs.length} pairs, ` +
+      `${titleOf('head', head)} to ${titleOf('base', base)}.`,
+    SENTENCES[verdict](thresholdPercent),
+  ].join('\n\n')
+}
+
 const SENTENCES: Readonly<Record<Verdict, (thresholdPercent: number) => string>> = {
   ok: (percent) => `ok: HEAD takes no more than ${percent} % more CPU than BASE.`,
   regression: (percent) => `regression: HEAD takes more than ${percent} % more CPU than BASE.`,

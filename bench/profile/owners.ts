@@ -8,7 +8,7 @@ const ROOT = '(root)'
 const NATIVE = '(program)'
 const GARBAGE = '(garbage collector)'
 const PACKAGE = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//
-const FOLDER = /(?:^|\/)((?:src|bench)\/(?:(?:features|access|runtimes)\/)?[^/]+)\//
+const FOLDER = /^(?:.*\/)?((?:src|bench)\/(?:(?:features|access|runtimes)\/)?[^/]+)\//
 const DIGITS = 2
 const SHARE_DIGITS = 4
 /** Smaller shares are one row. */

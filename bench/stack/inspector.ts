@@ -79,8 +79,6 @@ async function openInspectorSession(authority: string, service: string): Promise
 /** The second collection frees the objects that the first one finalized. */
 const COLLECTIONS = 2
 const POKE_MS = 20
-/** Mean distance of V8's random samples. Small enough for thousands of samples in a batch. */
-const SAMPLING_INTERVAL_BYTES = 512
 
 /** Runs code in the isolate, because V8 collects garbage only while the isolate runs. */
 export type Poke = () => Promise<unknown>
@@ -88,15 +86,7 @@ export type Poke = () => Promise<unknown>
 export interface Heap {
   /** Returns the bytes of the heap after a garbage collection, without buffers outside the heap. */
   usedBytes(): Promise<number>
-  /** Returns about how many bytes `work` made the isolate allocate, including garbage. */
-  allocatedBytes(work: () => Promise<unknown>): Promise<number>
   close(): void
-}
-
-/** A node of V8's `SamplingHeapProfile`. */
-interface SampledNode {
-  readonly selfSize: number
-  readonly children: readonly SampledNode[]
 }
 
 /** Opens the heap of the isolate of `service`. Without `poke`, the isolate must be busy. */
@@ -104,7 +94,6 @@ export async function openHeap(authority: string, service: string, poke?: Poke):
   const session = await openInspectorSession(authority, service)
   return {
     usedBytes: () => usedBytesOf(session, poke),
-    allocatedBytes: (work) => allocatedBytesOf(session, work),
     close: session.close,
   }
 }
@@ -122,26 +111,6 @@ async function usedBytesOf(session: InspectorSession, poke?: Poke): Promise<numb
   }
   const { usedSize } = (await session.send('Runtime.getHeapUsage')) as { readonly usedSize: number }
   return usedSize
-}
-
-async function allocatedBytesOf(
-  session: InspectorSession,
-  work: () => Promise<unknown>,
-): Promise<number> {
-  await session.send('HeapProfiler.startSampling', {
-    samplingInterval: SAMPLING_INTERVAL_BYTES,
-    includeObjectsCollectedByMajorGC: true,
-    includeObjectsCollectedByMinorGC: true,
-  })
-  await work()
-  const { profile } = (await session.send('HeapProfiler.stopSampling')) as {
-    readonly profile: { readonly head: SampledNode }
-  }
-  return sizeOf(profile.head)
-}
-
-function sizeOf({ selfSize, children }: SampledNode): number {
-  return children.reduce((sum, child) => sum + sizeOf(child), selfSize)
 }
 
 /** A function at one position in the call tree. Lines and columns count from 0. */

@@ -24,7 +24,10 @@ describe('options', () => {
       thresholdPercent: 10,
       slowDownPercent: 0,
       request: 'read',
+      runtime: 'workerd',
+      durable: false,
       results: undefined,
+      markdown: undefined,
     })
   })
 
@@ -38,6 +41,9 @@ describe('options', () => {
     [['a', '--slow-down', '0'], '--slow-down must be a number from 1 to 1000'],
     [['a', '--request', 'delete'], '--request must be one of read, write'],
     [['a', '--results', ''], '--results must name a directory'],
+    [['a', '--markdown', ''], '--markdown must name a file'],
+    [['a', '--durable'], '--durable needs --runtime node'],
+    [['a', '--runtime', 'node', '--slow-down', '9'], '--slow-down needs --runtime workerd'],
     [['a', '--fast'], "Unknown option '--fast'"],
   ])('%j is refused', (argv, message) => {
     expect(() => readOptions(argv)).toThrow(message)
@@ -143,7 +149,7 @@ describe('npm run bench:compare', () => {
         expect(base.requests).toBeGreaterThan(0)
         expect(head.requests).toBeGreaterThan(0)
       }
-      expect(ended.stderr).toContain('bundling HEAD')
+      expect(ended.stderr).toContain('starting HEAD')
       expect((await run('git', ['worktree', 'list'], { cwd: ROOT })).stdout).not.toContain(own)
       expect(readdirSync(COMPARED).map((name) => join(COMPARED, name))).not.toContainEqual(
         expect.stringContaining(own),
@@ -160,7 +166,7 @@ describe('npm run bench:compare', () => {
         let output = ''
         child.stderr.on('data', (chunk) => {
           output += chunk
-          if (output.includes('bundling')) resolve()
+          if (output.includes('starting BASE')) resolve()
         })
         child.once('exit', () => resolve())
       })
