@@ -23,21 +23,21 @@ export class ModelTextInvalid extends Error {
  * Returns the position of a mistake in the model's text: the name in `define viewer` or `type
  * document`, the line of a condition, or the schema line. If it is not found, 1:1.
  */
-export function locate({ at, why }: ModelMistake, text: string): TextMistake {
-  const { line, column } = placeOf(at, why, text.split('\n')) ?? { line: 1, column: 1 }
+export function locate(mistake: ModelMistake, text: string): TextMistake {
+  const { at, why } = mistake
+  const { line, column } = placeOf(mistake, text.split('\n')) ?? { line: 1, column: 1 }
   return { line, column, why: at === 'model' ? why : `${at}: ${why}` }
 }
 
-function placeOf(at: string, why: string, lines: readonly string[]) {
+function placeOf({ at, condition, isDuplicate }: ModelMistake, lines: readonly string[]) {
   if (at === 'model') {
-    const [, condition] = /^condition (\S+):/.exec(why) ?? []
     return condition === undefined
       ? find(lines, /^\s*schema\s+(\S+)/)
       : find(lines, /^\s*condition\s+(\w+)/, condition)
   }
   const [type = '', relation] = at.split('#')
-  // For a duplicate type, the mistake is at the last definition.
-  const typeAt = find(lines, TYPE, type, /twice/.test(why))
+  // The mistake is at the last definition of a duplicate type.
+  const typeAt = find(lines, TYPE, type, isDuplicate)
   if (typeAt === undefined || relation === undefined) return typeAt
   const below = lines.slice(typeAt.line)
   const end = below.findIndex((line) => TYPE.test(line))

@@ -41,10 +41,15 @@ export function compileModel(json: unknown): RelationModel {
   if (schema_version !== SCHEMA_VERSION)
     mistakes.push({ at: 'model', why: `schema ${schema_version} is not supported; use 1.1` })
   for (const name of Object.keys(conditions ?? {}))
-    mistakes.push({ at: 'model', why: `condition ${name}: conditions are not supported` })
+    mistakes.push({
+      at: 'model',
+      why: `condition ${name}: conditions are not supported`,
+      condition: name,
+    })
   for (const definition of type_definitions) {
     const { type } = definition
-    if (types.has(type)) mistakes.push({ at: type, why: 'this type is defined twice' })
+    if (types.has(type))
+      mistakes.push({ at: type, why: 'this type is defined twice', isDuplicate: true })
     mistakes.push(...mistakesInMetadata(definition))
     types.set(type, relationsOf(definition))
   }

@@ -47,6 +47,10 @@ export class ModelInvalid extends Error {
 export interface ModelMistake {
   readonly at: string
   readonly why: string
+  /** The name of the condition of the model that it is about. */
+  readonly condition?: string
+  /** Whether it is about the second of two types with one name. */
+  readonly isDuplicate?: true
 }
 
 /** Returns the kind of subjects as OpenFGA's language writes it: `user`, `user:*`, `group#member`. */
