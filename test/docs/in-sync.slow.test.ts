@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Results, tableOf } from '../../dev/openapi-corpus/results.ts'
 import { addressBanKey, subjectBanKey } from '../../src/access/abuse/ban.ts'
 import {
   DEFAULT_BANS,
@@ -54,15 +53,6 @@ function membersOf(path: string, name: string): string[] {
   const body = between(read(path), `interface ${name}`, '\n}')
   return found(body, /^ {2}(?:readonly )?(\w+)\??:/gm)
 }
-
-test.each(['docs/openapi-import.md', 'docs/decisions/0085-openapi-import.md'])(
-  '%s has the results of npm run openapi:corpus',
-  (path) => {
-    const results = JSON.parse(read('dev/openapi-corpus/results.json')) as Results
-    expect(read(path)).toContain(`\n${tableOf(results)}\n`)
-    expect([results.crashes, results.comparison.disagreements]).toEqual([[], []])
-  },
-)
 
 describe('docs/configuration.md lists exactly what exists:', () => {
   const gateway = Object.keys(environmentSchema.shape).sort()
