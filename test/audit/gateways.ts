@@ -65,7 +65,7 @@ export async function prepareGateways(auditDatabase?: string): Promise<Gateways>
       AUDIT_DATABASE: address,
     },
     async start(variables = {}) {
-      const command = [NODE, 'test/node/process.ts'] as const
+      const command = [NODE, 'test/runtimes/node/process.ts'] as const
       const environment = { ...gateways.environment, ...variables }
       const running = await run(command, environment, /ready on \S+\n/)
       started.push(running)

@@ -7,8 +7,8 @@ import { operators } from '../../src/features/operators/index.ts'
 import { plans } from '../../src/features/plans/index.ts'
 import { relations } from '../../src/features/relations/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
-import { ISSUER, startGateway, type TestGateway } from '../admin/gateway.ts'
-import { MODEL } from '../admin/relation-model.ts'
+import { ISSUER, startGateway, type TestGateway } from '../features/operators/gateway.ts'
+import { MODEL } from '../features/operators/relation-model.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {

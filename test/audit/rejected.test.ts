@@ -9,7 +9,14 @@ import { audit } from '../../src/middleware/audit.ts'
 import { authenticate } from '../../src/middleware/authenticate.ts'
 import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
-import { AUDIENCE, createSigner, encode, ISSUER, issuerOf, NOW_MS } from '../tokens/signer.ts'
+import {
+  AUDIENCE,
+  createSigner,
+  encode,
+  ISSUER,
+  issuerOf,
+  NOW_MS,
+} from '../access/tokens/signer.ts'
 
 const signer = await createSigner('ES256')
 const events: AuditEvent[] = []

@@ -7,8 +7,8 @@ import { orderId, TUPLES_OF_ORGANISATION, tuplesOf } from '../../bench/growth/tu
 import { summaryOf } from '../../bench/measure/rounds.ts'
 import { compileModel } from '../../src/access/relations/compile-model.ts'
 import { mistakeOfTuple } from '../../src/access/relations/permitted.ts'
+import { decide } from '../access/relations/oracle.ts'
 import { ROOT } from '../harness/process.ts'
-import { decide } from '../relations/oracle.ts'
 import { sampleOf } from './sample.ts'
 
 const model = compileModel(JSON.parse(readFileSync(join(ROOT, 'portcullis.model.json'), 'utf8')))

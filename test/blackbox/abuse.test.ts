@@ -20,7 +20,7 @@ const AT_ONCE = 50
 /** The number of concurrent requests by other callers. */
 const OTHERS = 4
 /**
- * Signatures are counted in process, over ten thousand, in test/admission. `FLOOD=10000` sends as
+ * Signatures are counted in process, over ten thousand, in test/access/admission. `FLOOD=10000` sends as
  * many here too, and reports how long other callers wait meanwhile.
  */
 const FLOOD = Number(process.env.FLOOD ?? 2_000)

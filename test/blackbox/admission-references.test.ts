@@ -10,11 +10,11 @@ import {
   storedReference,
 } from '../../src/access/tokens/reference.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { nowSeconds, recordOf } from '../admission/callers.ts'
+import { nowSeconds, recordOf } from '../access/admission/callers.ts'
+import { ath, createProver } from '../access/tokens/prover.ts'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
-import { ath, createProver } from '../tokens/prover.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways

@@ -3,7 +3,7 @@ import { beforeEach, expect, inject, test } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
 import { getRaw } from '../harness/raw.ts'
-import { ORDINARY_HEADERS, spellingsOf, TRUSTED_HEADERS } from '../hygiene/header-names.ts'
+import { ORDINARY_HEADERS, spellingsOf, TRUSTED_HEADERS } from '../middleware/header-names.ts'
 
 const stack = inject('stack')
 const [here] = stack.gateways

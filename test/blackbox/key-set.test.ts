@@ -5,8 +5,8 @@ import { forget, recordsOf, setMode } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { redisVars } from '../harness/redis.ts'
-import type { Observed } from '../proxy/observed-gateway.ts'
-import { runtimeOf } from '../proxy/runtimes.ts'
+import type { Observed } from '../origin/observed-gateway.ts'
+import { runtimeOf } from '../origin/runtimes.ts'
 
 const stack = inject('stack')
 const [here] = stack.gateways
@@ -33,7 +33,7 @@ describe('the key set of an issuer', () => {
       held.push(response)
     })
     const isolate = await runtimeOf(stack.runtime).start({
-      entry: 'test/proxy/observed-gateway.ts',
+      entry: 'test/origin/observed-gateway.ts',
       vars: {
         ...redisVars({ url: stack.rest.url, token: stack.env.UPSTASH_REDIS_REST_TOKEN ?? '' }),
         PUBLIC_URL: 'https://gateway.test',

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { afterAll, expect, inject, test, vi } from 'vitest'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { mint } from '../harness/issuer.ts'
-import { amountOf, hasPromtool, promtool } from '../metrics/text.ts'
+import { amountOf, hasPromtool, promtool } from '../observability/metrics/text.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways

@@ -7,13 +7,13 @@ import { addressBanKey } from '../../src/access/abuse/ban.ts'
 import { revokedBeforeKey } from '../../src/access/revocation/revocation.ts'
 import { DEFAULT_FAILURES } from '../../src/isolate/circuit-breaker.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
-import { FAULTS, RUBBISH } from '../faults/rubbish.ts'
 import { fromAddress, newAddress } from '../harness/address.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { FAULTS, RUBBISH } from '../isolate/rubbish.ts'
 
 const stack = inject('stack')
 /** Longer than a breaker stays open, on a busy machine. */

@@ -81,7 +81,7 @@ describe('S50: a protected path in every spelling', () => {
 })
 
 /**
- * `wrangler dev` resolves dot segments before the gateway runs. `test/proxy/dot-segments.test.ts`
+ * `wrangler dev` resolves dot segments before the gateway runs. `test/origin/dot-segments.test.ts`
  * uses plain workerd.
  */
 describe.runIf(stack.runtime === 'workerd')(

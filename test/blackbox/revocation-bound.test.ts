@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { newCallerOf, outcomeOf } from '../admission/revocable.ts'
-import { type Caller, countLate, type Outcome } from '../admission/revocation-bound.ts'
+import { newCallerOf, outcomeOf } from '../access/admission/revocable.ts'
+import { type Caller, countLate, type Outcome } from '../access/admission/revocation-bound.ts'
 import { NEVER } from '../harness/never.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
 import { postAs } from './oauth-clients.ts'

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { builtPackage } from '../start/build.ts'
+import { builtPackage } from '../dev/start/build.ts'
 
 /** Path of the program. */
 export const CLI = join(await builtPackage(), 'portcullis.mjs')

@@ -9,7 +9,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER } from '../harness/issuer.ts'
 import { freePort } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { makeNodeProject } from '../node/project.ts'
+import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli } from './command-line.ts'
 
 let redis: TestRedis

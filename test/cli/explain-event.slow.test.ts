@@ -1,6 +1,6 @@
 /** `portcullis explain --request-id`: what the event of a request has, and what it does not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeNodeProject } from '../node/project.ts'
+import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli } from './command-line.ts'
 import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 

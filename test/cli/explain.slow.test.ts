@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createIssuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeNodeProject } from '../node/project.ts'
+import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli } from './command-line.ts'
 
 const POLICY = `

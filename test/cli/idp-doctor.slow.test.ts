@@ -8,10 +8,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { presetOf } from '../../cli/idp/providers.ts'
 import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
 import { issuers } from '../../src/validators/issuer.ts'
+import {
+  createSigner,
+  goodClaims,
+  NOW_MS,
+  NOW_SECONDS,
+  type Signer,
+} from '../access/tokens/signer.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort, isInstalled } from '../harness/process.ts'
 import { DOCUMENTED } from '../identity-providers/documented-tokens.ts'
-import { createSigner, goodClaims, NOW_MS, NOW_SECONDS, type Signer } from '../tokens/signer.ts'
 import { CLI, type CliEnvironment, type Outcome, runCli } from './command-line.ts'
 
 type Fields = Readonly<Record<string, unknown>>

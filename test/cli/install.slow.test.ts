@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Checkout, makeCheckout } from '../start/checkout.ts'
+import { type Checkout, makeCheckout } from '../dev/start/checkout.ts'
 
 const BUNDLE = 'dist/portcullis.mjs'
 /** Another Node of this machine than that of the tests. */

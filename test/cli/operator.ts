@@ -1,8 +1,8 @@
 /** A gateway as `npm start` runs it, and the command line in the same checkout. */
 import { parseEnv } from 'node:util'
+import { makeCheckout } from '../dev/start/checkout.ts'
 import { freePort } from '../harness/process.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { makeCheckout } from '../start/checkout.ts'
 import { type Outcome, type RunningCommand, runCli, startCli } from './command-line.ts'
 
 export interface Credentials {

@@ -1,10 +1,10 @@
 /** `portcullis serve --workers`: several processes behave as one gateway. */
 import { request as send } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { alive, descendantsOf } from '../dev/start/processes.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { makeNodeProject } from '../node/project.ts'
-import { alive, descendantsOf } from '../start/processes.ts'
+import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli, startCli } from './command-line.ts'
 
 const LIMIT = 200

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { makeNodeProject } from '../node/project.ts'
+import { makeNodeProject } from '../runtimes/node/project.ts'
 import { runCli, startCli } from './command-line.ts'
 
 let project: Awaited<ReturnType<typeof makeNodeProject>>

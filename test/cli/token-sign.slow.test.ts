@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ALL_CLAIMS, ALL_FLAGS, ALL_SECONDS } from '../start/requested-claims.ts'
+import { ALL_CLAIMS, ALL_FLAGS, ALL_SECONDS } from '../dev/start/requested-claims.ts'
 import { runCli } from './command-line.ts'
 
 describe('portcullis token sign', () => {

@@ -5,8 +5,8 @@ import { parse } from 'smol-toml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PROVIDERS } from '../../packages/create-portcullis/src/identity-providers.ts'
 import { issuers } from '../../src/validators/issuer.ts'
+import { type Outcome, runIn } from '../dev/start/checkout.ts'
 import { ROOT } from '../harness/process.ts'
-import { type Outcome, runIn } from '../start/checkout.ts'
 
 const MAIN = join(ROOT, 'packages/create-portcullis/src/main.ts')
 const ISSUER = 'https://idp.example.com/it-s'

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { createIssuer, type Issuer } from 'portcullis/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { alive } from '../dev/start/processes.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { alive } from '../start/processes.ts'
 import { type CreatedProject, createProject } from './project.ts'
 import { makeTarballs, type Tarballs } from './tarballs.ts'
 

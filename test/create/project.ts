@@ -1,11 +1,11 @@
 /** A project that `npm create portcullis` writes, and its processes. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Command, type Outcome, runIn } from '../dev/start/checkout.ts'
+import { descendantsOf } from '../dev/start/processes.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { freePort, ROOT } from '../harness/process.ts'
 import { NPM_SETTINGS } from '../package/consumer.ts'
-import { type Command, type Outcome, runIn } from '../start/checkout.ts'
-import { descendantsOf } from '../start/processes.ts'
 import type { Tarballs } from './tarballs.ts'
 
 const DOCUMENTED_URL = 'http://127.0.0.1:8787'

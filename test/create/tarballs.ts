@@ -2,10 +2,10 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeOnce } from '../dev/start/artifact.ts'
+import { builtPackage } from '../dev/start/build.ts'
+import { FILES, makeCheckout } from '../dev/start/checkout.ts'
 import { ROOT } from '../harness/process.ts'
-import { makeOnce } from '../start/artifact.ts'
-import { builtPackage } from '../start/build.ts'
-import { FILES, makeCheckout } from '../start/checkout.ts'
 
 const CREATE_PACKAGE = 'packages/create-portcullis'
 

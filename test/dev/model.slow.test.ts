@@ -6,7 +6,7 @@ import { jsonTextOf } from '../../dev/model/file.ts'
 import { modelOf } from '../../dev/model/language.ts'
 import { compileModel } from '../../src/access/relations/compile-model.ts'
 import { ROOT } from '../harness/process.ts'
-import { type Checkout, makeCheckout, type Outcome } from '../start/checkout.ts'
+import { type Checkout, makeCheckout, type Outcome } from './start/checkout.ts'
 
 const HEADER = ['model', '  schema 1.1', 'type user', 'type document', '  relations'].join('\n')
 const HEADER_WORDS = 'expected: a model begins with the lines "model" and "schema 1.1"'

@@ -2,9 +2,9 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { builtPackage } from '../dev/start/build.ts'
+import { type Command, makeCheckout } from '../dev/start/checkout.ts'
 import { ROOT } from '../harness/process.ts'
-import { builtPackage } from '../start/build.ts'
-import { type Command, makeCheckout } from '../start/checkout.ts'
 
 /** Replaces curl on machines without it. */
 const CURL = join(import.meta.dirname, 'curl.mjs')
@@ -94,7 +94,7 @@ export async function openTerminal(
     ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline --ignore-scripts)`],
     [
       'npm test',
-      `(cd ${ROOT} && npm test -- --project parts test/admission/approximate-window.test.ts)`,
+      `(cd ${ROOT} && npm test -- --project parts test/access/admission/approximate-window.test.ts)`,
     ],
   ]
 

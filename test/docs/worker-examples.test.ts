@@ -4,7 +4,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, mint, type TestKey } from '../harness/issuer.ts'
 import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { type Running, startWorkerd } from '../proxy/workerd.ts'
+import { type Running, startWorkerd } from '../origin/workerd.ts'
 
 const NOTE = JSON.stringify({ text: 'buy nails' })
 

@@ -15,23 +15,23 @@ export const credentialCases: readonly FieldCase[] = [
     'a disabled API key disappears from the list before its last bill',
     'ended keys stay listed with their status, end, plan and prefix until their retention ends',
     [
-      'test/admin/api-keys.slow.test.ts > ended keys stay listed with their status, end, plan and prefix, and a filter selects them',
-      'test/stores/ended-keys.test.ts > ended keys vanish with their secrets at the end of the retention',
+      'test/features/operators/api-keys.slow.test.ts > ended keys stay listed with their status, end, plan and prefix, and a filter selects them',
+      'test/redis/ended-keys.test.ts > ended keys vanish with their secrets at the end of the retention',
     ],
   ),
   proven(
     'a disabled key whose record is kept is valid again when its revocation lapses',
     '401: the record alone refuses the key, in every order of changes',
     [
-      'test/stores/ended-keys.test.ts > a revoked key is refused by its record alone, and names its caller',
-      'test/stores/ended-keys.test.ts > in any order of changes, no isolate accepts an ended secret, and every key is listed (seed %d)',
+      'test/redis/ended-keys.test.ts > a revoked key is refused by its record alone, and names its caller',
+      'test/redis/ended-keys.test.ts > in any order of changes, no isolate accepts an ended secret, and every key is listed (seed %d)',
     ],
   ),
   proven(
     'the 429 of a quota names neither the plan nor the date at which the quota renews',
     '429 with the limit, the plan and `renewsAt`, in one call to Redis',
     [
-      'test/metering/admin.test.ts > the 429 of a quota names its limit, its plan and when it renews, in one call to Redis',
+      'test/features/plans/admin.test.ts > the 429 of a quota names its limit, its plan and when it renews, in one call to Redis',
     ],
   ),
   proven(
@@ -45,29 +45,29 @@ export const credentialCases: readonly FieldCase[] = [
     'the audit event of a request with an ended key has no caller',
     'the event names the caller; only an unknown key has none',
     [
-      'test/admin/api-keys.slow.test.ts > an event of a revoked key names the caller, in isolates that cached it or not',
-      'test/stores/ended-keys.test.ts > an expired key is refused as expired, names its caller, and does not live again',
+      'test/features/operators/api-keys.slow.test.ts > an event of a revoked key names the caller, in isolates that cached it or not',
+      'test/redis/ended-keys.test.ts > an expired key is refused as expired, names its caller, and does not live again',
     ],
   ),
   proven(
     'a quotation mark without an end hides a second credential in Authorization',
     '400: a list with such a quotation mark is refused (RFC 9110 section 11.4)',
     [
-      'test/tokens/credential.test.ts > refuses a list in which a quotation mark hides where a credential ends',
+      'test/access/tokens/credential.test.ts > refuses a list in which a quotation mark hides where a credential ends',
     ],
   ),
   proven(
     'a scheme that only the origin verifies passes beside the token of the gateway',
     '400 ambiguous_credentials, and the origin receives nothing',
     [
-      'test/admission/unverified-credentials.test.ts > with a token in %s, "%s" is 400 and reaches no origin',
+      'test/access/admission/unverified-credentials.test.ts > with a token in %s, "%s" is 400 and reaches no origin',
     ],
   ),
   proven(
     'a banned address guesses passwords that only the origin verifies',
     '403 before the origin is called',
     [
-      'test/admission/unverified-credentials.test.ts > a ban of the credentials of an address stops those that only the origin verifies',
+      'test/access/admission/unverified-credentials.test.ts > a ban of the credentials of an address stops those that only the origin verifies',
     ],
   ),
 ]

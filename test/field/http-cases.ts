@@ -317,8 +317,8 @@ export const httpCases: readonly FieldCase[] = [
     runtimes: NODE_ONLY,
     proof: {
       tests: [
-        'test/node/unreadable-requests.slow.test.ts > are refused after the responses to complete requests',
-        'test/node/unreadable-requests.slow.test.ts > after Connection: close (%s) are ignored',
+        'test/runtimes/node/unreadable-requests.slow.test.ts > are refused after the responses to complete requests',
+        'test/runtimes/node/unreadable-requests.slow.test.ts > after Connection: close (%s) are ignored',
       ],
     },
   },
@@ -328,7 +328,9 @@ export const httpCases: readonly FieldCase[] = [
     expected: '405, and no tunnel (RFC 9110 sections 9.3.6 and 15.5.6)',
     runtimes: NODE_ONLY,
     proof: {
-      tests: ['test/node/unreadable-requests.slow.test.ts > is refused with 405, and what follows'],
+      tests: [
+        'test/runtimes/node/unreadable-requests.slow.test.ts > is refused with 405, and what follows',
+      ],
     },
   },
   {
@@ -464,8 +466,8 @@ export const httpCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/cors/wire.test.ts > a response names the one page that may read it',
-        'test/cors/browser.slow.test.ts > an allowed page reads why it is refused',
+        'test/features/cors/wire.test.ts > a response names the one page that may read it',
+        'test/features/cors/browser.slow.test.ts > an allowed page reads why it is refused',
       ],
     },
   },
@@ -574,7 +576,7 @@ export const httpCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/validate/exact-numbers.test.ts > without a number that is not exact, cause no second parse',
+        'test/http/exact-numbers.test.ts > without a number that is not exact, cause no second parse',
       ],
     },
   },
@@ -586,8 +588,8 @@ export const httpCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/validate/exact-numbers.test.ts > are 422 where a schema reads them as another number: %s',
-        'test/validate/exact-numbers.test.ts > do not hide a number behind a string with escapes',
+        'test/http/exact-numbers.test.ts > are 422 where a schema reads them as another number: %s',
+        'test/http/exact-numbers.test.ts > do not hide a number behind a string with escapes',
       ],
     },
   },

@@ -10,8 +10,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/sign-in/token-endpoint.test.ts > the user no longer has a required claim',
-        'test/sign-in/token-endpoint.test.ts > a required claim is absent',
+        'test/features/sign-in/token-endpoint.test.ts > the user no longer has a required claim',
+        'test/features/sign-in/token-endpoint.test.ts > a required claim is absent',
       ],
     },
   },
@@ -22,8 +22,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/sign-in/token-endpoint.test.ts > decides about a session at its refresh',
-        'test/sign-in/token-endpoint.test.ts > the user must interact',
+        'test/features/sign-in/token-endpoint.test.ts > decides about a session at its refresh',
+        'test/features/sign-in/token-endpoint.test.ts > the user must interact',
       ],
     },
   },
@@ -32,7 +32,9 @@ export const oauthCases: readonly FieldCase[] = [
     sources: ['own'],
     expected: 'members of the token response that no login needs cannot fail one',
     runtimes: EVERY_RUNTIME,
-    proof: { tests: ['test/sign-in/token-endpoint.test.ts > may send %s, which no login needs'] },
+    proof: {
+      tests: ['test/features/sign-in/token-endpoint.test.ts > may send %s, which no login needs'],
+    },
   },
   {
     symptom: 'a limit or a page of the token endpoint looks like a forged login',
@@ -40,7 +42,9 @@ export const oauthCases: readonly FieldCase[] = [
     expected: '503, because the provider has not decided about the login',
     runtimes: EVERY_RUNTIME,
     proof: {
-      tests: ['test/sign-in/token-endpoint.test.ts > ends a login with the right cause for %s'],
+      tests: [
+        'test/features/sign-in/token-endpoint.test.ts > ends a login with the right cause for %s',
+      ],
     },
   },
   {
@@ -50,8 +54,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/introspection/responses.slow.test.ts > introspection 200 with too many claims',
-        'test/introspection/responses.slow.test.ts > introspection 200 with an error',
+        'test/features/introspection/responses.slow.test.ts > introspection 200 with too many claims',
+        'test/features/introspection/responses.slow.test.ts > introspection 200 with an error',
       ],
     },
   },
@@ -62,8 +66,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/mcp/lists.test.ts > a list whose message has other members as null is filtered',
-        'test/mcp/lists.test.ts > a list in a message that is a request too does not reach the client',
+        'test/features/mcp/lists.test.ts > a list whose message has other members as null is filtered',
+        'test/features/mcp/lists.test.ts > a list in a message that is a request too does not reach the client',
       ],
     },
   },
@@ -72,14 +76,16 @@ export const oauthCases: readonly FieldCase[] = [
     sources: ['own'],
     expected: 'null means absent; a schema that needs an argument still refuses the call',
     runtimes: EVERY_RUNTIME,
-    proof: { tests: ['test/mcp/calls.test.ts > arguments and metadata that are null are absent'] },
+    proof: {
+      tests: ['test/features/mcp/calls.test.ts > arguments and metadata that are null are absent'],
+    },
   },
   {
     symptom: 'an operation becomes public because security is an empty object',
     sources: ['own'],
     expected: 'security is a list; anything else needs a token, and a note names it',
     runtimes: NODE_ONLY,
-    proof: { tests: ['test/openapi/routes.test.ts > an empty object in place of the list'] },
+    proof: { tests: ['test/cli/openapi/routes.test.ts > an empty object in place of the list'] },
   },
   {
     symptom: 'two tabs that refresh at the same time sign the user out',
@@ -88,8 +94,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/refresh-rotation.test.ts > 50 with one token, at two gateways, all get the same successor, in every round',
-        'test/tokens/refresh-rotation.test.ts > after the grace period is reuse',
+        'test/access/tokens/refresh-rotation.test.ts > 50 with one token, at two gateways, all get the same successor, in every round',
+        'test/access/tokens/refresh-rotation.test.ts > after the grace period is reuse',
       ],
     },
   },
@@ -104,7 +110,9 @@ export const oauthCases: readonly FieldCase[] = [
     expected: 'the cookie is a short reference, and the session is stored in Redis',
     runtimes: EVERY_RUNTIME,
     proof: {
-      tests: ['test/sign-in/login.slow.test.ts > only the SHA-256 of the session is stored'],
+      tests: [
+        'test/features/sign-in/login.slow.test.ts > only the SHA-256 of the session is stored',
+      ],
     },
   },
   {
@@ -114,7 +122,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/sign-in/login.slow.test.ts > the session cookie is never sent to the origin, other cookies of the route are',
+        'test/features/sign-in/login.slow.test.ts > the session cookie is never sent to the origin, other cookies of the route are',
       ],
     },
   },
@@ -129,7 +137,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/sign-in/browser.slow.test.ts > two tabs that sign in at the same time both reach their pages',
+        'test/features/sign-in/browser.slow.test.ts > two tabs that sign in at the same time both reach their pages',
       ],
     },
   },
@@ -144,8 +152,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/oauth/client-authentication.test.ts > Basic with form-encoded parts is accepted, in any letter case of the scheme',
-        'test/introspection/responses.slow.test.ts > authenticates with client_secret_basic, encoded as RFC 6749 says',
+        'test/features/authorization-server/client-authentication.test.ts > Basic with form-encoded parts is accepted, in any letter case of the scheme',
+        'test/features/introspection/responses.slow.test.ts > authenticates with client_secret_basic, encoded as RFC 6749 says',
       ],
     },
   },
@@ -157,8 +165,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/oauth/client-documents.slow.test.ts > a policy permits schemes by name',
-        'test/oauth/code-endpoints.slow.test.ts > they register public clients, whose redirect URIs are checked',
+        'test/features/authorization-code/client-documents.slow.test.ts > a policy permits schemes by name',
+        'test/features/authorization-code/code-endpoints.slow.test.ts > they register public clients, whose redirect URIs are checked',
       ],
     },
   },
@@ -169,7 +177,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/oauth/code-hostile.slow.test.ts > the port of a loopback redirect is free; its host and path are not',
+        'test/features/authorization-code/code-hostile.slow.test.ts > the port of a loopback redirect is free; its host and path are not',
       ],
     },
   },
@@ -180,8 +188,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/workerd.slow.test.ts > treats redirects, error pages and silence as outages',
-        'test/sign-in/login.slow.test.ts > a deep link leads to the provider and back to the page',
+        'test/access/tokens/workerd.slow.test.ts > treats redirects, error pages and silence as outages',
+        'test/features/sign-in/login.slow.test.ts > a deep link leads to the provider and back to the page',
       ],
     },
   },
@@ -192,7 +200,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/mcp/metadata.test.ts > it names the URL of the server itself, its issuers and its scopes',
+        'test/features/mcp/metadata.test.ts > it names the URL of the server itself, its issuers and its scopes',
       ],
     },
   },
@@ -203,8 +211,8 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/mcp/streams.slow.test.ts > an event that primes the client keeps its id and its empty data',
-        'test/mcp/streams.slow.test.ts > parts of an event may arrive in any number of bytes',
+        'test/features/mcp/streams.slow.test.ts > an event that primes the client keeps its id and its empty data',
+        'test/features/mcp/streams.slow.test.ts > parts of an event may arrive in any number of bytes',
       ],
     },
   },
@@ -216,7 +224,7 @@ export const oauthCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/oauth/code-login.slow.test.ts > a user without roles gets a page that names the missing permissions, and no code',
+        'test/features/authorization-code/code-login.slow.test.ts > a user without roles gets a page that names the missing permissions, and no code',
       ],
     },
   },

@@ -9,7 +9,7 @@ export const serviceCases: readonly FieldCase[] = [
     expected: '503, except for anonymous routes whose limits say that they admit',
     runtimes: EVERY_RUNTIME,
     proof: {
-      tests: ['test/stores/rest.test.ts > R01: a connection that breaks is tried at most twice'],
+      tests: ['test/redis/rest.test.ts > R01: a connection that breaks is tried at most twice'],
     },
   },
   {
@@ -19,7 +19,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: NODE_ONLY,
     proof: {
       tests: [
-        'test/stores/resp-servers.slow.test.ts > after a failover, calls reach the new master, and a revocation that it has is in force',
+        'test/redis/resp-servers.slow.test.ts > after a failover, calls reach the new master, and a revocation that it has is in force',
       ],
     },
   },
@@ -30,7 +30,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/faults/redis-breaker.slow.test.ts > refuses each caller that must be refused, and admits the rest after the fault',
+        'test/isolate/redis-breaker.slow.test.ts > refuses each caller that must be refused, and admits the rest after the fault',
         'test/blackbox/redis-faults.test.ts > is an outage of the whole reply',
       ],
     },
@@ -54,8 +54,8 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: NODE_ONLY,
     proof: {
       tests: [
-        'test/node/reported-address.slow.test.ts > has the address that the last untrusted hop was seen with, in each form',
-        'test/node/reported-address.slow.test.ts > does not depend on the text %j of a client',
+        'test/runtimes/node/reported-address.slow.test.ts > has the address that the last untrusted hop was seen with, in each form',
+        'test/runtimes/node/reported-address.slow.test.ts > does not depend on the text %j of a client',
       ],
     },
   },
@@ -66,7 +66,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/hygiene/limit-by-address.test.ts > an IPv4-mapped IPv6 address has the budget of the IPv4 address',
+        'test/middleware/limit-by-address.test.ts > an IPv4-mapped IPv6 address has the budget of the IPv4 address',
       ],
     },
   },
@@ -81,7 +81,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/hygiene/limit-by-address.test.ts > a new X-Forwarded-For in each request spends the same budget',
+        'test/middleware/limit-by-address.test.ts > a new X-Forwarded-For in each request spends the same budget',
       ],
     },
   },
@@ -92,7 +92,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/proxy/faults.slow.test.ts > a client that leaves cancels its request to the origin',
+        'test/origin/faults.slow.test.ts > a client that leaves cancels its request to the origin',
       ],
     },
   },
@@ -103,7 +103,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/node/broken-response.test.ts > in a body of chunks, does not send the last chunk',
+        'test/runtimes/node/broken-response.test.ts > in a body of chunks, does not send the last chunk',
       ],
     },
   },
@@ -119,7 +119,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/proxy/web-socket.slow.test.ts > is answered with only the protocol from the headers of the origin',
+        'test/routes/web-socket.slow.test.ts > is answered with only the protocol from the headers of the origin',
       ],
     },
   },
@@ -131,8 +131,8 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/key-set-faults.slow.test.ts > redirects are never followed',
-        'test/tokens/workerd.slow.test.ts > treats redirects, error pages and silence as outages',
+        'test/access/tokens/key-set-faults.slow.test.ts > redirects are never followed',
+        'test/access/tokens/workerd.slow.test.ts > treats redirects, error pages and silence as outages',
       ],
     },
   },
@@ -143,7 +143,7 @@ export const serviceCases: readonly FieldCase[] = [
     runtimes: NODE_ONLY,
     proof: {
       tests: [
-        'test/node/private-files.test.ts > an audit database that others can read gets the mode 0600 when it is opened, with its journal and a warning',
+        'test/runtimes/node/private-files.test.ts > an audit database that others can read gets the mode 0600 when it is opened, with its journal and a warning',
       ],
     },
   },

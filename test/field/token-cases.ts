@@ -357,8 +357,8 @@ export const tokenCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/key-rotation.test.ts > a new key works one cool-down after its publication',
-        'test/tokens/remote-key-set.slow.test.ts > a thousand unknown kids, a hundred at a time, make one fetch per cool-down',
+        'test/access/tokens/key-rotation.test.ts > a new key works one cool-down after its publication',
+        'test/access/tokens/remote-key-set.slow.test.ts > a thousand unknown kids, a hundred at a time, make one fetch per cool-down',
       ],
     },
   },
@@ -369,7 +369,7 @@ export const tokenCases: readonly FieldCase[] = [
     runtimes: EVERY_RUNTIME,
     proof: {
       tests: [
-        'test/tokens/remote-key-set.slow.test.ts > while the provider fails, known keys serve for a day, and an unknown key is an outage',
+        'test/access/tokens/remote-key-set.slow.test.ts > while the provider fails, known keys serve for a day, and an unknown key is an outage',
       ],
     },
   },

@@ -16,7 +16,7 @@ export const trialCases: readonly FieldCase[] = [
     'honojs/node-server#239, jswest/bartleby#648, apify/apify-mcp-server#793',
     'one 502 or 504, and every other request continues',
     [
-      'test/node/dropped-upload.slow.test.ts > has one response if the origin %s, and other requests continue',
+      'test/runtimes/node/dropped-upload.slow.test.ts > has one response if the origin %s, and other requests continue',
     ],
     NODE_ONLY,
   ),
@@ -25,7 +25,7 @@ export const trialCases: readonly FieldCase[] = [
     'kgateway-dev/kgateway#4690, stacklok/toolhive#5567, sozu-proxy/sozu#253, deis/deis#2381',
     'the scheme is that of the public URL or of the trusted proxy, and never that of a client',
     [
-      'test/origins/edge.test.ts > an origin learns scheme, host and port of a request for %s, whatever the client states',
+      'test/features/origins/edge.test.ts > an origin learns scheme, host and port of a request for %s, whatever the client states',
     ],
   ),
   proven(
@@ -33,8 +33,8 @@ export const trialCases: readonly FieldCase[] = [
     'anthropics/claude-code#52871, vercel/ai#13988, sigbit/mcp-auth-proxy#123',
     'a later token never has an audience that the first did not have (RFC 8707 section 2.2)',
     [
-      'test/oauth/never-wider.slow.test.ts > is not widened with the resource %s at the code',
-      'test/oauth/never-wider.slow.test.ts > no sequence of grants returns more than the grant before it',
+      'test/features/authorization-code/never-wider.slow.test.ts > is not widened with the resource %s at the code',
+      'test/features/authorization-code/never-wider.slow.test.ts > no sequence of grants returns more than the grant before it',
     ],
   ),
   proven(
@@ -42,8 +42,8 @@ export const trialCases: readonly FieldCase[] = [
     'Azure/azure-managed-grafana#62',
     'a token that is no header field has 64 KiB, and each page names its own cause',
     [
-      'test/sign-in/token-size.slow.test.ts > a token with %i groups is accepted',
-      'test/sign-in/token-size.slow.test.ts > an ID token above 64 KiB is refused by a page that names the cause',
+      'test/features/sign-in/token-size.slow.test.ts > a token with %i groups is accepted',
+      'test/features/sign-in/token-size.slow.test.ts > an ID token above 64 KiB is refused by a page that names the cause',
     ],
   ),
   proven(
@@ -51,8 +51,8 @@ export const trialCases: readonly FieldCase[] = [
     'ory/hydra#4035, keycloak/keycloak#25753, goauthentik/authentik#16490, nextcloud/user_oidc#1436',
     'bounded by iat and used once, for providers that send none; others must send exp',
     [
-      'test/sign-in/absent-claims.slow.test.ts > a logout token with exp %j ends the session where the entry says so, once',
-      'test/sign-in/absent-claims.slow.test.ts > every other provider must send exp',
+      'test/features/sign-in/absent-claims.slow.test.ts > a logout token with exp %j ends the session where the entry says so, once',
+      'test/features/sign-in/absent-claims.slow.test.ts > every other provider must send exp',
     ],
   ),
   proven(
@@ -60,8 +60,8 @@ export const trialCases: readonly FieldCase[] = [
     'own',
     'null and empty mean absent',
     [
-      'test/sign-in/absent-claims.slow.test.ts > ID tokens may have %j in place of a claim',
-      'test/sign-in/absent-claims.slow.test.ts > token responses may have %j in place of a member',
+      'test/features/sign-in/absent-claims.slow.test.ts > ID tokens may have %j in place of a claim',
+      'test/features/sign-in/absent-claims.slow.test.ts > token responses may have %j in place of a member',
     ],
   ),
   proven(
@@ -69,22 +69,22 @@ export const trialCases: readonly FieldCase[] = [
     'own',
     'an absent claim meets no demand, and is not replaced by iat',
     [
-      'test/sign-in/login-age.test.ts > auth_time that is %s opens no route with an age, and is no loop',
-      'test/sign-in/login-age.test.ts > a session that renews itself in silence does not become a recent login',
+      'test/features/sign-in/login-age.test.ts > auth_time that is %s opens no route with an age, and is no loop',
+      'test/features/sign-in/login-age.test.ts > a session that renews itself in silence does not become a recent login',
     ],
   ),
   proven(
     'YAML merge keys of a document are lost, and a protected operation becomes anonymous',
     'microsoft/OpenAPI.NET#410, orval-labs/orval#4103, stoplightio/elements#2142',
     'merge keys merge; nothing is dropped in silence',
-    ['test/openapi/coverage.slow.test.ts > merge keys of YAML'],
+    ['test/cli/openapi/coverage.slow.test.ts > merge keys of YAML'],
     NODE_ONLY,
   ),
   proven(
     'operations, methods in capitals and paths of a document disappear without a note',
     'getkin/kin-openapi#129',
     'each node is imported, or named in a note',
-    ['test/openapi/coverage.slow.test.ts > a note of the kind unmapped names'],
+    ['test/cli/openapi/coverage.slow.test.ts > a note of the kind unmapped names'],
     NODE_ONLY,
   ),
   proven(
@@ -92,8 +92,8 @@ export const trialCases: readonly FieldCase[] = [
     'OAI/OpenAPI-Specification#2000',
     'a route for exactly these requests',
     [
-      'test/openapi/coverage.slow.test.ts > a path with a star is one path, not all paths below',
-      'test/openapi/coverage.slow.test.ts > a path with a query is a route whose requests must have this query',
+      'test/cli/openapi/coverage.slow.test.ts > a path with a star is one path, not all paths below',
+      'test/cli/openapi/coverage.slow.test.ts > a path with a query is a route whose requests must have this query',
     ],
     NODE_ONLY,
   ),
@@ -101,14 +101,14 @@ export const trialCases: readonly FieldCase[] = [
     'a server that negotiates an old version of MCP works directly, and not through the gateway',
     'drshade/haskell-mcp-server#2, newo-ether/Agora#78',
     'versions that the server negotiates pass, or the refusal names the setting',
-    ['test/mcp/streams.slow.test.ts > passes if the route lists it, in %s'],
+    ['test/features/mcp/streams.slow.test.ts > passes if the route lists it, in %s'],
   ),
   proven(
     'an event that is no JSON-RPC message ends an MCP connection without a status',
     'stacklok/toolhive#5292, PhilflowIO/dav-mcp#31',
     '502 before the first byte, a JSON-RPC error after it',
     [
-      'test/mcp/streams.slow.test.ts > after the first event, one that is %s ends the stream with an error for the request',
+      'test/features/mcp/streams.slow.test.ts > after the first event, one that is %s ends the stream with an error for the request',
     ],
   ),
   proven(
@@ -116,8 +116,8 @@ export const trialCases: readonly FieldCase[] = [
     'nodejs/node#47130, sanity-io/get-it#460',
     'methods without effects are sent once more on a new connection (RFC 9110 section 9.2.2)',
     [
-      'test/node/origin-connections.slow.test.ts > gets %s without a body once more, on a new connection',
-      'test/node/origin-connections.slow.test.ts > gets a request on a new connection never twice',
+      'test/runtimes/node/origin-connections.slow.test.ts > gets %s without a body once more, on a new connection',
+      'test/runtimes/node/origin-connections.slow.test.ts > gets a request on a new connection never twice',
     ],
     NODE_ONLY,
   ),
@@ -125,13 +125,13 @@ export const trialCases: readonly FieldCase[] = [
     'the health check passes while Redis refuses writes',
     'passmower/passmower#77',
     'not ready: requests need writes',
-    ['test/faults/readiness-writes.test.ts > the check writes one key, which expires'],
+    ['test/routes/readiness-writes.test.ts > the check writes one key, which expires'],
   ),
   proven(
     'a client behind a proxy has no address, and no ban, after 33 parts of X-Forwarded-For',
     'own',
     'read from the right, up to the first hop that is not trusted',
-    ['test/node/forwarded-hops.test.ts > nothing on the left of an element changes it'],
+    ['test/runtimes/node/forwarded-hops.test.ts > nothing on the left of an element changes it'],
     NODE_ONLY,
   ),
   proven(
@@ -139,9 +139,9 @@ export const trialCases: readonly FieldCase[] = [
     'own',
     'a URI that is not in its normal form is refused, in every call that names one',
     [
-      'test/mcp/resource-spellings.test.ts > is not read: %j',
-      'test/mcp/resource-spellings.test.ts > does not reach the server by %s',
-      'test/mcp/resource-spellings.test.ts > does not appear in lists, and templates of it do not',
+      'test/features/mcp/resource-spellings.test.ts > is not read: %j',
+      'test/features/mcp/resource-spellings.test.ts > does not reach the server by %s',
+      'test/features/mcp/resource-spellings.test.ts > does not appear in lists, and templates of it do not',
     ],
   ),
   proven(
@@ -158,50 +158,50 @@ export const trialCases: readonly FieldCase[] = [
     'CodeWithCJ/SparkyFitness#2446',
     'an authentic token never counts towards a ban of an address',
     [
-      'test/admission/ban-causes.slow.test.ts > authentic credentials throttle their subject at their address, and no other caller',
+      'test/access/admission/ban-causes.slow.test.ts > authentic credentials throttle their subject at their address, and no other caller',
     ],
   ),
   proven('a diagnosis takes the only slot of a customer', 'own', 'an explanation changes nothing', [
-    'test/explanation/effects.slow.test.ts > judge an API key by its plan, and leave its only slot free',
+    'test/gateway/explanation/effects.slow.test.ts > judge an API key by its plan, and leave its only slot free',
   ]),
   proven(
     'a number is checked rounded and forwarded as it was sent',
     'own',
     'the value that is checked is the value that is forwarded',
-    [
-      'test/validate/exact-numbers.test.ts > %s is 422 where a schema reads it, and reaches no handler',
-    ],
+    ['test/http/exact-numbers.test.ts > %s is 422 where a schema reads it, and reaches no handler'],
   ),
   proven(
     'the authorization endpoint sends a browser to any client that registered itself',
     'cloudflare/workers-oauth-provider#52',
     'errors are redirected only where a user has decided about the client (RFC 9700 section 4.11.2)',
-    ['test/oauth/open-redirect.test.ts > a user who refuses goes back to it'],
+    ['test/features/authorization-code/open-redirect.test.ts > a user who refuses goes back to it'],
   ),
   proven(
     'a machine client of an MCP server needs two audiences that no guide names',
     'own',
     'one documented setting works with the official clients',
-    ['test/mcp/machine-clients.test.ts > the SDK 1.x'],
+    ['test/features/mcp/machine-clients.test.ts > the SDK 1.x'],
   ),
   proven(
     'a registration or a client document with null members is refused',
     'obot-platform/mcp-oauth-proxy#52',
     'a member that is null is absent',
-    ['test/oauth/client-documents.slow.test.ts > members of a document that are null are absent'],
+    [
+      'test/features/authorization-code/client-documents.slow.test.ts > members of a document that are null are absent',
+    ],
   ),
   proven(
     'a name in X-Forwarded-For has a port or brackets, and the client has no address',
     'goauthentik/authentik#25679, envoyproxy/envoy#25517, koajs/koa#827, rack/rack#1227',
     'the address without its port',
-    ['test/node/serve.slow.test.ts > X-Forwarded-For: %s is the address %s'],
+    ['test/runtimes/node/serve.slow.test.ts > X-Forwarded-For: %s is the address %s'],
     NODE_ONLY,
   ),
   proven(
     'a schema that is nullable with an enumeration accepts too much or too little',
     'OAI/OpenAPI-Specification#1900, swagger-api/swagger-editor#2098, ajv-validator/ajv#993',
     'null is accepted where the enumeration has it',
-    ['test/openapi/schemas.slow.test.ts > nullable and an enumeration with null'],
+    ['test/cli/openapi/schemas.slow.test.ts > nullable and an enumeration with null'],
     NODE_ONLY,
   ),
   proven(
@@ -209,7 +209,7 @@ export const trialCases: readonly FieldCase[] = [
     'OAI/OpenAPI-Specification#2000, getkin/kin-openapi#129',
     'imported where the gateway can match it, or named in a note',
     [
-      'test/openapi/routes.test.ts > paths and methods that have no route are listed, and other routes remain',
+      'test/cli/openapi/routes.test.ts > paths and methods that have no route are listed, and other routes remain',
     ],
     NODE_ONLY,
   ),
@@ -217,29 +217,29 @@ export const trialCases: readonly FieldCase[] = [
     'five tokens that a provider refuses with 400 or 403 end the sign-in of everybody',
     'keycloak/keycloak#16168, keycloak/keycloak#15361',
     'an answer about one token refuses this token, and opens no circuit breaker',
-    ['test/introspection/responses.slow.test.ts > userinfo 403 without a challenge'],
+    ['test/features/introspection/responses.slow.test.ts > userinfo 403 without a challenge'],
   ),
   proven(
     'a resource with a query leads to a token for more than was requested',
     'getsentry/sentry-for-ai#334',
     'invalid_target (RFC 8707 section 2)',
     [
-      'test/oauth/never-wider.slow.test.ts > gets no token for the resource %s, which is no path with a route',
+      'test/features/authorization-code/never-wider.slow.test.ts > gets no token for the resource %s, which is no path with a route',
     ],
   ),
   proven(
     'an empty secret of a client is read as no secret, or as the right one',
     'own',
     '401 invalid_client (RFC 6749 section 5.2)',
-    ['test/oauth/client-authentication.test.ts > an empty secret'],
+    ['test/features/authorization-server/client-authentication.test.ts > an empty secret'],
   ),
   proven(
     'a login callback that was used before shows an expired login to a signed-in user',
     'oauth2-proxy/oauth2-proxy#1888',
     'the browser goes on to its page; an error of the provider has a page that names it',
     [
-      'test/sign-in/callback.slow.test.ts > a used callback of a signed-in browser goes on to its page',
-      'test/sign-in/callback.slow.test.ts > the error %s of a provider is named, and the page that the user wanted is kept',
+      'test/features/sign-in/callback.slow.test.ts > a used callback of a signed-in browser goes on to its page',
+      'test/features/sign-in/callback.slow.test.ts > the error %s of a provider is named, and the page that the user wanted is kept',
     ],
   ),
   proven(
@@ -247,44 +247,46 @@ export const trialCases: readonly FieldCase[] = [
     'honojs/hono#4471, vert-x3/vertx-web#2880, hummingbird-project/hummingbird#460, expressjs/cors#290',
     'a response names the one page that may read it, and varies by Origin; refusals are readable',
     [
-      'test/cors/wire.test.ts > a response names the one page that may read it, and what the page may read',
-      'test/cors/wire.test.ts > a private network is not opened by rules that do not say so',
+      'test/features/cors/wire.test.ts > a response names the one page that may read it, and what the page may read',
+      'test/features/cors/wire.test.ts > a private network is not opened by rules that do not say so',
     ],
   ),
   proven(
     'clients that abort uploads and downloads leave connections and counts behind',
     'ether/etherpad-lite#3825, jswest/bartleby#648',
     'nothing is left over',
-    ['test/node/transport-fuzz.slow.test.ts > R40, R41: on %s,'],
+    ['test/runtimes/node/transport-fuzz.slow.test.ts > R40, R41: on %s,'],
   ),
   proven(
     'a registration without an authentication method, as editors send it, is refused',
     'obot-platform/mcp-oauth-proxy#52, jlowin/fastmcp#2460',
     'a public client (RFC 7591 section 2)',
     [
-      'test/oauth/code-endpoints.slow.test.ts > they register public clients, whose redirect URIs are checked',
+      'test/features/authorization-code/code-endpoints.slow.test.ts > they register public clients, whose redirect URIs are checked',
     ],
   ),
   proven(
     'a token response without scope ends the sign-in',
     'toeverything/AFFiNE#8752, panva/node-oidc-provider#174',
     'the requested scope was granted (RFC 6749 section 5.1)',
-    ['test/sign-in/absent-claims.slow.test.ts > token responses may have %j in place of a member'],
+    [
+      'test/features/sign-in/absent-claims.slow.test.ts > token responses may have %j in place of a member',
+    ],
   ),
   proven(
     'a gateway below a path of its host builds wrong links',
     'oauth2-proxy/oauth2-proxy#1177, oauth2-proxy/oauth2-proxy#1400',
     'a public URL with a path is refused at the start, with a sentence',
-    ['test/config/config.test.ts > URLs have no credentials, and the public URL has no query'],
+    ['test/validators/config.test.ts > URLs have no credentials, and the public URL has no query'],
   ),
   proven(
     'padding between the parts of an attack hides it from the signatures',
     'own',
     'white space, comments and repeated separators of any length change no verdict',
     [
-      'test/inspection/padding.test.ts > S63: an attack is found, whatever is its length:',
-      'test/inspection/padding.test.ts > a padded attack never reaches the handler, encoded or not',
-      'test/inspection/workerd.test.ts > S63: workerd matches signatures as Node does',
+      'test/features/signatures/padding.test.ts > S63: an attack is found, whatever is its length:',
+      'test/features/signatures/padding.test.ts > a padded attack never reaches the handler, encoded or not',
+      'test/features/signatures/workerd.test.ts > S63: workerd matches signatures as Node does',
     ],
   ),
   {

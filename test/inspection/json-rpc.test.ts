@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { createAuthorizer } from '../../src/access/permissions.ts'
 import type { InspectOptions } from '../../src/middleware/inspect.ts'
+import { shapeOf, type Worth } from '../features/signatures/shapes.ts'
 import { inspected } from './app.ts'
 import { readerOf } from './reader.ts'
-import { shapeOf, type Worth } from './shapes.ts'
 
 const SHAPES = 4_000
 const MAX_BATCH = 4

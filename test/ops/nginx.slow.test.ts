@@ -54,7 +54,7 @@ function siteHere(): string {
 }
 
 async function startGateway(port: number | undefined): Promise<Running> {
-  const command = [NODE, 'test/node/process.ts'] as const
+  const command = [NODE, 'test/runtimes/node/process.ts'] as const
   return run(command, { ...environment, PORT: String(port) }, 'ready on')
 }
 

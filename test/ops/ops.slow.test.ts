@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { METRICS, type Metric } from '../../src/observability/metrics/catalogue.ts'
 import { ROOT } from '../harness/process.ts'
-import { hasPromtool, promtool } from '../metrics/text.ts'
+import { hasPromtool, promtool } from '../observability/metrics/text.ts'
 
 interface Rule {
   readonly alert: string

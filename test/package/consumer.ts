@@ -1,8 +1,8 @@
 /** An empty project outside of the repository that has the packed package as a dependency. */
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { type Command, runIn } from '../dev/start/checkout.ts'
 import { ROOT } from '../harness/process.ts'
-import { type Command, runIn } from '../start/checkout.ts'
 
 /** A first installation may fill the cache of npm; later ones need no network. */
 export const NPM_SETTINGS = {

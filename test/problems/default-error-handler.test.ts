@@ -39,10 +39,10 @@ import { createOrigin } from '../../src/origin/origin.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { proxy } from '../../src/routes/proxy.ts'
-import { ADDRESS, nowSeconds, principal } from '../admission/callers.ts'
+import { ADDRESS, nowSeconds, principal } from '../access/admission/callers.ts'
+import { ath, createProver, GATEWAY, verifierOf } from '../access/tokens/prover.ts'
+import { createSigner, issuerOf, NOW_MS } from '../access/tokens/signer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { ath, createProver, GATEWAY, verifierOf } from '../tokens/prover.ts'
-import { createSigner, issuerOf, NOW_MS } from '../tokens/signer.ts'
 
 /** Sends a request through the stages to a handler, without an error handler of ours. */
 async function responseOf(

@@ -79,7 +79,7 @@ describe('docs/checklist.md', () => {
 })
 
 test('a row is found in the name of a test, and not in the text around it', () => {
-  expect(names('test/stores/rest.test.ts', 'R06')).toBe(true)
-  expect(names('test/stores/rest.test.ts', 'R33')).toBe(false)
+  expect(names('test/redis/rest.test.ts', 'R06')).toBe(true)
+  expect(names('test/redis/rest.test.ts', 'R33')).toBe(false)
   expect(names('test/blackbox/global-setup.ts', 'S34')).toBe(false)
 })

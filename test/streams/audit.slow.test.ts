@@ -1,7 +1,7 @@
 /** The end of an open stream is in the audit trail. */
 import { expect, onTestFinished, test } from 'vitest'
-import { wholeGateway } from '../admission/gateway.ts'
-import { newCallerOf, revokeAt } from '../admission/revocable.ts'
+import { wholeGateway } from '../access/admission/gateway.ts'
+import { newCallerOf, revokeAt } from '../access/admission/revocable.ts'
 import { createKey } from '../harness/issuer.ts'
 import { startTestRedis } from '../harness/redis.ts'
 import { startStreamOrigin } from './origin.ts'

@@ -9,10 +9,10 @@ import {
   createMemoryViolationCounter,
 } from '../../src/testing/memory-counters.ts'
 import { createMemoryStore } from '../../src/testing/memory-store.ts'
-import { limitOf } from '../admission/callers.ts'
-import { createModel } from '../admission/exact-model.ts'
-import { SEED, schedules } from '../admission/schedules.ts'
-import { bansOf, type Refusal, rules, step } from '../admission/violation-model.ts'
+import { limitOf } from '../access/admission/callers.ts'
+import { createModel } from '../access/admission/exact-model.ts'
+import { SEED, schedules } from '../access/admission/schedules.ts'
+import { bansOf, type Refusal, rules, step } from '../access/admission/violation-model.ts'
 
 const REQUESTS = 200
 const START_MS = 1_800_000_000_000

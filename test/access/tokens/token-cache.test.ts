@@ -1,0 +1,272 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, vi } from 'vitest'
+import { createKeyCache } from '../../../src/access/admission/keys.ts'
+import type { Principal } from '../../../src/access/principal.ts'
+import { createAssertionSigner } from '../../../src/access/tokens/assertion.ts'
+import type { KeySet } from '../../../src/access/tokens/key-set.ts'
+import { parseSigningKeys } from '../../../src/access/tokens/signing-keys.ts'
+import {
+  cachedBytes,
+  createTokenCache,
+  createTokenVerifier,
+  type Verified,
+} from '../../../src/access/tokens/verifier.ts'
+import { newTally } from '../../../src/isolate/tally.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { publishing, startProvider } from './provider.ts'
+import { AUDIENCE, createSigner, ISSUER, issuerOf, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
+
+const [signer, other] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
+
+/** More than the gateway's own tokens have. */
+const ORDINARY_CHARACTERS = 500
+
+const keySet: KeySet = {
+  find: () => Promise.reject(),
+  ready: () => Promise.reject(),
+  isCurrent: () => true,
+}
+const verified = { keySet, key: {}, principal: {}, expiresAtMs: NOW_MS + 1_000 } as Verified
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/**
+ * Returns the used heap in bytes, after garbage collection. Objects of Web Crypto are released by tasks
+ * that run after a collection, so it collects in several turns of the event loop.
+ */
+async function usedHeap(): Promise<number> {
+  for (let turn = 0; turn < 5; turn++) {
+    await nextTurn()
+    collect()
+  }
+  return process.memoryUsage().heapUsed
+}
+
+async function signerOfAssertions() {
+  const { privateJwk } = await createSigner('ES256', 'gateway')
+  return createAssertionSigner({
+    keys: parseSigningKeys({ keys: [privateJwk] }),
+    issuer: 'https://gateway.test',
+    audience: 'https://origin.test',
+    now: () => NOW_MS,
+  })
+}
+
+function clocked(issuers = [issuerOf([signer.publicJwk])], maxCachedBytes?: number) {
+  const clock = { nowMs: NOW_MS }
+  const options = maxCachedBytes === undefined ? {} : { maxCachedBytes }
+  const verifier = createTokenVerifier({ issuers, now: () => clock.nowMs, ...options })
+  return { clock, verifier }
+}
+
+/** Counts signature checks, digests and JSON parses while `work` runs. */
+async function cryptoCalls(work: () => Promise<unknown>): Promise<number> {
+  const spies = [
+    vi.spyOn(crypto.subtle, 'verify'),
+    vi.spyOn(crypto.subtle, 'digest'),
+    vi.spyOn(JSON, 'parse'),
+  ]
+  try {
+    await work()
+    return spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+}
+
+describe('the cache of verified tokens', () => {
+  it('returns the same principal object each time, without crypto and without JSON', async () => {
+    const { verifier } = clocked()
+    const token = await signer.token()
+    let first: unknown
+    expect(await cryptoCalls(async () => (first = await verifier.verify(token)))).toBeGreaterThan(0)
+    const again = async () =>
+      expect(await verifier.verify(`${token.slice(0, 9)}${token.slice(9)}`)).toBe(first)
+    expect(await cryptoCalls(again)).toBe(0)
+  })
+
+  it('displaces tokens that were not used for a minute, not those in use', () => {
+    const cache = createTokenCache()
+    const lasting = { ...verified, expiresAtMs: NOW_MS + 600_000 }
+    for (const name of ['used', 'idle']) cache.set(name, lasting, NOW_MS)
+    cache.get('used', NOW_MS + 59_000)
+    cache.set('next', lasting, NOW_MS + 60_000)
+    const kept = ['used', 'idle', 'next'].filter((name) => cache.get(name, NOW_MS) !== undefined)
+    expect(kept).toEqual(['used', 'next'])
+  })
+
+  it('removes tokens that have ended, two for each new one', () => {
+    const cache = createTokenCache()
+    for (const name of ['a', 'b', 'c']) cache.set(name, verified, NOW_MS)
+    const later = { ...verified, expiresAtMs: NOW_MS + 3_000 }
+    cache.set('d', later, NOW_MS + 1_000)
+    // A reader with an earlier clock finds what is still stored.
+    const stored = () => ['a', 'b', 'c', 'd', 'e'].filter((name) => cache.get(name, NOW_MS))
+    expect(stored()).toEqual(['c', 'd'])
+    cache.set('e', later, NOW_MS + 1_000)
+    expect(stored()).toEqual(['d', 'e'])
+  })
+
+  it('S14: refuses an expired token, to the millisecond', async () => {
+    const { clock, verifier } = clocked()
+    const token = await signer.token({ exp: NOW_SECONDS + 10 })
+    await verifier.verify(token)
+    clock.nowMs = NOW_MS + 14_999
+    expect(await outcome(() => verifier.verify(token))).toBe('ok')
+    clock.nowMs = NOW_MS + 15_000
+    expect(await outcome(() => verifier.verify(token))).toBe('token_rejected:exp')
+  })
+
+  it('keeps a token for at most five minutes, and verifies it again after that', async () => {
+    const { clock, verifier } = clocked()
+    const token = await signer.token({ exp: NOW_SECONDS + 3_600 })
+    const first = await verifier.verify(token)
+    clock.nowMs = NOW_MS + 299_999
+    expect(await verifier.verify(token)).toBe(first)
+    clock.nowMs = NOW_MS + 300_000
+    const second = await verifier.verify(token)
+    expect(second).not.toBe(first)
+    expect(second).toEqual(first)
+  })
+
+  it('S31: does not return a cached principal for another spelling of its token', async () => {
+    const { verifier } = clocked()
+    const token = await signer.token()
+    await verifier.verify(token)
+    for (const respelled of [
+      `${token}=`,
+      `${token} `,
+      token.replace('.', '. '),
+      token.slice(0, -1),
+      `${token}.`,
+    ]) {
+      expect(await outcome(() => verifier.verify(respelled))).toMatch(/^token_rejected:/)
+    }
+  })
+
+  it('refuses tokens of a removed key when the key set no longer contains it', async () => {
+    const provider = await startProvider(publishing([signer.publicJwk, other.publicJwk]))
+    const remote = issuerOf([], { jwks: undefined, jwksUri: provider.url })
+    const { clock, verifier } = clocked([remote])
+    const tokens = await Promise.all([
+      signer.token({ exp: NOW_SECONDS + 3_600 }),
+      other.token({ exp: NOW_SECONDS + 3_600 }),
+    ])
+    clock.nowMs = NOW_MS + 200_000
+    for (const token of tokens) expect(await outcome(() => verifier.verify(token))).toBe('ok')
+    provider.behavior = publishing([other.publicJwk])
+    clock.nowMs = NOW_MS + 200_000 + 299_000
+    expect(await outcome(() => verifier.verify(tokens[1] ?? ''))).toBe('ok')
+    expect(await outcome(() => verifier.verify(tokens[0] ?? ''))).toBe('token_rejected:kid_unknown')
+    expect(provider.hits).toBe(2)
+    await provider.close()
+  })
+
+  it('keeps tokens after a renewal of the key set without changes, without another verification', async () => {
+    const provider = await startProvider(publishing([signer.publicJwk]))
+    const { clock, verifier } = clocked([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
+    const token = await signer.token()
+    await verifier.verify(token)
+    clock.nowMs = NOW_MS + 250_000
+    const background: Promise<unknown>[] = []
+    const renewing = await verifier.verify(token, (promise) => background.push(promise))
+    await Promise.all(background)
+    expect(provider.hits).toBe(2)
+    clock.nowMs = NOW_MS + 290_000
+    expect(await cryptoCalls(async () => expect(await verifier.verify(token)).toBe(renewing))).toBe(
+      0,
+    )
+    await provider.close()
+  })
+
+  it('R19: is bounded in bytes, and evicts the least recently used', () => {
+    const cache = createTokenCache(100 * cachedBytes('token-1234'.length))
+    for (let n = 0; n < 10_000; n++) {
+      cache.set(`token-${n}`, verified, NOW_MS)
+      cache.get('token-0', NOW_MS)
+    }
+    const kept = Array.from({ length: 10_000 }, (_, n) => cache.get(`token-${n}`, NOW_MS)).filter(
+      (principal) => principal !== undefined,
+    )
+    expect(kept).toHaveLength(100)
+    expect(cache.get('token-0', NOW_MS)).toBe(verified.principal)
+    cache.set(`token-${'x'.repeat(8_000)}`, verified, NOW_MS)
+    expect(cache.get('token-9901', NOW_MS)).toBeUndefined()
+    expect(cache.get('token-9999', NOW_MS)).toBeDefined()
+  })
+
+  it('holds 10,000 ordinary tokens', () => {
+    const cache = createTokenCache()
+    const token = (n: number) => `${n}`.padEnd(ORDINARY_CHARACTERS, '.')
+    for (let n = 0; n < 10_000; n++) cache.set(token(n), verified, NOW_MS)
+    for (let n = 0; n < 10_000; n++) expect(cache.get(token(n), NOW_MS)).toBeDefined()
+  })
+
+  it.each([
+    ['ordinary', { client_id: 'c'.repeat(36), scope: 'orders:read orders:write' }],
+    [
+      'long',
+      { sub: 'ü'.repeat(250), roles: Array.from({ length: 40 }, (_, n) => `${n}`.repeat(50)) },
+    ],
+    ['with many small members', { roles: Array.from({ length: 400 }, (_, n) => `r${n}`) }],
+  ])(
+    'R19: uses no more heap than it counts, with all that belongs to a caller (%s)',
+    async (_what, claims) => {
+      const { verifier } = clocked(undefined, 1_000_000_000)
+      const keysOf = createKeyCache(createKeys('pc'))
+      const assertions = await signerOfAssertions()
+      /** What the stages of a request attach to its principal. */
+      async function serve(principal: Principal): Promise<void> {
+        await keysOf(principal, '192.0.2.1')
+        await assertions.sign(principal)
+      }
+      const texts: Buffer[] = []
+      for (let n = 0; n < 2_000; n++) {
+        const claimed = { exp: NOW_SECONDS + 3_600, jti: `${n}`, ...claims }
+        texts.push(Buffer.from(await signer.token(claimed)))
+      }
+      // One round before the measurement, for objects that are created only once.
+      for (let n = 0; n < 500; n++)
+        await serve(await clocked().verifier.verify(await signer.token({ jti: `${n}`, ...claims })))
+      const before = await usedHeap()
+      for (const text of texts) await serve(await verifier.verify(text.toString('latin1')))
+      const counted = texts.reduce((sum, text) => sum + cachedBytes(text.length), 0)
+      const used = (await usedHeap()) - before
+      expect(used).toBeGreaterThan(counted / 4)
+      expect(used).toBeLessThan(counted * 1.1)
+      expect(await verifier.verify(texts[0]?.toString('latin1') ?? '')).toBeDefined()
+    },
+  )
+
+  it('R19: stays within its limit under a flood of distinct tokens', async () => {
+    const maxBytes = 2_000_000
+    const tally = newTally()
+    const verifier = createTokenVerifier({
+      issuers: [issuerOf([signer.publicJwk])],
+      now: () => NOW_MS,
+      maxCachedBytes: maxBytes,
+      tally,
+    })
+    const texts: Buffer[] = []
+    for (let n = 0; n < 3_000; n++)
+      texts.push(Buffer.from(await signer.token({ exp: NOW_SECONDS + 3_600, jti: `${n}` })))
+    const before = await usedHeap()
+    for (const text of texts) await verifier.verify(text.toString('latin1'))
+    expect((await usedHeap()) - before).toBeLessThan(maxBytes * 1.1)
+    const kept = Math.floor(maxBytes / cachedBytes(texts[0]?.length ?? 0))
+    expect(tally.evictions).toBeGreaterThan(0.9 * (texts.length - kept))
+    expect(tally.evictions).toBeLessThanOrEqual(1.1 * (texts.length - kept))
+    // Keeps the cache reachable until here.
+    const last = texts.at(-1)?.toString('latin1') ?? ''
+    expect(await cryptoCalls(() => verifier.verify(last))).toBe(0)
+  })
+
+  it('can be turned off', async () => {
+    const { verifier } = clocked(undefined, 0)
+    const token = await signer.token({ iss: ISSUER, aud: AUDIENCE })
+    expect(await verifier.verify(token)).not.toBe(await verifier.verify(token))
+  })
+})

@@ -1,0 +1,421 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'smol-toml'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type CloudflareApi, startCloudflareApi } from '../../harness/cloudflare-api.ts'
+import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
+import { createProject, type Project, REDIS_TOKEN } from './project.ts'
+
+/** Calls that create a resource which a second run must not create again. */
+const CREATING = /^POST \/(queues|d1\/database|r2\/buckets)$|^POST \/queues\/\w+\/consumers$/
+
+/** A deployment runs wrangler about ten times. */
+const DEPLOYING = { timeout: 180_000 }
+
+let gateway: TestServer
+let status = 200
+const asked: string[] = []
+
+beforeAll(async () => {
+  gateway = await startHttpServer((request, response) => {
+    asked.push(request.url ?? '')
+    response.writeHead(status, { 'Content-Type': 'application/json' })
+    response.end(JSON.stringify({ checks: { redis: status === 200 ? 'ok' : 'failed' } }))
+  })
+})
+
+afterAll(() => gateway?.close())
+
+const secretsOf = (api: CloudflareApi, worker: string) =>
+  Object.fromEntries(
+    (api.worker(worker)?.versions.at(-1)?.bindings ?? [])
+      .filter(({ type }) => type === 'secret_text')
+      .map(({ name, text }) => [name, String(text)]),
+  )
+
+const variablesOf = (api: CloudflareApi, worker: string) =>
+  Object.fromEntries(
+    (api.worker(worker)?.versions.at(-1)?.bindings ?? [])
+      .filter(({ type }) => type === 'plain_text')
+      .map(({ name, text }) => [name, String(text)]),
+  )
+
+describe('a first deployment and the ones after it', DEPLOYING, () => {
+  let api: CloudflareApi
+  let project: Project
+  let first: Readonly<Record<string, string>>
+
+  beforeAll(async () => {
+    api = await startCloudflareApi()
+    project = await createProject(api, gateway.url)
+  })
+
+  afterAll(async () => {
+    await project?.close()
+    await api?.close()
+  })
+
+  test('a plan shows every step, and changes nothing in the account or in the folder', async () => {
+    const before = readdirSync(project.path)
+    const { code, stdout, stderr } = await project.deploy(['--plan'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(gateway.url) })
+    for (const line of [
+      /^create +queue +shop-audit +-$/m,
+      /^create +queue +shop-audit-dead-letters +-$/m,
+      /^create +database +shop-audit +-$/m,
+      /^create +bucket +shop-audit-export +-$/m,
+      /^migrate +database +shop-audit +0001_events.sql 0002_heads.sql$/m,
+      /^deploy +worker +shop-origin +new Worker$/m,
+      /^create +secret +SIGNING_KEYS +of shop$/m,
+      /^deploy +worker +shop +new Worker; sends UPSTASH_REDIS_REST_URL UPSTASH_REDIS_REST_TOKEN$/m,
+    ])
+      expect(stdout).toMatch(line)
+    expect(api.writes()).toEqual([])
+    expect(api.calls().length).toBeGreaterThan(0)
+    expect(readdirSync(project.path)).toEqual(before)
+  })
+
+  test('without a terminal it needs --yes, and changes nothing before', async () => {
+    const { code, stderr } = await project.deploy([])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--yes')
+    expect(api.writes()).toEqual([])
+  })
+
+  test('creates the resources, applies the migrations, and deploys the gateway last', async () => {
+    api.forget()
+    const { code, stdout, stderr } = await project.deploy(['--yes', '--create-operator'])
+    expect(code, stderr).toBe(0)
+    expect(api.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
+    expect(api.databases()).toEqual(['shop-audit'])
+    expect(api.buckets()).toEqual(['shop-audit-export'])
+    expect(api.tables('shop-audit')).toEqual(expect.arrayContaining(['events', 'heads']))
+    const uploads = api.writes().filter((call) => call.startsWith('PUT /workers/scripts/'))
+    expect(uploads.filter((call) => !call.endsWith('/schedules'))).toEqual([
+      'PUT /workers/scripts/shop-origin',
+      'PUT /workers/scripts/shop-audit',
+      'PUT /workers/scripts/shop',
+    ])
+    expect(asked).toContain('/-/readyz')
+    expect(stdout).toContain(gateway.url)
+    expect(stdout).toContain('npx portcullis deploy rollback')
+    first = secretsOf(api, 'shop')
+  })
+
+  test('the first version of the gateway has every secret, from the call that uploads it', () => {
+    const [version] = api.worker('shop')?.versions ?? []
+    const names = version?.bindings
+      .filter(({ type }) => type === 'secret_text')
+      .map(({ name }) => name)
+    expect(names?.sort()).toEqual([
+      'CLIENTS',
+      'SIGNING_KEYS',
+      'UPSTASH_REDIS_REST_TOKEN',
+      'UPSTASH_REDIS_REST_URL',
+    ])
+    const carriers = api.calls().filter(({ body }) => body.includes(REDIS_TOKEN))
+    expect(carriers.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'PUT /workers/scripts/shop',
+    ])
+    expect(variablesOf(api, 'shop')).toEqual({ PUBLIC_URL: gateway.url })
+    expect(secretsOf(api, 'shop-audit')).toEqual({})
+  })
+
+  test('only the gateway has an address', () => {
+    const addresses = api
+      .calls()
+      .filter(({ path }) => path.endsWith('/subdomain'))
+      .filter(({ method }) => method === 'POST')
+      .map(({ path, body }) => [
+        path.split('/')[3],
+        (JSON.parse(body) as { enabled: boolean }).enabled,
+      ])
+    expect(Object.fromEntries(addresses)).toEqual({
+      'shop-origin': false,
+      'shop-audit': false,
+      shop: true,
+    })
+  })
+
+  test('a second run creates no resource and no secret, and the operator is not created again', async () => {
+    api.forget()
+    const { code, stdout, stderr } = await project.deploy(['--yes', '--create-operator'])
+    expect(code, stderr).toBe(0)
+    expect(api.writes().filter((call) => CREATING.test(call))).toEqual([])
+    expect(api.calls().filter(({ body }) => body.includes('CREATE TABLE'))).toEqual([])
+    expect(secretsOf(api, 'shop')).toEqual(first)
+    expect(api.worker('shop')?.versions).toHaveLength(2)
+    expect(stdout).not.toContain('pcs_')
+    expect(stderr).toContain('CLIENTS is set already')
+  })
+
+  test('a run without the values keeps the secrets that exist', async () => {
+    api.forget()
+    const env = { UPSTASH_REDIS_REST_TOKEN: '', UPSTASH_REDIS_REST_URL: '' }
+    const { code, stdout, stderr } = await project.deploy(['--yes', '--json'], env)
+    expect(code, stderr).toBe(0)
+    expect(secretsOf(api, 'shop')).toEqual(first)
+    expect(JSON.parse(stdout)).toMatchObject({ url: gateway.url, ready: true })
+  })
+
+  test('no output and no file that remains contains a secret, except the new client’s own', async () => {
+    const values = [REDIS_TOKEN, api.token, ...Object.values(first)]
+    expect(await project.leftovers()).toEqual([])
+    const generated = await project.read('.portcullis/production/wrangler.toml')
+    for (const value of values) expect(generated).not.toContain(value)
+    const { stdout, stderr } = await project.deploy(['--plan', '--json'])
+    for (const value of values) expect(stdout + stderr).not.toContain(value)
+    expect(await project.read('.portcullis/.gitignore')).toBe('*\n')
+  })
+
+  test('rollback returns to the version before, and only to that of the gateway', async () => {
+    const [, second, third] = api.worker('shop')?.versions ?? []
+    expect(api.worker('shop')?.active).toBe(third?.id)
+    api.forget()
+    const { code, stdout, stderr } = await project.deploy(['rollback', '--yes'])
+    expect(code, stderr).toBe(0)
+    expect(stdout).toContain(second?.id)
+    expect(api.worker('shop')?.active).toBe(second?.id)
+    expect(api.writes()).toEqual(['POST /workers/scripts/shop/deployments'])
+  })
+
+  test('a version of another Worker can be named', async () => {
+    const [audit] = api.worker('shop-audit')?.versions ?? []
+    const args = ['rollback', '--worker', 'shop-audit', '--to', audit?.id ?? '', '--yes', '--json']
+    const { code, stdout, stderr } = await project.deploy(args)
+    expect(code, stderr).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ worker: 'shop-audit', version: audit?.id })
+    expect(api.worker('shop-audit')?.active).toBe(audit?.id)
+  })
+})
+
+describe('environments', DEPLOYING, () => {
+  let api: CloudflareApi
+  let project: Project
+
+  beforeAll(async () => {
+    api = await startCloudflareApi()
+    project = await createProject(api, gateway.url)
+    const text = await project.read('wrangler.toml')
+    const domain = '[[env.staging.routes]]\npattern = "staging.example.com"\ncustom_domain = true\n'
+    const vars = '[vars]\nORIGIN_URL = "https://origin.example.com"\nREDIS_TIMEOUT_MS = "400"\n'
+    const own = '[env.staging.vars]\nMETRICS_ACCESS = "public"\n'
+    await project.write('wrangler.toml', text + vars + domain + own)
+  })
+
+  afterAll(async () => {
+    await project?.close()
+    await api?.close()
+  })
+
+  test('another environment uses its own names, prefix, domain and values', async () => {
+    await project.deploy(['--plan'])
+    const file = `PUBLIC_URL=${gateway.url}\nUPSTASH_REDIS_REST_TOKEN=staging-token\n`
+    await project.write('staging.env', file)
+    const env = { PUBLIC_URL: '', UPSTASH_REDIS_REST_TOKEN: '' }
+    const args = ['--env', 'staging', '--values', 'staging.env', '--yes']
+    const { code, stderr } = await project.deploy(args, env)
+    expect(code, stderr).toBe(0)
+    expect(api.queues()).toEqual(['shop-audit-staging', 'shop-audit-staging-dead-letters'])
+    expect(api.databases()).toEqual(['shop-audit-staging'])
+    expect(api.buckets()).toEqual(['shop-audit-export-staging'])
+    expect(variablesOf(api, 'shop-staging')).toEqual({
+      PUBLIC_URL: gateway.url,
+      REDIS_TIMEOUT_MS: '400',
+      REDIS_PREFIX: 'pc-staging:',
+      METRICS_ACCESS: 'public',
+    })
+    expect(secretsOf(api, 'shop-staging').UPSTASH_REDIS_REST_TOKEN).toBe('staging-token')
+    expect(stderr).toContain('created queue shop-audit-staging')
+    const bindings = api.worker('shop-staging')?.versions[0]?.bindings ?? []
+    expect(bindings.find(({ name }) => name === 'ORIGIN')?.service).toBe('shop-origin-staging')
+    const generated = parse(await project.read('.portcullis/staging/wrangler.toml'))
+    expect(generated.routes).toEqual([{ pattern: 'staging.example.com', custom_domain: true }])
+  })
+
+  test('the files of the project are unchanged, and production is another set of resources', async () => {
+    expect(await project.read('wrangler.toml')).toContain('00000000-0000-0000-0000-000000000000')
+    const { code, stdout } = await project.deploy(['--plan'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^create +queue +shop-audit +-$/m)
+    expect(stdout).not.toContain('staging')
+  })
+
+  test('without PUBLIC_URL the gateway has its custom domain, else its address on workers.dev', async () => {
+    const env = { PUBLIC_URL: '' }
+    const staging = await project.deploy(['--plan', '--env', 'staging'], env)
+    expect(staging.stderr).toContain('https://staging.example.com')
+    const production = await project.deploy(['--plan'], env)
+    expect(production.stderr).toContain('https://shop.acme.workers.dev')
+  })
+})
+
+describe('a failure in the middle', DEPLOYING, () => {
+  let api: CloudflareApi
+  let project: Project
+
+  beforeAll(async () => {
+    api = await startCloudflareApi()
+    project = await createProject(api, gateway.url)
+  })
+
+  afterAll(async () => {
+    await project?.close()
+    await api?.close()
+  })
+
+  test.each([
+    ['the first queue', /^POST \/queues /],
+    ['the database', /^POST \/d1\/database /],
+    ['the bucket', /^POST \/r2\/buckets /],
+    ['a migration', /^POST \/d1\/database\/[^/]+\/query .*CREATE TABLE heads/],
+    ['the origin', /^PUT \/workers\/scripts\/shop-origin /],
+    ['the audit Worker', /^PUT \/workers\/scripts\/shop-audit /],
+    ['a consumer', /^POST \/queues\/\w+\/consumers /],
+    ['the gateway', /^PUT \/workers\/scripts\/shop /],
+  ])('at %s is reported, and leaves no file with secrets', async (_, call) => {
+    api.forget()
+    api.failOnce(call)
+    const { code, stdout, stderr } = await project.deploy(['--yes'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/unknown error|only partially updated/)
+    expect(stderr).toContain('Run the command again')
+    expect(stderr).not.toContain(REDIS_TOKEN)
+    expect(await project.leftovers()).toEqual([])
+  })
+
+  test('is resumed: after all of them, the next run completes, and nothing exists twice', async () => {
+    const { code, stderr } = await project.deploy(['--yes'])
+    expect(code, stderr).toBe(0)
+    expect(api.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
+    expect(api.databases()).toEqual(['shop-audit'])
+    expect(api.buckets()).toEqual(['shop-audit-export'])
+    expect(api.worker('shop')?.versions).toHaveLength(1)
+  })
+
+  test('names what was done before', async () => {
+    const other = await startCloudflareApi()
+    const shop = await createProject(other, gateway.url)
+    other.failOnce(/^POST \/d1\/database /)
+    const { stderr } = await shop.deploy(['--yes', '--json'])
+    const last = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as { error: object }
+    expect(last.error).toMatchObject({
+      code: 'wrangler_failed',
+      errors: [
+        { path: 'done', message: 'created queue shop-audit' },
+        { path: 'done', message: 'created queue shop-audit-dead-letters' },
+      ],
+    })
+    await shop.close()
+    await other.close()
+  })
+
+  test('two runs at the same time create nothing twice, and the next run completes', async () => {
+    const other = await startCloudflareApi()
+    const shop = await createProject(other, gateway.url)
+    const outcomes = await Promise.all([shop.deploy(['--yes']), shop.deploy(['--yes'])])
+    for (const { code, stderr } of outcomes) expect([0, 1], stderr).toContain(code)
+    const { code, stderr } = await shop.deploy(['--yes'])
+    expect(code, stderr).toBe(0)
+    expect(other.queues()).toEqual(['shop-audit', 'shop-audit-dead-letters'])
+    expect(other.databases()).toEqual(['shop-audit'])
+    expect(other.buckets()).toEqual(['shop-audit-export'])
+    await shop.close()
+    await other.close()
+  })
+
+  test('a gateway that does not become ready is reported with its failed checks', async () => {
+    status = 503
+    const { code, stderr } = await project.deploy(['--yes', '--wait', '1s'])
+    status = 200
+    expect(code).toBe(3)
+    expect(stderr).toContain('failed: redis')
+    expect(stderr).toContain('npx portcullis deploy rollback')
+  })
+})
+
+describe('a mistake of the operator is named before anything is created:', () => {
+  let api: CloudflareApi
+  let project: Project
+
+  beforeAll(async () => {
+    api = await startCloudflareApi()
+    project = await createProject(api, gateway.url)
+  })
+
+  afterAll(async () => {
+    expect(api.writes()).toEqual([])
+    await project?.close()
+    await api?.close()
+  })
+
+  test('all missing and wrong values at once', async () => {
+    const env = { UPSTASH_REDIS_REST_TOKEN: '', REDIS_TIMEOUT_MS: '1', ISSUERS: 'no JSON' }
+    const { code, stderr } = await project.deploy(['--yes'], env)
+    expect(code).toBe(2)
+    for (const name of ['UPSTASH_REDIS_REST_TOKEN: is missing', 'REDIS_TIMEOUT_MS: ', 'ISSUERS: '])
+      expect(stderr).toContain(name)
+  })
+
+  test('missing credentials, together with missing values', async () => {
+    const env = { CLOUDFLARE_API_TOKEN: '', CLOUDFLARE_ACCOUNT_ID: '', UPSTASH_REDIS_REST_URL: '' }
+    const { code, stderr } = await project.deploy(['--yes'], env)
+    expect(code).toBe(2)
+    for (const name of Object.keys(env)) expect(stderr).toContain(`${name}: is missing`)
+  })
+
+  test.each([
+    [
+      'a wrong token',
+      { CLOUDFLARE_API_TOKEN: 'wrong' },
+      1,
+      ['wrong_token', 'CLOUDFLARE_API_TOKEN'],
+    ],
+    [
+      'a wrong account, or a token without a permission',
+      { CLOUDFLARE_ACCOUNT_ID: 'fedcba9876543210fedcba9876543210' },
+      1,
+      ['wrong_account', 'Queues: Edit'],
+    ],
+    [
+      'an API that does not answer',
+      { CLOUDFLARE_API_BASE_URL: 'http://127.0.0.1:9/client/v4' },
+      3,
+      ['cloudflare_unreachable'],
+    ],
+  ])('%s', async (_, env, expected, texts) => {
+    const { code, stderr } = await project.deploy(['--yes'], env)
+    expect(code).toBe(expected)
+    for (const text of texts) expect(stderr).toContain(text)
+  })
+
+  test('an invalid name of an environment', async () => {
+    const { code, stderr } = await project.deploy(['--env', 'Two Words', '--plan'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--env')
+  })
+
+  test('a file that is not valid, with its line', async () => {
+    const text = await project.read('audit.toml')
+    await project.write('audit.toml', 'name = \n')
+    const { code, stderr } = await project.deploy(['--plan'])
+    await project.write('audit.toml', text)
+    expect(code).toBe(2)
+    expect(stderr).toContain('audit.toml:1:')
+  })
+
+  test('a folder without a gateway', async () => {
+    const { code, stderr } = await project.deploy(['--plan'], { PWD: '/' })
+    expect(code, stderr).toBe(0)
+    const { runCli } = await import('../command-line.ts')
+    const elsewhere = await runCli(['deploy', '--plan'], { cwd: join(project.path, 'migrations') })
+    expect(elsewhere.code).toBe(2)
+    expect(elsewhere.stderr).toContain('wrangler.toml')
+  })
+
+  test('a rollback without an earlier version', async () => {
+    const { code, stderr } = await project.deploy(['rollback', '--yes'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('no_earlier_version')
+  })
+})

@@ -1,0 +1,111 @@
+/** The run time of every regular expression of the product, and of zod's formats, is linear. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parser } from '@lezer/javascript'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { loadRunTimes, type RunTimes } from '../../../cli/patterns/run-time.ts'
+import { ROOT } from '../../harness/process.ts'
+
+const PARSER = parser.configure({ dialect: 'ts' })
+let runTimes: RunTimes
+beforeAll(async () => {
+  runTimes = await loadRunTimes()
+})
+
+function literalsIn(file: string): readonly RegExp[] {
+  const text = readFileSync(file, 'utf8')
+  const found: RegExp[] = []
+  PARSER.parse(text).iterate({
+    enter: ({ name, from, to }) => {
+      if (name !== 'RegExp') return
+      const [, pattern = '', flags = ''] = /^\/(.*)\/(\w*)$/s.exec(text.slice(from, to)) ?? []
+      found.push(new RegExp(pattern, flags))
+    },
+  })
+  return found
+}
+
+/** Files whose patterns read only what an operator configures, at start. */
+const CONFIGURED: ReadonlySet<string> = new Set([
+  'src/crypto/weak-keys.ts',
+  'src/http/path-name.ts',
+  'src/http/path-pattern.ts',
+  'src/http/path-reading.ts',
+  'src/http/router.ts',
+  'src/origin/origin.ts',
+  'src/validators/decision-points.ts',
+  'src/validators/environment.ts',
+  'src/validators/issuer.ts',
+  'src/features/otlp/schema.ts',
+])
+/** Too large for the checker. All counts have bounds, and the second test measures them. */
+const MEASURED: ReadonlySet<string> = new Set([
+  'src/inspection/media.ts',
+  'src/features/signatures/command-injection.ts',
+  'src/features/signatures/cross-site-scripting.ts',
+  'src/features/signatures/sql-injection.ts',
+  // With assertions such as `(?=...)`, which the checker judges by the time of a busy machine.
+  'src/features/mcp/resource-uri.ts',
+  'src/access/tokens/credential.ts',
+])
+
+const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => !CONFIGURED.has(file))
+const patternsOf = (names: readonly string[]) => [
+  ...new Map(
+    names.flatMap((file) =>
+      literalsIn(join(ROOT, file)).map((pattern) => [String(pattern), { pattern, file }] as const),
+    ),
+  ),
+]
+
+describe('S84: a pattern that reads what a caller or an origin sends takes linear time:', () => {
+  test.each(patternsOf(files.filter((file) => !MEASURED.has(file))))(
+    '%s',
+    (_, { pattern, file }) => {
+      expect(`${file}: ${runTimes.mistakeIn(pattern) ?? 'linear'}`).toBe(`${file}: linear`)
+    },
+  )
+})
+
+describe('the time of a measured pattern does not grow faster than its text:', () => {
+  const PARTS = [
+    'a',
+    ' ',
+    '.',
+    '/',
+    '<',
+    '"',
+    "'",
+    '=',
+    '(',
+    '/*',
+    'on',
+    'or ',
+    'select ',
+    '\\',
+    '="',
+    '="\\',
+    '="a" ',
+    '%',
+    ';',
+  ]
+
+  /** The least of several runs, because other processes only add time. */
+  function timeOf(pattern: RegExp, text: string): number {
+    const times = Array.from({ length: 5 }, () => {
+      const startMs = performance.now()
+      text.replace(pattern, '')
+      return performance.now() - startMs
+    })
+    return Math.min(...times)
+  }
+
+  test.each(patternsOf([...MEASURED]))('%s', (_, { pattern }) => {
+    for (const part of PARTS) {
+      const short = timeOf(pattern, part.repeat(4_000))
+      const long = timeOf(pattern, part.repeat(32_000))
+      // Linear is 8, quadratic is 64. Short times have the precision of the clock.
+      expect(long / Math.max(short, 0.25), part).toBeLessThan(32)
+    }
+  })
+})

@@ -1,0 +1,173 @@
+/** The conformance suite of MCP, directly and through the gateway, and what its clients show of refusals. */
+import { execFile } from 'node:child_process'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serve } from '../../../src/runtimes/node/index.ts'
+import { createKey, ISSUER, mint, type TestKey } from '../../harness/issuer.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { startWorkerd } from '../../origin/workerd.ts'
+import { policy } from './conformance/policy.ts'
+import { startServer } from './conformance/server.ts'
+import { installSuite, type Suite } from './conformance/suite.ts'
+import { installPython, PYTHON } from './python.ts'
+import { SDKS } from './sdk-clients.ts'
+
+const REVISIONS = ['2025-11-25', '2026-07-28']
+
+/** The SDK answers with a result where the suite expects an error for a capability of the client. */
+const OF_THE_SDK = [
+  'FAILURE sep-2575-server-rejects-undeclared-capability',
+  'FAILURE sep-2575-missing-capability-http-400',
+]
+
+let suite: Suite | undefined
+let redis: TestRedis
+let key: TestKey
+let server: Awaited<ReturnType<typeof startServer>>
+const direct = new Map<string, ReadonlyMap<string, readonly string[]>>()
+
+beforeAll(async () => {
+  suite = installSuite()
+  key = await createKey('idp')
+  redis = await startTestRedis()
+  server = await startServer()
+  for (const revision of REVISIONS)
+    if (suite !== undefined)
+      direct.set(revision, await suite.failuresOf(`${server.url}/mcp`, revision))
+}, 400_000)
+afterAll(async () => {
+  suite?.remove()
+  await server?.close()
+  await redis?.close()
+})
+
+/** Starts a server that adds a token to each request: the suite sends none. */
+async function startFront(token: string) {
+  let port = 0
+  const front = createServer((incoming, response) => {
+    const headers = { ...incoming.headers, authorization: `Bearer ${token}` }
+    const forwarded = request({ port, method: incoming.method, path: incoming.url, headers })
+    forwarded.on('response', (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers)
+      response.flushHeaders()
+      answer.pipe(response)
+    })
+    forwarded.on('error', () => response.destroy())
+    response.on('close', () => forwarded.destroy())
+    incoming.pipe(forwarded)
+  })
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://localhost:${(front.address() as AddressInfo).port}`,
+    to(url: string) {
+      port = Number(new URL(url).port)
+    },
+    close() {
+      front.closeAllConnections()
+      front.close()
+    },
+  }
+}
+
+async function startOn(runtime: 'Node' | 'workerd') {
+  const token = await mint(key, { claims: { sub: runtime, aud: ISSUER, roles: ['user'] } })
+  const front = await startFront(token)
+  const vars = {
+    PUBLIC_URL: front.url,
+    ORIGIN_URL: server.url,
+    SIGNING_KEYS: JSON.stringify({ keys: [key.privateJwk] }),
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: ISSUER, jwks: { keys: [key.publicJwk] } },
+    ]),
+  }
+  if (runtime === 'workerd') {
+    const entry = 'test/features/mcp/conformance/worker.ts'
+    const { port, stop } = await startWorkerd({ entry, vars: { ...vars, ...redisVars(redis) } })
+    front.to(`http://127.0.0.1:${port}`)
+    return { url: `${front.url}/mcp`, close: () => stop().finally(front.close) }
+  }
+  // Otherwise events are written to the output.
+  const env = { ...vars, REDIS_URL: redis.redisUrl, AUDIT_STREAM: 'redis' }
+  const gateway = await serve({ policy, port: 0, graceMs: 100, env })
+  front.to(gateway.url)
+  return { url: `${front.url}/mcp`, close: () => gateway.close().finally(front.close) }
+}
+
+describe.each(['Node', 'workerd'] as const)('the gateway on %s', (runtime) => {
+  let gateway: Awaited<ReturnType<typeof startOn>>
+  beforeAll(async () => {
+    gateway = await startOn(runtime)
+  })
+  afterAll(() => gateway?.close())
+
+  test.each(REVISIONS)(
+    'passes each check of the set %s that passes directly',
+    async (revision) => {
+      if (suite === undefined) return
+      const expected = direct.get(revision) ?? new Map<string, readonly string[]>()
+      // Otherwise this test shows nothing.
+      expect(
+        expected.get(revision === REVISIONS[0] ? 'server-initialize' : 'server-stateless'),
+      ).toEqual(revision === REVISIONS[0] ? [] : OF_THE_SDK)
+      const through = await suite.failuresOf(gateway.url, revision)
+      const worse = [...expected].flatMap(([name, failures]) =>
+        (through.get(name) ?? ['no result'])
+          .filter((failure) => !failures.includes(failure))
+          .map((failure) => `${name}: ${failure}`),
+      )
+      expect(worse).toEqual([])
+    },
+    150_000,
+  )
+})
+
+/** What a refused call must say, by its tool. */
+const REASONS = {
+  forbidden: 'This request needs the permission mcp:admin.',
+  strict: '/params/arguments/count: ',
+  limited: 'The limit "once" is exhausted. Try again in ',
+}
+
+describe('the reason of a refusal (403, 422, 429) reaches the model', () => {
+  let gateway: Awaited<ReturnType<typeof startOn>>
+  beforeAll(async () => {
+    gateway = await startOn('Node')
+  })
+  afterAll(() => gateway?.close())
+
+  test.each(Object.entries(SDKS))('with %s', async (_, { Client, Transport }) => {
+    const client = new Client({ name: 'test', version: '1.0.0' })
+    await client.connect(new Transport(new URL(gateway.url), {}))
+    const call = async (name: string) => {
+      try {
+        await client.callTool({ name, arguments: name === 'strict' ? { count: 'two' } : {} })
+        return 'no refusal'
+      } catch (error) {
+        return (error as Error).message.replaceAll('\\"', '"')
+      }
+    }
+    await call('limited')
+    for (const [name, reason] of Object.entries(REASONS)) expect(await call(name)).toContain(reason)
+    await client.close()
+  })
+
+  test(`with ${PYTHON}`, async () => {
+    const python = installPython()
+    if (python === undefined) return
+    try {
+      const script = join(import.meta.dirname, 'conformance/reasons.py')
+      const { stdout: output } = await promisify(execFile)(python.interpreter, [
+        script,
+        gateway.url,
+      ])
+      const shown = JSON.parse(output) as Record<keyof typeof REASONS, string>
+      for (const [name, reason] of Object.entries(REASONS))
+        expect(shown[name as keyof typeof REASONS]).toContain(reason)
+    } finally {
+      python.remove()
+    }
+  }, 200_000)
+})

@@ -1,0 +1,266 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createCheckpointSealer } from '../../../src/audit/chain.ts'
+import { insertAuditEvents } from '../../../src/audit/d1/audit-chain.ts'
+import { createAuditLog } from '../../../src/audit/d1/audit-events.ts'
+import { type AuditEvent, auditEventSchema } from '../../../src/audit/event.ts'
+import { auditQuerySchema } from '../../../src/audit/log.ts'
+import { anEvent } from '../../audit/event.ts'
+import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
+import { ROOT } from '../../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const PATIENCE = { timeout: 30_000, interval: 100 }
+const CHANGE = { action: 'client.create', target: crypto.randomUUID() }
+const migration = (name: string) => readFileSync(join(ROOT, 'migrations', name), 'utf8')
+
+let redis: TestRedis
+let harness: AuditHarness
+beforeAll(async () => {
+  redis = await startTestRedis()
+  harness = await startAuditHarness({ originUrl: 'http://127.0.0.1:9', redis })
+})
+afterAll(async () => {
+  await harness?.close()
+  await redis?.close()
+})
+
+describe('S66: changes by operators are audited', () => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startGateway({ auditDb: harness.db })
+  })
+  afterAll(() => gateway.close())
+
+  test('each change is one event, with the route pattern and what changed', async () => {
+    const { id } = (
+      await gateway.admin('POST', '/bans', { kind: 'subject', value: 'eve', seconds: 60 })
+    ).body
+    expect(gateway.events.at(-1)).toMatchObject({
+      method: 'POST',
+      route: '/-/admin/bans',
+      decision: 'allow',
+      status: 201,
+      actor: { subject: 'olga' },
+      change: { action: 'ban.create', target: id },
+    })
+    const before = gateway.events.length
+    await gateway.admin('DELETE', `/bans/${id}`)
+    expect(gateway.events.slice(before)).toMatchObject([
+      { route: '/-/admin/bans/:id', status: 204, change: { action: 'ban.delete', target: id } },
+    ])
+    expect(auditEventSchema.safeParse(gateway.events.at(-1)).success).toBe(true)
+  })
+
+  test('a call that was refused, found nothing or only read is an event without a change', async () => {
+    const id = crypto.randomUUID()
+    for (const [method, path, body, as] of [
+      ['DELETE', `/bans/${id}`, undefined, gateway.operator],
+      ['POST', '/bans', { kind: 'nonsense' }, gateway.operator],
+      ['POST', '/bans', { kind: 'subject', value: 'x', seconds: 1 }, await gateway.token()],
+      ['GET', '/bans', undefined, gateway.operator],
+    ] as const) {
+      const before = gateway.events.length
+      await gateway.admin(method, path, body, { as })
+      const events = gateway.events.slice(before)
+      expect(events).toHaveLength(1)
+      expect(events[0]?.route).toMatch(/^\/-\/admin\/bans/)
+      expect(events[0]).not.toHaveProperty('change')
+    }
+  })
+
+  test('GET /audit returns the rows of D1, filtered, newest first, page by page', async () => {
+    await harness.migrate()
+    const reason = `test_${crypto.randomUUID()}`
+    const times = ['10', '11', '12'].map((hour) => `2026-11-20T${hour}:00:00.000Z`)
+    const events = times.map((time) => anEvent({ time, reason, change: CHANGE }))
+    const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+    await insertAuditEvents(harness.db, events, options)
+    const query = (more: string) => gateway.admin('GET', `/audit?reason=${reason}&${more}`)
+    const first = await query('limit=2&since=2026-11-20T10:00:00Z&until=2026-11-20T12:00:01Z')
+    expect(first.status, first.text).toBe(200)
+    expect(first.body.events).toHaveLength(2)
+    expect(first.body.events[0].change).toEqual(CHANGE)
+    const rest = await query(`limit=200&cursor=${first.body.cursor}`)
+    expect(rest.body.cursor).toBeUndefined()
+    const seen = [...first.body.events, ...rest.body.events].map(({ id }) => id)
+    expect(seen).toEqual(events.map(({ id }) => id).reverse())
+    expect((await query('decision=deny')).body.events).toEqual([])
+    expect((await query('subject=alice&route=%2Forders%2F%3Aid')).body.events).toHaveLength(3)
+    expect((await query('observed=banned')).body.events).toEqual([])
+    for (const bad of [
+      'since=yesterday',
+      'decision=maybe',
+      'observed=',
+      'route=',
+      'host=',
+      'origin=',
+      'key=x',
+      'until=2026-13-01T00:00:00Z',
+    ])
+      expect((await query(bad)).status).toBe(422)
+  })
+
+  test('S66: GET /audit finds requests that rules in observe mode would have refused', async () => {
+    await harness.migrate()
+    const reason = `test_${crypto.randomUUID()}`
+    const observed = [
+      ['rate_limited:standard', 'banned:address'],
+      ['rate_limited_otherwise'],
+      ['permission_missing:orders:read'],
+      undefined,
+    ]
+    const events = observed.map((reasons) =>
+      anEvent({ reason, ...(reasons && { observed: reasons }) }),
+    )
+    const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+    await insertAuditEvents(harness.db, events, options)
+    const found = async (filter: string) => {
+      const { body } = await gateway.admin('GET', `/audit?reason=${reason}&observed=${filter}`)
+      return body.events.map((event: { observed: string[] }) => event.observed)
+    }
+    expect(await found('rate_limited')).toEqual([observed[0]])
+    expect(await found('banned%3Aaddress')).toEqual([observed[0]])
+    expect(await found('permission_missing')).toEqual([observed[2]])
+    expect(await found('permission_missing%3Aorders')).toEqual([])
+    expect(await found('banned%3Asubject')).toEqual([])
+  })
+
+  test('S66: GET /audit finds the events of one request by its id, and no others', async () => {
+    await harness.migrate()
+    const startedMs = Date.parse('2026-11-20T09:00:00.000Z')
+    const [requestId, another] = [uuidv7({ msecs: startedMs }), uuidv7({ msecs: startedMs })]
+    const at = (afterMs: number, id: string, reason = 'ok') =>
+      anEvent({ requestId: id, reason, time: new Date(startedMs + afterMs).toISOString() })
+    const events = [
+      at(0, requestId),
+      at(60_000, requestId, 'stream_ended:token_revoked'),
+      at(30_000, another),
+    ]
+    const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+    await insertAuditEvents(harness.db, events, options)
+    const query = (id: string) => gateway.admin('GET', `/audit?requestId=${id}`)
+    const ids = async (id: string) =>
+      (await query(id)).body.events.map((event: { id: string }) => event.id)
+    expect(await ids(requestId)).toEqual([events[1]?.id, events[0]?.id])
+    expect(await ids(another.toUpperCase())).toEqual([events[2]?.id])
+    expect(await ids(uuidv7({ msecs: startedMs }))).toEqual([])
+    for (const bad of ['', 'x', crypto.randomUUID(), `${requestId}0`, `${requestId}%25`])
+      expect((await query(bad)).status, bad).toBe(422)
+  })
+
+  test('S66: the query by request id uses an index', async () => {
+    const statements: string[] = []
+    const db = {
+      prepare(sql: string) {
+        statements.push(sql)
+        return harness.db.prepare(sql)
+      },
+    } as D1Database
+    const requestId = uuidv7()
+    await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
+    const { results } = await harness.db
+      .prepare(`EXPLAIN QUERY PLAN ${statements[0]}`)
+      .bind(requestId, 0, 1, 51)
+      .all<{ detail: string }>()
+    expect(results.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/^SEARCH audit_events USING INDEX audit_events_by_time .*time_ms[><]/),
+    ])
+  })
+
+  test('the query by request id reads few rows, however many events its hour has', async () => {
+    const start = Date.parse('2026-03-01T12:00:00.000Z')
+    const at = (ms: number, different: Partial<AuditEvent> = {}) =>
+      anEvent({ time: new Date(start + ms).toISOString(), requestId: uuidv7(), ...different })
+    const requestId = uuidv7({ msecs: start })
+    const wanted = [
+      at(20, { requestId }),
+      at(40_000, { requestId, reason: 'stream_ended:token_revoked', status: 0 }),
+    ]
+    const others = Array.from({ length: 900 }, (_, index) => at(100 + index * 4_000))
+    const options = { seal: createCheckpointSealer([]), nowMs: start }
+    for (let from = 0; from < others.length; from += 450)
+      await insertAuditEvents(harness.db, others.slice(from, from + 450), options)
+    await insertAuditEvents(harness.db, wanted, options)
+    let rowsRead = 0
+    const counted = (statement: D1PreparedStatement): D1PreparedStatement =>
+      ({
+        bind: (...values: unknown[]) => counted(statement.bind(...values)),
+        async all() {
+          const result = await statement.all()
+          rowsRead += result.meta.rows_read
+          return result
+        },
+      }) as D1PreparedStatement
+    const db = { prepare: (sql: string) => counted(harness.db.prepare(sql)) } as D1Database
+    const { events } = await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
+    expect(events).toEqual(wanted.toReversed())
+    expect(rowsRead).toBeLessThan(50)
+  })
+
+  test('R20: a failing or missing database is 503', async () => {
+    const failing = await startGateway({
+      auditDb: {
+        prepare: () => {
+          throw new Error('D1_ERROR: secret-detail')
+        },
+      } as never,
+    })
+    const none = await startGateway()
+    try {
+      for (const one of [failing, none]) {
+        const reply = await one.admin('GET', '/audit')
+        expect(reply.status).toBe(503)
+        expect(reply.body.code).toBe('dependency_unavailable')
+        expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
+        expect(reply.text).not.toContain('secret-detail')
+        expect(one.events.at(-1)).toMatchObject({ decision: 'error', route: '/-/admin/audit' })
+      }
+    } finally {
+      await Promise.all([failing.close(), none.close()])
+    }
+  })
+})
+
+describe('a database created before the change columns existed', () => {
+  beforeEach(async () => {
+    await harness.db.batch(
+      ['audit_events', 'dead_letters', 'audit_erasures', 'd1_migrations'].map((table) =>
+        harness.db.prepare(`DROP TABLE IF EXISTS ${table}`),
+      ),
+    )
+    for (const statement of migration('0001_audit_events.sql').split(';'))
+      if (statement.trim() !== '') await harness.db.prepare(statement).run()
+  })
+  const log = () => createAuditLog(harness.db)
+  const stored = async () =>
+    (await log().query(auditQuerySchema.parse({ reason: 'of_the_queue' }))).events
+
+  test('R20: loses no event: the audit Worker adds the missing columns once and continues', async () => {
+    const events = Array.from({ length: 30 }, (_, index) =>
+      anEvent({ reason: 'of_the_queue', ...(index % 2 && { change: CHANGE }) }),
+    )
+    await Promise.all(events.map((event) => harness.enqueue('audit', [event])))
+    await vi.waitFor(async () => expect(await stored()).toHaveLength(30), PATIENCE)
+    const changes = (await stored()).flatMap(({ change }) => change ?? [])
+    expect(changes).toEqual(Array.from({ length: 15 }, () => CHANGE))
+    await harness.migrate()
+    expect(await stored()).toHaveLength(30)
+  })
+
+  test('can be queried before the columns are added', async () => {
+    const observed = auditQuerySchema.parse({ observed: 'banned' })
+    expect(await log().query(observed)).toEqual({ events: [] })
+    await harness.db
+      .prepare(
+        'INSERT INTO audit_events VALUES (?,1,?,?,NULL,NULL,NULL,NULL,NULL,?,NULL,?,?,200,?,?,?,NULL,NULL)',
+      )
+      .bind(crypto.randomUUID(), 'r', 't', 'GET', 'allow', 'of_the_queue', '[]', '{}', 'unknown')
+      .run()
+    const [event] = await stored()
+    expect(auditEventSchema.parse(event)).not.toHaveProperty('change')
+  })
+})

@@ -1,0 +1,51 @@
+/** A policy with routes for browsers. */
+import { quotas } from '../../../src/features/plans/index.ts'
+import type { SignInDefinition } from '../../../src/features/sign-in/definition.ts'
+import { signIn } from '../../../src/features/sign-in/index.ts'
+import type { PolicyDefinition } from '../../../src/policy/definition.ts'
+import { definePolicy } from '../../../src/policy/policy.ts'
+
+/** Routes whose paths say what they need. */
+export function policyFor(
+  definition: SignInDefinition = {},
+  rest: Pick<PolicyDefinition<string, string>, 'maxTokenBytes' | 'maxHeaderBytes' | 'tokens'> = {},
+) {
+  const browser = { limits: ['standard'], session: 'browser' } as const
+  return definePolicy({
+    ...rest,
+    roles: { reader: ['orders:read', 'orders:write'], auditor: ['audit:read'] },
+    limits: { standard: '1000/min', inFlight: quotas({ concurrency: 100, slotSeconds: 3_600 }) },
+    features: [signIn({ requestsPerMinute: 10_000, ...definition })],
+    routes: [
+      { method: 'GET', path: '/', permission: 'orders:read', ...browser },
+      { method: 'GET', path: '/orders', permission: 'orders:read', ...browser },
+      { method: 'GET', path: '/orders/:id', permission: 'orders:read', ...browser },
+      { method: 'GET', path: '/events', permission: 'orders:read', ...browser, recheckSeconds: 1 },
+      { method: 'POST', path: '/orders', permission: 'orders:write', ...browser },
+      { method: 'GET', path: '/audit', permission: 'audit:read', ...browser },
+      {
+        method: 'GET',
+        path: '/cookies',
+        permission: 'orders:read',
+        ...browser,
+        forwardCookies: true,
+      },
+      {
+        method: 'GET',
+        path: '/strong',
+        permission: 'orders:read',
+        limits: ['standard', 'inFlight'],
+        session: { acr: ['mfa'] },
+      },
+      {
+        method: 'GET',
+        path: '/recent',
+        permission: 'orders:read',
+        limits: ['standard'],
+        session: { maxAgeSeconds: 60 },
+      },
+      { method: 'GET', path: '/tokens-only', permission: 'orders:read', limits: ['standard'] },
+      { method: 'GET', path: '/open', anonymous: true },
+    ],
+  })
+}

@@ -1,0 +1,216 @@
+/** The life of a session: renewal of its reference, idle time, end, and the number of sessions. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Principal } from '../../../src/access/principal.ts'
+import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
+import {
+  credentialHash,
+  failedCheckOf,
+  principalOfRecord,
+} from '../../../src/access/tokens/reference.ts'
+import { createReferences } from '../../../src/access/tokens/references.ts'
+import type { Login } from '../../../src/features/sign-in/provider.ts'
+import { createSessionStore } from '../../../src/features/sign-in/redis/session-store.ts'
+import { createSeal } from '../../../src/features/sign-in/seal.ts'
+import { createSessions, ownerOf } from '../../../src/features/sign-in/sessions.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
+import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+
+const IDP = 'https://login.example.com'
+const TERMS = { idleSeconds: 800, absoluteSeconds: 2_000, maxSessions: 3, roles: ['member'] }
+const startMs = Date.now()
+
+let redis: TestRedis
+let nowMs = startMs
+beforeAll(async () => {
+  redis = await startTestRedis()
+})
+afterAll(() => redis.close())
+beforeEach(async () => {
+  nowMs = startMs
+  await redis.direct.flushall()
+})
+
+const now = () => nowMs
+const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+const gateway = () =>
+  createSessions({
+    store: createSessionStore(rest(), now),
+    revocations: createRevocations(rest(), now),
+    terms: TERMS,
+    audience: 'https://gateway.example',
+    now,
+  })
+const provider = { seal: createSeal('a secret of the client') }
+const principal: Principal = {
+  issuer: IDP,
+  tokenIssuer: IDP,
+  subject: 'alice',
+  client: 'gateway',
+  tenant: undefined,
+  session: undefined,
+  roles: ['reader'],
+  scopes: ['openid'],
+  tokenId: undefined,
+  tokenIdHash: undefined,
+  confirmation: undefined,
+  issuedAtSeconds: 0,
+  expiresAtSeconds: 0,
+}
+const login: Login = {
+  principal,
+  tokens: { idToken: 'x.y.z' },
+  refreshAtSeconds: undefined,
+  providerSubject: 'alice',
+  providerSession: 'sid-1',
+  acr: 'pwd',
+  authTimeSeconds: Math.floor(startMs / 1000) - 10,
+}
+const open = () => gateway().open(login, provider, 'Browser')
+async function found(reference: string) {
+  const record = await createReferenceStore(rest()).find(await credentialHash(reference))
+  return record && principalOfRecord(record)
+}
+const change = ({ tokenId = '' }: Principal, roles: string[]) =>
+  createSessionStore(rest(), now).changeRecord(tokenId, (record) => ({ ...record, roles }))
+const user = async (reference: string) => (await found(reference)) ?? principal
+const afterStart = (seconds: number | undefined) => (seconds ?? 0) - Math.floor(startMs / 1000)
+
+test('a session has the roles of the provider and of the policy, and no scopes', async () => {
+  const { roles, scopes, session, signIn, ...rest } = await user(await open())
+  expect({ roles, scopes, session }).toEqual({
+    roles: ['reader', 'member'],
+    scopes: [],
+    session: 'sid-1',
+  })
+  expect(afterStart(rest.expiresAtSeconds)).toBe(800)
+  expect(afterStart(signIn?.renewAtSeconds)).toBe(100)
+  expect(afterStart(signIn?.endsAtSeconds)).toBe(2_000)
+})
+
+test('renewals move the idle end, never beyond the end of the session, and not the issue', async () => {
+  let reference = await open()
+  const ends: number[] = []
+  for (const seconds of [100, 700, 1_400, 1_900]) {
+    nowMs = startMs + seconds * 1000
+    reference = (await gateway().renew(reference, await user(reference))) ?? ''
+    const { expiresAtSeconds, issuedAtSeconds } = await user(reference)
+    ends.push(afterStart(expiresAtSeconds))
+    expect(afterStart(issuedAtSeconds)).toBe(0)
+  }
+  expect(ends).toEqual([900, 1_500, 2_000, 2_000])
+})
+
+test('concurrent renewals of many isolates agree on one reference', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const renewed = await Promise.all(
+    Array.from({ length: 20 }, () => gateway().renew(reference, known)),
+  )
+  expect(new Set(renewed).size).toBe(1)
+  expect(renewed[0]).not.toBe(reference)
+  expect((await user(renewed[0] ?? '')).subject).toBe('alice')
+})
+
+test('the old reference stays valid for five minutes, and is not renewed twice', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const next = (await gateway().renew(reference, known)) ?? ''
+  const ttl = await redis.direct.ttl(`pc:reference:${await credentialHash(reference)}`)
+  expect(ttl).toBeLessThanOrEqual(300)
+  expect(await gateway().renew(next, await user(next))).toMatch(/^pcb_/)
+  expect(await gateway().renew(reference, known)).toBeUndefined()
+})
+
+test('a renewal keeps changed rights, although the isolate has cached the old ones', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  await change(known, ['auditor'])
+  const next = (await gateway().renew(reference, known)) ?? ''
+  expect((await user(next)).roles).toEqual(['auditor'])
+})
+
+test('rights that change during renewals are not lost', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const [next = ''] = await Promise.all([
+    gateway().renew(reference, known),
+    change(known, ['auditor']),
+    gateway().renew(reference, known),
+  ])
+  // Either may be first. A renewal that meets a change is left to the next request.
+  expect((await user(next === '' ? reference : next)).roles).toEqual(['auditor'])
+})
+
+test('a session whose idle time has ended is not listed, and is refused at once', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  expect(await gateway().list(known)).toHaveLength(1)
+  const record = await createReferenceStore(rest()).find(await credentialHash(reference))
+  if (record === undefined) throw new Error('no record')
+  const failed = (seconds: number) =>
+    failedCheckOf(record, { audience: record.audiences[0] ?? '', nowMs: startMs + seconds * 1000 })
+  expect([failed(799), failed(801)]).toEqual([undefined, 'exp'])
+  const cache = createReferences({ audience: 'x', now })
+  cache.remember(reference, known)
+  nowMs = startMs + 799_000
+  expect(await gateway().list(known)).toHaveLength(1)
+  cache.remember(reference, known)
+  expect(cache.recall(reference)).toBeDefined()
+  nowMs = startMs + 801_000
+  expect(cache.recall(reference)).toBeUndefined()
+  // The store still has the record, and the list of the user the session.
+  expect(await found(reference)).toBeDefined()
+  expect(await gateway().list(known)).toEqual([])
+})
+
+test('an ended session has no references, is revoked, and cannot be renewed', async () => {
+  const reference = await open()
+  const known = await user(reference)
+  const next = (await gateway().renew(reference, known)) ?? ''
+  const owner = ownerOf(known)
+  if (owner === undefined) throw new Error('no owner')
+  await gateway().end(known.tokenId ?? '', owner)
+  expect([await found(reference), await found(next)]).toEqual([undefined, undefined])
+  expect(await redis.direct.exists(`pc:revoked:${known.tokenIdHash}`)).toBe(1)
+  expect(await gateway().renew(next, known)).toBeUndefined()
+  expect(await gateway().list(known)).toEqual([])
+})
+
+test.each([
+  ['ends the oldest session', 10_000],
+  ['ends the oldest session, also of the same second', 1],
+])('a login above the maximum %s', async (_, distanceMs) => {
+  const references: string[] = []
+  const firstMs = Math.ceil(startMs / 1_000) * 1_000
+  for (let n = 0; n < 5; n++) {
+    nowMs = firstMs + n * distanceMs
+    references.push(await open())
+  }
+  const all = await Promise.all(references.map(found))
+  expect(all.map((one) => one !== undefined)).toEqual([false, false, true, true, true])
+  expect(await gateway().list(await user(references[4] ?? ''))).toHaveLength(3)
+})
+
+test('a login above the maximum keeps its own session, with a clock behind the others', async () => {
+  for (let n = 0; n < 3; n++) await open()
+  nowMs = startMs - 60_000
+  const own = await open()
+  expect(await found(own)).toBeDefined()
+  expect(await gateway().list(await user(own))).toHaveLength(3)
+})
+
+test('every key has an expiry', async () => {
+  await open()
+  for (const key of await redis.direct.keys('*'))
+    expect(await redis.direct.ttl(key)).toBeGreaterThan(0)
+})
+
+test('tokens are readable only with the secret, and for their session', async () => {
+  const sealed = await provider.seal.close('token', 'session-1')
+  expect(sealed).not.toContain('token')
+  expect(await provider.seal.open(sealed, 'session-1')).toBe('token')
+  expect(await provider.seal.open(sealed, 'session-2')).toBeUndefined()
+  expect(await createSeal('another secret').open(sealed, 'session-1')).toBeUndefined()
+  expect(await provider.seal.open('x', 'session-1')).toBeUndefined()
+})

@@ -1,0 +1,267 @@
+/** Real servers over RESP: TLS, ACL users, Sentinel, and servers that a gateway must not use. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
+import { revokedTokenKey } from '../../src/access/revocation/revocation.ts'
+import { Misconfigured, Unavailable } from '../../src/errors.ts'
+import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
+import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
+import { principal } from '../access/admission/callers.ts'
+import { writeAuthority, writeCertificate } from '../harness/certificate.ts'
+import { freePort, ROOT } from '../harness/process.ts'
+import {
+  bulk,
+  directTo,
+  hasRedisServer,
+  startRealServer,
+  startStubServer,
+} from '../harness/resp-server.ts'
+
+const caller = { ...principal(), tokenIdHash: 'revoked-token' }
+const PASSWORD = 'p@ss:word/that?must#not-appear'
+const ENCODED = encodeURIComponent(PASSWORD)
+
+const cleanups: (() => unknown)[] = []
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'resp-'))
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
+})
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+function clientOf(url: string) {
+  const client = connectResp({ url, timeoutMs: 5_000 })
+  cleanups.push(client.close)
+  return { ...client, redis: client.connect({ timeoutMs: 5_000 }) }
+}
+
+async function server(...args: string[]) {
+  const started = await startRealServer(['--dir', folder, ...args])
+  cleanups.push(started.close)
+  return started
+}
+
+const mistakesOf = async (url: string) => {
+  const error = await clientOf(url)
+    .check()
+    .catch((error: unknown) => error)
+  return error instanceof Misconfigured ? error.mistakes : error
+}
+const outcomeOf = (call: Promise<unknown>) => call.catch((error: unknown) => error)
+
+/** Uses each kind of admission: a limit, a revocation, and their scripts. */
+async function admitAndRevoke(redis: ReturnType<typeof clientOf>['redis']) {
+  const admission = createAdmission({ store: createUpstashAdmissionStore(redis), now: Date.now })
+  const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
+  const admit = () =>
+    admission.admit({
+      principal: caller,
+      address: '192.0.2.1',
+      limits: [{ rule, key: 'k' }],
+    })
+  const before = await admit()
+  await createRevocations(redis, Date.now).revokeToken({
+    tokenIdHash: caller.tokenIdHash,
+    untilSeconds: Date.now() / 1000 + 60,
+  })
+  return [before.denial, (await admit()).denial?.code]
+}
+
+describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
+  test('R31: a cluster is refused, and the message says why', async () => {
+    const { port } = await server('--cluster-enabled', 'yes')
+    expect(await mistakesOf(`redis://127.0.0.1:${port}`)).toEqual([
+      expect.stringMatching(
+        /^REDIS_URL: is a Redis Cluster, which cannot run one script over keys/,
+      ),
+    ])
+    const { redis } = clientOf(`redis://127.0.0.1:${port}`)
+    expect(await outcomeOf(redis.send([['PING']]))).toMatchObject({ fault: 'refused' })
+  })
+
+  test('a replica is refused, because its revocations may be old', async () => {
+    const master = await server()
+    const { port } = await server('--replicaof', '127.0.0.1', String(master.port))
+    expect(await mistakesOf(`redis://127.0.0.1:${port}`)).toEqual([
+      'REDIS_URL: is a replica; set the address of the master, or of its Sentinels',
+    ])
+  })
+
+  test.each([
+    ['6.0.16', ['REDIS_URL: is Redis 6.0.16; the oldest supported version is 6.2']],
+    ['5.0.0', ['REDIS_URL: is Redis 5.0.0; the oldest supported version is 6.2']],
+    ['6.2.0', undefined],
+    ['10.0.0', undefined],
+  ])('version %s', async (version, mistakes) => {
+    const { url, close } = await startStubServer(() => {}, bulk(`redis_version:${version}\r\n`))
+    cleanups.push(close)
+    expect(await mistakesOf(url)).toEqual(mistakes)
+  })
+
+  test('S16: a wrong login or database is a mistake that does not contain the password', async () => {
+    const { port } = await server('--requirepass', PASSWORD, '--databases', '2')
+    const login = ['REDIS_URL: Redis refuses the user or the password']
+    expect(await mistakesOf(`redis://127.0.0.1:${port}`)).toEqual(login)
+    expect(await mistakesOf(`redis://:${ENCODED}x@127.0.0.1:${port}`)).toEqual(login)
+    expect(await mistakesOf(`redis://nobody:${ENCODED}@127.0.0.1:${port}`)).toEqual(login)
+    expect(await mistakesOf(`redis://:${ENCODED}@127.0.0.1:${port}/2`)).toEqual([
+      'REDIS_URL: Redis has no database of this number',
+    ])
+    expect(await mistakesOf(`redis://:${ENCODED}@127.0.0.1:${port}/1`)).toBeUndefined()
+
+    const { redis } = clientOf(`redis://:${ENCODED}x@127.0.0.1:${port}`)
+    const refused = await outcomeOf(redis.send([['PING']]))
+    expect(refused).toMatchObject({ dependency: 'redis', fault: 'refused' })
+    expect((refused as Unavailable).message).toBe('redis: refused')
+  })
+
+  test('a database keeps its keys for itself', async () => {
+    const { port } = await server()
+    const [one, two] = [1, 2].map((n) => clientOf(`redis://127.0.0.1:${port}/${n}`).redis)
+    await one?.send([['SET', 'a', 1]])
+    expect(await two?.send([['GET', 'a']])).toEqual([{ result: null }])
+  })
+
+  test('a server that does not respond is no mistake of the configuration', async () => {
+    expect(await mistakesOf('redis://127.0.0.1:1')).toBeUndefined()
+  })
+})
+
+describe.skipIf(!hasRedisServer)('an ACL user', () => {
+  test('with the documented rights admits, revokes and refuses', async () => {
+    const { port } = await server()
+    const direct = directTo(port)
+    cleanups.push(() => direct.disconnect())
+    const documented = /^ACL SETUSER gateway (.*)$/m.exec(
+      await readFile(join(ROOT, 'docs/configuration.md'), 'utf8'),
+    )?.[1]
+    const rights = documented?.replace('>…', `>${PASSWORD}`).split(' ') ?? []
+    await direct.acl('SETUSER', 'gateway', ...rights)
+    const { check, redis } = clientOf(`redis://gateway:${ENCODED}@127.0.0.1:${port}`)
+    await check()
+    expect(await admitAndRevoke(redis)).toEqual([undefined, 'token_revoked'])
+    const [reply] = await redis.send([['SET', 'other', 1]])
+    expect(reply?.error).toMatch(/^NOPERM/)
+  })
+
+  test('without rights is an outage, and nothing is admitted', async () => {
+    const { port } = await server()
+    const direct = directTo(port)
+    cleanups.push(() => direct.disconnect())
+    await direct.acl('SETUSER', 'gateway', 'on', `>${PASSWORD}`, '+ping')
+    const { check, redis } = clientOf(`redis://gateway:${ENCODED}@127.0.0.1:${port}`)
+    await check()
+    expect(await outcomeOf(admitAndRevoke(redis))).toMatchObject({ fault: 'refused' })
+  })
+})
+
+describe.skipIf(!hasRedisServer)('TLS', () => {
+  test('with a certificate of a private authority, which only NODE_EXTRA_CA_CERTS makes valid', async () => {
+    writeAuthority(folder)
+    writeCertificate(folder, 'server')
+    const tlsPort = await freePort()
+    const files = [
+      ...['--tls-cert-file', join(folder, 'server.pem')],
+      ...['--tls-key-file', join(folder, 'server.key')],
+    ]
+    const ca = join(folder, 'ca.pem')
+    const tls = ['--tls-port', String(tlsPort), ...files, '--tls-ca-cert-file', ca]
+    await server(...tls, '--tls-auth-clients', 'no')
+
+    const script = `
+      const { connectResp } = await import(${JSON.stringify(join(ROOT, 'src/runtimes/node/redis/resp.ts'))})
+      const client = connectResp({ url: process.argv[1], timeoutMs: 5000 })
+      const reply = await client.connect({ timeoutMs: 5000 }).send([['PING']]).catch((error) => error.message)
+      console.log(JSON.stringify(reply))
+      client.close()`
+    const ping = (url: string, env: object) => {
+      const args = ['--input-type=module', '-e', script, url]
+      const { stdout, stderr } = spawnSync(join(ROOT, 'node_modules/.bin/node'), args, {
+        env: { ...process.env, ...env },
+      })
+      return stdout.toString().trim() || stderr.toString()
+    }
+    const trusted = { NODE_EXTRA_CA_CERTS: ca }
+    expect(ping(`rediss://localhost:${tlsPort}`, trusted)).toBe('[{"result":"PONG"}]')
+    expect(ping(`rediss://127.0.0.1:${tlsPort}`, trusted)).toBe('[{"result":"PONG"}]')
+    expect(ping(`rediss://localhost:${tlsPort}`, {})).toBe('"redis: unreachable"')
+    expect(ping(`redis://localhost:${tlsPort}`, trusted)).toBe('"redis: unreachable"')
+  })
+})
+
+describe.skipIf(!hasRedisServer)('Sentinel', () => {
+  test('R37: after a failover, calls reach the new master, and a revocation that it has is in force', async () => {
+    const login = ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
+    const master = await server(...login)
+    const replica = await server(...login, '--replicaof', '127.0.0.1', String(master.port))
+    const sentinels = await Promise.all([1, 2, 3].map((n) => startSentinel(n, master.port)))
+    const url = `redis+sentinel://:${ENCODED}@${sentinels.map((port) => `127.0.0.1:${port}`).join()}/main`
+    const { check, redis } = clientOf(url)
+    await check()
+    const untilSeconds = Date.now() / 1000 + 600
+    const revocations = createRevocations(redis, Date.now)
+    await revocations.revokeToken({ tokenIdHash: caller.tokenIdHash, untilSeconds })
+    const atReplica = directTo(replica.port, PASSWORD)
+    cleanups.push(() => atReplica.disconnect())
+    const atSentinel = directTo(sentinels[0] ?? 0)
+    cleanups.push(() => atSentinel.disconnect())
+    const revoked = revokedTokenKey(DEFAULT_KEYS, caller.tokenIdHash)
+    await expect.poll(() => atReplica.exists(revoked)).toBe(1)
+    const known = async () =>
+      JSON.stringify(await atSentinel.call('SENTINEL', 'replicas', 'main')).includes(
+        String(replica.port),
+      )
+    await expect.poll(known).toBe(true)
+    await expect
+      .poll(async () => ((await atSentinel.call('SENTINEL', 'sentinels', 'main')) as []).length)
+      .toBe(2)
+
+    await master.close()
+    const admission = createAdmission({ store: createUpstashAdmissionStore(redis), now: Date.now })
+    const admit = () => admission.admit({ principal: caller, address: 'unknown', limits: [] })
+    const codes = new Set<unknown>()
+    await expect
+      .poll(
+        async () => {
+          const outcome = await outcomeOf(admit())
+          // Until the Sentinels agree on a new master, each call is an outage.
+          const code =
+            outcome instanceof Unavailable
+              ? 'outage'
+              : (outcome as Awaited<ReturnType<typeof admit>>).denial?.code
+          codes.add(code)
+          return code
+        },
+        { timeout: 40_000, interval: 100 },
+      )
+      .toBe('token_revoked')
+    expect([...codes].filter((code) => code !== 'outage')).toEqual(['token_revoked'])
+    expect(await atReplica.info('replication')).toMatch(/role:master/)
+  })
+
+  async function startSentinel(n: number, masterPort: number): Promise<number> {
+    const port = await freePort()
+    const file = join(folder, `sentinel-${n}.conf`)
+    const lines = [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${folder}`,
+      `sentinel monitor main 127.0.0.1 ${masterPort} 2`,
+      `sentinel auth-pass main ${PASSWORD}`,
+      'sentinel down-after-milliseconds main 1000',
+      'sentinel failover-timeout main 5000',
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    const { close } = await startRealServer([file, '--sentinel'], port)
+    cleanups.push(close)
+    return port
+  }
+})

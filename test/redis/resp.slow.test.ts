@@ -1,0 +1,282 @@
+/** Faults of a Redis over RESP are outages: no call is answered wrongly, and none waits too long. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { startRedis } from '../../dev/redis.ts'
+import { createAdmission } from '../../src/access/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { Unavailable } from '../../src/errors.ts'
+import type { RedisConnection } from '../../src/redis/connection.ts'
+import { sentOnce } from '../../src/redis/connection.ts'
+import { connectResp } from '../../src/runtimes/node/redis/resp.ts'
+import { principal } from '../access/admission/callers.ts'
+import { bulk, startStubServer } from '../harness/resp-server.ts'
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+/** Connects to a URL. Each connection has its own socket. */
+function connectionTo(url: string, timeoutMs = 250): RedisConnection {
+  const client = connectResp({ url, timeoutMs })
+  cleanups.push(client.close)
+  return client.connect({ timeoutMs })
+}
+
+async function proxied() {
+  const redis = await startRedis()
+  const proxy = await startFaultProxy({ target: addressOf(redis.url) })
+  cleanups.push(redis.close, proxy.close)
+  return { proxy, url: `redis://127.0.0.1:${proxy.port}`, direct: redis.url }
+}
+const addressOf = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
+
+async function stubbed(...stub: Parameters<typeof startStubServer>) {
+  const server = await startStubServer(...stub)
+  cleanups.push(server.close)
+  return server
+}
+
+const outcomeOf = (call: Promise<unknown>) => call.catch((error: unknown) => error)
+const faultOf = async (call: Promise<unknown>) => {
+  const outcome = await outcomeOf(call)
+  expect(outcome).toBeInstanceOf(Unavailable)
+  return (outcome as Unavailable).fault
+}
+
+/** Admits one authenticated request with a limit of three. */
+function admitOver(redis: RedisConnection) {
+  const admission = createAdmission({ store: createUpstashAdmissionStore(redis), now: Date.now })
+  const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
+  const limits = [{ rule, key: 'k' }]
+  return admission.admit({ principal: principal(), address: '192.0.2.1', limits })
+}
+
+const GOOD = '*5\r\n:0\r\n:0\r\n:3\r\n:2\r\n:60000\r\n'
+
+describe('a faulty Redis over RESP', () => {
+  test('the well-formed reply, from which the malformed ones derive, is accepted', async () => {
+    const { url } = await stubbed((socket) => socket.write(GOOD))
+    expect(await admitOver(connectionTo(url))).toMatchObject({ denial: undefined })
+  })
+
+  test.each([
+    ['HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['an unknown type', '?1\r\n'],
+    ['null', '$-1\r\n'],
+    ['a null array', '*-1\r\n'],
+    ['an empty array', '*0\r\n'],
+    ['a short array', '*4\r\n:0\r\n:0\r\n:3\r\n:2\r\n'],
+    ['a long array', `${GOOD.replace('*5', '*6')}:1\r\n`],
+    ['nulls', '*5\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n'],
+    ['texts', '*5\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n3\r\n$1\r\n2\r\n$1\r\n6\r\n'],
+    ['a status', '+OK\r\n'],
+    ['an integer', ':1\r\n'],
+    ['an error in an array', GOOD.replace(':3', '-ERR x')],
+    ['half a reply', GOOD.slice(0, -4)],
+    ['half a reply, then the end', { last: GOOD.slice(0, -4) }],
+    ['nothing, then the end', { last: '' }],
+  ])('R06: %s is an outage, never a refusal', async (_, reply) => {
+    const { url, connections } = await stubbed((socket) => {
+      if (typeof reply === 'string') socket.write(reply)
+      else socket.end(reply.last)
+    })
+    const outcome = await outcomeOf(admitOver(connectionTo(url)))
+    expect(outcome).toBeInstanceOf(Unavailable)
+    expect(connections()).toBeLessThanOrEqual(2)
+  })
+
+  test('R06: after a malformed reply, no reply of the same socket is used', async () => {
+    const { url, connections } = await stubbed((socket) => {
+      socket.write(connections() === 1 ? '?1\r\n+STALE\r\n+STALE\r\n' : '+FRESH\r\n')
+    })
+    const redis = connectionTo(url)
+    expect(await faultOf(redis.send([['GET', 'a']]))).toBe('malformed')
+    expect(await redis.send([['GET', 'a']])).toEqual([{ result: 'FRESH' }])
+  })
+
+  test('R06: a socket with a reply to no command is replaced', async () => {
+    const { url, connections } = await stubbed((socket) => {
+      socket.write(connections() === 1 ? '+FIRST\r\n+UNASKED\r\n' : '+FRESH\r\n')
+    })
+    const redis = connectionTo(url)
+    expect(await redis.send([['GET', 'a']])).toEqual([{ result: 'FIRST' }])
+    expect(await redis.send([['GET', 'a']])).toEqual([{ result: 'FRESH' }])
+  })
+
+  test.each([
+    'LOADING Redis is loading the dataset in memory',
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    "READONLY You can't write against a read only replica.",
+    'NOAUTH Authentication required.',
+    "NOPERM User x has no permissions to access the 'pc:secret' key",
+    'CLUSTERDOWN The cluster is down',
+    'MOVED 1 127.0.0.1:7001',
+    'WRONGTYPE Operation against a key holding the wrong kind of value',
+    'ERR pc:secret',
+  ])('R05 R12: the error "%s" is an outage, and its text is not shown', async (text) => {
+    const { url, received } = await stubbed((socket) => socket.write(`-${text}\r\n`))
+    const outcome = (await outcomeOf(admitOver(connectionTo(url)))) as Unavailable
+    expect(outcome).toMatchObject({ dependency: 'redis', fault: 'refused' })
+    expect(outcome.message).toBe('redis: refused')
+    expect(await outcome.getResponse().text()).not.toContain(text.slice(0, 5))
+    expect(received.length).toBeLessThanOrEqual(2)
+  })
+
+  test.each(['NOAUTH Authentication required.', "ERR unknown command 'INFO'"])(
+    'R05: a server that refuses the handshake (%s) is an outage',
+    async (text) => {
+      const { url } = await stubbed(() => {}, `-${text}\r\n`)
+      expect(await faultOf(connectionTo(url).send([['PING']]))).toBe('refused')
+    },
+  )
+
+  test('R12: after READONLY, the next call uses another socket, as after a failover', async () => {
+    const { url, connections } = await stubbed((socket) => {
+      socket.write(connections() === 1 ? '-READONLY no\r\n' : '+OK\r\n')
+    })
+    const redis = connectionTo(url)
+    expect((await redis.send([['SET', 'a', 1]]))[0]?.error).toMatch(/^READONLY/)
+    expect(await redis.send([['SET', 'a', 1]])).toEqual([{ result: 'OK' }])
+  })
+
+  test('calls of one turn of the event loop leave in one write, and get their own replies', async () => {
+    const { url, received } = await stubbed((socket, text) => {
+      for (const [name] of text.matchAll(/key-\d+/g)) socket.write(bulk(name))
+    })
+    const redis = connectionTo(url)
+    await redis.send([['GET', 'key-0']])
+    const calls = Array.from({ length: 50 }, (_, n) =>
+      redis.send([
+        ['GET', `key-${n}`],
+        ['GET', `key-${n + 100}`],
+      ]),
+    )
+    for (const [n, replies] of (await Promise.all(calls)).entries())
+      expect(replies).toEqual([{ result: `key-${n}` }, { result: `key-${n + 100}` }])
+    expect(received).toHaveLength(2)
+  })
+})
+
+describe('a Redis behind a faulty network', () => {
+  test('R01: a refused connection is an outage at once, and a call after it is served', async () => {
+    const { proxy, url } = await proxied()
+    const redis = connectionTo(url, 5_000)
+    await proxy.set({ kind: 'refuse' })
+    for (let call = 0; call < 5; call++)
+      expect(await faultOf(redis.send([['PING']]))).toBe('unreachable')
+    expect(await outcomeOf(admitOver(redis))).toBeInstanceOf(Unavailable)
+    await proxy.set({ kind: 'none' })
+    await expect.poll(() => outcomeOf(redis.send([['PING']]))).toEqual([{ result: 'PONG' }])
+  })
+
+  test('R02: a Redis that hangs is a timeout, and no call after it gets a late reply', async () => {
+    const { proxy, url } = await proxied()
+    const redis = connectionTo(url)
+    await redis.send([['SET', 'a', 'first']])
+    await proxy.set({ kind: 'hang' })
+    expect(await faultOf(redis.send([['GET', 'a']]))).toBe('timeout')
+    expect(await faultOf(redis.send([['SET', 'a', 'second']]))).toBe('timeout')
+    await proxy.set({ kind: 'none' })
+    await expect
+      .poll(() => outcomeOf(redis.send([['PING'], ['EXISTS', 'a']])))
+      .toEqual([{ result: 'PONG' }, { result: 1 }])
+  })
+
+  test('R02: a silent socket is replaced, while the server behind it accepts others', async () => {
+    const { url, connections } = await stubbed((socket) => {
+      if (connections() > 1) socket.write('+PONG\r\n')
+    })
+    const redis = connectionTo(url, 50)
+    expect(await faultOf(redis.send([['PING']]))).toBe('timeout')
+    await expect.poll(() => outcomeOf(redis.send([['PING']]))).toEqual([{ result: 'PONG' }])
+    expect(connections()).toBe(2)
+  })
+
+  test('R03: a slow network delays replies, and mixes up none', async () => {
+    const { proxy, url } = await proxied()
+    const redis = connectionTo(url, 5_000)
+    await proxy.set({ kind: 'latency', ms: 50, jitterMs: 20 })
+    const names = Array.from({ length: 100 }, (_, n) => `name-${n}`)
+    const replies = await Promise.all(
+      names.map((name) =>
+        redis.send([
+          ['SET', name, name],
+          ['GET', name],
+        ]),
+      ),
+    )
+    expect(replies.map(([, reply]) => reply?.result)).toEqual(names)
+  })
+
+  test('R04: while the network flaps, each reply is the right one or an outage', async () => {
+    const { proxy, url } = await proxied()
+    const redis = connectionTo(url)
+    await redis.send(Array.from({ length: 50 }, (_, n) => ['SET', `n${n}`, n]))
+    await proxy.set({ kind: 'flap', upMs: 30, downMs: 30 })
+    const seen = { right: 0, outages: 0 }
+    while (seen.right < 500 || seen.outages < 50) {
+      const outcomes = await Promise.all(
+        Array.from({ length: 50 }, (_, n) => outcomeOf(redis.send([['GET', `n${n}`]]))),
+      )
+      for (const [n, outcome] of outcomes.entries()) {
+        if (outcome instanceof Unavailable) seen.outages += 1
+        else {
+          expect(outcome).toEqual([{ result: String(n) }])
+          seen.right += 1
+        }
+      }
+      // A refused connection fails within microtasks, and the proxy must get its turn.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  })
+
+  test.each([
+    ['before its replies', ''],
+    ['in the middle of its replies', ':1\r\n:'],
+  ])('R25: a call that is cut %s is sent a second time, or with `once` never', async (_, part) => {
+    const { url, received, connections } = await stubbed((socket) => {
+      if (connections() % 2 === 1) socket.end(part)
+      else socket.write(':3\r\n:4\r\n')
+    })
+    const increments = [
+      ['INCR', 'a'],
+      ['INCR', 'b'],
+    ] as const
+    const repeated = connectionTo(url, 5_000)
+    expect(await repeated.send(increments)).toEqual([{ result: 3 }, { result: 4 }])
+    expect(received).toHaveLength(2)
+    const single = sentOnce(connectionTo(url, 5_000))
+    expect(await faultOf(single.send(increments))).toBe('unreachable')
+    expect(received).toHaveLength(3)
+  })
+
+  test('R25: a call that is cut through the proxy runs at most twice, with `once` at most once', async () => {
+    const { proxy, url, direct } = await proxied()
+    const redis = connectionTo(url, 5_000)
+    const other = connectionTo(direct, 5_000)
+    const counter = async () => Number((await other.send([['GET', 'counter']]))[0]?.result)
+
+    await redis.send([['PING']])
+    await proxy.set({ kind: 'reset', afterBytes: 3 })
+    expect(await faultOf(sentOnce(redis).send([['INCR', 'counter']]))).toBe('unreachable')
+    expect(await counter()).toBe(1)
+    await proxy.set({ kind: 'none' })
+    await expect.poll(() => outcomeOf(redis.send([['PING']]))).toEqual([{ result: 'PONG' }])
+    await proxy.set({ kind: 'reset', afterBytes: 3 })
+    expect(await faultOf(redis.send([['INCR', 'counter']]))).toBe('unreachable')
+    expect(await counter()).toBeLessThanOrEqual(3)
+  })
+
+  test('after close(), calls in progress and later calls fail, and nothing is connected', async () => {
+    const { url, connections } = await stubbed(() => {})
+    const client = connectResp({ url })
+    const redis = client.connect({ timeoutMs: 5_000 })
+    const call = faultOf(redis.send([['PING']]))
+    await expect.poll(connections).toBe(1)
+    client.close()
+    expect(await call).toBe('unreachable')
+    expect(await faultOf(redis.send([['PING']]))).toBe('unreachable')
+    expect(connections()).toBe(1)
+  })
+})
