@@ -68,7 +68,7 @@ async function fill({ direct }: RedisMeter, { stream, fields }: Captured, count:
 export const auditRows: Subject = {
   id: 'audit-rows',
   title: 'stored audit events',
-  sizes: [100_000, 1_000_000, 5_000_000],
+  sizes: [10_000, 100_000, 1_000_000, 5_000_000],
   async start(stage, size) {
     const { ground, onProgress, shutdown, connections, tokens } = stage
     const redis = await openRedis(ground.backends.redis.directUrl)

@@ -1,6 +1,6 @@
 /** A short run of `npm run fuzz:transport`; the whole one has 10,000 requests, `npm run test:long` 300. */
 import { expect, test } from 'vitest'
-import { fuzz } from '../../../bench/transport/fuzz.ts'
+import { fuzz } from '../../fuzz/fuzz.ts'
 import { usualOrLong } from '../../harness/long.ts'
 
 // On a busy machine, bodies of megabytes can reach the timeouts of the run in workerd.

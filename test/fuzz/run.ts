@@ -1,5 +1,5 @@
 /** `npm run fuzz:transport`: requests whose client or origin breaks off. */
-import { runProgram } from '../main.ts'
+import { runProgram } from '../../bench/main.ts'
 import { fuzz } from './fuzz.ts'
 import { readOptions, type TransportOptions, USAGE } from './options.ts'
 

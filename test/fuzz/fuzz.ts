@@ -1,7 +1,7 @@
 /** Runs the fuzz: cases in lanes, control requests beside them, and then the search for what is left over. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { type Backends, startBackends } from '../stack/backends.ts'
+import { type Backends, startBackends } from '../../bench/stack/backends.ts'
 import { type Outcome, open, runCase } from './client.ts'
 import { echo, startControls } from './control.ts'
 import { type FuzzRuntime, type Gateway, startGateway } from './gateways.ts'

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Backends } from '../stack/backends.ts'
-import { bundleWorker } from '../stack/bundle.ts'
-import { queueAddressOf } from '../stack/gateway.ts'
-import { startWorkerd } from '../stack/workerd.ts'
+import type { Backends } from '../../bench/stack/backends.ts'
+import { bundleWorker } from '../../bench/stack/bundle.ts'
+import { queueAddressOf } from '../../bench/stack/gateway.ts'
+import { startWorkerd } from '../../bench/stack/workerd.ts'
 import type { Report } from './node-process.ts'
 
 export const FUZZ_RUNTIMES = ['node', 'workerd'] as const
@@ -97,7 +97,7 @@ async function onNode({ redis }: Backends, originUrl: string): Promise<Gateway> 
 
 async function inWorkerd(backends: Backends, originUrl: string): Promise<Gateway> {
   const directory = mkdtempSync(join(tmpdir(), 'fuzz-transport-'))
-  const bundle = await bundleWorker('bench/transport/worker.toml', directory)
+  const bundle = await bundleWorker('test/fuzz/worker.toml', directory)
   const { pid, originOf, close } = await startWorkerd({
     bundle,
     directory,

@@ -1,6 +1,6 @@
 /** Command-line options of `npm run fuzz:transport`. */
 import { parseArgs } from 'node:util'
-import { number, oneOf, seedOf } from '../command-line.ts'
+import { number, oneOf, seedOf } from '../../bench/command-line.ts'
 import { FUZZ_RUNTIMES, type FuzzRuntime } from './gateways.ts'
 
 export interface TransportOptions {
