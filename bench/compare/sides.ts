@@ -223,7 +223,10 @@ interface Lock {
 /** Returns the packages that can be part of a bundle, as text. */
 function lockedFor(directory: string): string {
   const lock = JSON.parse(readFileSync(join(directory, 'package-lock.json'), 'utf8')) as Lock
-  const bundled = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev)
+  // The project and its workspaces have no checksum.
+  const bundled = Object.entries(lock.packages).filter(
+    ([, { dev, integrity }]) => integrity && !dev,
+  )
   return JSON.stringify(bundled.map(([path, { integrity }]) => [path, integrity]).toSorted())
 }
 

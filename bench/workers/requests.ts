@@ -1,5 +1,5 @@
 /** Worker of the scenario `leases` and of profiles. The first segment of the path is the variant. */
-import shipped from '#policy'
+import shipped from '../../portcullis.config.ts'
 import {
   composeServices,
   createGateway,
