@@ -57,6 +57,7 @@ export const processes: Subject = {
   id: 'processes',
   title: 'processes on one port',
   sizes: [1, 2],
+  aim: { at: 'most', value: 1.18, stretch: 1.05 },
   start: (stage, size) =>
     startWith(
       stage,

@@ -1,7 +1,7 @@
 /** A growth table: what a request costs as one size grows, and the factor per decade. Pure. */
 import type { Contestant, Summary } from '../measure/rounds.ts'
 import { ratioOf, rounded } from '../measure/statistics.ts'
-import { type Figure, figure, type Table } from '../scenario.ts'
+import { type Figure, figure, ratioFigure, type Table } from '../scenario.ts'
 import type { BenchTokens } from '../stack/credentials.ts'
 import type { Ground, StartContext } from '../stack/gateway.ts'
 
@@ -18,6 +18,8 @@ export interface Subject {
   /** Such as `routes of the policy`. */
   readonly title: string
   readonly sizes: readonly number[]
+  /** The aim for the CPU of a request at the largest size to that at the smallest. */
+  readonly aim?: Figure['aim']
   /** Returns the reason why a size cannot be measured here; undefined: it can. */
   readonly obstacle?: (size: number) => string | undefined
   /** Starts a gateway of this size. All sizes of a table are measured in turn. */
@@ -46,11 +48,20 @@ const factor = (key: Key, from: Grown, to: Grown): number =>
   perDecade(ratioOf(to.summary.rounds, from.summary.rounds, key), from.size, to.size)
 
 /** Returns the factors from the smallest to the largest size. Empty for fewer than two sizes. */
-export function growthFigures({ id, title }: Subject, grown: readonly Grown[]): readonly Figure[] {
+export function growthFigures(
+  { id, title, aim }: Subject,
+  grown: readonly Grown[],
+): readonly Figure[] {
   const [first, last] = [grown[0], grown.at(-1)]
   if (first === undefined || last === undefined || first === last) return []
   const range = `${first.size.toLocaleString('en')} to ${last.size.toLocaleString('en')} ${title}`
   return [
+    ratioFigure(
+      `${id}-cpu-ratio`,
+      `${range}: CPU of a request, ratio`,
+      [last.summary.rounds, first.summary.rounds, 'cpuMicros'],
+      aim && { aim },
+    ),
     figure(
       `${id}-cpu-per-decade`,
       `${range}: CPU of a request, factor per decade`,

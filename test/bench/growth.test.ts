@@ -37,6 +37,7 @@ describe('the factor per decade', () => {
       ['4.00', '0.25'],
     ])
     expect(growthFigures(streams, table).map(({ id, value }) => [id, value])).toEqual([
+      ['streams-cpu-ratio', 4],
       ['streams-cpu-per-decade', 2],
       ['streams-rps-per-decade', 0.5],
     ])

@@ -50,6 +50,17 @@ describe('the structure of the source', () => {
     expect(cyclesOf(all, roomOf)).toEqual([])
   })
 
+  test('the files of the benchmarks form no cycle', () => {
+    const own = edgesOf(filesBelow(root, 'bench'))
+    expect(own.length).toBeGreaterThan(100)
+    expect(cyclesOf([...edges, ...edgesOf(tools), ...own], (file) => file)).toEqual([])
+  })
+
+  test('the benchmarks have at most 11,000 lines', () => {
+    const lines = filesBelow(root, 'bench').map((file) => textOf(file).split('\n').length - 1)
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(11_000)
+  })
+
   test('a planted cycle between two folders is found, with the imports that close it', () => {
     const planted = {
       from: 'src/access/tokens/verifier.ts',
