@@ -2,7 +2,7 @@
 import { KIND_CLAIMS } from '../../src/access/tokens/issuer-rules.ts'
 
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
-import { refusedClaimsOf } from '../../src/validators/issuer.ts'
+import { listRefusedClaims } from '../../src/validators/issuer.ts'
 import type { Fields } from './check.ts'
 import { kindIn } from './rules.ts'
 
@@ -20,7 +20,9 @@ export async function marksOfIdToken(
   payload: Fields,
 ): Promise<readonly string[]> {
   const defaults = { ...config, refuse: undefined, tokenUse: undefined, typ: 'JWT' }
-  const marks = refusedClaimsOf(defaults).filter((name) => name !== LOGOUT && payload[name] != null)
+  const marks = listRefusedClaims(defaults).filter(
+    (name) => name !== LOGOUT && payload[name] != null,
+  )
   for (const name of KIND_CLAIMS) {
     if ((await kindIn(config, payload, name)) === 'id') marks.push(name)
   }

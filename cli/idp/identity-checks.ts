@@ -1,5 +1,5 @@
 /** Checks of what the gateway reads from a token: subject, roles, scopes, tenant and others. */
-import { pathsOf } from '../../src/validators/claim-path.ts'
+import { parsePaths } from '../../src/validators/claim-path.ts'
 import { type Check, doubtful, failed, passed, textOf } from './check.ts'
 import { isPlainName, placesOfRoles, writtenPath } from './claims.ts'
 import type { Comparison } from './comparison.ts'
@@ -41,7 +41,7 @@ function malformedClaim({ config, of }: Comparison, name: string, read: ReadClai
     return failed('subject', seen, mistake, {
       remedy: 'Use the client as the subject',
       change: {
-        subjectClaim: [...pathsOf(config.subjectClaim ?? 'sub'), ['client_id']].map((path) => [
+        subjectClaim: [...parsePaths(config.subjectClaim ?? 'sub'), ['client_id']].map((path) => [
           ...path,
         ]),
       },

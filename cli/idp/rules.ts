@@ -9,7 +9,7 @@ import { type JwsHeader, verifySignature } from '../../src/access/tokens/jws.ts'
 import { type KeyRing, keyFor, keyNotFound } from '../../src/access/tokens/key-ring.ts'
 import { Denied } from '../../src/errors.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
-import { refusedClaimsOf } from '../../src/validators/issuer.ts'
+import { listRefusedClaims } from '../../src/validators/issuer.ts'
 import type { Fields } from './check.ts'
 
 /** A token that is well-formed. Nothing of it was verified. */
@@ -146,7 +146,7 @@ export async function unmetRules(config: IssuerConfig, payload: Fields): Promise
 export async function refusedClaims(config: IssuerConfig, payload: Fields): Promise<string[]> {
   const open = openFor(config, payload)
   const refused: string[] = []
-  for (const name of refusedClaimsOf(config)) {
+  for (const name of listRefusedClaims(config)) {
     if (await judgeClaims({ ...open, refuse: [name] }, payload)) refused.push(name)
   }
   return refused

@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
-import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
+import { findLookAlikes } from '../../src/policy/look-alikes.ts'
 import { mistakesOfRoute } from '../../src/policy/mistakes.ts'
 import { createPathIndex } from '../../src/policy/path-index.ts'
 import { type PolicyRoute, routeOf } from '../../src/policy/route.ts'
@@ -86,7 +86,7 @@ function alikeAmong(rows: readonly Row[]): ReadonlySet<ImportedRoute> {
   const importedOf = new Map(routes.map((route, index) => [route, rows[index]?.route]))
   const alike = new Set<ImportedRoute>()
   for (const route of routes) {
-    for (const { route: other, isCertain } of lookAlikesOf(route, routes)) {
+    for (const { route: other, isCertain } of findLookAlikes(route, routes)) {
       if (!isCertain) continue
       for (const one of [route, other]) {
         const imported = importedOf.get(one)

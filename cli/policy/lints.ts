@@ -5,7 +5,7 @@ import type { Principal } from '../../src/access/principal.ts'
 import { withoutIssuer } from '../../src/features/origins/audiences.ts'
 import { coversHost } from '../../src/http/host.ts'
 import { shadows } from '../../src/http/path-pattern.ts'
-import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
+import { findLookAlikes } from '../../src/policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute, OPERATORS_LIMIT } from '../../src/policy/route.ts'
 import { permissionsOfRoute } from '../../src/policy/route-permissions.ts'
@@ -153,7 +153,7 @@ export const RULES = {
     reason: 'An origin could read some paths of one route as the other; the gateway refuses them.',
     *find({ routes }) {
       for (const [index, route] of routes.entries()) {
-        const [other] = lookAlikesOf(route, routes)
+        const [other] = findLookAlikes(route, routes)
         if (other !== undefined)
           yield {
             path: ['routes', index, 'path'],

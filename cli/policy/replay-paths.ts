@@ -1,6 +1,6 @@
 /** Sample paths of a route's pattern: audit events have no path. */
 import { coversHost, hostOf } from '../../src/http/host.ts'
-import { variantsOf } from '../../src/http/path-pattern.ts'
+import { expandOptional } from '../../src/http/path-pattern.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 
 export interface Place {
@@ -30,8 +30,10 @@ export const overlapping = <Route extends Pick<PolicyRoute, 'path'>>(
   routes: readonly Route[],
 ): readonly Route[] =>
   routes.filter(({ path }) =>
-    variantsOf(pattern).some((one) =>
-      variantsOf(path).some((other) => commonPaths(one.split('/'), other.split('/'))?.length !== 0),
+    expandOptional(pattern).some((one) =>
+      expandOptional(path).some(
+        (other) => commonPaths(one.split('/'), other.split('/'))?.length !== 0,
+      ),
     ),
   )
 
@@ -46,8 +48,8 @@ export function placesOf(
   routes: readonly Pick<PolicyRoute, 'path' | 'host'>[],
 ): readonly Place[] | undefined {
   const paths = new Set<string>()
-  for (const own of variantsOf(pattern.path)) {
-    for (const other of [own, ...routes.flatMap(({ path }) => variantsOf(path))]) {
+  for (const own of expandOptional(pattern.path)) {
+    for (const other of [own, ...routes.flatMap(({ path }) => expandOptional(path))]) {
       const found = commonPaths(own.split('/'), other.split('/'))
       if (found === undefined) return undefined
       for (const path of found) paths.add(path)

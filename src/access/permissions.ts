@@ -84,7 +84,7 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
     return [...declared].some(covers)
   }
 
-  function scopeSetsOf(principal: Principal): ScopeSets {
+  function deriveScopeSets(principal: Principal): ScopeSets {
     let found = scopeSets.get(principal)
     if (found === undefined) {
       const { scopes, scopeUse } = principal
@@ -111,7 +111,7 @@ export function createAuthorizer(roles: Roles): PolicyAuthorizer {
     const byRole = principal.roles.some((role) => sets.get(role)?.covers(permission) === true)
     if (scopeUse === 'ignore') return byRole
     if (byRole && scopeUse === 'grant') return true
-    const { granted, bound } = scopeSetsOf(principal)
+    const { granted, bound } = deriveScopeSets(principal)
     if (scopeUse === 'grant' || principal.roles.length === 0) return granted.covers(permission)
     return byRole && bound?.covers(permission) !== false
   }

@@ -67,7 +67,7 @@ export function reasonOfDenial(denial: Denial): string {
     case 'not_found':
       return denial.check === undefined ? denial.code : `${denial.code}:${denial.check}`
     case 'invalid_input':
-      return `${denial.code}${memberOf(denial.errors)}`
+      return `${denial.code}${locateMember(denial.errors)}`
     case 'missing_token':
     case 'use_dpop_nonce':
     case 'payload_too_large':
@@ -83,7 +83,7 @@ const MAX_MEMBER_CHARS = 128
 const MEMBER_NAME = /^(?:[A-Za-z_$][\w$-]{0,39}|\d{1,6})$/
 
 /** Returns the place of the first finding: `:body/items/0/price`. Never a value. */
-function memberOf([first]: readonly InputError[]): string {
+function locateMember([first]: readonly InputError[]): string {
   if (first === undefined) return ''
   const segments = first.path.split('/').map((name) => (MEMBER_NAME.test(name) ? name : '*'))
   const path = first.path === '' ? '' : `/${segments.slice(1).join('/')}`

@@ -64,7 +64,7 @@ export interface RouteCount extends Pick<UsageRoute, 'method' | 'route' | 'host'
 }
 
 /** Groups counts, which are ordered by key and route, by their keys and routes. */
-export function routesOf(counts: readonly RouteCount[]): Map<string, UsageRoute[]> {
+export function groupByRoute(counts: readonly RouteCount[]): Map<string, UsageRoute[]> {
   const keys = new Map<string, UsageRoute[]>()
   for (const { key, method, route, host, decision, requests } of counts) {
     const routes = keys.get(key) ?? []
@@ -100,7 +100,7 @@ export interface UsageCount {
 const DAY_MS = 86_400_000
 
 /** Groups counts, which are ordered by day, by their days. */
-export function daysOf(counts: readonly UsageCount[]): UsageDay[] {
+export function groupByDay(counts: readonly UsageCount[]): UsageDay[] {
   const days = new Map<number, UsageDay>()
   for (const { day, decision, reason, requests } of counts) {
     let of = days.get(day)

@@ -3,7 +3,7 @@
  * line, and apps made of parts.
  */
 
-import { decisionPointsOf, decisionPointVariables } from '../validators/decision-points.ts'
+import { decisionPointVariables, readDecisionPoints } from '../validators/decision-points.ts'
 import {
   type Config,
   type EnvironmentCheck,
@@ -14,7 +14,7 @@ import {
 } from '../validators/environment.ts'
 import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 import { clientsOf, clientVariables } from './authorization-server/schemas/client.ts'
-import { tracesOf, traceVariables } from './otlp/schema.ts'
+import { readTraces, traceVariables } from './otlp/schema.ts'
 
 export const EVERY_FEATURE = [
   issuerClientVariables,
@@ -30,8 +30,8 @@ export const environmentSchema = environmentWith(redisVariables, EVERY_FEATURE)
 export interface WholeConfig extends Omit<Config, 'variables'> {
   readonly clients: ReturnType<typeof clientsOf>
   readonly issuerClients: ReturnType<typeof issuerClientsOf>
-  readonly traces: ReturnType<typeof tracesOf>
-  readonly decisionPoints: ReturnType<typeof decisionPointsOf>
+  readonly traces: ReturnType<typeof readTraces>
+  readonly decisionPoints: ReturnType<typeof readDecisionPoints>
 }
 
 /**
@@ -50,7 +50,7 @@ export function parseConfig(
     ...config,
     clients: clientsOf({ variables }),
     issuerClients: issuerClientsOf({ variables }),
-    traces: tracesOf({ variables }),
-    decisionPoints: decisionPointsOf({ variables }),
+    traces: readTraces({ variables }),
+    decisionPoints: readDecisionPoints({ variables }),
   }
 }

@@ -21,7 +21,7 @@ import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import type { Tally } from '../isolate/tally.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
-import { baseOf, type OriginOptions } from '../origin/origin.ts'
+import { type OriginOptions, parseBase } from '../origin/origin.ts'
 import { createLocate } from '../origin/public-location.ts'
 import type { Policy } from '../policy/policy.ts'
 import { mistakeAt } from '../problems/mistake.ts'
@@ -42,7 +42,7 @@ import {
   type Contribution,
   type Feature,
   type FeatureParts,
-  featuresOf,
+  listFeatures,
   type PlacedApp,
 } from './feature.ts'
 import { guardServices, redisClients } from './guard-services.ts'
@@ -81,7 +81,7 @@ export function composeServices(
   policy: Policy,
   runtime: Runtime = WORKERS,
 ): Services {
-  const all = featuresOf(policy)
+  const all = listFeatures(policy)
   const variables = variablesOf(all)
   const config = parseEnvironment(
     environment,
@@ -129,14 +129,14 @@ export function composeServices(
   })
   const calling = { watch, now }
   const forRelations = { ...calling, redis, tally: metrics.memories.relations }
-  const relations = firstOf(all, (feature) => feature.relations?.(config, forRelations))
+  const relations = findFirst(all, (feature) => feature.relations?.(config, forRelations))
   const guards = guardServices({
     ...clients,
     policy,
     maxCachedBytes: Math.ceil((policy.tokenCacheBytes * 2) / 3),
     issuers: config.issuers,
     ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
-    issuerCalls: firstOf(all, (feature) => feature.issuerCalls?.(config, calling)),
+    issuerCalls: findFirst(all, (feature) => feature.issuerCalls?.(config, calling)),
     references,
     ownSources: policy.tokens.sources,
     relationCheck: relations?.check,
@@ -189,8 +189,8 @@ export function composeServices(
       guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
     assertionsFor,
     unnamed() {
-      const place = originOf(environment, config)
-      const base = baseOf(place.url)
+      const place = selectOrigin(environment, config)
+      const base = parseBase(place.url)
       const locate = createLocate([{ base }])
       return {
         origin: connections.connect(place),
@@ -241,11 +241,11 @@ export function connectOrigins(
   contributions: readonly Contribution[],
   connections: Connections,
 ): ConnectedOrigin {
-  return firstOf(contributions, ({ connect }) => connect?.(connections)) ?? connections.unnamed()
+  return findFirst(contributions, ({ connect }) => connect?.(connections)) ?? connections.unnamed()
 }
 
 /** Returns the first result that is not undefined. */
-function firstOf<Item, Result>(
+function findFirst<Item, Result>(
   items: readonly Item[],
   resultOf: (item: Item) => Result | undefined,
 ): Result | undefined {
@@ -303,7 +303,7 @@ function verdictsOf({ routes }: Policy): Tally | undefined {
 }
 
 /** A URL overrides a binding, so that an operator can replace the bound origin. */
-function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
+function selectOrigin({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
   if (originUrl !== undefined) return { url: originUrl }
   if (ORIGIN !== undefined) return { binding: ORIGIN }
   throw new Misconfigured('The environment', [mistakeAt('missing', ['ORIGIN_URL'], 'is missing')])

@@ -24,7 +24,7 @@ import { sanitizeHeaders } from '../middleware/sanitize-headers.ts'
 import { shedLoad } from '../middleware/shed-load.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
 import { DEFAULT_RECHECK_GRACE_SECONDS } from '../policy/defaults.ts'
-import { lookAlikesOf } from '../policy/look-alikes.ts'
+import { findLookAlikes } from '../policy/look-alikes.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import { pathOfRoute } from '../policy/route.ts'
 import { metricsCall } from '../routes/admin/metrics.ts'
@@ -109,7 +109,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     ...readmittedBy(route.limits),
   })
   /** Returns how the responses of a route are watched while they are open. */
-  const watchOf = (route: PolicyRoute) =>
+  const createWatch = (route: PolicyRoute) =>
     createStreamWatch({
       streams,
       terms: {
@@ -132,7 +132,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   ): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
-    const lookAlikes = strict ? [] : lookAlikesOf(route, policy.routes)
+    const lookAlikes = strict ? [] : findLookAlikes(route, policy.routes)
     const anonymous = permission === undefined
     const caller = {
       limits,
@@ -174,7 +174,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
   }
 
   /** Returns the app of some routes of the policy. All apps share what counts or caches. */
-  function appOf(routes: readonly PolicyRoute[]): Gateway {
+  function createRouteApp(routes: readonly PolicyRoute[]): Gateway {
     const app: Gateway = createApp()
     app.onError(onError)
     app.use(beginning)
@@ -206,7 +206,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
           publicOriginOf,
           locate: locateFor?.(route),
           upgrades,
-          watchStream: watchOf(route),
+          watchStream: createWatch(route),
           watchResponse: runtime.watch,
         }),
       )
@@ -222,7 +222,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     app.all('*', refuseUnknown(app.routes))
     return app
   }
-  return dispatch?.(appOf) ?? appOf(policy.routes)
+  return dispatch?.(createRouteApp) ?? createRouteApp(policy.routes)
 }
 
 /**

@@ -9,7 +9,11 @@ import type { Policy } from '../policy/policy.ts'
 import { connectOrigins } from './compose-services.ts'
 import type { Connections, Core } from './core.ts'
 import { createGateway } from './create-gateway.ts'
-import { type Explainer, explanationOf, type ForwardedRequest } from './explanation/explanation.ts'
+import {
+  createExplanation,
+  type Explainer,
+  type ForwardedRequest,
+} from './explanation/explanation.ts'
 import { createStageRecorder } from './explanation/stage-recorder.ts'
 import type { Contribution } from './feature.ts'
 
@@ -104,7 +108,7 @@ export function createExplainer({
     const sent = caller === undefined ? request : withCredential(request)
     await gateway.fetch(sent)
     if (event !== undefined) refuseActor?.(event.actor)
-    return event && explanationOf(event, recorder.take(event), forwarded)
+    return event && createExplanation(event, recorder.take(event), forwarded)
   }
 }
 

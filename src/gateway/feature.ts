@@ -161,7 +161,7 @@ export interface RouteStages {
 }
 
 /** The features of a policy, each once: of its list, and those behind its fields and those of its routes. */
-export function featuresOf({
+export function listFeatures({
   features,
   origins,
   relations,

@@ -6,7 +6,7 @@ import type { Config } from '../validators/environment.ts'
  * Returns the gateway itself, and the issuers that the policy names. If it names none, the only
  * other trusted issuer counts. Of several, none counts: each may have a tenant of the same name.
  */
-export function tenantIssuersOf(
+export function listTenantIssuers(
   { tenantIssuers }: Pick<Policy, 'tenantIssuers'>,
   { issuers, publicUrl }: Pick<Config, 'issuers' | 'publicUrl'>,
 ): ReadonlySet<string> {

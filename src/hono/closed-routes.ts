@@ -42,7 +42,7 @@ export function closeUndeclared(c: Context, declarationOf: DeclarationOf): void 
 }
 
 function closedRoutes(c: Context, declarationOf: DeclarationOf): ReadonlySet<number> {
-  const groups = groupsOf(c, declarationOf)
+  const groups = groupRoutes(c, declarationOf)
   const closed = new Set<number>()
   const first = groups.findIndex(({ isDeclared }) => isDeclared)
   for (const [at, group] of groups.entries()) {
@@ -57,7 +57,7 @@ function closedRoutes(c: Context, declarationOf: DeclarationOf): ReadonlySet<num
   return closed
 }
 
-function groupsOf(c: Context, declarationOf: DeclarationOf): readonly Group[] {
+function groupRoutes(c: Context, declarationOf: DeclarationOf): readonly Group[] {
   const groups: Group[] = []
   for (const [index, route] of c.req.matchedRoutes.entries()) {
     if (index <= c.req.routeIndex) continue

@@ -24,7 +24,7 @@ const EVERY_PATH = '/*'
  * Anonymous callers are admitted only if all these declarations are public, and no other route comes
  * before the first of them. Handlers of `app.use` for the same paths are not such a route.
  */
-export function demandOf(
+export function combineDemand(
   c: Context,
   declarationOf: (handler: MiddlewareHandler) => Declaration | undefined,
 ): Demand {

@@ -10,7 +10,7 @@ const PROCESS = (globalThis as { process?: { readonly env: object } }).process?.
  * Returns the environment of a request: the bindings of a Worker, or those that a test passes to
  * `app.request`. Otherwise the variables of the process.
  */
-function environmentOf(c: Context): object {
+function readEnvironment(c: Context): object {
   const bindings: unknown = c.env
   if (typeof bindings !== 'object' || bindings === null) return PROCESS
   const names = Object.keys(bindings)
@@ -27,7 +27,7 @@ export function onceForEach<Value>(build: (env: object) => Value): (c: Context) 
   return function of(c) {
     const known = typeof c.env === 'object' && c.env !== null ? built.get(c.env) : undefined
     if (known !== undefined) return known
-    const env = environmentOf(c)
+    const env = readEnvironment(c)
     let value = built.get(env)
     if (value === undefined) {
       value = build(env)

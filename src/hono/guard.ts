@@ -106,7 +106,7 @@ export function portcullis<
 
   const outcomeOf = onceForEach(fixed === undefined ? buildFor : () => ({ guarded: fixed }))
 
-  function handlerOf(declaration: Declaration): MiddlewareHandler {
+  function createHandler(declaration: Declaration): MiddlewareHandler {
     fixed?.declare(declaration)
     const handler: MiddlewareHandler = function routeGuard(c, next) {
       const { guarded, planned } = requireState(c, declarationOf, declaration.text)
@@ -137,15 +137,15 @@ export function portcullis<
       if (!PERMISSION.test(demand.name))
         throw new Misconfigured(text, ['must be a permission such as notes:read'])
       const declaration = { ...UNDECLARED, text, permission: demand }
-      return routeGuard<CallerVariables, LimitName>(declaration, handlerOf)
+      return routeGuard<CallerVariables, LimitName>(declaration, createHandler)
     },
     authenticated() {
       const declaration = { ...UNDECLARED, text: 'guard.authenticated()' }
-      return routeGuard<CallerVariables, LimitName>(declaration, handlerOf)
+      return routeGuard<CallerVariables, LimitName>(declaration, createHandler)
     },
     public() {
       const declaration = { ...UNDECLARED, text: 'guard.public()', anonymous: true }
-      return routeGuard<GuardVariables, LimitName>(declaration, handlerOf)
+      return routeGuard<GuardVariables, LimitName>(declaration, createHandler)
     },
     revoke(c: Context, target?: RevocationTarget) {
       const { guarded } = requireState(c, declarationOf, 'guard.revoke()')

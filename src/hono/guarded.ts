@@ -1,6 +1,6 @@
 /** Builds the guards of an app for one environment: the services, and the stages of each route. */
 import type { MiddlewareHandler } from 'hono'
-import { abuseOf } from '../access/abuse/definition.ts'
+import { resolveAbuse } from '../access/abuse/definition.ts'
 import { permissionSet } from '../access/permissions.ts'
 import { createRevocations } from '../access/revocation/redis/revocations.ts'
 import { consoleAuditSink } from '../audit/truncate.ts'
@@ -22,7 +22,7 @@ import {
   DEFAULT_MAX_CONCURRENT_REQUESTS,
   DEFAULT_REVOCATION,
 } from '../policy/defaults.ts'
-import { limitsNamed, limitsOf } from '../policy/limits.ts'
+import { limitsNamed, nameLimits } from '../policy/limits.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
 import type { Mistake } from '../problems/mistake.ts'
 import type { RedisConnection } from '../redis/connection.ts'
@@ -31,7 +31,7 @@ import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
 import { platformAddress } from './client-address.ts'
 import { closeUndeclared } from './closed-routes.ts'
 import type { Declaration } from './declaration.ts'
-import { type Demand, demandOf } from './demand.ts'
+import { combineDemand, type Demand } from './demand.ts'
 import { type GuardOptions, type RedisClient, STANDARD_LIMIT } from './options.ts'
 import { createRevoke } from './revoke.ts'
 import { checkedIssuers, isRedisClient } from './schema.ts'
@@ -47,7 +47,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const now = Date.now
   const { watch } = createBreakers({ now })
   const clients = isRedisClient(options.redis)
-    ? clientsOf(options.redis as RedisClient)
+    ? connectClients(options.redis as RedisClient)
     : redisClients(
         (calls) => createRedisRest({ ...(options.redis as RedisRestOptions), ...calls }),
         {
@@ -62,7 +62,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
     ...clients,
     policy: {
       roles,
-      abuse: abuseOf(options.abuse),
+      abuse: resolveAbuse(options.abuse),
       revocation,
     },
     maxCachedBytes: options.tokenCacheBytes,
@@ -75,7 +75,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const ofRoles = roles.size === 0 ? undefined : permissionSet([...roles.values()].flat())
   /** Permissions that were logged because no role grants them. */
   const warned = new Set<string>()
-  const limits = limitsOf(options.limits ?? {})
+  const limits = nameLimits(options.limits ?? {})
   const defaultMaxBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   const onError = problemHandler({ now })
   const audit = createAudit({ sink: options.audit ?? consoleAuditSink(), now })
@@ -95,7 +95,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
     return [...new Set(names)].flatMap((name) => limitsNamed(limits, name))
   }
 
-  function guardsOf({ declarations, anonymous, path }: Demand): MiddlewareHandler {
+  function composeGuards({ declarations, anonymous, path }: Demand): MiddlewareHandler {
     const named = declarations.flatMap((declaration) => declaration.limits)
     const own = declarations.findLast(({ maxBodyBytes }) => maxBodyBytes !== undefined)
     const demand: CallerDemand = {
@@ -125,12 +125,12 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   const plans = new Map<string, MiddlewareHandler>()
 
   const planned: MiddlewareHandler = (c, next) => {
-    const demand = demandOf(c, declarationOf)
+    const demand = combineDemand(c, declarationOf)
     const ids = demand.declarations.map(({ id }) => id)
     const key = `${demand.anonymous} ${ids.join(' ')} ${demand.path}`
     let plan = plans.get(key)
     if (plan === undefined) {
-      plan = guardsOf(demand)
+      plan = composeGuards(demand)
       plans.set(key, plan)
     }
     if (!demand.anonymous) return plan(c, next)
@@ -222,7 +222,7 @@ export function createGuarded(options: GuardOptions, declarationOf: DeclarationO
   return guarded
 }
 
-function clientsOf(client: RedisClient): RedisClients {
+function connectClients(client: RedisClient): RedisClients {
   const redis: RedisConnection = {
     ...client,
     keys: client.keys ?? createKeys(DEFAULT_KEY_PREFIX),

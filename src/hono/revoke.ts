@@ -39,7 +39,7 @@ const KINDS: readonly RevokedBeforeKind[] = ['subject', 'session', 'client', 'te
 
 export function createRevoke({ issuers, revocations, now }: RevokeParts): Revoke {
   /** Returns how long the tokens of an issuer are accepted, in seconds. */
-  function longestLifeOf(name: string): number {
+  function findLongestLife(name: string): number {
     const config = issuers.find(({ issuer }) => issuer === name)
     if (config === undefined) throw new TypeError(`guard.revoke: "${name}" is not a trusted issuer`)
     return config.maxTokenAge + REVOCATION_MARGIN_SECONDS
@@ -49,7 +49,7 @@ export function createRevoke({ issuers, revocations, now }: RevokeParts): Revoke
     const { tokenIdHash: hash, expiresAtSeconds, issuer, subject: value } = caller
     const nowSeconds = now() / 1000
     if (hash === undefined) {
-      const ttlSeconds = longestLifeOf(caller.tokenIssuer)
+      const ttlSeconds = findLongestLife(caller.tokenIssuer)
       const cutoff = { kind: 'subject', issuer, value, atSeconds: nowSeconds, ttlSeconds } as const
       return revocations.revokeBefore(cutoff)
     }
@@ -65,7 +65,7 @@ export function createRevoke({ issuers, revocations, now }: RevokeParts): Revoke
     const [only] = issuers
     const issuer = target.issuer ?? (issuers.length === 1 ? only?.issuer : caller?.tokenIssuer)
     if (issuer === undefined) throw new TypeError('guard.revoke: the target needs an issuer')
-    const ttlSeconds = longestLifeOf(issuer)
+    const ttlSeconds = findLongestLife(issuer)
     const nowSeconds = now() / 1000
     if ('jti' in target) {
       const hash = await tokenIdHash(issuer, target.jti)

@@ -16,7 +16,7 @@ const IPV4_BITS = 32
 
 /** Returns whether a normalized client address is in a list of addresses and CIDR ranges. */
 export function createAddressList(list: readonly string[]): (address: string) => boolean {
-  const ranges = list.map(rangeOf)
+  const ranges = list.map(parseRange)
   return function includes(address) {
     if (ranges.length === 0) return false
     const [text = ''] = address.split('/')
@@ -26,7 +26,7 @@ export function createAddressList(list: readonly string[]): (address: string) =>
   }
 }
 
-function rangeOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+function parseRange(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   const [base, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : [ipaddr.parse(text), IPV4_BITS]
   if (base.kind() === 'ipv4') return [base, bits]
   return [base, text.includes('/') ? Math.min(bits, IPV6_GROUP_BITS) : IPV6_GROUP_BITS]

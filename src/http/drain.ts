@@ -37,7 +37,7 @@ export async function drain(chunks: Chunks): Promise<void> {
 }
 
 /** Locks a stream and reads it, in large pieces if it is a byte stream. */
-export function chunksOf(body: ReadableStream<Uint8Array>): Chunks {
+export function readChunks(body: ReadableStream<Uint8Array>): Chunks {
   try {
     const reader = body.getReader({ mode: 'byob' })
     return {

@@ -27,11 +27,11 @@ const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/gs
 export function isExact(text: string): boolean {
   if (!SUSPECT.test(text)) return true
   const value = Number(text)
-  return Number.isFinite(value) && decimalOf(text) === decimalOf(String(value))
+  return Number.isFinite(value) && normalizeDecimal(text) === normalizeDecimal(String(value))
 }
 
 /** Returns the digits and the exponent of a decimal number, without zeros at either end. */
-function decimalOf(text: string): string {
+function normalizeDecimal(text: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? []
   const digits = whole + fraction
   let begin = 0

@@ -37,7 +37,7 @@ export const isScript = ({ folded }: Name) =>
 export const isDefaultDocument = ({ folded }: Name) => /^ *(?:index|default) *(?:\.|$)/.test(folded)
 
 /** Parses a path segment. Throws `URIError` if it is not percent-encoded UTF-8. */
-export function nameOf(segment: string): Name {
+export function parseName(segment: string): Name {
   const lower = segment.toLowerCase()
   if (PLAIN.test(lower)) return { decoded: lower, folded: lower, isPlain: true }
   const decoded = decodeURIComponent(segment)
@@ -60,7 +60,7 @@ export function matchesToken(
   if (token === ANY) return true
   if (typeof token === 'string') {
     if (isPlain || folded === token) return folded === token
-    const end = endOf(token, folded)
+    const end = matchLiteral(token, folded)
     return end === -1 ? isShortName(folded, token) : tail.test(folded.slice(end))
   }
   return [decoded, folded].some((name) => {
@@ -71,7 +71,7 @@ export function matchesToken(
 }
 
 /** Returns the end of a literal at the start of a name, or -1. */
-function endOf(literal: string, name: string): number {
+function matchLiteral(literal: string, name: string): number {
   let at = literal.startsWith(' ') ? 0 : name.length - name.trimStart().length
   let isAlike = false
   for (const character of literal) {

@@ -40,7 +40,7 @@ function isExpression(parameter: string): boolean {
 }
 
 /** `/orders` and `/orders/:id` for `/orders/:id?`. The router expands only a last segment. */
-export function variantsOf(pattern: string): readonly string[] {
+export function expandOptional(pattern: string): readonly string[] {
   if (!pattern.endsWith('?')) return [pattern]
   const variants: string[] = []
   let path = ''
@@ -58,8 +58,8 @@ export function variantsOf(pattern: string): readonly string[] {
  * parameters with an expression, which cannot be compared.
  */
 export function shadows(earlier: string, later: string): boolean {
-  const before = variantsOf(earlier)
-  return variantsOf(later).every((after) => before.some((one) => matchesAll(one, after)))
+  const before = expandOptional(earlier)
+  return expandOptional(later).every((after) => before.some((one) => matchesAll(one, after)))
 }
 
 function matchesAll(earlier: string, later: string): boolean {

@@ -12,10 +12,10 @@ import {
   isScript,
   matchesToken,
   type Name,
-  nameOf,
+  parseName,
   type Token,
 } from './path-name.ts'
-import { variantsOf } from './path-pattern.ts'
+import { expandOptional } from './path-pattern.ts'
 
 /**
  * How the origin compares the names of a route with those of a request. `loose`: as any common
@@ -53,19 +53,19 @@ type Chance = 'never' | 'sometimes' | 'always'
  * Returns the ways in which an origin could read paths of the pattern `own` as paths of `other`,
  * although the router does not. `isBelow`: the router tries `other` after `own`.
  */
-export function readingsOf(
+export function listReadings(
   own: string,
   other: string,
   spelling: OriginSpelling,
   isBelow: boolean,
 ): (Reading & { readonly chance: Chance })[] {
   if (spelling === 'exact') return []
-  const shapes = variantsOf(own).map(shapeOf)
-  return variantsOf(other).flatMap((variant) => {
-    const shape = shapeOf(variant)
+  const shapes = expandOptional(own).map(parseShape)
+  return expandOptional(other).flatMap((variant) => {
+    const shape = parseShape(variant)
     if (isBelow && shapes.some((mine) => agrees(mine, shape))) return []
     return readingsOfShape(shape, spelling === 'loose', shapes)
-      .map((reading) => ({ ...reading, chance: chanceOf(shapes, reading) }))
+      .map((reading) => ({ ...reading, chance: compareChance(shapes, reading) }))
       .filter(({ chance }) => chance !== 'never')
   })
 }
@@ -78,14 +78,14 @@ function readingsOfShape(
   const tokens = raw.map((token, at) => {
     // The router has already compared this token.
     if (shapes.every((mine) => mine.tokens[at] === token)) return ANY
-    return typeof token === 'string' ? nameOf(token).folded : token
+    return typeof token === 'string' ? parseName(token).folded : token
   })
   const last = raw.at(-1)
   // The policy names the script on purpose, so it also decides about paths below the script.
   const isNamed = shapes.some((mine) => mine.tokens[raw.length - 1] === last)
   const isScript = typeof last !== 'string' || extensions || hasExtension(last)
   const whole = { tokens, isOpen, extensions, pathInfo: isScript && (last === ANY || !isNamed) }
-  if (typeof last !== 'string' || !extensions || isOpen || !isDefaultDocument(nameOf(last)))
+  if (typeof last !== 'string' || !extensions || isOpen || !isDefaultDocument(parseName(last)))
     return [whole]
   // A folder that the policy names is a separate route. A folder that a parameter matches may be
   // read as this document.
@@ -102,7 +102,7 @@ function readingsOfShape(
  * beside `/orders`, the two are different routes. They count as the same only if nothing but case,
  * a slash or the like differs.
  */
-function chanceOf(shapes: readonly Shape[], reading: Reading): Chance {
+function compareChance(shapes: readonly Shape[], reading: Reading): Chance {
   const chances = shapes.map((shape) => chanceOfShape(shape, reading))
   if (chances.every((chance) => chance === 'always')) return 'always'
   return chances.every((chance) => chance === 'never') ? 'never' : 'sometimes'
@@ -115,7 +115,7 @@ function chanceOfShape({ tokens: mine, isOpen }: Shape, reading: Reading): Chanc
     const own = mine[at]
     if (own === undefined) return isOpen ? 'sometimes' : 'never'
     if (typeof own !== 'string') isCertain &&= token === ANY
-    else if (!matchesToken(token, nameOf(own), IN_THE_MIDDLE)) return 'never'
+    else if (!matchesToken(token, parseName(own), IN_THE_MIDDLE)) return 'never'
   }
   const extra = mine.length - tokens.length
   if (reading.isOpen || (extra === 0 && !isOpen)) return isCertain ? 'always' : 'sometimes'
@@ -145,10 +145,10 @@ function agrees(mine: Shape, other: Shape): boolean {
  * replace word delimiters (`admin_panel` for `admin-panel`).
  */
 export function readsAs(path: string, readings: readonly Reading[]): boolean {
-  const segments = segmentsOf(path)
+  const segments = splitSegments(path)
   const names: Name[] = []
   const nameAt = (at: number) => {
-    names[at] ??= nameOf(segments[at] ?? '')
+    names[at] ??= parseName(segments[at] ?? '')
     return names[at]
   }
   return readings.some((reading) => fits(segments.length, nameAt, reading))
@@ -177,20 +177,20 @@ function fits(length: number, nameAt: (at: number) => Name, reading: Reading): b
   return extra === 1 && extensions && isDefaultDocument(nameAt(length - 1))
 }
 
-function shapeOf(pattern: string): Shape {
-  const segments = segmentsOf(pattern)
+function parseShape(pattern: string): Shape {
+  const segments = splitSegments(pattern)
   const isOpen = segments.at(-1) === '*'
-  const tokens = (isOpen ? segments.slice(0, -1) : segments).map(tokenOf)
+  const tokens = (isOpen ? segments.slice(0, -1) : segments).map(parseToken)
   return { tokens, isOpen, isFolder: pattern.endsWith('/') }
 }
 
-function tokenOf(segment: string): Token {
+function parseToken(segment: string): Token {
   if (!segment.startsWith(':')) return segment
   const [, expression] = /\{(.+)\}/.exec(segment) ?? []
   return expression === undefined ? ANY : new RegExp(`^(?:${expression})$`, 'i')
 }
 
-function segmentsOf(path: string): string[] {
+function splitSegments(path: string): string[] {
   const segments = path.slice(1).split('/')
   if (segments.at(-1) === '') segments.pop()
   return segments

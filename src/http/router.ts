@@ -3,7 +3,7 @@ import type { Hono } from 'hono'
 import { HonoBase } from 'hono/hono-base'
 import { METHOD_NAME_ALL, type Params, type Router } from 'hono/router'
 import type { BlankEnv, Env } from 'hono/types'
-import { variantsOf } from './path-pattern.ts'
+import { expandOptional } from './path-pattern.ts'
 
 /** `:name`, or `:name{expression}`. */
 const PARAMETER = /^:([^{}]+)(?:\{(.+)\})?$/
@@ -57,7 +57,7 @@ export function createRouter<T>(): Router<T> {
       matcher?.[1] === undefined ? [] : [[matcher[1], position] as const],
     )
     const hasExpression = matchers.some((matcher) => matcher?.[2] !== undefined)
-    const expression = hasExpression ? expressionOf(segments, matchers) : undefined
+    const expression = hasExpression ? compileExpression(segments, matchers) : undefined
     const target = { ...of, parameters, expression }
     let node = root
     for (const [position, segment] of segments.entries()) {
@@ -67,7 +67,7 @@ export function createRouter<T>(): Router<T> {
         node.open.push(target)
         return
       }
-      node = matcher ? parameterOf(node) : literalOf(node, segment)
+      node = matcher ? parameterOf(node) : insertLiteral(node, segment)
     }
     node.targets.push(target)
   }
@@ -76,7 +76,7 @@ export function createRouter<T>(): Router<T> {
     name: 'tree',
     add(method, path, handler) {
       const at = size++
-      for (const variant of variantsOf(path)) insert(variant, { at, method, handler })
+      for (const variant of expandOptional(path)) insert(variant, { at, method, handler })
     },
     match(method, path) {
       const segments = segmentsOf(path)
@@ -99,7 +99,7 @@ export function createRouter<T>(): Router<T> {
       }
 
       visit(root, 0)
-      return [found.map((target) => [target.handler, paramsOf(target, path, segments)])]
+      return [found.map((target) => [target.handler, readParams(target, path, segments)])]
     },
   }
 }
@@ -118,7 +118,7 @@ function insertInto<T>(list: Target<T>[], target: Target<T>): void {
 /** The pattern `*` is `/*`. */
 const segmentsOf = (path: string): string[] => (path === '*' ? [path] : path.slice(1).split('/'))
 
-function expressionOf(
+function compileExpression(
   segments: readonly string[],
   matchers: readonly (RegExpExecArray | null)[],
 ): RegExp {
@@ -131,7 +131,7 @@ function expressionOf(
   return new RegExp(`^${parts.join('')}$`)
 }
 
-function literalOf<T>(node: Node<T>, segment: string): Node<T> {
+function insertLiteral<T>(node: Node<T>, segment: string): Node<T> {
   const child = node.literals.get(segment) ?? newNode<T>()
   node.literals.set(segment, child)
   return child
@@ -142,7 +142,7 @@ function parameterOf<T>(node: Node<T>): Node<T> {
   return node.parameter
 }
 
-function paramsOf<T>(
+function readParams<T>(
   { parameters, expression }: Target<T>,
   path: string,
   segments: readonly string[],

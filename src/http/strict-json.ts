@@ -63,7 +63,7 @@ function refuseNesting(text: string, maxDepth: number): void {
         const end = endOfString(text, at)
         if (isColon(text, end + 1)) {
           if (open.length === 0) throw new JsonRefused('syntax')
-          const name = nameOf(text, at, end)
+          const name = decodeName(text, at, end)
           const names = open[open.length - 1]
           if (names?.has(name)) throw new JsonRefused('duplicate_name')
           if (names) names.add(name)
@@ -94,7 +94,7 @@ function isColon(text: string, from: number): boolean {
   return false
 }
 
-function nameOf(text: string, start: number, end: number): string {
+function decodeName(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end)
   if (!raw.includes('\\')) return raw
   try {

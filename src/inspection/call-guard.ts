@@ -37,7 +37,7 @@ export function createCallGuard({ methods, tools = {} }: JsonRpcDefinition) {
   return function guardCalls(calls: readonly JsonRpcCall[], isPermitted: IsPermitted): void {
     // Check the form of all calls first: a batch with a malformed message is refused as a whole.
     const toolCalls = calls.map((call) =>
-      call.method === TOOLS_CALL ? toolCallOf(call) : undefined,
+      call.method === TOOLS_CALL ? parseToolCall(call) : undefined,
     )
     for (const [index, { method, params, pointer }] of calls.entries()) {
       const { params: schema } = allowed('method', methodsByName.get(method), isPermitted)
@@ -55,7 +55,7 @@ interface ToolCall {
   readonly values: JsonObject
 }
 
-function toolCallOf({ params }: JsonRpcCall): ToolCall {
+function parseToolCall({ params }: JsonRpcCall): ToolCall {
   if (!isRecord(params)) throw malformedCall('tool')
   refuseOthers(params, CALL_MEMBERS, 'tool')
   const { name, arguments: values = {}, _meta: meta = {} } = params

@@ -39,7 +39,7 @@ type SeenIds = Set<string | number>
  *
  * Does NOT check that a method exists, or that the server made the request of a response.
  */
-export function callsOf(body: unknown, maxBatch: number): readonly JsonRpcCall[] {
+export function parseCalls(body: unknown, maxBatch: number): readonly JsonRpcCall[] {
   const requestIds: SeenIds = new Set()
   const responseIds: SeenIds = new Set()
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body]

@@ -30,7 +30,7 @@ import {
 } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { setRateLimitHeaders } from './rate-limit-headers.ts'
-import { includedQuery, type RelationOptions, relationOf } from './relation.ts'
+import { includedQuery, type RelationOptions, resolveRelation } from './relation.ts'
 
 type Environment = {
   Variables: RateLimitVariables &
@@ -107,7 +107,7 @@ export const admit = ({
       const included =
         relation === undefined || principal === null
           ? undefined
-          : includedQuery(relationOf(c, relation, principal), relation.checker)
+          : includedQuery(resolveRelation(c, relation, principal), relation.checker)
       verdict = await admission.admit({
         principal,
         address,

@@ -71,7 +71,7 @@ export interface Audit {
 export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptions): Audit {
   const dataCentreOf = createDataCentre()
 
-  function eventOf(
+  function createEvent(
     c: Context<AuditEnvironment>,
     timeline: Timeline,
     status: number,
@@ -87,7 +87,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
     const origin = c.get('portcullis.origin') ?? route?.origin
     const call = c.get('portcullis.call')
     const fields = c.get('portcullis.fields')
-    const grants = principal == null ? undefined : grantsOf(c, principal)
+    const grants = principal == null ? undefined : describeGrants(c, principal)
     return {
       id,
       time: isoTime(nowMs),
@@ -106,7 +106,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
       decision: decisionOf(thrown),
       reason: reasonOf(thrown),
       status,
-      limits: limitsOf(c),
+      limits: describeLimits(c),
       durationsMs: timeline.durations(nowMs),
       address: c.get('portcullis.clientAddress') ?? UNKNOWN_ADDRESS,
       colo: dataCentreOf(c.req.raw),
@@ -136,7 +136,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
       throw error
     } finally {
       try {
-        const recorded = sink.record(eventOf(c, timeline, status, thrown), waitUntil)
+        const recorded = sink.record(createEvent(c, timeline, status, thrown), waitUntil)
         if (recorded !== undefined) await recorded
       } catch (error) {
         console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
@@ -154,7 +154,7 @@ export function createAudit({ sink, now = Date.now, newId = uuidV7 }: AuditOptio
     recordEnd(c, error) {
       const timeline = c.get('portcullis.timeline') ?? createTimeline(now)
       try {
-        const event = eventOf(c as unknown as AuditContext, timeline, c.res.status, error)
+        const event = createEvent(c as unknown as AuditContext, timeline, c.res.status, error)
         void sink.record({ ...event, reason: STREAM_ENDED + event.reason }, waitUntilOf(c))
       } catch (failure) {
         console.error(`audit sink: ${failure instanceof Error ? failure.name : typeof failure}`)
@@ -179,7 +179,7 @@ function createDataCentre(): (request: Request) => string | null {
   }
 }
 
-function limitsOf(c: Context<AuditEnvironment>): AuditEvent['limits'] {
+function describeLimits(c: Context<AuditEnvironment>): AuditEvent['limits'] {
   const limits: AuditEvent['limits'] = (c.get('portcullis.rateLimits') ?? []).map(
     ({ rule: { name }, limit, remaining }) => ({ name, limit, remaining }),
   )
@@ -194,9 +194,9 @@ function limitsOf(c: Context<AuditEnvironment>): AuditEvent['limits'] {
 const MAX_GRANTS = 50
 const MAX_RELATION_CHARS = 512
 
-function grantsOf(c: Context<AuditEnvironment>, principal: Principal): AuditGrants {
+function describeGrants(c: Context<AuditEnvironment>, principal: Principal): AuditGrants {
   const { roles, scopes } = principal
-  const plan = planOf(c.get('portcullis.rateLimits') ?? [], principal)
+  const plan = findPlan(c.get('portcullis.rateLimits') ?? [], principal)
   const { query } = c.get('portcullis.relation') ?? {}
   return {
     roles: bounded(roles),
@@ -215,7 +215,7 @@ const bounded = (names: readonly string[]): string[] =>
     : [...names.slice(0, MAX_GRANTS), `…[+${names.length - MAX_GRANTS}]`]
 
 /** Returns the only plan that has all limits in force; else the plan that the token names. */
-function planOf(limits: readonly RateLimit[], { plan }: Principal): string | undefined {
+function findPlan(limits: readonly RateLimit[], { plan }: Principal): string | undefined {
   const tables = limits.flatMap(({ rule, limit }) =>
     rule.meter?.plans === undefined ? [] : [{ limit, units: rule.meter.plans.units }],
   )

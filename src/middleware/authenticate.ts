@@ -4,9 +4,9 @@ import type { Principal, TokenVerifier } from '../access/principal.ts'
 import {
   bearerText,
   type Credential,
-  credentialOf,
-  failedBindingOf,
+  checkBinding,
   isReference,
+  readCredential,
 } from '../access/tokens/credential.ts'
 import type { DpopVerifier } from '../access/tokens/dpop.ts'
 import { credentialHash, type Reference } from '../access/tokens/reference.ts'
@@ -141,7 +141,7 @@ function createIdentification({
   async function check(c: Context<Environment>, authorization: string | undefined, next: Next) {
     if (authorization === undefined && dpop === 'required')
       throw new Denied({ code: 'missing_token', proof: true })
-    const credential = credentialOf(authorization, forms)
+    const credential = readCredential(authorization, forms)
     let principal = recall(credential)
     const running = c.get('portcullis.credentialCheck')
     if (principal === undefined && (await running?.begin())) principal = recall(credential)
@@ -158,12 +158,12 @@ function createIdentification({
         ? await proofs?.verify({ method, url, header, token: credential.text })
         : undefined
     if (principal !== undefined) {
-      const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
+      const failed = checkBinding(principal.confirmation, proof?.thumbprint)
       if (failed !== undefined) throw rejected(failed)
     }
     if (principal === undefined || proof !== undefined)
       c.set('portcullis.pending', {
-        reference: principal === undefined ? await referenceOf(credential) : undefined,
+        reference: principal === undefined ? await createReference(credential) : undefined,
         proof,
         check: running,
         identified: (resolved) => c.set('portcullis.principal', resolved),
@@ -188,7 +188,7 @@ function createIdentification({
   }
 }
 
-async function referenceOf(credential: Credential): Promise<Reference> {
+async function createReference(credential: Credential): Promise<Reference> {
   if (!isReference(credential)) throw new Error('authenticate: a token without a principal')
   const { kind, text } = credential
   return { kind, text, hash: await credentialHash(text) }

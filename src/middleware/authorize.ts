@@ -7,7 +7,7 @@ import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/names.ts'
 import { callerOf, observe } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
-import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
+import { type RelationOptions, requireRelation, resolveRelation } from './relation.ts'
 
 export interface AuthorizeOptions {
   readonly authorizer: Authorizer
@@ -53,6 +53,6 @@ export const authorize = ({
       observe(c, reasonOfDenial(denial))
     }
     if (relation === undefined) return next()
-    return requireRelation(c, relationOf(c, relation, principal), relation).then(next)
+    return requireRelation(c, resolveRelation(c, relation, principal), relation).then(next)
   })
 }

@@ -64,7 +64,7 @@ function judge(
     if (denial.by === 'address') violations.learn(address, denial.retryAfterSeconds)
     return
   }
-  const of = violationOf(denial, c, scopes)
+  const of = classifyViolation(denial, c, scopes)
   if (isCredential(denial)) {
     const retryAfterSeconds = violations.banSeconds(address, of, waitUntilOf(c))
     if (retryAfterSeconds !== undefined) {
@@ -94,7 +94,7 @@ const isCredential = (denial: Denial): boolean =>
     ? denial.limit === AUTHENTICATION_FAILURES_LIMIT
     : isFailedCredential(denial)
 
-function violationOf(
+function classifyViolation(
   denial: Denial,
   c: Context<Environment>,
   scopes: Scopes,

@@ -53,7 +53,7 @@ export const connectingAddress = (c: Context): string | undefined =>
 export const clientAddress = ({ addressOf = connectingAddress }: ClientAddressOptions = {}) => {
   const groups = new LRUCache<string, string>({ max: MAX_CACHED_ADDRESSES })
 
-  function groupOf(connecting: string | undefined): string {
+  function normalizeAddress(connecting: string | undefined): string {
     if (connecting === undefined) return UNKNOWN_ADDRESS
     const known = groups.get(connecting)
     if (known !== undefined) return known
@@ -64,7 +64,7 @@ export const clientAddress = ({ addressOf = connectingAddress }: ClientAddressOp
   }
 
   return createMiddleware<{ Variables: ClientAddressVariables }>(function clientAddress(c, next) {
-    c.set('portcullis.clientAddress', groupOf(addressOf(c)))
+    c.set('portcullis.clientAddress', normalizeAddress(addressOf(c)))
     return next()
   })
 }

@@ -1,6 +1,6 @@
 /** Reads the rest of a refused request, so that the client can read the response. */
 
-import { chunksOf, drain } from '../http/drain.ts'
+import { drain, readChunks } from '../http/drain.ts'
 import { createMiddleware } from './create-middleware.ts'
 
 /**
@@ -18,5 +18,5 @@ export const drainOnRefusal = () =>
     await next()
     if (c.error === undefined) return
     const { body } = c.req.raw
-    if (body !== null && !body.locked) await drain(chunksOf(body))
+    if (body !== null && !body.locked) await drain(readChunks(body))
   })

@@ -12,7 +12,7 @@ import {
   type InspectionLimits,
 } from '../inspection/definition.ts'
 import { inspectJson } from '../inspection/json.ts'
-import { callsOf } from '../inspection/json-rpc.ts'
+import { parseCalls } from '../inspection/json-rpc.ts'
 import type { RequestScan } from '../inspection/judge.ts'
 import { INSPECTED_TYPES, inspectedMedia } from '../inspection/media.ts'
 import { inspectParameters, type ParametersSeen } from '../inspection/parameters.ts'
@@ -22,7 +22,7 @@ import { inEnglish } from '../validators/english.ts'
 import { inspectSchema, permissionsIn } from '../validators/inspect.ts'
 import { type BodyVariables, bodyOf, callerOf, observe } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
-import { bodyTextOf, isEncoded, jsonTextOf } from './validate.ts'
+import { isEncoded, readBodyText, readJsonText } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
   /** Required if a call needs a permission. */
@@ -81,10 +81,10 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
 
   async function guardForm(c: InspectedContext, scan: RequestScan | undefined): Promise<void> {
     const seen: ParametersSeen = { names: new Set(), count: 0, scan }
-    inspectParameters(queryOf(c.req.url), 'query', limits, seen)
+    inspectParameters(sliceQuery(c.req.url), 'query', limits, seen)
     if (guardCalls !== undefined) {
-      const body = inspectJson(await jsonTextOf(c), limits, scan)
-      guardCalls(callsOf(body, maxBatch), permittedTo(c, authorizer))
+      const body = inspectJson(await readJsonText(c), limits, scan)
+      guardCalls(parseCalls(body, maxBatch), permittedTo(c, authorizer))
     } else if (bodyOf(c, 'inspect') !== null) await inspectBody(c, limits, seen)
   }
 
@@ -123,7 +123,7 @@ export function permittedTo(c: Context, authorizer: Authorizer | undefined): IsP
   }
 }
 
-function queryOf(url: string): string {
+function sliceQuery(url: string): string {
   const target = targetOf(url)
   const start = target.indexOf('?')
   return start === -1 ? '' : target.slice(start + 1)
@@ -141,7 +141,7 @@ async function inspectBody(
       expected: INSPECTED_TYPES,
       encoded: isEncoded(c),
     })
-  const text = await bodyTextOf(c)
+  const text = await readBodyText(c)
   switch (media) {
     case 'json':
       inspectJson(text, limits, seen.scan)

@@ -1,7 +1,7 @@
 /** Limits the size of request bodies without reading them first. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { Denied } from '../errors.ts'
-import { chunksOf, drain } from '../http/drain.ts'
+import { drain, readChunks } from '../http/drain.ts'
 import { dropResponse } from '../http/replaced-response.ts'
 import { IS_WORKERS } from '../isolate/platform.ts'
 import type { BodyVariables } from './context.ts'
@@ -107,7 +107,7 @@ function contentLength(received: ReadonlyMap<string, string>): number | undefine
 }
 
 function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => void): Bytes {
-  const reader = chunksOf(body)
+  const reader = readChunks(body)
   let bytes = 0
   return new ReadableStream<Uint8Array>(
     {
@@ -130,5 +130,5 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
 
 /** Drains and cancels a stream without a reader. A stream with a reader ends with its reader. */
 async function letGo(stream: Bytes | null): Promise<void> {
-  if (stream !== null && !stream.locked) await drain(chunksOf(stream))
+  if (stream !== null && !stream.locked) await drain(readChunks(stream))
 }

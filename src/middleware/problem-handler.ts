@@ -37,7 +37,7 @@ export function problemHandler({ publicUrl, now = Date.now }: ProblemOptions = {
     return problemResponse(problemOf(error), {
       requestId,
       challengeParameter,
-      headers: { ...limitHeadersOf(error, c, now), ...ofRequest },
+      headers: { ...createLimitHeaders(error, c, now), ...ofRequest },
       isEmpty: c.req.method === 'HEAD',
     })
   }
@@ -61,7 +61,7 @@ export function problemOf(error: Error): Problem {
       'The server is not configured correctly; its log names the mistakes.',
     )
   // Never the message, which may contain a header or a response.
-  console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
+  console.error([`internal error: ${error.name}`, ...readStack(error)].join('\n'))
   return problem('internal_error', 'The request could not be handled.')
 }
 
@@ -70,13 +70,13 @@ const MAX_FRAMES = 5
 const FRAME = /^ {4}at .+/
 
 /** The innermost stack frames. V8 puts the error's original name and message before them. */
-function placeOf({ stack = '', message }: Error): readonly string[] {
+function readStack({ stack = '', message }: Error): readonly string[] {
   const begins = stack.indexOf(message)
   const lines = begins === -1 ? [] : stack.slice(begins + message.length).split('\n')
   return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES)
 }
 
-function limitHeadersOf(
+function createLimitHeaders(
   error: Error,
   c: Context,
   now: () => number,

@@ -39,7 +39,7 @@ export function setRateLimitHeaders(
   const reported = limits.some(isObserved) ? limits.filter((limit) => !isObserved(limit)) : limits
   const refusal = denial?.code === 'rate_limited' ? denial : undefined
   const refusing = refusal && reported.find(({ rule }) => rule.name === refusal.limit)
-  const named = refusing ?? tightestOf(reported)
+  const named = refusing ?? findTightest(reported)
   if (named === undefined) return
   const others = reported.filter((limit) => limit !== named && limit.rule.meter !== undefined)
   headers.set('RateLimit-Policy', reported.map(policyItem).join(', '))
@@ -55,7 +55,7 @@ export function setRateLimitHeaders(
 
 const isObserved = ({ rule }: RateLimit): boolean => rule.mode === 'observe'
 
-function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {
+function findTightest(limits: readonly RateLimit[]): RateLimit | undefined {
   let tightest: RateLimit | undefined
   for (const limit of limits) {
     if (tightest === undefined || isTighter(limit, tightest)) tightest = limit

@@ -7,7 +7,7 @@ import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/issuer.ts'
 import type { AdmitOptions } from './admit.ts'
 import { callerOf, clientAddressOf, type HeldUpVariables, waitUntilOf } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
-import { includedQuery, relationOf, requireRelation } from './relation.ts'
+import { includedQuery, requireRelation, resolveRelation } from './relation.ts'
 
 export interface ReadmitOptions extends Omit<AdmitOptions, 'limits'> {
   /** The route has limits: bans of an anonymous caller's address count. Default false. */
@@ -38,7 +38,7 @@ export function createReadmission({
     const principal = callerOf(c, 'readmit')
     if (principal !== null && sinceMs !== undefined) refuseEnded(principal, sinceMs)
     const address = clientAddressOf(c, 'readmit')
-    const required = relation && principal ? relationOf(c, relation, principal) : undefined
+    const required = relation && principal ? resolveRelation(c, relation, principal) : undefined
     const included = required && relation && includedQuery(required, relation.checker)
     const verdict = await admission.admit({
       principal,

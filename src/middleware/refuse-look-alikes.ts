@@ -6,7 +6,7 @@ import { readsAs } from '../http/path-reading.ts'
 import type { LookAlike } from '../policy/look-alikes.ts'
 
 interface LookAlikeOptions {
-  /** From `lookAlikesOf`. */
+  /** From `findLookAlikes`. */
   readonly lookAlikes: readonly LookAlike[]
 }
 
@@ -16,7 +16,7 @@ interface LookAlikeOptions {
  *
  * @example
  * ```ts
- * const lookAlikes = lookAlikesOf(route, policy.routes)
+ * const lookAlikes = findLookAlikes(route, policy.routes)
  * app.on(route.method, [route.path], refuseLookAlikes({ lookAlikes }), forward)
  * ```
  */

@@ -1,7 +1,7 @@
 /** The relation between the caller and an object, for `admit`, `authorize` and `readmit`. */
 import type { Context } from 'hono'
 import type { Principal } from '../access/principal.ts'
-import { denialOf, type RelationChecker } from '../access/relations/checker.ts'
+import { createDenial, type RelationChecker } from '../access/relations/checker.ts'
 import { CONSISTENCY_HEADER } from '../access/relations/consistency.ts'
 import type { RelationAnswer, RelationQuery } from '../access/relations/decision-point.ts'
 import { queryKey, type RelationRule } from '../access/relations/rule.ts'
@@ -26,7 +26,7 @@ const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
  * (`routeIndex` differs) has other path parameters, and may require another object. Then the query
  * is resolved again, and the verdict is kept only if the query is the same.
  */
-export function relationOf(
+export function resolveRelation(
   c: Context,
   { rule, checker, paramOf = ofPath }: RelationOptions,
   principal: Principal,
@@ -93,7 +93,7 @@ export async function requireRelation(
     observe(c, reasonOf(verdict))
     return
   }
-  const denial = denialOf(rule, verdict)
+  const denial = createDenial(rule, verdict)
   if (denial !== undefined) refuse(c, rule, denial)
 }
 

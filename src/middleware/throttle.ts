@@ -6,7 +6,7 @@ import type {
   RunningCheck,
 } from '../access/abuse/authentication-failures.ts'
 import type { Principal, Signer, TokenVerifier } from '../access/principal.ts'
-import { type Credential, credentialOf, isReference } from '../access/tokens/credential.ts'
+import { type Credential, isReference, readCredential } from '../access/tokens/credential.ts'
 import type { References } from '../access/tokens/references.ts'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
@@ -109,7 +109,7 @@ export const throttle = ({
 
   function credentialIn(header: string): Credential | undefined {
     try {
-      return credentialOf(header, forms)
+      return readCredential(header, forms)
     } catch (error) {
       if (error instanceof Denied) return undefined
       throw error
@@ -130,7 +130,7 @@ export const throttle = ({
     return kind === 'jwt' ? verifier.signerOf?.(text) : refusedSigners.get(text)
   }
 
-  function refusalOf(address: string, header: string): Denial | undefined {
+  function findRefusal(address: string, header: string): Denial | undefined {
     const retryAfterSeconds =
       failures.waitSeconds(address) ?? failures.waitSecondsOf(address, () => signerIn(header))
     if (retryAfterSeconds === undefined || isKnown(header)) return undefined
@@ -150,13 +150,13 @@ export const throttle = ({
       refusedSigners.set(credential.text, signer)
   }
 
-  function checkOf(address: string, header: string): CredentialCheck {
+  function createCheck(address: string, header: string): CredentialCheck {
     let running: RunningCheck | undefined
     return {
       async begin() {
         const sinceMs = Date.now()
         for (let hasWaited = false; ; hasWaited = true) {
-          const refusal = refusalOf(address, header)
+          const refusal = findRefusal(address, header)
           if (refusal !== undefined) throw new Denied(refusal)
           running = failures.begin(address)
           if (running !== undefined) return hasWaited
@@ -187,18 +187,18 @@ export const throttle = ({
         : sources.read(received, c.req.raw)?.authorization
     if (header === undefined) return next()
     const address = clientAddressOf(c, 'throttle')
-    const refusal = refusalOf(address, header)
+    const refusal = findRefusal(address, header)
     if (failures.mode === 'observe') {
       if (refusal !== undefined) observe(c, reasonOfDenial(refusal))
       await next()
       if (!isFailure(c.error)) return
       // Other requests may have failed in the meantime.
-      const later = refusal === undefined ? refusalOf(address, header) : undefined
+      const later = refusal === undefined ? findRefusal(address, header) : undefined
       if (later !== undefined) observe(c, reasonOfDenial(later))
       return recordFailure(c, address, header)
     }
     if (refusal !== undefined) throw new Denied(refusal)
-    const check = checkOf(address, header)
+    const check = createCheck(address, header)
     c.set('portcullis.credentialCheck', check)
     try {
       await next()

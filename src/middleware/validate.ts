@@ -74,14 +74,14 @@ export const validate = ({
     const errors: InputError[] = []
     if (params !== undefined) check(c, 'params', params, c.req.param(), errors)
     if (query !== undefined && repeatable !== undefined)
-      check(c, 'query', query, queryOf(c, repeatable, errors), errors)
+      check(c, 'query', query, readQuery(c, repeatable, errors), errors)
     if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors)
     return errors
   }
 
   async function checkAll(c: Context<Environment>, next: Next, schema: $ZodType) {
     const errors = checkBesideBody(c)
-    const isAbsent = isOptional && !isEncoded(c) && (await bodyTextOf(c)) === ''
+    const isAbsent = isOptional && !isEncoded(c) && (await readBodyText(c)) === ''
     check(c, 'body', schema, isAbsent ? undefined : await readJson(c, maxDepth), errors)
     refuse(errors)
     await next()
@@ -118,7 +118,7 @@ function check(
  * A duplicate is a finding, because origins differ in which value they use. A parameter that the
  * schema reads as a list is always a list.
  */
-function queryOf(
+function readQuery(
   c: Context,
   repeatable: ReadonlySet<string>,
   errors: InputError[],
@@ -142,7 +142,7 @@ function queryOf(
 }
 
 async function readJson(c: Context<Environment>, maxDepth: number): Promise<unknown> {
-  const text = await jsonTextOf(c)
+  const text = await readJsonText(c)
   // The stream is used up. Hono keeps promises here, whatever its types say.
   c.req.bodyCache.text = Promise.resolve(text) as unknown as string
   try {
@@ -158,18 +158,18 @@ async function readJson(c: Context<Environment>, maxDepth: number): Promise<unkn
 
 export const isEncoded = (c: Context): boolean => hasCoding(c.req.header('Content-Encoding'))
 
-/** As {@link bodyTextOf}, for a body that is JSON by its headers. */
-export function jsonTextOf(c: Context<Environment>): Promise<string> {
+/** As {@link readBodyText}, for a body that is JSON by its headers. */
+export function readJsonText(c: Context<Environment>): Promise<string> {
   const isJson = utf8MediaType(c.req.header('Content-Type')) === JSON_TYPE
   if (!isJson || isEncoded(c))
     throw new Denied({ code: 'unsupported_media_type', expected: JSON_TYPE, encoded: isEncoded(c) })
-  return bodyTextOf(c)
+  return readBodyText(c)
 }
 
 /** Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if not UTF-8. */
-export async function bodyTextOf(c: Context<Environment>): Promise<string> {
+export async function readBodyText(c: Context<Environment>): Promise<string> {
   const startMs = Date.now()
-  const bytes = await wholeOf(bodyOf(c, 'validate'))
+  const bytes = await readWhole(bodyOf(c, 'validate'))
   if (Date.now() - startMs > ADMITTED_FOR_MS)
     c.set('portcullis.heldUpSinceMs', c.get('portcullis.heldUpSinceMs') ?? startMs)
   c.set('portcullis.body', bytes)
@@ -182,7 +182,7 @@ export async function bodyTextOf(c: Context<Environment>): Promise<string> {
 }
 
 /** Returns all bytes of a bounded body. Throws `Denied` if it breaks off, or after `timeoutMs`. */
-export async function wholeOf(
+export async function readWhole(
   body: BodyVariables['portcullis.body'],
   timeoutMs = READ_TIMEOUT_MS,
 ): Promise<Uint8Array> {

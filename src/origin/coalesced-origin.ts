@@ -5,15 +5,15 @@ import { Denied, Unavailable } from '../errors.ts'
 import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { Origin, OriginRequest } from './origin.ts'
 import {
-  dataOf,
+  createKey,
+  createResponse,
   isShareable,
-  keyOf,
   MAX_SHARED_BYTES,
   mayShare,
   READ_TIMEOUT_MS,
   readBody,
-  responseOf,
   type SharedResponse,
+  splitResponse,
 } from './shared-response.ts'
 
 /** A call counts as in progress for this long after the last heartbeat of its request. */
@@ -95,11 +95,11 @@ export function coalescedOrigin({
         return response
       }
       if (response.body === null) {
-        end({ kind: 'response', response: dataOf(response, null) })
+        end({ kind: 'response', response: splitResponse(response, null) })
         return response
       }
       const [own, others] = response.body.tee()
-      const sharing = outcomeOf(response, others).then(end)
+      const sharing = readOutcome(response, others).then(end)
       waitUntil?.(sharing)
       return new Response(own, response)
     } catch (error) {
@@ -111,7 +111,7 @@ export function coalescedOrigin({
   return {
     async send(request, { beforeCall, waitUntil } = {}) {
       if (!mayShare(request)) return origin.send(request)
-      const key = keyOf(request)
+      const key = createKey(request)
       const sinceMs = now()
       const running = calls.latest(key)
       if (running === undefined) return lead(calls.begin(key), request, waitUntil)
@@ -123,7 +123,7 @@ export function coalescedOrigin({
       })
       switch (outcome?.kind) {
         case 'response':
-          return responseOf(outcome.response)
+          return createResponse(outcome.response)
         case 'failed':
           throw copyOfFailure(outcome.error)
         case 'private':
@@ -144,11 +144,11 @@ export function coalescedOrigin({
 }
 
 /** Never rejects. */
-async function outcomeOf(response: Response, body: ReadableStream<Uint8Array>): Promise<Outcome> {
+async function readOutcome(response: Response, body: ReadableStream<Uint8Array>): Promise<Outcome> {
   try {
     const bytes = await readBody(body)
     if (bytes === undefined) return { kind: 'private' }
-    return { kind: 'response', response: dataOf(response, bytes) }
+    return { kind: 'response', response: splitResponse(response, bytes) }
   } catch (cause) {
     return { kind: 'failed', error: new Unavailable('origin', 'unreachable', { cause }) }
   }

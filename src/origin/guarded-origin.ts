@@ -41,7 +41,7 @@ export function guardedOrigin({
 }: GuardedOriginOptions): Origin {
   const breakers = new Map<string | undefined, CircuitBreaker>()
 
-  function breakerOf(target: string | undefined): CircuitBreaker {
+  function findBreaker(target: string | undefined): CircuitBreaker {
     const known = breakers.get(target)
     if (known !== undefined) return known
     const breaker = createCircuitBreaker({ name: 'origin', target, ...options })
@@ -51,7 +51,7 @@ export function guardedOrigin({
 
   return {
     async send(request) {
-      const breaker = breakerOf(breakerFor(request.route))
+      const breaker = findBreaker(breakerFor(request.route))
       const entry = breaker.enter()
       try {
         const answer = await origin.send(request)

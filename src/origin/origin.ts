@@ -76,7 +76,7 @@ const BINDING_URL = 'https://origin'
 export function createOrigin({ url, binding }: OriginOptions): Origin {
   if (url === undefined && binding === undefined)
     throw new Misconfigured('The origin', ['needs a URL or a service binding'])
-  const base = baseOf(url)
+  const base = parseBase(url)
 
   return {
     async send(request) {
@@ -95,7 +95,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       }, untilWatchedMs)
       const init = {
         method: incoming.method,
-        headers: objectOf(headers),
+        headers: toObject(headers),
         body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
         redirect: 'manual',
         cache: 'no-store',
@@ -144,7 +144,7 @@ export function targetBelow({
 }
 
 /** The platform reads an object in one step. `Object.fromEntries` costs twice as much. */
-function objectOf(headers: ReadonlyMap<string, string>): Record<string, string> {
+function toObject(headers: ReadonlyMap<string, string>): Record<string, string> {
   const object: Record<string, string> = {}
   for (const [name, value] of headers) object[name] = value
   return object
@@ -179,7 +179,7 @@ function whole(body: ReadableStream<Uint8Array>, abort: AbortController): Readab
  * Returns scheme, authority and base path, without a trailing slash. Default: those that a service
  * binding receives. Throws `Misconfigured`.
  */
-export function baseOf(text: string = BINDING_URL): string {
+export function parseBase(text: string = BINDING_URL): string {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new Misconfigured('The origin', ['needs an http or https URL'])

@@ -1,6 +1,6 @@
 /** Where a path that an origin names is found at the gateway: the inverse of `routeTarget`. */
 import { coversHost } from '../http/host.ts'
-import { variantsOf } from '../http/path-pattern.ts'
+import { expandOptional } from '../http/path-pattern.ts'
 import type { PublicPlace } from './public-location.ts'
 
 /** The part of a route that decides which path an origin receives. */
@@ -18,7 +18,7 @@ type Inverse = (segments: readonly string[]) => readonly string[] | undefined
  * `own`. The first route of this origin whose requests reach the path decides, `own` before the others.
  * Without one, the path has the prefix that `own` strips.
  */
-export function createPlaceOf(
+export function createPublicPlaces(
   own: PlacedRoute,
   routes: readonly PlacedRoute[],
 ): (path: string) => PublicPlace {
@@ -27,7 +27,7 @@ export function createPlaceOf(
     // A wildcard is the host of no URL.
     if (!isOwnHost && route.host?.startsWith('*')) return []
     const host = isOwnHost ? undefined : route.host
-    return inversesOf(route).map((inverse) => ({ host, inverse }))
+    return invertRewrites(route).map((inverse) => ({ host, inverse }))
   })
   return function placeOf(path) {
     const segments = segmentsOf(path)
@@ -39,8 +39,8 @@ export function createPlaceOf(
   }
 }
 
-function inversesOf({ path, stripPrefix, rewrite }: PlacedRoute): readonly Inverse[] {
-  return variantsOf(path).map((variant) => {
+function invertRewrites({ path, stripPrefix, rewrite }: PlacedRoute): readonly Inverse[] {
+  return expandOptional(path).map((variant) => {
     const pattern = segmentsOf(variant)
     const stripped = stripPrefix === undefined ? 0 : segmentsOf(stripPrefix).length
     const target = rewrite === undefined ? pattern.slice(stripped) : segmentsOf(rewrite)

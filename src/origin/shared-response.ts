@@ -21,7 +21,7 @@ export const mayShare = ({ incoming, body, headers }: OriginRequest): boolean =>
   incoming.method === 'GET' && body === null && !headers.has('upgrade')
 
 /** Returns a key that is equal for identical requests of the same caller. */
-export function keyOf({ incoming, headers, timeoutMs, route }: OriginRequest): string {
+export function createKey({ incoming, headers, timeoutMs, route }: OriginRequest): string {
   // Two routes may have the same URL and different origins.
   let key = `${timeoutMs} ${route} ${incoming.url}`
   // Names and values contain no line break, and equal names are in the same order.
@@ -49,16 +49,16 @@ export function isShareable({ status, headers }: Response): boolean {
   )
 }
 
-export const dataOf = ({ status, statusText, headers }: Response, body: Bytes | null) => ({
+export const splitResponse = ({ status, statusText, headers }: Response, body: Bytes | null) => ({
   status,
   statusText,
   headers: [...headers],
   body,
 })
 
-export type SharedResponse = Readonly<ReturnType<typeof dataOf>>
+export type SharedResponse = Readonly<ReturnType<typeof splitResponse>>
 
-export function responseOf({ status, statusText, headers, body }: SharedResponse): Response {
+export function createResponse({ status, statusText, headers, body }: SharedResponse): Response {
   const fields = new Headers()
   for (const [name, value] of headers) fields.append(name, value)
   // The bytes already have the origin's encoding. Otherwise the platform would encode them again.

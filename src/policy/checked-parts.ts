@@ -13,7 +13,7 @@ import type {
   RevocationDefinition,
   RouteDefinition,
 } from './definition.ts'
-import { limitsNamed, limitsOf } from './limits.ts'
+import { limitsNamed, nameLimits } from './limits.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInFeatures, mistakesInLeases, mistakesInRow } from './mistakes.ts'
 import type { PolicyOrigins } from './origins.ts'
@@ -124,7 +124,7 @@ function limitsIn(
   const all = new Map<string, NamedLimit>()
   for (const name of Object.keys(definitions)) {
     const isThis = (other: string) => other === name && areSound(`limits.${name}`)
-    const own = compiled({ compile: () => limitsOf(definitions, isThis) }, add)
+    const own = compiled({ compile: () => nameLimits(definitions, isThis) }, add)
     for (const [key, limit] of own ?? []) all.set(key, limit)
   }
   return all

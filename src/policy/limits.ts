@@ -6,7 +6,7 @@ import type { LimitDefinition, LimitGroup, NamedLimit } from './definition.ts'
  * Returns the sound limits by their own names. Throws a `TypeError` for a text that is no limit, and
  * `Misconfigured` for a mistake in a group of limits.
  */
-export function limitsOf(
+export function nameLimits(
   definitions: Readonly<Record<string, LimitDefinition | LimitText | LimitGroup>>,
   isSound: (name: string) => boolean = () => true,
 ): ReadonlyMap<string, NamedLimit> {

@@ -1,5 +1,5 @@
 /** Finds routes of a policy that an origin could confuse, although the router does not. */
-import { type Reading, readingsOf } from '../http/path-reading.ts'
+import { listReadings, type Reading } from '../http/path-reading.ts'
 import type { Mistake } from '../problems/mistake.ts'
 import { createPathIndex, type PathIndex } from './path-index.ts'
 import type { PolicyRoute } from './route.ts'
@@ -21,7 +21,7 @@ const INPUTS = ['params', 'query', 'headers', 'body'] as const
 /** The index of a table, which does not change: it is searched for each of its routes. */
 const indices = new WeakMap<readonly PolicyRoute[], PathIndex<PolicyRoute>>()
 
-function indexOf(routes: readonly PolicyRoute[]): PathIndex<PolicyRoute> {
+function indexPaths(routes: readonly PolicyRoute[]): PathIndex<PolicyRoute> {
   const known = indices.get(routes)
   if (known !== undefined) return known
   const index = createPathIndex(routes)
@@ -34,16 +34,16 @@ function indexOf(routes: readonly PolicyRoute[]): PathIndex<PolicyRoute> {
  * requirement which `route` does not have. HEAD follows GET in both. Most routes have none.
  * The array `routes` contains `route`, and must not change after the first call.
  */
-export function lookAlikesOf(
+export function findLookAlikes(
   route: PolicyRoute,
   routes: readonly PolicyRoute[],
 ): readonly Candidate[] {
-  const similar = indexOf(routes).similarTo(route)
+  const similar = indexPaths(routes).similarTo(route)
   const own = similar.findIndex(([, other]) => other === route)
   return similar.flatMap(([, other], at) => {
     if (other === route || other.origin !== route.origin || !shareHosts(other, route)) return []
     if (requiresAsMuch(route, other)) return []
-    const readings = readingsOf(route.path, other.path, other.originSpelling ?? 'loose', at > own)
+    const readings = listReadings(route.path, other.path, other.originSpelling ?? 'loose', at > own)
     const isCertain = readings.some(({ chance }) => chance === 'always')
     return readings.length === 0 ? [] : [{ path: other.path, readings, route: other, isCertain }]
   })
@@ -55,7 +55,7 @@ export function mistakesInSpelling(
 ): ReadonlyMap<PolicyRoute, Mistake> {
   const mistakes = new Map<PolicyRoute, Mistake>()
   for (const route of routes) {
-    for (const { route: other, path, isCertain } of lookAlikesOf(route, routes)) {
+    for (const { route: other, path, isCertain } of findLookAlikes(route, routes)) {
       if (!isCertain || mistakes.has(other)) continue
       mistakes.set(route, {
         code: 'confusable_route',

@@ -33,7 +33,7 @@ export function createPathIndex<Of extends Row>(rows: readonly Of[] = []): PathI
 
   function add(row: Of): void {
     let node = root
-    for (const name of namesOf(row)) {
+    for (const name of splitNames(row)) {
       const child = node.next.get(name) ?? { entries: [], next: new Map() }
       node.next.set(name, child)
       node = child
@@ -44,7 +44,8 @@ export function createPathIndex<Of extends Row>(rows: readonly Of[] = []): PathI
   for (const row of rows) add(row)
   return {
     add,
-    similarTo: (row) => [...entriesBelow(root, namesOf(row), 0)].sort(([one], [two]) => one - two),
+    similarTo: (row) =>
+      [...entriesBelow(root, splitNames(row), 0)].sort(([one], [two]) => one - two),
   }
 }
 
@@ -61,7 +62,7 @@ function* entriesBelow<Of>(
 }
 
 /** Returns the method and the segments of the path, in lower case. */
-const namesOf = ({ method, path }: Row): string[] =>
+const splitNames = ({ method, path }: Row): string[] =>
   (method + path)
     .toLowerCase()
     .split('/')

@@ -1,5 +1,5 @@
 /** Checks the policy that a user writes (`portcullis.config.ts`) and fills in its defaults. */
-import { type Abuse, abuseOf } from '../access/abuse/definition.ts'
+import { type Abuse, resolveAbuse } from '../access/abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import type { ListedFeature } from '../validators/feature.ts'
 import type { Method } from '../validators/policy.ts'
@@ -71,7 +71,7 @@ export function definePolicy<
     routes,
     limits,
     tokens: tokensOf(definition.tokens),
-    abuse: abuseOf(definition.abuse),
+    abuse: resolveAbuse(definition.abuse),
     revocation,
     relations,
     origins,

@@ -82,7 +82,7 @@ export function problemOfDenial(denial: Denial): Problem {
       return problem(
         'rate_limited',
         `The limit "${denial.limit}"${planOf(denial)} is exhausted${untilOf(denial)}.`,
-        { headers: retryAfter(denial), limited: limitedOf(denial) },
+        { headers: retryAfter(denial), limited: describeLimited(denial) },
       )
     case 'signature_matched':
       // Does not reveal which signature matched, because an attacker could use it to avoid a match.
@@ -137,7 +137,11 @@ const untilOf = ({ untilMs }: RateLimited): string =>
 
 const timeOf = (ms: number): string => new Date(ms).toISOString().replace('.000', '')
 
-const limitedOf = ({ limit, plan, untilMs }: RateLimited): NonNullable<Problem['limited']> => ({
+const describeLimited = ({
+  limit,
+  plan,
+  untilMs,
+}: RateLimited): NonNullable<Problem['limited']> => ({
   limit,
   ...(plan !== undefined && { plan }),
   ...(untilMs !== undefined && { renewsAt: timeOf(untilMs) }),
@@ -164,10 +168,10 @@ export function problemOfFailure(failure: Failure): Problem {
   const details = shortCircuited ? { headers } : undefined
   if (fault === 'timeout')
     return problem('origin_timeout', 'The origin did not answer in time.', details)
-  return problem('origin_unreachable', failure.detail ?? detailOf(fault), details)
+  return problem('origin_unreachable', failure.detail ?? describeFault(fault), details)
 }
 
-function detailOf(fault: Fault): string {
+function describeFault(fault: Fault): string {
   switch (fault) {
     case 'too_large':
       return 'The header fields of the response of the origin are too large.'

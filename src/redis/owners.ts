@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import type { Owner, Owners } from '../validators/owner.ts'
 import type { RedisConnection } from './connection.ts'
 import { createRecordList, NEVER_ENDS } from './record-list.ts'
-import { malformed, sendCommand, textOf } from './reply.ts'
+import { malformed, readText, sendCommand } from './reply.ts'
 import { CREATE_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
 
 interface OwnersOptions<Item extends Owner> {
@@ -45,7 +45,7 @@ export function createOwners<Item extends Owner>({
 
     async ownerOf(window) {
       const id = await sendCommand(redis, ['GET', owner + window])
-      return id === null ? undefined : list.find(textOf(id))
+      return id === null ? undefined : list.find(readText(id))
     },
 
     async create({ expiresInSeconds, ...order }) {

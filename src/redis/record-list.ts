@@ -4,7 +4,7 @@ import type * as z from 'zod/mini'
 import type { ListFilter, Page, PageQuery } from '../validators/page.ts'
 import type { RedisConnection } from './connection.ts'
 import { endsKey } from './keys.ts'
-import { integerOf, listOf, recordIn, resultOf, sendCommand, textOf } from './reply.ts'
+import { readInteger, readList, readResult, readText, recordIn, sendCommand } from './reply.ts'
 import { evalCommand, runText } from './script.ts'
 import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
 
@@ -60,12 +60,12 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
       ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
     ])
-    const ids = listOf(replies.map(resultOf)[1]).map(textOf)
+    const ids = readList(replies.map(readResult)[1]).map(readText)
     const shown = ids.slice(0, limit)
     const last = ids.length > limit ? shown.at(-1) : undefined
     if (shown.length === 0) return { found: [], last }
     const reply = await sendCommand(redis, ['MGET', ...shown.map((id) => prefix + id)])
-    const found = listOf(reply, shown.length).flatMap((text, at): Found<Item>[] =>
+    const found = readList(reply, shown.length).flatMap((text, at): Found<Item>[] =>
       text === null ? [] : [{ id: shown[at] ?? '', item: recordIn(text, schema) }],
     )
     return { found, last }
@@ -108,7 +108,7 @@ export function createRecordList<Schema extends z.core.$ZodType>({
       keys: readonly string[],
       values: readonly (string | number)[],
     ): Promise<number> {
-      return integerOf(await runText(redis, script, keys, values))
+      return readInteger(await runText(redis, script, keys, values))
     },
   }
 }

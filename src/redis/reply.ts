@@ -9,7 +9,7 @@ const WHOLE_SECONDS = /^\d{1,12}$/
 export const malformed = (): Unavailable => new Unavailable('redis', 'malformed')
 
 /** Returns the result of a reply. Drops the error text of Redis, which may quote keys. */
-export function resultOf(reply: RedisReply | undefined): unknown {
+export function readResult(reply: RedisReply | undefined): unknown {
   if (reply === undefined) throw malformed()
   if (reply.error !== undefined) throw new Unavailable('redis', 'refused')
   return reply.result
@@ -18,28 +18,28 @@ export function resultOf(reply: RedisReply | undefined): unknown {
 /** Sends one command by itself and returns its result. */
 export async function sendCommand(redis: RedisConnection, command: RedisCommand): Promise<unknown> {
   const [reply] = await redis.send([command])
-  return resultOf(reply)
+  return readResult(reply)
 }
 
 /** Returns a list, which must have `length` items if that is set. */
-export function listOf(value: unknown, length?: number): readonly unknown[] {
+export function readList(value: unknown, length?: number): readonly unknown[] {
   if (Array.isArray(value) && (length === undefined || value.length === length)) return value
   throw malformed()
 }
 
-export function textOf(value: unknown): string {
+export function readText(value: unknown): string {
   if (typeof value === 'string') return value
   throw malformed()
 }
 
-export function integerOf(value: unknown): number {
+export function readInteger(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   throw malformed()
 }
 
 /** Returns an integer from 0 to `max`. */
-export function countOf(value: unknown, max: number = Number.MAX_SAFE_INTEGER): number {
-  const count = integerOf(value)
+export function readCount(value: unknown, max: number = Number.MAX_SAFE_INTEGER): number {
+  const count = readInteger(value)
   if (count >= 0 && count <= max) return count
   throw malformed()
 }
@@ -51,7 +51,7 @@ export function recordIn<Schema extends z.core.$ZodType>(
 ): z.output<Schema> {
   let json: unknown
   try {
-    json = JSON.parse(textOf(value))
+    json = JSON.parse(readText(value))
   } catch {
     throw malformed()
   }
@@ -61,7 +61,7 @@ export function recordIn<Schema extends z.core.$ZodType>(
 }
 
 /** Parses a stored second since the epoch. Throws for any other text, never ignores a cutoff. */
-export function secondsOf(value: string): number {
+export function readSeconds(value: string): number {
   if (!WHOLE_SECONDS.test(value)) throw malformed()
   return Number(value)
 }

@@ -1,7 +1,7 @@
 /** Runs Lua scripts by their digest (`EVALSHA`) if Redis has cached them, else by their text. */
 
 import type { RedisCommand, RedisConnection, RedisReply } from './connection.ts'
-import { resultOf, sendCommand } from './reply.ts'
+import { readResult, sendCommand } from './reply.ts'
 
 /**
  * Shebang with a flag of Upstash. With the flag, Upstash locks only the declared keys of a script
@@ -39,7 +39,7 @@ export function createScript(
   /** Digests by text. Not promises: a request must not await a promise of another request. */
   const names = new Map<string, string>()
   const text = (redis: RedisConnection) =>
-    keys === 'declared' && serverOf(redis).takesFlag ? locking : plain
+    keys === 'declared' && findServer(redis).takesFlag ? locking : plain
   async function digest(full: string): Promise<string> {
     const name = await scriptName(full)
     names.set(full, name)
@@ -94,7 +94,7 @@ interface SentScript {
 /** Returns the result of one script; see {@link scriptReplies}. Throws `Unavailable` without one. */
 export async function scriptResult(redis: RedisConnection, sent: SentScript): Promise<unknown> {
   const [reply] = isUnknownScript(sent.reply) ? await scriptReplies(redis, [sent]) : [sent.reply]
-  return resultOf(reply)
+  return readResult(reply)
 }
 
 /**
@@ -124,9 +124,9 @@ export async function scriptReplies(
     for (const [index, [at]] of missing.entries()) {
       replies[at] = loaded[2 * index + 1]
       const isRefused = loaded[2 * index]?.error !== undefined && isUnknownScript(replies[at])
-      if (isRefused) serverOf(redis).takesFlag = false
+      if (isRefused) findServer(redis).takesFlag = false
     }
-    if (serverOf(redis).takesFlag) return replies
+    if (findServer(redis).takesFlag) return replies
   }
 
   const left = unknown()
@@ -138,7 +138,7 @@ export async function scriptReplies(
   return replies
 }
 
-function serverOf(redis: RedisConnection): Server {
+function findServer(redis: RedisConnection): Server {
   const known = redis.server === undefined ? unnamed.get(redis) : servers.get(redis.server)
   if (known !== undefined) return known
   const server: Server = { takesFlag: redis.keyLocking ?? true }

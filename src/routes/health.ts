@@ -63,7 +63,7 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
       const body = {
         status: failed.length === 0 ? 'ready' : 'unready',
         checks: Object.fromEntries(states),
-        breakers: statesOf(breakers?.list ?? []),
+        breakers: summarizeStates(breakers?.list ?? []),
       }
       return failed.length === 0
         ? c.json(body, 200, NO_STORE)
@@ -78,7 +78,9 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open']
 
 /** Returns the worst state of each dependency: callers must not learn of which route it is. */
-function statesOf(breakers: readonly Breaker[]): Partial<Record<Breaker['name'], BreakerState>> {
+function summarizeStates(
+  breakers: readonly Breaker[],
+): Partial<Record<Breaker['name'], BreakerState>> {
   const worst: Partial<Record<Breaker['name'], BreakerState>> = {}
   for (const { name, state } of breakers) {
     const [current, known] = [state(), worst[name] ?? 'closed']

@@ -149,7 +149,7 @@ export const proxy = ({
         caller,
         address,
       },
-      coalesce ? sharingOf(c, readmission) : undefined,
+      coalesce ? createSharing(c, readmission) : undefined,
     )
     // A request with effects was executed when its answer comes.
     const received = await (stream === undefined || upgrade || !isSafe(request.method)
@@ -182,7 +182,7 @@ function cancelBody({ body }: Response): void {
 }
 
 /** A request that waits for another one is admitted again if that took long. */
-function sharingOf(c: Context, readmission: Readmission | undefined): SharingOptions {
+function createSharing(c: Context, readmission: Readmission | undefined): SharingOptions {
   return {
     waitUntil: waitUntilOf(c),
     async beforeCall(sinceMs) {

@@ -7,7 +7,7 @@ import type { Principal } from '../access/principal.ts'
 import { Denied, type ProblemError, Unavailable } from '../errors.ts'
 import type { Denial } from '../problems/reasons.ts'
 import {
-  endOf,
+  findEnd,
   type OpenStream,
   type StreamCaller,
   type StreamGroup,
@@ -71,7 +71,7 @@ export function createOpenStreams({
   let ticking: ReturnType<typeof setInterval> | undefined
   let busyUntilMs = Number.NEGATIVE_INFINITY
 
-  function groupOf({ request, admittedMs }: WatchedStream): StreamGroup {
+  function findGroup({ request, admittedMs }: WatchedStream): StreamGroup {
     const { principal, address, readmit } = request
     const relation = readmit?.relation
     const known = ofPrincipal.get(principal) ?? []
@@ -102,7 +102,7 @@ export function createOpenStreams({
   /** Ends the stream if it must end. Otherwise sets the time of its next visit. */
   function visit(stream: WatchedStream, nowMs: number): void {
     const { request, group, admittedMs, intervalMs, endMs } = stream
-    const end = endOf(stream, nowMs)
+    const end = findEnd(stream, nowMs)
     if (end !== undefined) {
       if (stream.makesProgress()) stream.nextMs = nowMs + PROGRESS_MS
       else stream.end(end)
@@ -112,7 +112,7 @@ export function createOpenStreams({
       stream.nextMs = endMs
       return
     }
-    stream.group = group ?? groupOf(stream)
+    stream.group = group ?? findGroup(stream)
     const own = stream.group
     if (own.refusal === undefined) groups.add(own)
     own.seenMs = nowMs
@@ -147,7 +147,7 @@ export function createOpenStreams({
     const check = async (groups: readonly StreamGroup[], checking: () => Promise<Verdicts>) =>
       settle(groups, await outcomeOf(checking()), sentMs)
     await Promise.all([
-      ...slicesOf(alike).map((slice) => check(slice, () => recheck(slice))),
+      ...sliceGroups(alike).map((slice) => check(slice, () => recheck(slice))),
       inTurns(others, (group) =>
         check([group], async () => {
           await (group.check ?? unchecked)()
@@ -227,7 +227,7 @@ export function createOpenStreams({
   }
 }
 
-function slicesOf(groups: readonly StreamGroup[]): readonly (readonly StreamGroup[])[] {
+function sliceGroups(groups: readonly StreamGroup[]): readonly (readonly StreamGroup[])[] {
   const slices: (readonly StreamGroup[])[] = []
   for (let start = 0; start < groups.length; start += SLICE)
     slices.push(groups.slice(start, start + SLICE))

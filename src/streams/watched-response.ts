@@ -10,7 +10,7 @@ export function watchedResponse(response: Response, stream: OpenStream, method =
   const declared = headers.get('Content-Length')
   if (body === null || method === 'HEAD' || declared === '0') return response
   const bytes = declared === null ? undefined : Number(declared)
-  const fixed = typeof FixedLengthStream === 'undefined' ? undefined : pipeOf(bytes)
+  const fixed = typeof FixedLengthStream === 'undefined' ? undefined : createPipe(bytes)
   if (fixed === undefined) return new Response(countedBody(body, stream), response)
   const source = stream.finishes ? countedBody(body, stream) : body
   const abort = new AbortController()
@@ -21,7 +21,7 @@ export function watchedResponse(response: Response, stream: OpenStream, method =
   return new Response(fixed.readable, response)
 }
 
-function pipeOf(bytes: number | undefined): TransformStream<Uint8Array, Uint8Array> {
+function createPipe(bytes: number | undefined): TransformStream<Uint8Array, Uint8Array> {
   return bytes !== undefined && Number.isSafeInteger(bytes) && bytes > 0
     ? new FixedLengthStream(bytes)
     : new IdentityTransformStream()

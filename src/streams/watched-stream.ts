@@ -201,7 +201,7 @@ function endMsOf({ expiresAtSeconds }: Principal, nowMs: number): number {
 }
 
 /** Returns why a stream must end now. */
-export function endOf(
+export function findEnd(
   { endMs, group, request }: WatchedStream,
   nowMs: number,
 ): ProblemError | undefined {

@@ -8,7 +8,7 @@ export function didYouMean(given: string, known: readonly string[]): string | un
   let nearest: string | undefined
   let least = Math.max(1, Math.floor(given.length / 3)) + 1
   for (const name of known) {
-    const distance = distanceOf(given.toLowerCase(), name.toLowerCase())
+    const distance = measureDistance(given.toLowerCase(), name.toLowerCase())
     if (distance >= least) continue
     least = distance
     nearest = name
@@ -23,7 +23,7 @@ export function withSuggestion(message: string, given: string, known: readonly s
 }
 
 /** Returns the number of characters to insert, delete, replace or swap (optimal string alignment). */
-function distanceOf(one: string, another: string): number {
+function measureDistance(one: string, another: string): number {
   let before: number[] = []
   let last = Array.from({ length: another.length + 1 }, (_, at) => at)
   for (let i = 1; i <= one.length; i++) {

@@ -32,7 +32,7 @@ export function createCredentials({ names, issuers, store, publicUrl, now }: Cre
     return proving
   }
 
-  async function tokenOf({ issuer: name = names[0], ...claims }: Caller): Promise<string> {
+  async function signToken({ issuer: name = names[0], ...claims }: Caller): Promise<string> {
     const issuer = (await issuers()).get(name)
     if (issuer === undefined)
       throw new TypeError(`request: ${name} is not in the \`issuers\` of the tester`)
@@ -76,7 +76,7 @@ export function createCredentials({ names, issuers, store, publicUrl, now }: Cre
     return key
   }
 
-  function keyOf(apiKey: TestedApiKey): Promise<string> {
+  function createApiKey(apiKey: TestedApiKey): Promise<string> {
     const name = JSON.stringify(apiKey)
     const key = apiKeys.get(name) ?? createKey(apiKey)
     apiKeys.set(name, key)
@@ -84,7 +84,7 @@ export function createCredentials({ names, issuers, store, publicUrl, now }: Cre
   }
 
   return {
-    tokenOf,
+    tokenOf: signToken,
     createKey,
 
     /** Returns the credential that a request sends; undefined for an anonymous caller. */
@@ -96,11 +96,11 @@ export function createCredentials({ names, issuers, store, publicUrl, now }: Cre
         throw new TypeError(`request: has both ${given.join(' and ')}; keep one of them`)
       if (dpop && given.length === 0)
         throw new TypeError('request: `dpop` needs a credential; add `as`, `token` or `apiKey`')
-      if (apiKey !== undefined) return keyOf(apiKey)
+      if (apiKey !== undefined) return createApiKey(apiKey)
       if (as === undefined) return token
-      if (!dpop) return tokenOf(as)
+      if (!dpop) return signToken(as)
       const { thumbprint: jkt } = await prover()
-      return tokenOf({ ...as, claims: { cnf: { jkt }, ...as.claims } })
+      return signToken({ ...as, claims: { cnf: { jkt }, ...as.claims } })
     },
 
     /** Signs the proof of the client for a request with this credential. */

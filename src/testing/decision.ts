@@ -48,7 +48,7 @@ export type Decision = Allowed | Refused
  * Returns the decision from the response, the audit event of the request, and what the origin
  * received. Undefined: no event, or the request did not reach the origin.
  */
-export async function decisionOf(
+export async function readDecision(
   response: Response,
   event: AuditEvent | undefined,
   origin: OriginRequest | undefined,

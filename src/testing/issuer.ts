@@ -90,7 +90,7 @@ export async function createIssuer({
   const jwk = await exportJWK(publicKey)
   const kid = await calculateJwkThumbprint(jwk)
   const jwks: JSONWebKeySet = { keys: [{ ...jwk, kid, alg: algorithm, use: 'sig' }] }
-  const documents = documentsOf(issuer, algorithm, jwks)
+  const documents = createDocuments(issuer, algorithm, jwks)
 
   return {
     issuer,
@@ -99,7 +99,11 @@ export async function createIssuer({
     jwks: () => jwks,
 
     token({ header, ...options } = {}) {
-      const claims = claimsOf(options, { issuer, audience, nowSeconds: Math.floor(now() / 1000) })
+      const claims = createClaims(options, {
+        issuer,
+        audience,
+        nowSeconds: Math.floor(now() / 1000),
+      })
       return new SignJWT(claims)
         .setProtectedHeader({ alg: algorithm, kid, typ: DEFAULT_TOKEN_TYPE, ...header })
         .sign(privateKey)
@@ -116,7 +120,7 @@ export async function createIssuer({
 }
 
 /** `JSON.stringify` omits claims that are undefined. */
-function claimsOf(
+function createClaims(
   options: Omit<TokenOptions, 'header'>,
   { issuer, audience, nowSeconds }: Pick<Issuer, 'issuer' | 'audience'> & { nowSeconds: number },
 ): JWTPayload {
@@ -139,7 +143,7 @@ function claimsOf(
 }
 
 /** Returns the documents of an issuer by their path. */
-function documentsOf(
+function createDocuments(
   issuer: string,
   algorithm: string,
   jwks: JSONWebKeySet,

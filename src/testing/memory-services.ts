@@ -12,7 +12,7 @@ import type { AuditSink } from '../audit/event.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { connectOrigins, present } from '../gateway/compose-services.ts'
 import type { Connections, Core } from '../gateway/core.ts'
-import { featuresOf } from '../gateway/feature.ts'
+import { listFeatures } from '../gateway/feature.ts'
 import { publicOrigins } from '../http/public-origin.ts'
 import { createBreakers } from '../isolate/breakers.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
@@ -80,7 +80,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     }),
     ...statefulServices(options, references),
     authorizer: createAuthorizer(policy.roles),
-    relations: relationsOf(options),
+    relations: createRelations(options),
     auditSink,
     // Binds sessions of MCP servers.
     sharedSecret: 'secret of policy tests',
@@ -90,7 +90,7 @@ export function memoryServices(options: MemoryServicesOptions): Services {
     now,
   }
   const parts = { core, policy, environment }
-  const contributions = featuresOf(policy).flatMap((feature) => [
+  const contributions = listFeatures(policy).flatMap((feature) => [
     ...present(feature.guard?.(parts)),
     ...present(feature.rehearse?.(parts)),
   ])
@@ -167,7 +167,7 @@ export function exchangeable(services: Services) {
   }
 }
 
-function relationsOf({
+function createRelations({
   policy: { relations },
   publicUrl,
   hasRelation,

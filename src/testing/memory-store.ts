@@ -1,5 +1,5 @@
 /** The stores of admission in memory: limits, revocations, bans, references, used proofs. */
-import { observedBan, subjectBansOf } from '../access/abuse/ban.ts'
+import { listSubjectBans, observedBan } from '../access/abuse/ban.ts'
 import type { LimitRequest, RateLimit } from '../access/admission/limit.ts'
 import { windowOfPrincipal } from '../access/admission/limit-key.ts'
 import type {
@@ -13,17 +13,17 @@ import type {
 } from '../access/admission/store.ts'
 import type { Principal } from '../access/principal.ts'
 import {
+  deriveRevocationKeys,
   NOTHING_REVOCABLE,
   type RevocationKeys,
   type Revocations,
-  revocationKeysOf,
   revokedBeforeKey,
   revokedBy,
   revokedTokenKey,
 } from '../access/revocation/revocation.ts'
-import { failedBindingOf } from '../access/tokens/credential.ts'
+import { checkBinding } from '../access/tokens/credential.ts'
 import {
-  failedCheckOf,
+  checkRecord,
   principalOfRecord,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
@@ -33,9 +33,9 @@ import { DEFAULT_KEYS } from '../redis/keys.ts'
 import { createExpiringValues, type ExpiringValues } from './expiring-values.ts'
 import {
   createSizedWindow,
+  findUnits,
   type SizedWindow,
   slotIn,
-  unitsOf,
   unlimited,
 } from './metered-window.ts'
 
@@ -70,7 +70,7 @@ export function createMemoryStore(now: () => number): MemoryStore {
   const windows = new Map<string, SizedWindow>()
   const plans = new Map<string, string>()
 
-  function windowOf({ rule, key }: LimitRequest, limit: number): SizedWindow {
+  function findWindow({ rule, key }: LimitRequest, limit: number): SizedWindow {
     let window = windows.get(key)
     if (window === undefined) {
       window = createSizedWindow(rule)
@@ -85,11 +85,11 @@ export function createMemoryStore(now: () => number): MemoryStore {
     const nowMicros = Math.round(now() * 1000)
     const counted = requests.map((request) => {
       const { rule, slot } = request
-      const { units: limit, plan } = unitsOf(request, (source) =>
+      const { units: limit, plan } = findUnits(request, (source) =>
         plans.get(DEFAULT_KEYS.plan + source),
       )
       if (limit === undefined) return { rule, admitted: true, window: undefined }
-      const window = windowOf(request, limit)
+      const window = findWindow(request, limit)
       const cost = rule.cost ?? 1
       return { rule, window, limit, cost, slot, plan, admitted: window.fits(nowMicros, cost) }
     })
@@ -107,7 +107,7 @@ export function createMemoryStore(now: () => number): MemoryStore {
     })
   }
 
-  function standingOf(
+  function judgeStanding(
     keys: Pick<AdmissionQuery, 'revocation' | 'bans' | 'observedBans' | 'nowMs'>,
   ): Standing {
     const { revocation, observedBans = [], nowMs } = keys
@@ -130,7 +130,7 @@ export function createMemoryStore(now: () => number): MemoryStore {
   }
 
   async function consult(query: AdmissionQuery): Promise<AdmissionFacts> {
-    const { facts, isRefused } = standingOf(query)
+    const { facts, isRefused } = judgeStanding(query)
     const proofUsed = !isRefused && isReplayed(query.proof)
     const limits = isRefused || proofUsed ? query.limits.map(() => undefined) : count(query.limits)
     return { ...facts, proofUsed, limits }
@@ -143,10 +143,10 @@ export function createMemoryStore(now: () => number): MemoryStore {
     const principal = record && (await principalOfRecord(record))
     const isValid =
       record !== undefined &&
-      failedCheckOf(record, { audience, nowMs }) === undefined &&
-      failedBindingOf(record.confirmation, thumbprint) === undefined
+      checkRecord(record, { audience, nowMs }) === undefined &&
+      checkBinding(record.confirmation, thumbprint) === undefined
     const revocation = principal
-      ? await revocationKeysOf(DEFAULT_KEYS, principal)
+      ? await deriveRevocationKeys(DEFAULT_KEYS, principal)
       : NOTHING_REVOCABLE
     const banKeys = [
       ...[addressBan, credentialsBan].filter((key) => key !== undefined),
@@ -157,9 +157,9 @@ export function createMemoryStore(now: () => number): MemoryStore {
       ...(observedBan === undefined ? [] : await subjectBanKeysOf(principal, 'observe')),
     ]
     const owner = isValid ? principal : undefined
-    const requests = await Promise.all(query.limits.map((limit) => requestOf(limit, owner)))
+    const requests = await Promise.all(query.limits.map((limit) => createRequest(limit, owner)))
     // Nothing below waits, so no other request decides in between.
-    const { isRefused } = standingOf({
+    const { isRefused } = judgeStanding({
       revocation,
       bans: banKeys.map((key) => ({ by: 'address', key })),
       nowMs,
@@ -226,12 +226,12 @@ async function subjectBanKeysOf(
   mode: 'enforce' | 'observe',
 ): Promise<string[]> {
   if (principal === undefined) return []
-  const bans = await subjectBansOf(DEFAULT_KEYS, principal)
+  const bans = await listSubjectBans(DEFAULT_KEYS, principal)
   return bans.map((ban) => (mode === 'enforce' ? ban : observedBan(DEFAULT_KEYS, ban)).key)
 }
 
 /** Returns the window to count; undefined if only the principal determines it and there is none. */
-async function requestOf(
+async function createRequest(
   { rule, window, slot }: ReferenceLimit,
   principal: Principal | undefined,
 ): Promise<LimitRequest | undefined> {

@@ -79,7 +79,7 @@ function createSlots(first: number, holdSeconds: number): SizedWindow {
  * Returns the units of a request's limit: those of the caller's plan, which is named, or of every caller.
  * Undefined units: the plan has no such limit. `planAt` returns the stored plan of a party.
  */
-export function unitsOf(
+export function findUnits(
   { rule, planSources = [] }: LimitRequest,
   planAt: (source: string) => string | undefined,
 ): { readonly units: number | undefined; readonly plan?: string } {

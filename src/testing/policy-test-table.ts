@@ -86,17 +86,22 @@ const tableSchema = z.strictObject(table)
 /** Throws `TypeError` if a table has a field that is unknown or has the wrong type. */
 export function requireTable(value: object): void {
   for (const issue of issuesOf(tableSchema, value))
-    throw new TypeError(mistakeOf(issue, { '': table }))
+    throw new TypeError(describeMistake(issue, { '': table }))
 }
 
 /** Throws the same for the row with this index. */
 export function requireRow(value: unknown, index: number): void {
   for (const issue of issuesOf(rowSchema, value))
-    throw new TypeError(`row ${index + 1}: ${mistakeOf(issue, { '': row, as: caller, apiKey })}`)
+    throw new TypeError(
+      `row ${index + 1}: ${describeMistake(issue, { '': row, as: caller, apiKey })}`,
+    )
 }
 
 /** Describes a mistake, and suggests a field. `fields` are the known ones by the place of their object. */
-function mistakeOf(issue: z.core.$ZodIssue, fields: Readonly<Record<string, object>>): string {
+function describeMistake(
+  issue: z.core.$ZodIssue,
+  fields: Readonly<Record<string, object>>,
+): string {
   const place = toDotPath(issue.path)
   const prefix = place === '' ? '' : `${place}: `
   if (issue.code !== 'unrecognized_keys') return prefix + issue.message

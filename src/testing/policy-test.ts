@@ -113,10 +113,10 @@ export async function policyTest(
       row,
       decision,
       explanation,
-      text: textOf(index, row, decision, explanation) + unknownRolesOf(row, policy),
+      text: describeResult(index, row, decision, explanation) + listUnknownRoles(row, policy),
     })
   }
-  const report = reportOf(rows.length, routes, roles)
+  const report = createReport(rows.length, routes, roles)
   if (failures.length > 0) throw new PolicyTestError(failures, report)
   return report
 }
@@ -148,7 +148,7 @@ function count(counts: { allowed: number; refused: number } | undefined, decisio
   else counts.refused += 1
 }
 
-function reportOf(rows: number, routes: Counters, roles: Counters): PolicyTestReport {
+function createReport(rows: number, routes: Counters, roles: Counters): PolicyTestReport {
   const untested = { routes: untestedIn(routes), roles: untestedIn(roles) }
   const tested = (of: Counters, names: readonly string[]) =>
     `${of.size - names.length} of ${of.size}`
@@ -173,7 +173,7 @@ function isExpected(decision: Decision, expected: PolicyTestRow['expect']): bool
   return expected === 'allowed' ? decision.allowed : !decision.allowed && decision.code === expected
 }
 
-function textOf(
+function describeResult(
   index: number,
   { request, name, as, apiKey, expect: expected }: PolicyTestRow,
   decision: Decision,
@@ -190,7 +190,7 @@ function textOf(
 }
 
 /** Returns a line for each role of the caller that the policy does not have. */
-function unknownRolesOf(row: PolicyTestRow, { roles }: Policy): string {
+function listUnknownRoles(row: PolicyTestRow, { roles }: Policy): string {
   return rolesOf(row)
     .filter((role) => !roles.has(role))
     .map((role) => withSuggestion(`\n  the policy has no role ${role}`, role, [...roles.keys()]))

@@ -6,18 +6,18 @@ import { tokenIdHash } from '../access/token-id.ts'
 import type { AuditEvent } from '../audit/event.ts'
 import type { Services } from '../gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
-import { type Explanation, explanationOf } from '../gateway/explanation/explanation.ts'
+import { createExplanation, type Explanation } from '../gateway/explanation/explanation.ts'
 import { createStageRecorder } from '../gateway/explanation/stage-recorder.ts'
 import type { Fetches } from '../origin/origin.ts'
 import { type Policy, requirePolicy } from '../policy/policy.ts'
 import { DEFAULT_MAX_TOKEN_AGE_SECONDS } from '../validators/issuer.ts'
 import type { TokenSource } from '../validators/token-source.ts'
 import { createCredentials } from './credentials.ts'
-import { type Decision, decisionOf, type OriginRequest } from './decision.ts'
+import { type Decision, type OriginRequest, readDecision } from './decision.ts'
 import { createIssuer, type Issuer } from './issuer.ts'
 import { exchangeable, memoryServices, statefulServices } from './memory-services.ts'
 import { createMemoryStore } from './memory-store.ts'
-import { credentialHeader, requestOf } from './request.ts'
+import { credentialHeader, parseRequest } from './request.ts'
 import type {
   Caller,
   TestedApiKey,
@@ -168,7 +168,7 @@ export function renewableTester(
       ...(credential !== undefined && credentialHeader(credential, source, scheme)),
     }
     const base = host === undefined ? PUBLIC_URL : `https://${host}`
-    const request = requestOf(base, line, { body, headers }, added)
+    const request = parseRequest(base, line, { body, headers }, added)
     if (dpop && credential !== undefined && !request.headers.has('dpop')) {
       const nonce = policy.tokens.dpopNonceRequired ? await proofs.nonce() : undefined
       request.headers.set('dpop', await credentials.proofOf(request, credential, nonce))
@@ -187,7 +187,7 @@ export function renewableTester(
     async request(line, request = {}) {
       const { gateway } = await ready()
       const { response, event, origin } = await decide(gateway, line, request)
-      return decisionOf(response, event, origin)
+      return readDecision(response, event, origin)
     },
 
     async explain(line, request = {}) {
@@ -196,7 +196,7 @@ export function renewableTester(
       const { event, origin } = await decide(gateway, line, request)
       if (event === undefined)
         throw new TypeError(`explain: ${line} is a path of the gateway, which no policy decides`)
-      return explanationOf(event, recorder.take(event), origin)
+      return createExplanation(event, recorder.take(event), origin)
     },
 
     token: (caller = {}) => credentials.tokenOf(caller),

@@ -14,7 +14,7 @@ const FORM = /^(?<method>[A-Z]+) (?<target>\/\S*)$/
  * Creates a request to `base` for a line such as `GET /orders/1?page=2`. `added` are headers that
  * `headers` may replace. Throws `TypeError` for any other line.
  */
-export function requestOf(
+export function parseRequest(
   base: string,
   line: string,
   { body, headers }: RequestParts,

@@ -14,7 +14,7 @@ const addresses = z.string().check(z.refine(isAddressOrRange, 'must be an addres
 const unlessOff = <Schema extends z.core.$ZodType>(schema: Schema) =>
   withShorthand(false, {}, schema)
 
-/** The input that `definePolicy` accepts. `abuseOf` fills in the defaults. */
+/** The input that `definePolicy` accepts. `resolveAbuse` fills in the defaults. */
 export const abuseSchema = z.partial(
   z.strictObject({
     authenticationFailures: unlessOff(

@@ -18,7 +18,7 @@ const shortPath = z
   .string()
   .check(
     z.refine(
-      (path) => names.safeParse(pathOf(path)).success,
+      (path) => names.safeParse(parsePath(path)).success,
       `must be 1 to ${MAX_PATH_NAMES} names, none of them empty`,
     ),
   )
@@ -48,7 +48,7 @@ export type ClaimSources = z.output<typeof claimSources>
  * Parses a short form. A leading slash begins a JSON Pointer (RFC 6901). A name with a colon or a
  * slash, such as `https://example.com/roles`, is one claim. Otherwise dots separate names.
  */
-export function pathOf(path: ClaimPath): Path {
+export function parsePath(path: ClaimPath): Path {
   if (typeof path !== 'string') return path
   if (path.startsWith('/')) {
     const names = path.slice(1).split('/')
@@ -57,9 +57,9 @@ export function pathOf(path: ClaimPath): Path {
   return /[:/]/.test(path) ? [path] : path.split('.')
 }
 
-export function pathsOf(sources: ClaimSources): readonly Path[] {
-  if (typeof sources === 'string') return [pathOf(sources)]
+export function parsePaths(sources: ClaimSources): readonly Path[] {
+  if (typeof sources === 'string') return [parsePath(sources)]
   const isPath = (parts: typeof sources): parts is string[] =>
     parts.every((part) => typeof part === 'string')
-  return isPath(sources) ? [sources] : sources.map(pathOf)
+  return isPath(sources) ? [sources] : sources.map(parsePath)
 }

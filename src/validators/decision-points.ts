@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import { superRefine } from './checks.ts'
-import { type Config, type FeatureVariables, needs, valuesOf } from './environment.ts'
+import { type Config, type FeatureVariables, needs, readVariables } from './environment.ts'
 import { converted } from './schema-parts.ts'
 import { callTimeout, httpUrl, isPrivateLine, json } from './variables.ts'
 
@@ -81,8 +81,8 @@ export const decisionPointVariables = {
 } satisfies FeatureVariables
 
 /** Returns the servers. Undefined if they are not configured. */
-export function decisionPointsOf(config: Pick<Config, 'variables'>) {
-  const values = valuesOf(config, decisionPointVariables)
+export function readDecisionPoints(config: Pick<Config, 'variables'>) {
+  const values = readVariables(config, decisionPointVariables)
   const { OPENFGA_URL: url, OPENFGA_STORES: stores, AUTHZEN_URLS: urls, ...env } = values
   return {
     timeoutMs: env.AUTHORITY_TIMEOUT_MS ?? DEFAULT_AUTHORITY_TIMEOUT_MS,

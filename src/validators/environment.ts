@@ -188,7 +188,7 @@ export function parseEnvironment(
       form: data.AUDIT_ADDRESSES ?? DEFAULT_AUDIT_ADDRESSES,
       key: data.AUDIT_ADDRESS_KEY ?? '',
     },
-    /** The parsed variables. A feature reads its own with {@link valuesOf}. */
+    /** The parsed variables. A feature reads its own with {@link readVariables}. */
     variables: data as Environment,
   }
 }
@@ -196,7 +196,7 @@ export function parseEnvironment(
 export type Config = Readonly<ReturnType<typeof parseEnvironment>>
 
 /** Returns the values of a feature's variables. They are undefined if the schema did not have them. */
-export function valuesOf<Shape extends z.core.$ZodShape>(
+export function readVariables<Shape extends z.core.$ZodShape>(
   { variables }: Pick<Config, 'variables'>,
   _feature: FeatureVariables<Shape>,
 ): z.output<z.ZodMiniObject<Shape>> {

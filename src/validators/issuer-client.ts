@@ -6,7 +6,7 @@ import {
   type Environment,
   type EnvironmentSchema,
   type FeatureVariables,
-  valuesOf,
+  readVariables,
 } from './environment.ts'
 import type { CalledIssuer } from './introspection.ts'
 import { nonEmpty, text, unique } from './schema-parts.ts'
@@ -62,7 +62,7 @@ type WithIssuerClients = Pick<z.output<EnvironmentSchema>, 'ISSUERS'> & {
 
 /** Returns the gateway as a client of issuers. Contains secrets. */
 export const issuerClientsOf = (config: Pick<Config, 'variables'>): readonly IssuerClient[] =>
-  valuesOf(config, issuerClientVariables).ISSUER_CLIENTS ?? []
+  readVariables(config, issuerClientVariables).ISSUER_CLIENTS ?? []
 
 /** Yields the mistakes of issuers without a client, and of clients without an issuer. */
 function* mistakesInClients(

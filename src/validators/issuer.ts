@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { PRESETS, type Preset, type PresetName } from '../identity-providers/presets.ts'
 import { superRefine } from './checks.ts'
-import { claimPath, claimSources, pathsOf } from './claim-path.ts'
+import { claimPath, claimSources, parsePaths } from './claim-path.ts'
 import { list, MAX_NAMES, requirements } from './claim-requirements.ts'
 import { introspection, mistakesInPrefixes, userinfo } from './introspection.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
@@ -140,13 +140,13 @@ function* mistakesInRules({ require = {}, ...config }: z.output<typeof issuer>) 
   if ([config.typ].flat().includes(NO_TYPE)) {
     yield { path: ['typ'], message: `accepts tokens without typ, so the entry ${remedy}` }
   }
-  if (pathsOf(config.audienceClaim ?? []).some((path) => path.join() === 'iss')) {
+  if (parsePaths(config.audienceClaim ?? []).some((path) => path.join() === 'iss')) {
     yield { path: ['audienceClaim'], message: `accepts every token of the issuer, so it ${remedy}` }
   }
 }
 
 /** Returns the claims that a token must not have. */
-export function refusedClaimsOf({ refuse, tokenUse, typ }: IssuerConfig): readonly string[] {
+export function listRefusedClaims({ refuse, tokenUse, typ }: IssuerConfig): readonly string[] {
   if (refuse !== undefined) return refuse
   if (tokenUse === 'id') return ['events']
   // The type alone identifies an access token (RFC 9068 section 2.1).

@@ -1,7 +1,7 @@
 /** Reads the feed of revocations alone, with the script that admission sends. */
 
 import type { FeedCursor, FeedReply } from '../../src/access/revocation/feed.ts'
-import { FEED_SCRIPT, feedReplyOf } from '../../src/access/revocation/redis/feed.ts'
+import { FEED_SCRIPT, readFeedReply } from '../../src/access/revocation/redis/feed.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { runScript } from '../../src/redis/script.ts'
@@ -10,7 +10,7 @@ import { runScript } from '../../src/redis/script.ts'
 export function createRevocationFeedSource(rest: RedisConnection) {
   return {
     async since(cursor: FeedCursor): Promise<FeedReply> {
-      return feedReplyOf(
+      return readFeedReply(
         await runScript(rest, FEED_SCRIPT, [DEFAULT_KEYS.feed], [cursor.position]),
         cursor,
       )

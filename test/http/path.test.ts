@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { Denied } from '../../src/errors.ts'
 import { ambiguity, MAX_PATH_LENGTH, pathOf, targetOf } from '../../src/http/path.ts'
-import { readingsOf } from '../../src/http/path-reading.ts'
+import { listReadings } from '../../src/http/path-reading.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { refuseLookAlikes } from '../../src/middleware/refuse-look-alikes.ts'
 
@@ -228,7 +228,7 @@ describe('refuseLookAlikes', () => {
     const reached: string[] = []
     const app = new Hono()
     app.onError((error, c) => c.json(error instanceof Denied ? error.denial : {}, 400))
-    const readings = readingsOf('/api/*', '/api/admin', 'loose', false)
+    const readings = listReadings('/api/*', '/api/admin', 'loose', false)
     const lookAlikes = [{ path: '/api/admin', readings }]
     app.get('/api/*', refuseLookAlikes({ lookAlikes }), (c) => {
       reached.push(c.req.path)

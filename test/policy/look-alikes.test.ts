@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
-import { lookAlikesOf } from '../../src/policy/look-alikes.ts'
+import { findLookAlikes } from '../../src/policy/look-alikes.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
 
@@ -37,7 +37,7 @@ function mistakesOf(...rows: readonly Row[]): readonly string[] {
 function lookAlikes(...rows: readonly Row[]): readonly string[] {
   const { routes } = define(rows)
   const last = routes.at(-1)
-  return last === undefined ? [] : lookAlikesOf(last, routes).map(({ path }) => path)
+  return last === undefined ? [] : findLookAlikes(last, routes).map(({ path }) => path)
 }
 
 describe('S67: two routes that differ only in spelling', () => {
@@ -138,7 +138,7 @@ describe('S67: look-alikes of a route', () => {
   test('exclude a route below it that the router would not pick in either case', () => {
     const { routes } = define([row('/users/me', 'y'), row('/users/:id', 'x')])
     const [me] = routes
-    expect(me && lookAlikesOf(me, routes)).toEqual([])
+    expect(me && findLookAlikes(me, routes)).toEqual([])
   })
 })
 

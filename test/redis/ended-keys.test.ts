@@ -5,7 +5,7 @@ import { createUpstashAdmissionStore } from '../../src/access/admission/redis/st
 import { type ApiKeyStatus, statusOf } from '../../src/access/tokens/api-key-record.ts'
 import { createApiKeys } from '../../src/access/tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
-import { credentialHash, failedCheckOf } from '../../src/access/tokens/reference.ts'
+import { checkRecord, credentialHash } from '../../src/access/tokens/reference.ts'
 import { createReferences } from '../../src/access/tokens/references.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
@@ -118,7 +118,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('ended API keys ($name)', ({ prefer, connect 
     const use = { audience: PUBLIC_URL, nowMs }
     const checkOf = async () => {
       const record = await references.find(await credentialHash(secret))
-      return record && failedCheckOf(record, use)
+      return record && checkRecord(record, use)
     }
     expect(await checkOf()).toBeUndefined()
     await keys.end(key.id)

@@ -124,7 +124,7 @@ export function createAuthenticationFailures({
 
   const isUncounted = (address: string) => address === UNKNOWN_ADDRESS || isExempt(address)
 
-  function windowOf(address: string, signer: Signer | undefined, nowMs: number): Window {
+  function findWindow(address: string, signer: Signer | undefined, nowMs: number): Window {
     const all = signer === undefined ? windows : signerWindows
     const name = nameOf(address, signer)
     const known = all.get(name)
@@ -145,7 +145,7 @@ export function createAuthenticationFailures({
     try {
       const { count, resetSeconds } = await counter.count(address, windowSeconds, signer)
       const nowMs = now()
-      const window = windowOf(address, signer, nowMs)
+      const window = findWindow(address, signer, nowMs)
       window.count = Math.max(window.count, count)
       window.untilMs = nowMs + Math.min(resetSeconds, windowSeconds) * 1000
       mark(address, signer, window)
@@ -191,7 +191,7 @@ export function createAuthenticationFailures({
 
     record(address, waitUntil, signer) {
       if (isUncounted(address)) return
-      const window = windowOf(address, signer, now())
+      const window = findWindow(address, signer, now())
       if (window.count >= limit) return
       window.count += 1
       mark(address, signer, window)

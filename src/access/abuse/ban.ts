@@ -82,7 +82,7 @@ export async function subjectBanKey(
  * Returns the keys of the bans that refuse a caller as a subject: the platform's, and for a caller with
  * a tenant also the one within its tenant.
  */
-export async function subjectBansOf(
+export async function listSubjectBans(
   keys: RedisKeys,
   { issuer, subject, tenant }: Member,
 ): Promise<readonly BanKey[]> {
@@ -104,7 +104,7 @@ export function observedBan(keys: RedisKeys, ban: BanKey): BanKey {
  * Returns the ban in force at `nowMs` that ends last, or undefined if none is in force.
  * `untilSeconds` has the order of `keys`. It may be shorter: absent values mean no ban.
  */
-export function banOf(
+export function findBan(
   keys: readonly BanKey[],
   untilSeconds: readonly (number | undefined)[],
   nowMs: number,

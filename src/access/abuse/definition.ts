@@ -68,7 +68,7 @@ export const DEFAULT_BANS: Required<BanDefinition> = {
 /** Loopback: on the platform no request comes from there, in development every request does. */
 export const DEFAULT_EXEMPT: readonly string[] = ['127.0.0.0/8', '::1/128']
 
-export function abuseOf({
+export function resolveAbuse({
   authenticationFailures = {},
   bans = {},
   exempt = DEFAULT_EXEMPT,

@@ -2,7 +2,7 @@
 
 import { Unavailable } from '../../errors.ts'
 import type { Denial } from '../../problems/reasons.ts'
-import { banOf, observedBan } from '../abuse/ban.ts'
+import { findBan, observedBan } from '../abuse/ban.ts'
 import type { Principal } from '../principal.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import type { References } from '../tokens/references.ts'
@@ -19,12 +19,12 @@ import type { AdmissionFacts, AdmissionStore, ProofUse } from './store.ts'
 import {
   type AdmissionVerdict,
   createRefusals,
+  findRefusal,
   NOTHING_OBSERVED,
   passesUncounted,
   type RefusalTallies,
   recallCredential,
   recallLimits,
-  refusalOf,
   rememberRevoked,
   weigh,
 } from './verdict.ts'
@@ -157,7 +157,7 @@ export function createAdmission({
   ): Promise<AdmissionVerdict | undefined> {
     const nowMs = now()
     const facts = await store.consult({ ...keys, limits: [], nowMs })
-    const refusal = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
+    const refusal = findRefusal(principal, keys, facts, { proof: undefined, refusals, nowMs })
     if (refusal === undefined) refusals.revoked.delete(keys.revocation.memory)
     return refusal
   }
@@ -221,8 +221,8 @@ export function createAdmission({
         return { ...ADMITTED, uncounted: limits.map(({ rule }) => rule.name) }
       }
       const mark = call && local?.endCall(call, facts)
-      const refusal = refusalOf(principal, keys, facts, { proof, refusals, nowMs })
-      const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
+      const refusal = findRefusal(principal, keys, facts, { proof, refusals, nowMs })
+      const observed = findBan(keys.bans, facts.observedUntilSeconds, nowMs)
       const isClean = refusal === undefined && observed === undefined
       for (const party of keys.parties) party.cleanAt = isClean ? mark : undefined
       const verdict = conclude(refusal, limits, facts.limits, observed)
@@ -249,8 +249,8 @@ export function createAdmission({
         const keys = all[index]
         if (keys === undefined || !doubtful.has(keys)) return undefined
         const facts = factsFor(store.keys, keys, { read, proofUsed: false }, true)
-        const refusal = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
-        const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
+        const refusal = findRefusal(principal, keys, facts, { proof: undefined, refusals, nowMs })
+        const observed = findBan(keys.bans, facts.observedUntilSeconds, nowMs)
         const isClean = refusal === undefined && observed === undefined
         for (const party of keys.parties) party.cleanAt = isClean ? mark : undefined
         return refusal?.denial
@@ -272,9 +272,9 @@ export function createAdmission({
       if (principal !== undefined) references.remember(request.reference.text, principal)
       // A reference that is not valid did not use its proof.
       const proof = principal && request.proof
-      const refusal = refusalOf(principal ?? null, keys, facts, { proof, refusals, nowMs })
+      const refusal = findRefusal(principal ?? null, keys, facts, { proof, refusals, nowMs })
       const counted = refusal === undefined ? await states() : []
-      const observed = banOf(keys.bans, facts.observedUntilSeconds, nowMs)
+      const observed = findBan(keys.bans, facts.observedUntilSeconds, nowMs)
       const verdict = conclude(refusal, limits, counted, observed)
       if (failed === undefined || verdict.denial !== undefined)
         return { ...verdict, principal, refused }

@@ -1,13 +1,13 @@
 /** Storage keys of a request, derived once per principal and address. */
 import { LRUCache } from 'lru-cache'
 import type { RedisKeys } from '../../redis/keys.ts'
-import { addressBanKeys, type BanKey, observedBan, subjectBansOf } from '../abuse/ban.ts'
+import { addressBanKeys, type BanKey, listSubjectBans, observedBan } from '../abuse/ban.ts'
 import type { Principal } from '../principal.ts'
 import type { FeedMark } from '../revocation/feed.ts'
 import {
+  deriveRevocationKeys,
   NOTHING_REVOCABLE,
   type RevocationKeys,
-  revocationKeysOf,
 } from '../revocation/revocation.ts'
 
 /** The keys that decide whether a request is refused, apart from its limits. */
@@ -75,12 +75,12 @@ export function createKeyCache(
     // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
     const known = addresses.get(address) ?? {
       ban: everything,
-      party: partyOf(keys, [everything]),
-      credentials: { ban: credentials, party: partyOf(keys, [credentials]) },
+      party: createParty(keys, [everything]),
+      credentials: { ban: credentials, party: createParty(keys, [credentials]) },
     }
     addresses.set(address, known)
     if (principal === null) return withoutPrincipal(known, isUnverified)
-    const made = principals.get(principal) ?? (await principalKeysOf(keys, principal))
+    const made = principals.get(principal) ?? (await derivePrincipalKeys(keys, principal))
     const own = principals.get(principal) ?? made
     principals.set(principal, own)
     return joined(known, own)
@@ -112,7 +112,7 @@ function joined({ ban, party, credentials }: AddressKeys, own: PrincipalKeys): R
   }
 }
 
-function partyOf(
+function createParty(
   names: RedisKeys,
   bans: readonly BanKey[],
   { token, revokedBefore } = NOTHING_REVOCABLE,
@@ -123,8 +123,8 @@ function partyOf(
   return { keys, cleanAt: undefined }
 }
 
-async function principalKeysOf(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {
-  const bans = await subjectBansOf(keys, principal)
-  const revocation = await revocationKeysOf(keys, principal)
-  return { revocation, bans, party: partyOf(keys, bans, revocation) }
+async function derivePrincipalKeys(keys: RedisKeys, principal: Principal): Promise<PrincipalKeys> {
+  const bans = await listSubjectBans(keys, principal)
+  const revocation = await deriveRevocationKeys(keys, principal)
+  return { revocation, bans, party: createParty(keys, bans, revocation) }
 }

@@ -30,7 +30,7 @@ export function createLeaseBook(
   const entries = new LRUCache<string, Entry>({ max: maxAccounts })
 
   /** Undefined: the policy allows no lease. */
-  function entryOf({ rule, key }: LimitRequest): Entry | undefined {
+  function findEntry({ rule, key }: LimitRequest): Entry | undefined {
     if (!isLeased(rule)) return undefined
     let entry = entries.get(key)
     if (entry === undefined) {
@@ -49,7 +49,7 @@ export function createLeaseBook(
       const accounts: LeaseAccount[] = []
       const states: RateLimit[] = []
       for (const limit of limits) {
-        const { account, state } = entryOf(limit) ?? {}
+        const { account, state } = findEntry(limit) ?? {}
         if (account === undefined || state === undefined) return undefined
         if (account.held(nowMs) < (limit.rule.cost ?? 1)) return undefined
         accounts.push(account)
@@ -66,7 +66,7 @@ export function createLeaseBook(
     /** Returns the limits with the units that a call for a request, sent now, should request. */
     withLeaseRequests(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[] {
       return limits.map((limit) => {
-        const account = entryOf(limit)?.account
+        const account = findEntry(limit)?.account
         account?.use(nowMs)
         const leaseRequest = account?.request(nowMs)
         return leaseRequest === undefined ? limit : { ...limit, leaseRequest }
@@ -77,7 +77,7 @@ export function createLeaseBook(
     renewals(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[] {
       let due = NONE
       for (const limit of limits) {
-        const leaseRequest = entryOf(limit)?.account.renewal(nowMs)
+        const leaseRequest = findEntry(limit)?.account.renewal(nowMs)
         if (leaseRequest === undefined) continue
         tally.returned += leaseRequest.returned
         due = [...due, { ...limit, leaseRequest }]

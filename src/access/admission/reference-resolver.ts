@@ -7,9 +7,9 @@ import { malformed } from '../../redis/reply.ts'
 import { addressBanKeys, observedBan } from '../abuse/ban.ts'
 import type { Principal, Signer } from '../principal.ts'
 import { NOTHING_REVOCABLE } from '../revocation/revocation.ts'
-import { failedBindingOf } from '../tokens/credential.ts'
+import { checkBinding } from '../tokens/credential.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import { failedCheckOf, principalOfRecord, type Reference } from '../tokens/reference.ts'
+import { checkRecord, principalOfRecord, type Reference } from '../tokens/reference.ts'
 import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
@@ -99,8 +99,8 @@ export function createReferenceResolver({
     const failed =
       record === undefined
         ? 'reference_unknown'
-        : (failedCheckOf(record, { audience, nowMs }) ??
-          failedBindingOf(record.confirmation, thumbprint))
+        : (checkRecord(record, { audience, nowMs }) ??
+          checkBinding(record.confirmation, thumbprint))
     if (record === undefined || failed !== undefined) {
       const keys: DecidingKeys = { revocation: NOTHING_REVOCABLE, bans: addressBans }
       const known = counted.flatMap(withKey)
@@ -113,7 +113,7 @@ export function createReferenceResolver({
         keys,
         facts: factsFor(names, keys, found, observesBans),
         limits: known,
-        states: async () => statesOf(known, states),
+        states: async () => readStates(known, states),
       }
     }
     const principal = await principalOfRecord(record)
@@ -135,7 +135,7 @@ export function createReferenceResolver({
       facts: factsFor(names, keys, found, observesBans),
       limits: [...first, ...later],
       async states() {
-        const states = statesOf(first, found.limits)
+        const states = readStates(first, found.limits)
         if (later.length === 0) return states
         const query = { revocation: NOTHING_REVOCABLE, bans: [], limits: later, nowMs }
         return [...states, ...(await store.consult(query)).limits]
@@ -184,7 +184,7 @@ export function factsFor(
 }
 
 /** Returns the states of windows. Throws `Unavailable` if the store counted a different window. */
-function statesOf(
+function readStates(
   requests: readonly LimitRequest[],
   answers: ReferenceFacts['limits'],
 ): (RateLimit | Unavailable)[] {

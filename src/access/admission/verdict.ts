@@ -5,7 +5,7 @@ import { newTally, type Tally } from '../../isolate/tally.ts'
 import type { RevokedBy } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
-import { banOf } from '../abuse/ban.ts'
+import { findBan } from '../abuse/ban.ts'
 import type { Principal } from '../principal.ts'
 import type { RelationAnswer } from '../relations/decision-point.ts'
 import { revokedBy } from '../revocation/revocation.ts'
@@ -130,7 +130,7 @@ const REPLAYED: Denial = { code: 'invalid_dpop_proof', check: 'replay' }
  * served from the cache for a time. A cutoff is cached as expired, so that the next request consults
  * the store before anything is counted.
  */
-export function refusalOf(
+export function findRefusal(
   principal: Principal | null,
   { revocation, bans }: DecidingKeys,
   facts: Omit<AdmissionFacts, 'limits'>,
@@ -141,7 +141,7 @@ export function refusalOf(
     rememberRevoked(refusals, revocation.memory, { reason: by }, nowMs)
     return refused({ code: 'token_revoked', by })
   }
-  const ban = banOf(bans, facts.bannedUntilSeconds, nowMs)
+  const ban = findBan(bans, facts.bannedUntilSeconds, nowMs)
   // This request used the proof, unless an earlier one did. Refuse a replay without a call.
   if (proof !== undefined)
     refusals.usedProofs.set(proof.replayId, nowMs + proof.replayTtlSeconds * 1000)

@@ -95,7 +95,7 @@ export function createRelationChecker({
 }
 
 /** Returns the denial for a decision; undefined if the decision allows. `unknown` is denied. */
-export function denialOf(rule: RelationRule, decision: RelationDecision): Denial | undefined {
+export function createDenial(rule: RelationRule, decision: RelationDecision): Denial | undefined {
   switch (decision.outcome) {
     case 'allowed':
       return undefined

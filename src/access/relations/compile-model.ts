@@ -51,7 +51,7 @@ export function compileModel(json: unknown): RelationModel {
     if (types.has(type))
       mistakes.push({ at: type, why: 'this type is defined twice', isDuplicate: true })
     mistakes.push(...mistakesInMetadata(definition))
-    types.set(type, relationsOf(definition))
+    types.set(type, compileRelations(definition))
   }
   const model: RelationModel = { types }
   mistakes.push(...mistakesInModel(model))
@@ -59,12 +59,15 @@ export function compileModel(json: unknown): RelationModel {
   return model
 }
 
-function relationsOf({ relations, metadata }: TypeDefinitionJson) {
+function compileRelations({ relations, metadata }: TypeDefinitionJson) {
   const direct = new Map(Object.entries(metadata?.relations ?? {}))
   return new Map(
     Object.entries(relations ?? {}).map(([name, userset]): [string, RelationDefinition] => {
       const directTypes = direct.get(name)?.directly_related_user_types ?? []
-      return [name, { userset: usersetOf(userset), directTypes: directTypes.map(directTypeOf) }]
+      return [
+        name,
+        { userset: compileUserset(userset), directTypes: directTypes.map(directTypeOf) },
+      ]
     }),
   )
 }
@@ -95,7 +98,7 @@ function directTypeOf({ type, relation, wildcard }: DirectTypeJson): DirectType 
 }
 
 /** The schema guarantees that exactly one of the members is present. */
-function usersetOf(json: UsersetJson): Userset {
+function compileUserset(json: UsersetJson): Userset {
   const { computedUserset, tupleToUserset, union, intersection, difference } = json
   if (computedUserset) return { kind: 'computed', relation: computedUserset.relation }
   if (tupleToUserset)
@@ -104,13 +107,13 @@ function usersetOf(json: UsersetJson): Userset {
       tupleset: tupleToUserset.tupleset.relation,
       computed: tupleToUserset.computedUserset.relation,
     }
-  if (union) return { kind: 'union', of: union.child.map(usersetOf) }
-  if (intersection) return { kind: 'intersection', of: intersection.child.map(usersetOf) }
+  if (union) return { kind: 'union', of: union.child.map(compileUserset) }
+  if (intersection) return { kind: 'intersection', of: intersection.child.map(compileUserset) }
   if (difference)
     return {
       kind: 'exclusion',
-      base: usersetOf(difference.base),
-      subtract: usersetOf(difference.subtract),
+      base: compileUserset(difference.base),
+      subtract: compileUserset(difference.subtract),
     }
   return { kind: 'direct' }
 }

@@ -12,7 +12,7 @@ export const alternativesOf = (userset: Userset): readonly Userset[] =>
  * A subject has a membership through a chain of tuples that each add a subject. No other relation
  * can take it away. So following tuples from the subject finds all of its memberships.
  */
-export function membershipsOf(model: RelationModel): ReadonlySet<string> {
+export function findMemberships(model: RelationModel): ReadonlySet<string> {
   const candidates = new Map<string, Candidate>()
   const add = (type: string, relation: string): void => {
     const definition = model.types.get(type)?.get(relation)

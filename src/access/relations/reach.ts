@@ -18,7 +18,7 @@ const bit = (place: number): bigint => 1n << BigInt(place)
 const computed = new WeakMap<RelationModel, Reach>()
 
 /** Returns the reach of a model. Cached by model, because a large one takes milliseconds. */
-export function reachOf(model: RelationModel): Reach {
+export function computeReach(model: RelationModel): Reach {
   let reach = computed.get(model)
   if (reach === undefined) {
     const places = placesIn(model)

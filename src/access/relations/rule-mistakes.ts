@@ -2,7 +2,7 @@
 import type { Mistake } from '../../problems/mistake.ts'
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
 import { kindOf, type RelationModel } from './model.ts'
-import { canReach, reachOf } from './reach.ts'
+import { canReach, computeReach } from './reach.ts'
 import { parseTemplate, type Template } from './template.ts'
 
 export interface RuleContext {
@@ -25,7 +25,7 @@ export function* mistakesInRule(
     const at = `${object.type}#${relation}`
     const why = whyUndefined(model, object.type, relation)
     if (why !== undefined) yield why
-    else if (typeof caller === 'object' && !canReach(reachOf(model), at, caller.type))
+    else if (typeof caller === 'object' && !canReach(computeReach(model), at, caller.type))
       yield inPart('relation', `no ${caller.type} can ever have ${at}`)
   }
   for (const [index, tuple] of contextualTuples.entries())

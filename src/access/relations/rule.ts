@@ -46,11 +46,11 @@ export function createRelationRule(options: RelationRuleOptions): RelationRule {
   const mistakes = [...mistakesInRule(demand, { model, subject })]
   if (mistakes.length > 0)
     throw new TypeError(`createRelationRule: ${mistakes.map(({ message }) => message).join('; ')}`)
-  return ruleOf(demand, subject)
+  return createRule(demand, subject)
 }
 
 /** Creates a rule without checking it. Throws `TypeError` for an invalid template. */
-export function ruleOf(
+export function createRule(
   { object, relation, contextualTuples = [], mode = 'enforce' }: RelationDemand,
   subject: string,
 ): RelationRule {

@@ -49,7 +49,7 @@ export function parseTemplate(text: string): Template | string {
   const names = parts.filter((_, index) => index % 2 === 1)
   const placeholders: Placeholder[] = []
   for (const name of names) {
-    const placeholder = placeholderOf(name)
+    const placeholder = parsePlaceholder(name)
     if (placeholder === undefined) return `unknown placeholder {${name}}`
     placeholders.push(placeholder)
   }
@@ -81,7 +81,7 @@ export function parseTemplate(text: string): Template | string {
   }
 }
 
-function placeholderOf(text: string): Placeholder | undefined {
+function parsePlaceholder(text: string): Placeholder | undefined {
   const [, name] = PARAM.exec(text) ?? []
   if (name !== undefined) return { kind: 'param', name }
   const word = WORDS.find((each) => each === text)

@@ -123,7 +123,7 @@ export async function revokedBeforeKey(
  * A caller with a tenant has further keys, which operators of its tenant write. They name the issuer
  * that vouches for the caller, because a tenant belongs to it. A caller without a tenant has none.
  */
-export async function revocationKeysOf(
+export async function deriveRevocationKeys(
   keys: RedisKeys,
   principal: Principal,
 ): Promise<RevocationKeys> {

@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import type { RedisKeys } from '../../redis/keys.ts'
 import type { SigningAlgorithm } from '../../validators/signing-jwk.ts'
 import type { Principal } from '../principal.ts'
-import { revocationKeysOf } from '../revocation/revocation.ts'
+import { deriveRevocationKeys } from '../revocation/revocation.ts'
 
 const names = z.readonly(z.array(z.string()))
 
@@ -56,12 +56,12 @@ export function principalOfGrant(
 }
 
 /** Returns the keys of the revocation cutoffs that will cover a token of this grant. */
-export async function revokedBeforeKeysOf(
+export async function deriveCutoffKeys(
   keys: RedisKeys,
   grant: AccessGrant,
   tokenIssuer: string,
 ): Promise<string[]> {
-  const { revokedBefore } = await revocationKeysOf(keys, principalOfGrant(grant, tokenIssuer))
+  const { revokedBefore } = await deriveRevocationKeys(keys, principalOfGrant(grant, tokenIssuer))
   return revokedBefore.map(({ key }) => key)
 }
 

@@ -42,15 +42,15 @@ const ELEMENT = /^[ \t]*[!#$%&'*+.^_`|~\w-]+([ \t]*)(.?)/s
 /** The only accepted spelling: that of `crypto.randomUUID` (RFC 9562 section 5.4). */
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** Extracts a JWT as {@link credentialOf} does, and accepts no other kind of credential. */
+/** Extracts a JWT as {@link readCredential} does, and accepts no other kind of credential. */
 export function bearerToken(header: string | undefined): string {
-  return credentialOf(header, { references: false, dpop: false }).text
+  return readCredential(header, { references: false, dpop: false }).text
 }
 
 /**
  * Returns the text after `Bearer ` in an `Authorization` header. Undefined for another scheme or
  * spelling, and for a header that is too long. Use it for cache lookups: unlike
- * {@link credentialOf}, it does NOT check the grammar.
+ * {@link readCredential}, it does NOT check the grammar.
  */
 export function bearerText(
   header: string,
@@ -109,7 +109,7 @@ export function refuseSeveralCredentials(header: string): void {
  * A credential is a compact JWS of at most `maxTokenBytes`, a UUID of version 4 in lower case, an API key
  * with a correct checksum, or a text for which `upstreamOf` returns an issuer.
  */
-export function credentialOf(header: string | undefined, forms: CredentialForms): Credential {
+export function readCredential(header: string | undefined, forms: CredentialForms): Credential {
   if (header === undefined) throw new Denied({ code: 'missing_token' })
   // The common case comes first and without pattern captures, because every request executes it.
   const { maxTokenBytes = DEFAULT_MAX_TOKEN_BYTES } = forms
@@ -126,11 +126,11 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
   if (scheme !== 'bearer' && !(scheme === 'dpop' && forms.dpop))
     throw new Denied({ code: 'missing_token' })
   if (token === undefined) throw rejected('empty')
-  return { scheme, kind: kindOf(token, forms), text: token }
+  return { scheme, kind: classifyToken(token, forms), text: token }
 }
 
 /** Returns the kind of a credential by its form. Throws `Denied` (`token_rejected`) otherwise. */
-export function kindOf(
+export function classifyToken(
   text: string,
   { references, upstreamOf }: Pick<CredentialForms, 'references' | 'upstreamOf'>,
 ): Credential['kind'] {
@@ -156,7 +156,7 @@ export function isReference(
  * 7.1). A token that is bound to a key needs a proof by the same key. A token without a binding
  * must come without a proof: the proof would suggest a protection that does not exist.
  */
-export function failedBindingOf(
+export function checkBinding(
   confirmation: string | undefined,
   thumbprint: string | undefined,
 ): TokenCheck | undefined {

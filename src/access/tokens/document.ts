@@ -56,7 +56,7 @@ export async function call(
     await body?.cancel()
     return { status, headers, text: '' }
   } catch (cause) {
-    throw new Unavailable(dependency, faultOf(cause, signal), { cause })
+    throw new Unavailable(dependency, classifyFault(cause, signal), { cause })
   }
 }
 
@@ -65,7 +65,7 @@ function maxAgeOf(cacheControl: string | null): number | undefined {
   return seconds === undefined ? undefined : Number(seconds)
 }
 
-function faultOf(cause: unknown, signal: AbortSignal): Fault {
+function classifyFault(cause: unknown, signal: AbortSignal): Fault {
   if (cause instanceof BodyRefused) return 'malformed'
   return signal.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
     ? 'timeout'

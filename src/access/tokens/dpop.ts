@@ -7,7 +7,7 @@ import { mistakeAt } from '../../problems/mistake.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../../validators/dpop.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
 import {
-  headerOf,
+  parseHeader,
   readHeaderMembers,
   readPayload,
   refuseMalformed,
@@ -159,7 +159,7 @@ export function isTarget(htu: string, url: string, publicOrigin: string): boolea
   const requested = URL.parse(url)
   if (claimed === null || requested === null) return false
   if (claimed.username !== '' || claimed.password !== '') return false
-  if (pathOf(claimed) !== pathOf(requested)) return false
+  if (normalizePath(claimed) !== normalizePath(requested)) return false
   if (claimed.origin === publicOrigin) return true
   return (
     LOOPBACK.test(new URL(publicOrigin).hostname) &&
@@ -169,7 +169,7 @@ export function isTarget(htu: string, url: string, publicOrigin: string): boolea
 }
 
 /** Returns the path with percent-encoding only where it is needed, in upper case. */
-function pathOf({ pathname }: URL): string {
+function normalizePath({ pathname }: URL): string {
   return pathname.replace(/%[\da-f]{2}/gi, (encoded) => {
     const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
     return UNRESERVED.test(character) ? character : encoded.toUpperCase()
@@ -221,7 +221,7 @@ function headerTextOf(proof: string): string {
  */
 async function importProofKey(proof: string): Promise<ProofKey> {
   const members = readHeaderMembers(proof)
-  headerOf(members)
+  parseHeader(members)
   const parsed = dpopHeader.safeParse(members)
   if (!parsed.success) {
     throw dpopRejected(parsed.error.issues[0]?.path[0] as 'typ' | 'alg' | 'jwk')

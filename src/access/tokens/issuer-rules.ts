@@ -1,14 +1,14 @@
 /** The rules of an issuer's configuration for its tokens, prepared once for all of them. */
 
 import type { ClaimName } from '../../problems/checks.ts'
-import { type ClaimSources, type Path, pathOf, pathsOf } from '../../validators/claim-path.ts'
+import { type ClaimSources, type Path, parsePath, parsePaths } from '../../validators/claim-path.ts'
 import {
   DEFAULT_ROLES_CLAIM,
   DEFAULT_TENANT_CLAIM,
   type IssuerConfig,
+  listRefusedClaims,
   mediaType,
   NO_TYPE,
-  refusedClaimsOf,
 } from '../../validators/issuer.ts'
 import { createNameMap, type NameMap, starIn } from '../../validators/name-pattern.ts'
 import type { Signer } from '../principal.ts'
@@ -53,18 +53,21 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   const types = new Set([config.typ].flat().map(mediaType))
   const audiences = [config.audience].flat()
   const isOurs = (name: unknown) => audiences.some((audience) => audience === name)
-  const audience = readerOf(config.audienceClaim, [[AUDIENCE]])
+  const audience = createReader(config.audienceClaim, [[AUDIENCE]])
   const { tenantClaim, rolesClaim } = config
-  const subject = readerOf(config.subjectClaim, SUBJECT)
-  const client = readerOf(config.clientClaim, CLIENT)
-  const session = readerOf(config.sessionClaim, SESSION)
-  const tokenId = readerOf(config.tokenIdClaim, TOKEN_ID)
-  const tenant = readerOf(tenantClaim === DEFAULT_TENANT_CLAIM ? undefined : tenantClaim, TENANT)
-  const plan = readerOf(config.planClaim, [])
-  const scope = config.scopeClaim === undefined ? SCOPE : pathsOf(config.scopeClaim)
+  const subject = createReader(config.subjectClaim, SUBJECT)
+  const client = createReader(config.clientClaim, CLIENT)
+  const session = createReader(config.sessionClaim, SESSION)
+  const tokenId = createReader(config.tokenIdClaim, TOKEN_ID)
+  const tenant = createReader(
+    tenantClaim === DEFAULT_TENANT_CLAIM ? undefined : tenantClaim,
+    TENANT,
+  )
+  const plan = createReader(config.planClaim, [])
+  const scope = config.scopeClaim === undefined ? SCOPE : parsePaths(config.scopeClaim)
   const scopeKeys = new Set(scope.map(keyOf))
   const rolesOfValue = rolesClaim === DEFAULT_ROLES_CLAIM ? namesIn : rolesIn
-  const roles = pathsOf(rolesClaim).flatMap((path) => withAudiences(path, audiences))
+  const roles = parsePaths(rolesClaim).flatMap((path) => withAudiences(path, audiences))
   const { rolesSeparator } = config
   const toRoles = mapping(config.rolesMap)
   const toScopes = mapping(config.scopesMap)
@@ -72,12 +75,12 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
   // kind of token is refused only if it has a value.
   const isMark = (name: string) =>
     config.refuse === undefined || (config.tokenUse === 'id' && name === 'events')
-  const refused = refusedClaimsOf(config).map((name) => ({
-    path: pathOf(name),
+  const refused = listRefusedClaims(config).map((name) => ({
+    path: parsePath(name),
     isThere: isMark(name) ? hasValue : () => true,
   }))
   const required = Object.entries(config.require ?? {}).map(
-    ([name, value]) => [pathOf(name), [value].flat()] as const,
+    ([name, value]) => [parsePath(name), [value].flat()] as const,
   )
   const kindClaims = KIND_CLAIMS.filter((name) => config.require?.[name] === undefined)
 
@@ -165,9 +168,9 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
  * Creates the reader of a claim with one value, from the first path that has one. Null and empty text
  * are no values. With a configured path, a whole number is text.
  */
-function readerOf(sources: ClaimSources | undefined, otherwise: readonly Path[]) {
+function createReader(sources: ClaimSources | undefined, otherwise: readonly Path[]) {
   if (sources === undefined) return (payload: Payload) => firstAt(payload, otherwise)
-  const paths = pathsOf(sources)
+  const paths = parsePaths(sources)
   return (payload: Payload) => {
     return numberAsText(firstAt(payload, paths))
   }

@@ -8,7 +8,7 @@ import { rejected } from './rejection.ts'
 
 /**
  * The maximum size of any token, such as an ID token in a response. A credential in a request header
- * has a lower limit: see `credentialOf`.
+ * has a lower limit: see `readCredential`.
  */
 export const MAX_TOKEN_BYTES = 65_536
 /** More than any header or claim set has, and low enough for the stack of a parser. */
@@ -76,12 +76,12 @@ export interface JwsHeader extends KeyHint {
  * `x5c`) are ignored. Does NOT verify anything.
  */
 export function readHeader(token: string): JwsHeader {
-  return headerOf(readHeaderMembers(token))
+  return parseHeader(readHeaderMembers(token))
 }
 
 /**
  * Returns all members of a token's protected header, for a token type that contains its own key
- * (RFC 9449 section 4.2). Pass them to {@link headerOf} afterwards. Does NOT verify anything.
+ * (RFC 9449 section 4.2). Pass them to {@link parseHeader} afterwards. Does NOT verify anything.
  */
 export function readHeaderMembers(token: string): Readonly<Record<string, unknown>> {
   refuseMalformed(token)
@@ -116,7 +116,7 @@ function objectIn(segment: string, encoding: TokenCheck, json: TokenCheck) {
 }
 
 /** Returns the used members of a protected header. Throws `Denied` as {@link readHeader} does. */
-export function headerOf(header: Readonly<Record<string, unknown>>): JwsHeader {
+export function parseHeader(header: Readonly<Record<string, unknown>>): JwsHeader {
   const alg = own(header, 'alg')
   // Null means that they are absent, as for claims.
   const kid = own(header, 'kid') ?? undefined

@@ -88,7 +88,7 @@ export function createKeySetSource({
       const { text, maxAgeSeconds } = await download(location, options)
       // An unchanged document keeps its imported keys. Cached tokens refer to these and stay valid.
       const { ring, ignored } = previous?.text === text ? previous : await read(text)
-      const lifetime = lifetimeOf(maxAgeSeconds, random())
+      const lifetime = boundLifetime(maxAgeSeconds, random())
       return { text, ring, ignored, fetchedAtMs: nowMs, lifetime }
     },
 
@@ -103,7 +103,7 @@ export function createKeySetSource({
         const { text } = stored
         // Of a writer with a fast clock. A set of the future would count as newer than the next one.
         const fetchedAtMs = Math.min(stored.fetchedAtMs, nowMs)
-        const lifetime = lifetimeOf(undefined, random())
+        const lifetime = boundLifetime(undefined, random())
         return { ...(await read(text)), text, fetchedAtMs, lifetime }
       } catch {
         return undefined
@@ -134,7 +134,7 @@ const FRESH_SHARE = 0.7
 /** Isolates that started together should not refresh together. */
 const FRESH_JITTER = 0.1
 
-function lifetimeOf(announcedSeconds: number | undefined, random: number): Lifetime {
+function boundLifetime(announcedSeconds: number | undefined, random: number): Lifetime {
   const announced = Math.max(announcedSeconds ?? MAX_AGE_SECONDS, MIN_MAX_AGE_SECONDS)
   const ageMs = Math.min(MAX_AGE_SECONDS, announced) * 1000
   // A request that shares another request's refresh uses the old set for at most one lease.

@@ -128,7 +128,7 @@ export interface RecordUse {
  * Returns the check that a record fails, as for a JWT with the same claims. Does NOT check
  * revocations by operators, nor that the bearer has the key of `confirmation`.
  */
-export function failedCheckOf(
+export function checkRecord(
   { kind, expiresAtSeconds, revokedAtSeconds, audiences }: ReferenceRecord,
   { audience, nowMs }: RecordUse,
 ): TokenCheck | undefined {

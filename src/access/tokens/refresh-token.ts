@@ -46,7 +46,7 @@ export function newNonce(random: RandomBytes): string {
  * the holder of the token can compute its successor, and a retry computes the same one. The nonce
  * is stored, but useless without the token. Returns the seed of the new access token as well.
  */
-export async function successorOf(
+export async function deriveSuccessor(
   token: RefreshToken,
   nonce: string,
 ): Promise<{ readonly refreshToken: RefreshToken; readonly seed: TokenSeed }> {

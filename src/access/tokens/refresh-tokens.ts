@@ -2,14 +2,14 @@
 import { randomBytes } from '../../crypto/random.ts'
 import type { Denied } from '../../errors.ts'
 import type { RefreshTokenCheck } from '../../problems/checks.ts'
-import { revokedBeforeKeysOf, type TokenSeed } from './access-grant.ts'
+import { deriveCutoffKeys, type TokenSeed } from './access-grant.ts'
 import { familyEnd, type RefreshFamilies, type Session, statusOf } from './refresh-family.ts'
 import {
+  deriveSuccessor,
   newNonce,
   newRefreshToken,
   parseRefreshToken,
   type RefreshToken,
-  successorOf,
 } from './refresh-token.ts'
 import { oauthRefused } from './rejection.ts'
 
@@ -42,7 +42,7 @@ export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 /**
  * Creates the refresh tokens. A refresh token is valid for one use. A retry within the grace period
- * gets the same successor, although only hashes are stored (see `successorOf`). A later reuse means
+ * gets the same successor, although only hashes are stored (see `deriveSuccessor`). A later reuse means
  * that two parties have the token, so the session ends for both. A session ends when either the
  * gateway's clock or the store's clock reaches its end.
  *
@@ -109,7 +109,7 @@ export function createRefreshTokens({
       const nowMs = now()
       if (isExpired(session, nowMs)) throw refused('expired')
       const nonce = newNonce(randomBytes)
-      const own = await successorOf(token, nonce)
+      const own = await deriveSuccessor(token, nonce)
       const { id, grant, startedAtSeconds } = session
       const reply = await store.rotate({
         familyHash: token.familyHash,
@@ -121,12 +121,12 @@ export function createRefreshTokens({
         // Not before the start of the session, which may be the second after a cutoff that is later
         // than `now`.
         issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), startedAtSeconds),
-        revokedBeforeKeys: await revokedBeforeKeysOf(store.keys, { ...grant, session: id }, issuer),
+        revokedBeforeKeys: await deriveCutoffKeys(store.keys, { ...grant, session: id }, issuer),
         startedAtSeconds,
         end: await endOf(session),
       })
       if (reply.outcome !== 'rotated' && reply.outcome !== 'replayed') throw refused(reply.outcome)
-      const successor = reply.nonce === nonce ? own : await successorOf(token, reply.nonce)
+      const successor = reply.nonce === nonce ? own : await deriveSuccessor(token, reply.nonce)
       return {
         refreshToken: successor.refreshToken.text,
         seed: successor.seed,

@@ -51,16 +51,16 @@ export function createTokenIssuer({
     async issue(grant, options = {}) {
       const nowMs = now()
       const { iat, exp } = times(options, defaultTtlSeconds, nowMs)
-      const seed = options.seed === undefined ? randomSeed() : await seedOf(options.seed, grant)
+      const seed = options.seed === undefined ? randomSeed() : await deriveSeed(options.seed, grant)
       const { tokenId, opaqueToken } = seededIds(seed)
       let token: string
       if (options.format === 'opaque') {
         token = opaqueToken
-        const record = recordOf(grant, issuer, { tokenId, iat, exp })
+        const record = createRecord(grant, issuer, { tokenId, iat, exp })
         await references.put(await credentialHash(token), record)
       } else {
         const { alg, kid, privateKey } = await activeSigningKey(keys, nowMs, options.algorithm)
-        token = await new SignJWT({ iss: issuer, ...claimsOf(grant), iat, exp, jti: tokenId })
+        token = await new SignJWT({ iss: issuer, ...createClaims(grant), iat, exp, jti: tokenId })
           .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
           .sign(privateKey)
       }
@@ -91,7 +91,7 @@ function refuseLife(seconds: number): void {
 }
 
 /** `JSON.stringify` omits claims that are undefined. */
-function claimsOf(grant: AccessGrant): JWTPayload {
+function createClaims(grant: AccessGrant): JWTPayload {
   const { subject, subjectIssuer, client, roles, scopes, audiences, confirmation } = grant
   return {
     aud: audiences.length === 1 ? audiences[0] : [...audiences],
@@ -106,7 +106,7 @@ function claimsOf(grant: AccessGrant): JWTPayload {
   } as JWTPayload
 }
 
-function recordOf(
+function createRecord(
   grant: AccessGrant,
   tokenIssuer: string,
   { tokenId, iat, exp }: { readonly tokenId: string; readonly iat: number; readonly exp: number },
@@ -142,7 +142,7 @@ export function randomSeed(): TokenSeed {
  * audiences or another key gets another token, and the first token does not change. Throws
  * `RangeError` if the seed is not 32 bytes.
  */
-async function seedOf(
+async function deriveSeed(
   seed: TokenSeed,
   { scopes, audiences, confirmation }: AccessGrant,
 ): Promise<TokenSeed> {

@@ -47,7 +47,7 @@ export interface TokenSources {
    * `Denied`:
    *
    * - `ambiguous_credentials` for more than one credential (RFC 6750 section 3.1). A repeated
-   *   `Authorization` is left to `credentialOf`, which refuses it.
+   *   `Authorization` is left to `readCredential`, which refuses it.
    * - `cross_origin_request` for a cookie that a page of another origin may have sent.
    */
   read(received: Received, request: RequestLine): PresentedCredential | undefined
@@ -84,7 +84,7 @@ export function createTokenSources({
   const places = new Map<string, Place>()
   const all: TokenSource[] = []
 
-  function placeOf(source: TokenSource): Place {
+  function locateSource(source: TokenSource): Place {
     const key = 'header' in source ? source.header.toLowerCase() : `cookie ${source.cookie}`
     let place = places.get(key)
     if (place === undefined) {
@@ -98,16 +98,17 @@ export function createTokenSources({
   }
 
   const ofGateway = own?.sources ?? DEFAULT_TOKEN_SOURCES
-  if (own !== undefined) for (const source of ofGateway) placeOf(source).acceptsReferences = true
+  if (own !== undefined)
+    for (const source of ofGateway) locateSource(source).acceptsReferences = true
   for (const { issuer, tokenSources } of issuers) {
     const byDefault = issuer === own?.publicUrl ? ofGateway : DEFAULT_TOKEN_SOURCES
-    for (const source of tokenSources ?? byDefault) placeOf(source).issuers.add(issuer)
+    for (const source of tokenSources ?? byDefault) locateSource(source).issuers.add(issuer)
   }
 
   const cookies = [...places.values()].flatMap(({ sources }) => sources.flatMap(cookieOf))
   if (all.every(isAuthorization) && cookies.length === 0) return undefined
   const ownOrigin = own && new URL(own.publicUrl).origin
-  const readers = [...places.values()].map((place) => readerOf(place, ownOrigin))
+  const readers = [...places.values()].map((place) => createReader(place, ownOrigin))
   return {
     all,
     isAuthorizationRead: all.some(isAuthorization),
@@ -138,10 +139,10 @@ interface Reader {
   refusePages(received: Received, request: RequestLine): void
 }
 
-function readerOf(place: Place, ownOrigin: string | undefined): Reader {
+function createReader(place: Place, ownOrigin: string | undefined): Reader {
   const { sources } = place
   const [source] = sources as [TokenSource]
-  const find = finderOf(source)
+  const find = createFinder(source)
   if (sources.flatMap(cookieOf).length === 0) return { place, find, refusePages() {} }
   const [first = [], ...rest] = sources.map((one) => one.origins ?? [])
   const others = first.filter((origin) => rest.every((origins) => origins.includes(origin)))
@@ -194,7 +195,7 @@ interface CredentialParts {
   readonly references?: References | undefined
 }
 
-function finderOf(source: TokenSource): Reader['find'] {
+function createFinder(source: TokenSource): Reader['find'] {
   if ('cookie' in source) return asBearer(createCookieReader(source.cookie))
   const name = source.header.toLowerCase()
   if (isAuthorization(source)) return (received) => received.get(name)

@@ -82,7 +82,7 @@ export function createTokenVerifier({
     if (trusted.has(config.issuer)) {
       throw new Misconfigured('The token verifier', [`${config.issuer}: duplicate issuer`])
     }
-    const keySet = keySetOf(config, now, keySets)
+    const keySet = createKeySet(config, now, keySets)
     trusted.set(config.issuer, { rules: issuerRules(config), keySet })
   }
   const names = issuers.map(({ issuer }) => issuer)
@@ -152,7 +152,7 @@ export function createTokenVerifier({
 }
 
 /** Creates the key set of an issuer. */
-export function keySetOf(
+export function createKeySet(
   { jwks, jwksUri, algorithms, issuer }: IssuerConfig,
   now: () => number,
   options: TokenVerifierOptions['keySets'],

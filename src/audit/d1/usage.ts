@@ -1,6 +1,12 @@
 /** Computes the usage of API keys in the audit database. */
 import { STREAM_ENDED } from '../reason.ts'
-import { type AuditUsage, daysOf, type RouteCount, routesOf, type UsageCount } from '../usage.ts'
+import {
+  type AuditUsage,
+  groupByDay,
+  groupByRoute,
+  type RouteCount,
+  type UsageCount,
+} from '../usage.ts'
 import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
 
@@ -29,7 +35,7 @@ export const createAuditUsage = (db: AuditDatabase): AuditUsage => ({
       const statement = db.prepare(COUNTS).bind(key, sinceMs, untilMs, MAX_COUNTS + 1)
       return (await statement.all<UsageCount>()).results
     }, [])
-    return counts.length > MAX_COUNTS ? undefined : daysOf(counts)
+    return counts.length > MAX_COUNTS ? undefined : groupByDay(counts)
   },
 
   async routesOf(keys, { sinceMs, untilMs }) {
@@ -39,6 +45,6 @@ export const createAuditUsage = (db: AuditDatabase): AuditUsage => ({
       const values = [...keys, sinceMs, untilMs, MAX_COUNTS + 1]
       return (await statement.bind(...values).all<RouteCount>()).results
     }, [])
-    return counts.length > MAX_COUNTS ? undefined : routesOf(counts)
+    return counts.length > MAX_COUNTS ? undefined : groupByRoute(counts)
   },
 })

@@ -1,7 +1,7 @@
 /** The overflow of the audit trail in Redis: stored events, and the number of lost ones. */
 
 import { type RedisCommand, type RedisConnection, sentOnce } from '../../redis/connection.ts'
-import { listOf, malformed, resultOf } from '../../redis/reply.ts'
+import { malformed, readList, readResult } from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { forgetting, type Person } from '../erasure.ts'
 import { auditEventSchema } from '../event.ts'
@@ -58,7 +58,7 @@ export function createAuditOverflow({
         ['SMEMBERS', names.overflowLostEvent],
         ['GET', names.overflowLost],
       ])
-      const [kept, waiting, number] = replies.map(resultOf)
+      const [kept, waiting, number] = replies.map(readResult)
       const events = textsOf(kept)
       const [pending] = textsOf(waiting)
       const lost = number === null ? 0 : count(number)
@@ -72,7 +72,7 @@ export function createAuditOverflow({
       const commands: RedisCommand[] = []
       if (events.length > 0) commands.push(['ZREM', names.overflow, ...events])
       if (lostEvent !== undefined) commands.push(['SREM', names.overflowLostEvent, lostEvent])
-      for (const reply of await redis.send(commands)) resultOf(reply)
+      for (const reply of await redis.send(commands)) readResult(reply)
     },
   }
 }
@@ -90,7 +90,7 @@ export function createOverflowRedaction(redis: RedisConnection): OverflowRedacti
       for (let newest = -1; ; newest -= PAGE_EVENTS) {
         const page = ['ZRANGE', overflow, newest - PAGE_EVENTS + 1, newest, 'WITHSCORES']
         const [reply] = await redis.send([page])
-        const members = textsOf(reply && resultOf(reply))
+        const members = textsOf(reply && readResult(reply))
         const commands: RedisCommand[] = []
         for (let at = 0; at < members.length; at += 2) {
           const [text = '', keptMs = '0'] = members.slice(at, at + 2)
@@ -99,7 +99,7 @@ export function createOverflowRedaction(redis: RedisConnection): OverflowRedacti
           if (left !== text)
             commands.push(['ZADD', overflow, keptMs, left], ['ZREM', overflow, text])
         }
-        if (commands.length > 0) for (const done of await redis.send(commands)) resultOf(done)
+        if (commands.length > 0) for (const done of await redis.send(commands)) readResult(done)
         if (members.length < 2 * PAGE_EVENTS) return
       }
     },
@@ -120,7 +120,7 @@ function redacted(text: string, person: Person): string {
   return left === event ? text : JSON.stringify(left)
 }
 
-const textsOf = (reply: unknown): readonly string[] => listOf(reply).map(String)
+const textsOf = (reply: unknown): readonly string[] => readList(reply).map(String)
 
 function count(reply: unknown): number {
   const value = Number(reply)

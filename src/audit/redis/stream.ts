@@ -3,7 +3,7 @@
  * leaves the stream when a consumer has stored it, so the stream contains what is not stored yet.
  */
 import type { RedisCommand, RedisConnection } from '../../redis/connection.ts'
-import { listOf, resultOf, textOf } from '../../redis/reply.ts'
+import { readList, readResult, readText } from '../../redis/reply.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import type { QueueBinding } from '../queue/audit-queue.ts'
 import { OVERFLOW_TTL_SECONDS } from './overflow.ts'
@@ -61,9 +61,9 @@ export function createStreamReader(
   async function sendToGroup(commands: readonly RedisCommand[]): Promise<unknown> {
     const replies = await redis.send(commands)
     const last = replies.at(-1)
-    if (!last?.error?.startsWith('NOGROUP')) return resultOf(last)
+    if (!last?.error?.startsWith('NOGROUP')) return readResult(last)
     await redis.send([['XGROUP', 'CREATE', key, GROUP, '0', 'MKSTREAM']])
-    return resultOf((await redis.send(commands)).at(-1))
+    return readResult((await redis.send(commands)).at(-1))
   }
 
   const readGroup = (max: number, from: string): RedisCommand => [
@@ -85,7 +85,7 @@ export function createStreamReader(
       ['XDEL', key, ...ids],
       ['XACK', key, GROUP, ...ids],
     ]
-    for (const reply of await redis.send(commands)) resultOf(reply)
+    for (const reply of await redis.send(commands)) readResult(reply)
   }
 
   return {
@@ -119,16 +119,16 @@ const isComplete = (entry: DeliveredEntry): entry is StreamEntry => entry.body !
 /** Parses the reply of `XREADGROUP` for one stream. */
 function entriesOf(reply: unknown): readonly DeliveredEntry[] {
   if (reply === null) return []
-  const [stream] = listOf(reply, 1)
-  const [, entries] = listOf(stream, 2)
-  return listOf(entries).map((entry) => {
-    const [id, fields] = listOf(entry, 2)
-    return { id: textOf(id), body: fields === null ? undefined : bodyOf(fields) }
+  const [stream] = readList(reply, 1)
+  const [, entries] = readList(stream, 2)
+  return readList(entries).map((entry) => {
+    const [id, fields] = readList(entry, 2)
+    return { id: readText(id), body: fields === null ? undefined : bodyOf(fields) }
   })
 }
 
 /** Returns the event. Fields that no gateway has written become text that is no event. */
 function bodyOf(fields: unknown): string {
-  const [name, value, ...others] = listOf(fields)
-  return name === 'event' && others.length === 0 ? textOf(value) : JSON.stringify(fields)
+  const [name, value, ...others] = readList(fields)
+  return name === 'event' && others.length === 0 ? readText(value) : JSON.stringify(fields)
 }

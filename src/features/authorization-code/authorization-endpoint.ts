@@ -1,7 +1,7 @@
 /** The authorization endpoint (RFC 6749 section 3.1), independent of HTTP. */
 
 import type { Principal } from '../../access/principal.ts'
-import { type AccessGrant, revokedBeforeKeysOf } from '../../access/tokens/access-grant.ts'
+import { type AccessGrant, deriveCutoffKeys } from '../../access/tokens/access-grant.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { randomBytes } from '../../crypto/random.ts'
 import { Denied } from '../../errors.ts'
@@ -16,7 +16,7 @@ import {
   withoutLoopbackPort,
 } from '../authorization-server/schemas/redirect-uri.ts'
 import { type AuthorizationCodes, newCode } from './authorization-code.ts'
-import { type AuthorizationRequest, parametersOf } from './authorization-request.ts'
+import { type AuthorizationRequest, formatParameters } from './authorization-request.ts'
 import { type ConsentChange, type Consents, holdersOf, isCovered } from './consent.ts'
 import type { Offer } from './offer.ts'
 import type { ClientDirectory, ClientSearch, FoundClient } from './registration/directory.ts'
@@ -137,7 +137,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const key = await counterKey(options, 'logins', address)
       const { exhausted } = await store.consult({ keys: [], counters: [{ ...LOGINS, key }] })
       if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
-      const parameters = parametersOf(form, form.one('dpop_jkt'))
+      const parameters = formatParameters(form, form.one('dpop_jkt'))
       const request = { kind: 'opened', client: clientId, parameters } as const
       // The login takes as long as the request was kept, and the request is used up only by a code.
       if (pushed !== undefined) await waiting.put(pushed, request, OPENED_SECONDS)
@@ -269,7 +269,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
         audiences,
         confirmation: dpopKey,
       }
-      const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
+      const keys = await deriveCutoffKeys(store.keys, grant, issuer)
       const { values } = await store.consult({ keys })
       const nowMs = now()
       const startedAtSeconds = issuableAtSeconds(values, nowMs)

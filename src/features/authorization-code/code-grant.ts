@@ -2,8 +2,8 @@
 
 import {
   type AccessGrant,
+  deriveCutoffKeys,
   principalOfGrant,
-  revokedBeforeKeysOf,
 } from '../../access/tokens/access-grant.ts'
 import { familyEnd } from '../../access/tokens/refresh-family.ts'
 import { newRefreshToken } from '../../access/tokens/refresh-token.ts'
@@ -76,7 +76,7 @@ export function authorizationCodeGrant(
       code: { ...code, session: opened },
       refreshTokenHash: code.refresh ? refreshToken.hash : undefined,
       familySeconds: session.expiresAtSeconds - now() / 1000,
-      revokedBeforeKeys: await revokedBeforeKeysOf(codes.keys, session.grant, issuer),
+      revokedBeforeKeys: await deriveCutoffKeys(codes.keys, session.grant, issuer),
       end: await familyEnd(codes.keys, issuer, session),
     })
     if (outcome !== 'redeemed') throw refused(outcome)

@@ -2,7 +2,12 @@
 import * as z from 'zod/mini'
 import { type AdminCall, adminGroup, type CallGroup } from '../../routes/admin/call.ts'
 import { existing, time, timeOf } from '../../routes/admin/input.ts'
-import { issuersOf, ownersWithin, type TenantScope, tenantOf } from '../../routes/admin/tenant.ts'
+import {
+  ownersWithin,
+  selectIssuers,
+  selectTenant,
+  type TenantScope,
+} from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { issuerName, name, tenantName } from '../../validators/names.ts'
 import type { User } from './consent.ts'
@@ -38,12 +43,12 @@ export const consentCalls =
   (withdrawal: Withdrawal): CallGroup =>
   (context): AdminCall[] => {
     const call = adminGroup('Consents', context)
-    function usersOf(
+    function listUsers(
       scope: TenantScope,
       named: { issuer?: string | undefined; subject: string; tenant?: string | undefined },
     ): readonly User[] {
-      const of = { subject: named.subject, tenant: tenantOf(scope, named.tenant) }
-      const owners = ownersWithin(scope, issuersOf(named.issuer, context.issuers))
+      const of = { subject: named.subject, tenant: selectTenant(scope, named.tenant) }
+      const owners = ownersWithin(scope, selectIssuers(named.issuer, context.issuers))
       return owners.map((one) => ({ ...of, issuer: one }))
     }
     return [
@@ -58,7 +63,7 @@ export const consentCalls =
         reply: () => z.strictObject({ consents: z.array(consentView()) }),
         async handle({ query, scope }) {
           const consents = []
-          for (const user of usersOf(scope, query))
+          for (const user of listUsers(scope, query))
             for (const { allowedAtSeconds, ...consent } of await withdrawal.list(user))
               consents.push({
                 ...consent,
@@ -84,7 +89,7 @@ export const consentCalls =
         problems: [404],
         async handle({ body, scope, changed }) {
           let isFound = false
-          for (const user of usersOf(scope, body))
+          for (const user of listUsers(scope, body))
             if (await withdrawal.withdraw(user, body.client)) isFound = true
           await existing(isFound)
           changed('consent.withdraw', body.client)

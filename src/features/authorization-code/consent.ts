@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { integer } from '../../validators/schema-parts.ts'
 import {
-  redirectKindOf,
+  classifyRedirect,
   withoutLoopbackPort,
 } from '../authorization-server/schemas/redirect-uri.ts'
 
@@ -85,7 +85,7 @@ export interface Requested {
  * 8252 section 8.6). A client that changes its redirect URI needs a new consent.
  */
 export function isCovered(consent: Consent | undefined, requested: Requested): boolean {
-  if (consent === undefined || redirectKindOf(requested.redirectUri) !== 'https') return false
+  if (consent === undefined || classifyRedirect(requested.redirectUri) !== 'https') return false
   return (
     consent.redirectUri === withoutLoopbackPort(requested.redirectUri) &&
     requested.scopes.every((name) => consent.scopes.includes(name)) &&

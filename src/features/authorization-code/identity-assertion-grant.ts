@@ -7,8 +7,8 @@ import type { Principal, TokenVerifier } from '../../access/principal.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../../access/revocation/revocation.ts'
 import {
   type AccessGrant,
+  deriveCutoffKeys,
   principalOfGrant,
-  revokedBeforeKeysOf,
 } from '../../access/tokens/access-grant.ts'
 import { own, readPayload } from '../../access/tokens/jws.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
@@ -76,7 +76,7 @@ export function identityAssertionGrant(
     identify(user)
     if (!mayActFor(client, user, tenantIssuers))
       throw oauthRefused('invalid_grant', 'assertion_tenant')
-    const resources = resourcesOf(text ?? '', form.all('resource'))
+    const resources = readResources(text ?? '', form.all('resource'))
     const audiences = offer.audiencesOf(resources, client)
     const requested = form.one('scope')
     // Also if the map of the issuer drops all of its scopes.
@@ -111,7 +111,7 @@ export function identityAssertionGrant(
   ): Promise<number> {
     const revocation = await revocationLookup(store.keys, user)
     const own = revocation.keys.length
-    const keys = [...revocation.keys, ...(await revokedBeforeKeysOf(store.keys, grant, issuer))]
+    const keys = [...revocation.keys, ...(await deriveCutoffKeys(store.keys, grant, issuer))]
     const leftSeconds = Math.max(1, Math.ceil(user.expiresAtSeconds - now() / 1000))
     const windowSeconds = leftSeconds + REVOCATION_MARGIN_SECONDS
     const key = `${codeKeys(store.keys).oauthRequests}assertion:${user.tokenIdHash}`
@@ -135,7 +135,7 @@ function namesScope(assertion: string): boolean {
  * Returns the resources of the token: those of the request, which the assertion must name if it
  * names any.
  */
-function resourcesOf(assertion: string, requested: readonly string[]): readonly string[] {
+function readResources(assertion: string, requested: readonly string[]): readonly string[] {
   // Its signature has been verified.
   const claim = own(readPayload(assertion), 'resource')
   const named = [claim ?? []].flat().map(String)

@@ -41,7 +41,7 @@ import { createConsents } from './redis/consents.ts'
 import { createRegisteredClients } from './redis/registered-clients.ts'
 import { createWaitingRequests } from './redis/waiting-requests.ts'
 import { createClientDocuments } from './registration/client-documents.ts'
-import { createClientDirectory, publicClientsOf } from './registration/directory.ts'
+import { createClientDirectory, createPublicClients } from './registration/directory.ts'
 import { createRegistrationEndpoint } from './registration/registration-endpoint.ts'
 import { authorizeRoutes } from './routes/authorize.ts'
 import { registrationRoutes } from './routes/register.ts'
@@ -88,7 +88,7 @@ export function authorizationCode(definition: AuthorizationCodeDefinition = {}):
     sessionSeconds,
     create(parts) {
       refuseIncomplete(parts)
-      CODE_FLOW.offer(parts, codeFlowOf({ ...definition, sessionSeconds }, parts))
+      CODE_FLOW.offer(parts, createCodeFlow({ ...definition, sessionSeconds }, parts))
       return {
         operations: () => codeFlowOperations(Boolean(definition.registration)),
         operatorCalls: [consentCalls(withdrawalOf(parts))],
@@ -111,7 +111,7 @@ function refuseIncomplete({ config }: FeatureParts): void {
   configured('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
 }
 
-function codeFlowOf(
+function createCodeFlow(
   definition: AuthorizationCodeDefinition & { readonly sessionSeconds: number },
   parts: FeatureParts,
 ): CodeFlow {
@@ -143,10 +143,10 @@ function codeFlowOf(
     authorizer,
     scopeOfRoles: createScopeOfRoles(policy.roles),
   })
-  const assertions = assertionVerifierOf(definition.identityAssertions, parts)
+  const assertions = createAssertionVerifier(definition.identityAssertions, parts)
   return {
     forPages: anyOrigin,
-    publicClients: publicClientsOf({ registered, documents }),
+    publicClients: createPublicClients({ registered, documents }),
     grants: (options) => ({
       authorization_code: authorizationCodeGrant(options, codes),
       ...(assertions && {
@@ -164,7 +164,7 @@ function codeFlowOf(
     }),
     endpoints(options, authenticate) {
       const { store } = options
-      const { users, renderPage } = signedInOf(parts)
+      const { users, renderPage } = requireSignIn(parts)
       const endpoint = createAuthorizationEndpoint({
         ...options,
         directory,
@@ -207,7 +207,7 @@ function codeFlowOf(
 }
 
 /** Throws `Misconfigured` for an issuer that the environment does not have. */
-function assertionVerifierOf(
+function createAssertionVerifier(
   names: readonly string[] | undefined,
   { config, watch, now }: FeatureParts,
 ) {
@@ -237,7 +237,7 @@ function withdrawalOf({ config: { publicUrl: issuer }, redis, now }: FeaturePart
   return createWithdrawal({ consents, revoker: createRevocations(redis, now), issuer, now })
 }
 
-function signedInOf(parts: FeatureParts) {
+function requireSignIn(parts: FeatureParts) {
   const offered = SIGNED_IN.of(parts)
   // `requires` names signIn().
   if (offered === undefined) throw new Error('authorizationCode(): signIn() is missing')

@@ -11,7 +11,7 @@ import { refuseReplay } from '../authorization-server/grant-store.ts'
 import type { AuthorizationServerOptions } from '../authorization-server/options.ts'
 import type { OAuthRequest } from '../authorization-server/token-request.ts'
 import type { AuthorizationEndpoint } from './authorization-endpoint.ts'
-import { parametersOf, parseAuthorizationRequest } from './authorization-request.ts'
+import { formatParameters, parseAuthorizationRequest } from './authorization-request.ts'
 import type { Offer } from './offer.ts'
 import {
   newHandle,
@@ -68,7 +68,7 @@ export function createPushedRequestEndpoint(options: PushedRequestOptions) {
     if (proof !== undefined && dpopKey !== proof.thumbprint)
       throw oauthRefused('invalid_dpop_proof', 'pushed_dpop_jkt')
     const { text, hash } = await newHandle(randomBytes)
-    const parameters = parametersOf(form, dpopKey)
+    const parameters = formatParameters(form, dpopKey)
     await waiting.put(hash, { kind: 'pushed', client: client.id, parameters }, PUSHED_SECONDS)
     return { request_uri: REQUEST_URI_PREFIX + text, expires_in: PUSHED_SECONDS }
   }

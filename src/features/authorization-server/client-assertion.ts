@@ -74,7 +74,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
       // Before anything depends on the client: a cheap refusal must not reveal whether it exists.
       if (!TYPES.has(typ?.toLowerCase().replace(/^application\//, ''))) return 'type'
       if (!isAssertionAlgorithm(alg)) return 'type'
-      const jwk = client === undefined || client.disabled ? undefined : keyOf(client, alg, kid)
+      const jwk = client === undefined || client.disabled ? undefined : selectKey(client, alg, kid)
       if (jwk === undefined) failed = 'key'
       const imported = await importKeys({ keys: [jwk ?? (await decoyFor(alg))] }, [alg])
       const [key] = imported?.ring ?? []
@@ -83,14 +83,14 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
       const claims = assertionClaims.safeParse(readPayload(assertion))
       if (client === undefined || jwk === undefined) return 'key'
       if (!claims.success) return 'claims'
-      return failedCheckOf(client, claims.data) ?? (await useOf(claims.data))
+      return checkClaims(client, claims.data) ?? (await createUse(claims.data))
     } catch (error) {
       if (error instanceof Denied) return failed
       throw error
     }
   }
 
-  function failedCheckOf(
+  function checkClaims(
     client: Client,
     { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
   ): ClientAssertionCheck | undefined {
@@ -105,7 +105,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
     return exp > latestEnd ? 'lifetime' : undefined
   }
 
-  async function useOf({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {
+  async function createUse({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {
     const leftSeconds = Math.ceil(exp - now() / 1000)
     return {
       id: await sha256(JSON.stringify([sub, jti])),
@@ -116,7 +116,11 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
 }
 
 /** Returns the only registered key that matches the assertion; undefined for none or several. */
-function keyOf(client: Client, alg: AssertionAlgorithm, kid: string | undefined): JWK | undefined {
+function selectKey(
+  client: Client,
+  alg: AssertionAlgorithm,
+  kid: string | undefined,
+): JWK | undefined {
   const [key, ...others] = (client.jwks?.keys ?? []).filter(
     (jwk) =>
       (kid === undefined || jwk.kid === kid) &&

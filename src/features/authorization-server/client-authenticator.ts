@@ -68,7 +68,7 @@ export function createClientAuthenticator({
     form,
     address,
   }: ClientRequest): Promise<AuthenticatedClient> {
-    const credential = clientCredentialOf(authorization, form)
+    const credential = readClientCredential(authorization, form)
     if (credential.method === 'none' && publicClients === undefined)
       throw oauthRefused('invalid_client', 'client_credential_missing')
     const login = { clientId: credential.clientId, address }
@@ -154,7 +154,10 @@ function refuseTooMany(retryAfterSeconds: number | undefined): void {
  * `Denied`: `invalid_request` for two methods at once, or a `client_id` that does not match;
  * `invalid_client` for a missing or malformed credential.
  */
-function clientCredentialOf(authorization: string | undefined, form: OAuthForm): ClientCredential {
+function readClientCredential(
+  authorization: string | undefined,
+  form: OAuthForm,
+): ClientCredential {
   const clientId = form.one('client_id')
   const secret = form.one('client_secret')
   const assertion = form.one('client_assertion')

@@ -2,15 +2,15 @@
 
 import type { Principal } from '../../access/principal.ts'
 import {
+  deriveRevocationKeys,
   MAX_ISSUED_AHEAD_SECONDS,
-  revocationKeysOf,
   revokedBy,
 } from '../../access/revocation/revocation.ts'
 import type { DpopProof } from '../../access/tokens/dpop.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
 import type { RedisKeys } from '../../redis/keys.ts'
-import { malformed, secondsOf } from '../../redis/reply.ts'
+import { malformed, readSeconds } from '../../redis/reply.ts'
 
 /**
  * Port: reads everything in one round trip, or in none if the query is empty. Throws `Unavailable`
@@ -74,7 +74,7 @@ export function issuableAtSeconds(
  */
 export function consultedSeconds(value: string | null | undefined): number | undefined {
   if (value === undefined) throw malformed()
-  return value === null ? undefined : secondsOf(value)
+  return value === null ? undefined : readSeconds(value)
 }
 
 /** Throws `Denied` (`invalid_dpop_proof`) if the proof was used before (RFC 9449 section 11.1). */
@@ -87,7 +87,7 @@ export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): 
  * it. `revokedBy` decides about their values, in the same order.
  */
 export async function revocationLookup(keys: RedisKeys, principal: Principal) {
-  const revocation = await revocationKeysOf(keys, principal)
+  const revocation = await deriveRevocationKeys(keys, principal)
   const { token, revokedBefore } = revocation
   const own = token === undefined ? [] : [token]
   return {

@@ -1,8 +1,8 @@
 /** Grants that need no other token: client credentials and refresh tokens. */
 import {
   type AccessGrant,
+  deriveCutoffKeys,
   principalOfGrant,
-  revokedBeforeKeysOf,
 } from '../../access/tokens/access-grant.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { mayActFor } from './client.ts'
@@ -29,7 +29,7 @@ export function clientCredentialsGrant(options: AuthorizationServerOptions): Gra
       ...decideGrant(options, basis, client, { form, scope: form.one('scope') }),
       confirmation: proof?.thumbprint,
     }
-    const keys = await revokedBeforeKeysOf(store.keys, grant, issuer)
+    const keys = await deriveCutoffKeys(store.keys, grant, issuer)
     const unread = keys.filter((key) => !revokedBefore.has(key))
     const facts = await store.consult({ keys: unread, proof })
     refuseReplay(facts)

@@ -7,7 +7,7 @@ import { createRefreshTokens } from '../../access/tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../../access/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../access/tokens/token-issuer.ts'
 import type { Feature, FeatureParts, PlacedApp } from '../../gateway/feature.ts'
-import { tenantIssuersOf } from '../../gateway/tenant-issuers.ts'
+import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
 import { createAuthorizationServer } from './authorization-server.ts'
 import { CODE_FLOW } from './code-flow.ts'
 import type { AuthorizationServerOptions } from './options.ts'
@@ -28,15 +28,15 @@ export function authorizationServer(): Feature {
     create(parts) {
       const { signingKeys } = parts.config
       if (signingKeys === undefined) return {}
-      return { apps: () => appsOf(parts, signingKeys.keys), issuesTokens: true }
+      return { apps: () => createApps(parts, signingKeys.keys), issuesTokens: true }
     },
   }
 }
 
-function appsOf(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp[] {
+function createApps(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp[] {
   const { publicUrl, policy, proofs } = parts
   const flow = CODE_FLOW.of(parts)
-  const options = { ...optionsOf(parts, keys), publicClients: flow?.publicClients }
+  const options = { ...createOptions(parts, keys), publicClients: flow?.publicClients }
   const server = createAuthorizationServer(options, flow?.grants(options))
   const { forms = [], apps = [] } = flow?.endpoints(options, server.authenticate) ?? {}
   const forPages = flow?.forPages
@@ -49,7 +49,7 @@ function appsOf(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp[] {
   ]
 }
 
-function optionsOf(
+function createOptions(
   { config, policy, redis, verifier, authorizer, proofs, now }: FeatureParts,
   keys: SigningJwk[],
 ): AuthorizationServerOptions {
@@ -83,7 +83,7 @@ function optionsOf(
     scopeOfRoles: createScopeOfRoles(policy.roles),
     isRoute: (path) => findRoutes(path).length > 0,
     scopesHeldBy: authorizer.scopesHeldBy,
-    tenantIssuers: tenantIssuersOf(policy, config),
+    tenantIssuers: listTenantIssuers(policy, config),
     sessionSeconds,
     exchangeLimits,
     now,

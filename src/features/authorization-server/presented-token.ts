@@ -2,11 +2,11 @@
 
 import type { Principal, WaitUntil } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
-import { kindOf } from '../../access/tokens/credential.ts'
+import { classifyToken } from '../../access/tokens/credential.ts'
 import { issuerRules } from '../../access/tokens/issuer-rules.ts'
 import { own, readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import { createInlineKeySet } from '../../access/tokens/key-set.ts'
-import { credentialHash, failedCheckOf, principalOfRecord } from '../../access/tokens/reference.ts'
+import { checkRecord, credentialHash, principalOfRecord } from '../../access/tokens/reference.ts'
 import { parseRefreshToken } from '../../access/tokens/refresh-token.ts'
 import type { FoundSession } from '../../access/tokens/refresh-tokens.ts'
 import { rejected } from '../../access/tokens/rejection.ts'
@@ -54,7 +54,7 @@ export function createPresentedTokenReader(
       const found = await refreshTokens.find(token)
       return found && { kind: 'refresh', ...found }
     }
-    const kind = kindOf(token, { references: true })
+    const kind = classifyToken(token, { references: true })
     if (kind === 'jwt') {
       const isOwn = readPayload(token).iss === issuer
       if (isOwn) return { kind, ...(await readOwn(token)), referenceHash: undefined }
@@ -65,7 +65,7 @@ export function createPresentedTokenReader(
     const record = await references.find(referenceHash)
     const [audience = ''] = record?.audiences ?? []
     if (record === undefined || record.kind !== kind) return undefined
-    if (failedCheckOf(record, { audience, nowMs: now() }) !== undefined) return undefined
+    if (checkRecord(record, { audience, nowMs: now() }) !== undefined) return undefined
     const principal = await principalOfRecord(record)
     return { kind, principal, audiences: record.audiences, referenceHash }
   }

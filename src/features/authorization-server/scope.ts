@@ -51,7 +51,7 @@ export function grantedScope(
     throw oauthRefused('invalid_scope', 'scope_exceeded')
   if (names?.every((name) => ofRoles(name).includes(name)) === false)
     throw oauthRefused('invalid_scope', 'scope_beyond_roles')
-  const granted = names ?? [...new Set(intersectionOf(limits).flatMap(ofRoles))]
+  const granted = names ?? [...new Set(intersect(limits).flatMap(ofRoles))]
   if (!granted.some(isPermission) && limits.some((limit) => limit.some(isPermission)))
     throw oauthRefused('invalid_scope', 'scope_unbounded')
   if (granted.length === 0 && limits.some((limit) => limit.length > 0))
@@ -73,10 +73,7 @@ function mayRequest(name: string, { bound, held }: ScopeBounds): boolean {
 }
 
 /** Returns what every limit allows. Of two patterns, the narrower one is returned. */
-function intersectionOf([
-  first = [],
-  ...others
-]: readonly (readonly string[])[]): readonly string[] {
+function intersect([first = [], ...others]: readonly (readonly string[])[]): readonly string[] {
   return others.reduce(
     (names, limit) => [
       ...names.filter((name) => isWithin(name, limit)),

@@ -1,8 +1,8 @@
 /** Reads the token of the subject that a client acts for (RFC 8693 section 2.1). */
 
 import type { Principal, WaitUntil } from '../../access/principal.ts'
-import { kindOf } from '../../access/tokens/credential.ts'
-import { credentialHash, failedCheckOf, principalOfRecord } from '../../access/tokens/reference.ts'
+import { classifyToken } from '../../access/tokens/credential.ts'
+import { checkRecord, credentialHash, principalOfRecord } from '../../access/tokens/reference.ts'
 import { oauthRefused, rejected } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
 import type { OAuthForm } from './form.ts'
@@ -19,7 +19,7 @@ const SUBJECT_TYPES: readonly string[] = [ACCESS_TOKEN, JWT, ID_TOKEN]
  * Parses the parameters of an exchange. Throws `Denied` (`invalid_request`, RFC 8693 section 2.2.2)
  * for unknown types, and for an actor token: delegation is not supported, and must not be ignored.
  */
-export function exchangeRequestOf(form: OAuthForm) {
+export function parseExchangeRequest(form: OAuthForm) {
   const subjectToken = form.one('subject_token')
   const subjectType = form.one('subject_token_type')
   const issuedType = form.one('requested_token_type') ?? ACCESS_TOKEN
@@ -46,12 +46,12 @@ export function createSubjectTokenReader({
   now,
 }: Pick<AuthorizationServerOptions, 'verifier' | 'references' | 'issuer' | 'now'>) {
   async function read(token: string, waitUntil?: WaitUntil): Promise<Principal> {
-    const kind = kindOf(token, { references: true })
+    const kind = classifyToken(token, { references: true })
     if (kind === 'jwt') return verifier.verify(token, waitUntil)
     const record =
       kind === 'opaque' ? await references.find(await credentialHash(token)) : undefined
     if (record?.kind !== 'opaque') throw rejected('reference_unknown')
-    const failed = failedCheckOf(record, { audience: issuer, nowMs: now() })
+    const failed = checkRecord(record, { audience: issuer, nowMs: now() })
     if (failed !== undefined) throw rejected(failed)
     return principalOfRecord(record)
   }

@@ -44,7 +44,7 @@ export function grantedAudiences(form: OAuthForm, bounds: AudienceBounds): reado
     const path = isRegistered(name) ? undefined : pathOf(name, issuer)
     return path === undefined || isRoute(path)
   }
-  const wanted = named.length > 0 ? named : defaultOf(bounds, isPermitted)
+  const wanted = named.length > 0 ? named : selectDefault(bounds, isPermitted)
   const audiences = withGateway(wanted, issuer)
   const isGranted =
     wanted.length > 0 &&
@@ -54,7 +54,7 @@ export function grantedAudiences(form: OAuthForm, bounds: AudienceBounds): reado
   return audiences
 }
 
-function defaultOf(
+function selectDefault(
   { issuer, permitted, held }: AudienceBounds,
   isPermitted: (name: string) => boolean,
 ): readonly string[] {

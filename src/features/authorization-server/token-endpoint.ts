@@ -35,12 +35,12 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
     const { form, identify, waitUntil } = request
     const { client, revokedBefore } = await options.authenticate(request)
     identify(principalOfClient(client, options.issuer))
-    const grantType = grantTypeOf(form.one('grant_type'))
+    const grantType = parseGrantType(form.one('grant_type'))
     const handle = handlers[grantType]
     if (handle === undefined) throw oauthRefused('unsupported_grant_type', 'grant_type')
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
     refuseUnsignable(client)
-    const proof = await proofOf(request, client)
+    const proof = await verifyProof(request, client)
     return handle({ client, revokedBefore, form, proof, identify, waitUntil })
   }
 
@@ -53,14 +53,14 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
   }
 
   /** The issued token is bound to the key of the proof (RFC 9449 section 5). */
-  async function proofOf({ method, url, dpop }: OAuthRequest, client: Client) {
+  async function verifyProof({ method, url, dpop }: OAuthRequest, client: Client) {
     if (dpop !== undefined) return options.dpop.verify({ method, url, header: dpop })
     if (client.dpopBound) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
     return undefined
   }
 }
 
-function grantTypeOf(text: string | undefined): GrantType {
+function parseGrantType(text: string | undefined): GrantType {
   if (text === undefined) throw oauthRefused('invalid_request', 'grant_type_missing')
   const grantType = GRANT_TYPES.find((name) => name === text)
   if (grantType === undefined) throw oauthRefused('unsupported_grant_type', 'grant_type')

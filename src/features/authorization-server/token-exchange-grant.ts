@@ -1,10 +1,10 @@
 /** `token-exchange`: exchanges a subject token for a token or a session (RFC 8693). */
-import { banOf, subjectBansOf } from '../../access/abuse/ban.ts'
+import { findBan, listSubjectBans } from '../../access/abuse/ban.ts'
 import type { Principal } from '../../access/principal.ts'
 import {
   type AccessGrant,
+  deriveCutoffKeys,
   principalOfGrant,
-  revokedBeforeKeysOf,
 } from '../../access/tokens/access-grant.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { sha256 } from '../../crypto/sha256.ts'
@@ -20,7 +20,7 @@ import {
 } from './grant-store.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 import { isClientId } from './schemas/client.ts'
-import { createSubjectTokenReader, exchangeRequestOf, JWT } from './subject-token.ts'
+import { createSubjectTokenReader, JWT, parseExchangeRequest } from './subject-token.ts'
 import {
   type GrantHandler,
   issueOptionsOf,
@@ -45,7 +45,7 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
 
   return async function exchangeToken(request) {
     const { client, form, identify, waitUntil } = request
-    const { subjectToken, issuedType } = exchangeRequestOf(form)
+    const { subjectToken, issuedType } = parseExchangeRequest(form)
     // A client that is registered for opaque tokens gets no JWTs.
     if (issuedType === JWT && client.tokenFormat !== 'jwt')
       throw oauthRefused('invalid_request', 'requested_token_type')
@@ -58,7 +58,7 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
       client.grants.includes('refresh_token') && !(isOwn && cannotStartSession(subject))
     const newSession = opensSession ? crypto.randomUUID() : undefined
     const session = newSession ?? (isOwn ? subject.session : undefined)
-    const grant = { ...grantOf(subject, request, options), session }
+    const grant = { ...computeGrant(subject, request, options), session }
 
     const issuedAtSeconds = await consult(subject, grant, request)
     const expiresAtSeconds = endOfGrant(
@@ -103,11 +103,11 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     const { keys: names } = options.store
     const { clientExchanges, tokenExchanges } = authorizationServerKeys(names)
     const revocation = await revocationLookup(names, subject)
-    const bans = await subjectBansOf(names, subject)
+    const bans = await listSubjectBans(names, subject)
     const keys = [
       ...revocation.keys,
       ...bans.map(({ key }) => key),
-      ...(await revokedBeforeKeysOf(names, grant, issuer)),
+      ...(await deriveCutoffKeys(names, grant, issuer)),
     ]
     const byClient = clientExchanges + client.id
     const byToken = tokenExchanges + (await sha256(revocation.identity))
@@ -122,7 +122,7 @@ export function tokenExchangeGrant(options: AuthorizationServerOptions): GrantHa
     if (by !== undefined) throw oauthRefused('invalid_request', `subject_token_revoked_${by}`)
     const cutoffsFrom = ownKeys + bans.length
     const untilSeconds = facts.values.slice(ownKeys, cutoffsFrom).map(consultedSeconds)
-    const denial = banOf(bans, untilSeconds, now())
+    const denial = findBan(bans, untilSeconds, now())
     if (denial !== undefined) throw new Denied(denial)
     if (facts.exhausted !== undefined)
       throw new Denied({ code: 'rate_limited', ...facts.exhausted })
@@ -142,7 +142,7 @@ function cannotStartSession({ session, subject, client, issuer, tokenIssuer }: P
 }
 
 /** Computes the grant. No I/O. A bound subject token requires a proof by the same key. */
-function grantOf(
+function computeGrant(
   subject: Principal,
   { client, form, proof }: TokenRequest,
   options: AuthorizationServerOptions,

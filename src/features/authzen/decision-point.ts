@@ -8,7 +8,7 @@ import {
   DENIED,
   type DecisionPointServer,
   type DecisionPointServerOptions,
-  entryOf,
+  findEntry,
 } from '../../access/relations/decision-points/server.ts'
 import { parseObject, parseSubject, WILDCARD } from '../../access/relations/tuple.ts'
 import { Unavailable } from '../../errors.ts'
@@ -58,9 +58,9 @@ export function createAuthzenDecisionPoint({
     servers.set(url, createDecisionPointServer({ url, ...options }))
   return {
     async check(query) {
-      const url = entryOf(urls, query.tenant) ?? urls.get(ANY_TENANT)
+      const url = findEntry(urls, query.tenant) ?? urls.get(ANY_TENANT)
       const server = url === undefined ? undefined : servers.get(url)
-      const request = requestOf(query)
+      const request = createRequest(query)
       if (server === undefined || request === undefined) return DENIED
       if ((query.atLeast ?? 0) > 0) throw new Unavailable('authority', 'stale')
       const reply = await server.post(PATH, request, evaluationResponse)
@@ -75,7 +75,7 @@ export function createAuthzenDecisionPoint({
 }
 
 /** Builds the request body; undefined if the API cannot express the query. */
-function requestOf({ tenant, contextualTuples, ...query }: RelationQuery): object | undefined {
+function createRequest({ tenant, contextualTuples, ...query }: RelationQuery): object | undefined {
   const subject = parseSubject(query.subject)
   const resource = parseObject(query.object)
   if (subject === undefined || resource === undefined || contextualTuples.length > 0)

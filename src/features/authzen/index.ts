@@ -4,7 +4,7 @@ import { coalescedDecisionPoint } from '../../access/relations/coalesced-decisio
 import type { ExternalDecisionPoint } from '../../access/relations/definition.ts'
 import { Misconfigured } from '../../errors.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
-import { decisionPointsOf, decisionPointVariables } from '../../validators/decision-points.ts'
+import { decisionPointVariables, readDecisionPoints } from '../../validators/decision-points.ts'
 import { createAuthzenDecisionPoint } from './decision-point.ts'
 
 /** Returns the policy decision point for `authority` of the relations. Needs `AUTHZEN_URLS`. */
@@ -13,7 +13,7 @@ export function authzen(): ExternalDecisionPoint {
     feature: 'authzen',
     variables: decisionPointVariables,
     create(config, options) {
-      const { authzen: servers, timeoutMs } = decisionPointsOf(config)
+      const { authzen: servers, timeoutMs } = readDecisionPoints(config)
       if (servers === undefined)
         throw new Misconfigured('The environment', [
           mistakeAt('missing', ['AUTHZEN_URLS'], 'is missing, but the policy needs it'),

@@ -10,7 +10,7 @@ import type { PolicyRoute } from '../../policy/policy.ts'
 import { configured } from '../../validators/configuration.ts'
 import { cors as corsHeaders } from './headers.ts'
 import { preflight } from './preflight.ts'
-import { corsRulesOf } from './rules.ts'
+import { compileCorsRules } from './rules.ts'
 import { corsSchema } from './schema.ts'
 
 export type { CorsDefinition, CorsFeature }
@@ -40,7 +40,7 @@ function guard({ core, policy: { routes, limits: limitOf } }: GuardParts): Contr
   const compiled = new Map(
     [...new Set(routes.flatMap((route) => definitionOf(route) ?? []))].map((definition) => [
       definition,
-      corsRulesOf(definition, tokenHeaders),
+      compileCorsRules(definition, tokenHeaders),
     ]),
   )
   const rulesOf = (route: PolicyRoute) => {

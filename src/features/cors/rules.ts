@@ -33,7 +33,7 @@ const DEFAULT_MAX_AGE_SECONDS = 7_200
  * Compiles the rules, once for each isolate. `tokenHeaders`: names of the headers, besides
  * `Authorization`, that contain tokens.
  */
-export function corsRulesOf(
+export function compileCorsRules(
   definition: CorsDefinition,
   tokenHeaders: readonly string[] = [],
 ): CorsRules {
@@ -43,7 +43,7 @@ export function corsRulesOf(
   const isAnyone = origins === '*'
   const patterns = isAnyone ? [] : origins
   const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')))
-  const wildcards = patterns.filter((pattern) => pattern.includes('*')).map(wildcardOf)
+  const wildcards = patterns.filter((pattern) => pattern.includes('*')).map(compileWildcard)
   // `null` is the origin of sandboxed pages of anyone, so no rule but '*' allows it.
   const allows = (origin: string | undefined): origin is string =>
     origin !== undefined &&
@@ -79,7 +79,7 @@ function listOf(names: readonly string[]): string {
 }
 
 /** Returns a check for origins with one label of a host name in place of `*`. */
-function wildcardOf(pattern: string): (origin: string) => boolean {
+function compileWildcard(pattern: string): (origin: string) => boolean {
   const [before = '', after = ''] = pattern.split('*')
   return (origin) =>
     origin.startsWith(before) &&

@@ -18,7 +18,7 @@ const ASSERTION_SECONDS = 60
  * Authenticates one request: with the client's secret (RFC 6749 section 2.3.1), or with an assertion
  * that its key signs (RFC 7523 section 2.2). Throws `Misconfigured` if the key has expired.
  */
-export async function authenticationOf(
+export async function authenticateRequest(
   client: IssuerClient,
   nowMs: number,
 ): Promise<Authentication> {

@@ -106,7 +106,7 @@ export function createIssuerCall({
     leaseMs: LEASE_MS,
   })
 
-  async function claimsOf(token: string): Promise<TokenClaims | undefined> {
+  async function fetchClaims(token: string): Promise<TokenClaims | undefined> {
     const slot = running.enter(MAX_CALLS, now())
     if (slot === FULL)
       throw new Unavailable('introspection', 'overloaded', { retryAfterSeconds: 1 })
@@ -132,16 +132,16 @@ export function createIssuerCall({
   }
 
   async function verify(token: string): Promise<Verified> {
-    const claims = await claimsOf(token)
+    const claims = await fetchClaims(token)
     if (claims === undefined) throw rejected('inactive')
     const nowMs = now()
     const untilMs = nowMs + maxAgeSeconds * 1000
-    const principal = await principalOf(claims, token, { nowMs, untilMs })
+    const principal = await createPrincipal(claims, token, { nowMs, untilMs })
     const expiresAtMs = Math.min(untilMs, (principal.expiresAtSeconds + clockTolerance) * 1000)
     return { principal, expiresAtMs }
   }
 
-  async function principalOf(
+  async function createPrincipal(
     claims: TokenClaims,
     token: string,
     { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
@@ -184,7 +184,7 @@ export function createIssuerCall({
     return attempted
   }
 
-  async function outcomeOf(token: string, waitUntil: WaitUntil | undefined): Promise<Outcome> {
+  async function fetchOutcome(token: string, waitUntil: WaitUntil | undefined): Promise<Outcome> {
     const latest = flights.latest(token)
     if (latest === undefined) return begin(token, waitUntil, flights.begin(token))
     const { flight, outcome } = await flights.follow(token, latest, (waitedMs) => {
@@ -199,7 +199,7 @@ export function createIssuerCall({
       if (refusal.denial === undefined) throw new Unavailable('introspection', 'refused')
       throw new Denied(refusal.denial)
     }
-    const outcome = await outcomeOf(token, waitUntil)
+    const outcome = await fetchOutcome(token, waitUntil)
     if ('verified' in outcome) return outcome.verified
     if ('denial' in outcome) throw new Denied(outcome.denial)
     throw copyOfFailure(outcome.failure)

@@ -43,7 +43,7 @@ export function createIssuerCalls({
     if (settings === undefined) continue
     const { issuer } = config
     const { endpoint, form, tokenPrefix = '', maxAgeSeconds } = settings
-    const { member, ...kind } = kindOf(config, clients, now)
+    const { member, ...kind } = selectKind(config, clients, now)
     const call = createIssuerCall({
       ...kind,
       rules: issuerRules(config),
@@ -66,7 +66,7 @@ export function createIssuerCalls({
 
 type CallKind = Pick<IssuerCallOptions, 'request' | 'audience'> & { readonly member: MetadataUri }
 
-function kindOf(
+function selectKind(
   { issuer, introspection, audience }: IssuerConfig,
   clients: readonly IssuerClient[],
   now: () => number,

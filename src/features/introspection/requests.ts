@@ -5,7 +5,7 @@ import { present } from '../../access/tokens/present.ts'
 import { Unavailable } from '../../errors.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
-import { authenticationOf } from './client-authentication.ts'
+import { authenticateRequest } from './client-authentication.ts'
 import {
   type Refusal,
   type RefusalResponse,
@@ -38,7 +38,7 @@ const JSON_TYPE = { accept: 'application/json' }
  */
 export function introspectionRequest(client: IssuerClient, now: () => number): ClaimsRequest {
   return async function introspect(endpoint, token, signal) {
-    const { headers, form } = await authenticationOf(client, now())
+    const { headers, form } = await authenticateRequest(client, now())
     const init = {
       method: 'POST',
       headers: { ...JSON_TYPE, ...headers },

@@ -43,7 +43,7 @@ const MEMBERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
  * Returns what a call uses; nothing for most methods. Throws `Denied` (`malformed_request`) for
  * params that do not name it, or have members that the protocol does not define.
  */
-export function targetsOf({ method, params }: JsonRpcCall): readonly Target[] {
+export function readTargets({ method, params }: JsonRpcCall): readonly Target[] {
   const members = MEMBERS.get(method)
   if (members === undefined) return []
   if (!isRecord(params)) throw malformedCall('target')

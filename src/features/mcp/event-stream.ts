@@ -31,7 +31,7 @@ export function createEventReader(maxChars: number) {
   let fields: Partial<Record<'type' | 'data' | 'id' | 'retry', string>> = {}
   let held = 0
 
-  function lineOf(line: string): ServerSentEvent | undefined {
+  function parseLine(line: string): ServerSentEvent | undefined {
     if (line === '') {
       const { type, data, id, retry } = fields
       const isEmpty = Object.keys(fields).length === 0
@@ -64,7 +64,7 @@ export function createEventReader(maxChars: number) {
     for (;;) {
       const end = LINE_END.exec(unread)
       if (end === null) break
-      const event = lineOf(unread.slice(0, end.index))
+      const event = parseLine(unread.slice(0, end.index))
       if (event !== undefined) events.push(event)
       unread = unread.slice(end.index + end[0].length)
     }

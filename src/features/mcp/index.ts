@@ -23,7 +23,7 @@ import {
 import { anyOrigin } from '../../routes/any-origin.ts'
 import { publicDocument, resourceMetadata } from '../../routes/well-known.ts'
 import { configured } from '../../validators/configuration.ts'
-import { corsRulesOf } from '../cors/rules.ts'
+import { compileCorsRules } from '../cors/rules.ts'
 import { createMcpGuard } from './access.ts'
 import { createBinding } from './binding.ts'
 import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_VERSIONS, type McpDefinition } from './definition.ts'
@@ -31,7 +31,7 @@ import { jsonRpcErrors } from './json-rpc-error.ts'
 import { mistakeInPattern } from './resource-uri.ts'
 import { mcpResponse } from './response.ts'
 import { mcpSchema } from './schema.ts'
-import { argumentOf, mcpAdmit, mcpInspection, mcpTransport } from './stages.ts'
+import { mcpAdmit, mcpInspection, mcpTransport, readArgument } from './stages.ts'
 
 export type {
   McpAccess,
@@ -250,7 +250,7 @@ function guard({ core, policy }: GuardParts): Contribution {
     const url = publicUrl + route.path
     const document = `/oauth-protected-resource${route.path}`
     const supported = scopes.length === 0 ? [] : [...new Set([...scopes, ...permissions])]
-    const described = { ...core, issuers: issuersOf(policy, core) }
+    const described = { ...core, issuers: listIssuers(policy, core) }
     metadata.all(document, anyOrigin('GET'))
     metadata.get(document, ...publicDocument(() => resourceMetadata(described, url, supported)))
     const relations = new Map(
@@ -259,7 +259,7 @@ function guard({ core, policy }: GuardParts): Contribution {
         if (ruleOf === undefined || checker === undefined)
           throw new Error(`tools.${name}.relation: the gateway has no relations`)
         const rule = ruleOf(ofArguments(tool.relation)[0])
-        return [[name, { rule, checker, paramOf: argumentOf }] as const]
+        return [[name, { rule, checker, paramOf: readArgument }] as const]
       }),
     )
     const limits = new Map(
@@ -352,7 +352,7 @@ function guard({ core, policy }: GuardParts): Contribution {
  * Returns the issuers in the order in which clients should use them: most use the first. The gateway
  * itself can log users in only with `authorizationCode()`.
  */
-function issuersOf(
+function listIssuers(
   { features }: GuardParts['policy'],
   { issuers, publicUrl }: GuardParts['core'],
 ): readonly string[] {
@@ -364,6 +364,6 @@ function issuersOf(
 /** Returns a check for the origins that may read responses. */
 function pagesOf(cors: CorsFeature | undefined): (origin: string) => boolean {
   if (cors === undefined) return () => false
-  const { allows } = corsRulesOf(cors.definition)
+  const { allows } = compileCorsRules(cors.definition)
   return (origin) => allows(origin)
 }

@@ -50,7 +50,7 @@ async function answerAsError(
   const problem: unknown = await c.res.json()
   if (!isRecord(problem)) return
   const denial = error instanceof Denied ? error.denial : undefined
-  const code = codeOf(denial, usesSessions(receivedHeaders(c)))
+  const code = selectCode(denial, usesSessions(receivedHeaders(c)))
   const retryAfter = c.res.headers.get('Retry-After')
   const data = {
     ...Object.fromEntries(Object.entries(problem).filter(([name]) => DATA.includes(name))),
@@ -61,7 +61,7 @@ async function answerAsError(
     }),
   }
   const id = c.get('portcullis.mcpId')
-  const message = messageOf(problem, denial, retryAfter)
+  const message = describeError(problem, denial, retryAfter)
   replaceBody(
     c,
     JSON.stringify({
@@ -86,7 +86,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
 }
 
 /** Returns the text for the model: what is wrong, where, and when a repetition may succeed. */
-function messageOf(
+function describeError(
   { detail, errors }: JsonObject,
   denial: Denial | undefined,
   retryAfter: string | null,
@@ -101,7 +101,7 @@ function messageOf(
   return `${cause}${named.join('')}${later}`
 }
 
-function codeOf(denial: Denial | undefined, usesSessions: boolean): number {
+function selectCode(denial: Denial | undefined, usesSessions: boolean): number {
   switch (denial?.code) {
     case 'invalid_input':
     case 'call_refused':

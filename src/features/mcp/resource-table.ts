@@ -62,7 +62,7 @@ export function createResourceTable(
       exact.get(uri) ?? byLength.find(({ isPrefix, text }) => isPrefix && uri.startsWith(text))
     if (own === undefined) return []
     if (!own.isPrefix) return [own.access]
-    const readings = readingsOf(uri)
+    const readings = listReadings(uri)
     const covering = rows.filter((row) => coversOneOf(row, readings))
     const same = covering.filter((row) => isSame(row, readings))
     if (same.length > 0) return accessOf([...(own.text === '' ? [] : [own]), ...same])
@@ -118,7 +118,7 @@ interface Readings {
   readonly bare: string
 }
 
-function readingsOf(uri: string): Readings {
+function listReadings(uri: string): Readings {
   const folded = foldedUri(uri)
   return {
     whole: [folded, folded.replace(/#.*$/s, '')],

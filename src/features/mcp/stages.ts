@@ -8,11 +8,11 @@ import { writeHeaders } from '../../http/response-headers.ts'
 import { DEFAULT_INSPECTION, type InspectionLimits } from '../../inspection/definition.ts'
 import { inspectJson } from '../../inspection/json.ts'
 import {
-  callsOf,
   isRecord,
   type JsonObject,
   type JsonRpcCall,
   malformedCall,
+  parseCalls,
 } from '../../inspection/json-rpc.ts'
 import type { CallVariables } from '../../middleware/audit.ts'
 import {
@@ -25,10 +25,14 @@ import {
 import { createMiddleware } from '../../middleware/create-middleware.ts'
 import { permittedTo } from '../../middleware/inspect.ts'
 import type { OpenStreamVariables } from '../../middleware/open-stream.ts'
-import { type RelationOptions, relationOf, requireRelation } from '../../middleware/relation.ts'
+import {
+  type RelationOptions,
+  requireRelation,
+  resolveRelation,
+} from '../../middleware/relation.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
-import { jsonTextOf } from '../../middleware/validate.ts'
-import { type McpGuard, type Target, targetsOf } from './access.ts'
+import { readJsonText } from '../../middleware/validate.ts'
+import { type McpGuard, readTargets, type Target } from './access.ts'
 import type { Binding } from './binding.ts'
 import { refuseOtherHeaders, usesSessions, VERSION_HEADER } from './request-headers.ts'
 
@@ -142,7 +146,7 @@ export function mcpAdmit(options: McpAdmitOptions): MiddlewareHandler {
   const { ofTools, otherwise } = options
   return createMiddleware<McpEnvironment>(async function admit(c, next) {
     if (c.req.method !== 'POST') return otherwise(c, next)
-    const received = await messageOf(c, options)
+    const received = await readMessage(c, options)
     c.set('portcullis.mcpMessage', received)
     if (received instanceof Denied) return otherwise(c, next)
     const { call, targets } = received
@@ -160,24 +164,24 @@ export function mcpAdmit(options: McpAdmitOptions): MiddlewareHandler {
 /** An event must stay far below its maximum size, whatever a client sends. */
 const MAX_AUDITED_CHARS = 256
 
-async function messageOf(
+async function readMessage(
   c: Context<McpEnvironment>,
   { limits, versions, guard }: McpAdmitOptions,
 ): Promise<McpMessage | Denied> {
   try {
     const message = inspectJson(
-      await jsonTextOf(c as unknown as Context<{ Variables: BodyVariables }>),
+      await readJsonText(c as unknown as Context<{ Variables: BodyVariables }>),
       limits ?? DEFAULT_INSPECTION,
     )
     // The revisions since 2025-06-18 have no batches.
     if (!isRecord(message)) throw malformedCall('batch')
     const id = requestIdIn(message)
     if (id !== undefined) c.set('portcullis.mcpId', id)
-    const [call] = callsOf(message, 1)
+    const [call] = parseCalls(message, 1)
     const headers = receivedHeaders(c)
     refuseOtherVersions(headers, versions)
     if (call !== undefined) refuseUnknownMethod(call.method, guard, usesSessions(headers))
-    const targets = call === undefined ? [] : targetsOf(call)
+    const targets = call === undefined ? [] : readTargets(call)
     refuseOtherHeaders(headers, message, targets)
     return { message, call, targets }
   } catch (error) {
@@ -210,7 +214,7 @@ function refuseUnknownMethod(
 export const UNKNOWN_METHOD = 'mcp_method'
 
 /** Returns an argument of the tool that is called, if it can be part of an object's name. */
-export function argumentOf(c: Context, name: string): string | undefined {
+export function readArgument(c: Context, name: string): string | undefined {
   const received = (c as Context<McpEnvironment>).get('portcullis.mcpMessage')
   if (received === undefined || received instanceof Denied) return undefined
   const [target] = received.targets
@@ -258,7 +262,7 @@ export function mcpInspection(options: McpInspectionOptions): MiddlewareHandler 
     if (relation === undefined) return
     const principal = callerOf(c, 'mcp')
     if (principal === null) throw new Denied({ code: 'missing_token' })
-    await requireRelation(c, relationOf(c, relation, principal), relation)
+    await requireRelation(c, resolveRelation(c, relation, principal), relation)
   }
 
   async function checkAnswer(

@@ -100,12 +100,12 @@ export interface DocumentOptions {
 function operatorSchemes(sources: readonly TokenSource[]): Record<string, SecurityScheme> {
   const schemes = sources.map((source, at) => [
     at === 0 ? 'operator' : `operator${at + 1}`,
-    schemeOf(source),
+    describeScheme(source),
   ])
   return Object.fromEntries(schemes)
 }
 
-function schemeOf(source: TokenSource): SecurityScheme {
+function describeScheme(source: TokenSource): SecurityScheme {
   if ('cookie' in source)
     return { type: 'apiKey', in: 'cookie', name: source.cookie, description: OPERATOR }
   if (isAuthorization(source)) return { type: 'http', scheme: 'bearer', description: OPERATOR }
@@ -156,7 +156,7 @@ export function openApiDocument(
 
 function documented(operation: Operation, operators: readonly string[]) {
   const { params, query, body, security } = operation
-  const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
+  const parameters = [...describeParameters(params, 'path'), ...describeParameters(query, 'query')]
   const kind = problemKindOf(operation)
   // One of them suffices. Without any, the call needs no credentials.
   const schemes = security === 'operator' ? operators : security === undefined ? [] : [security]
@@ -182,7 +182,7 @@ function documented(operation: Operation, operators: readonly string[]) {
       ...Object.fromEntries(
         Object.entries(operation.responses).map(([status, response]) => [
           status,
-          responseOf(response),
+          describeResponse(response),
         ]),
       ),
       ...Object.fromEntries(
@@ -195,7 +195,7 @@ function documented(operation: Operation, operators: readonly string[]) {
   }
 }
 
-function responseOf({
+function describeResponse({
   description,
   schema,
   mediaType = JSON_TYPE,
@@ -234,7 +234,7 @@ function* problemResponses(
   }
 }
 
-function* parametersOf(schema: z.core.$ZodObject | undefined, where: 'path' | 'query') {
+function* describeParameters(schema: z.core.$ZodObject | undefined, where: 'path' | 'query') {
   if (schema === undefined) return
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, JsonSchema>

@@ -92,7 +92,7 @@ function operationSection(
     '<h4>Responses</h4>',
     responsesPart(document, operation),
     '<h4>Example</h4>',
-    `<pre><code>${escaped(curlOf(document, path, method, operation))}</code></pre>`,
+    `<pre><code>${escaped(formatCurl(document, path, method, operation))}</code></pre>`,
     '</section>',
   ].join('\n')
 }
@@ -142,7 +142,7 @@ function resolved(
 }
 
 /** Renders the call as a command. The reader replaces the names in capitals. */
-function curlOf(
+function formatCurl(
   { components }: OpenApiDocument,
   path: string,
   method: string,

@@ -11,7 +11,7 @@ import {
   createDecisionPointServer,
   DENIED,
   type DecisionPointServerOptions,
-  entryOf,
+  findEntry,
 } from '../../access/relations/decision-points/server.ts'
 import { parseObject, parseSubject, type RelationTuple } from '../../access/relations/tuple.ts'
 import { Unavailable } from '../../errors.ts'
@@ -56,10 +56,10 @@ export function createOpenfgaDecisionPoint({
   const openfga = createDecisionPointServer(options)
   return {
     async check(query) {
-      const store = entryOf(stores, query.tenant)
+      const store = findEntry(stores, query.tenant)
       if (store === undefined || !isExpressible(query)) return DENIED
       const path = `/stores/${store.store}/check`
-      const reply = await openfga.post(path, requestOf(query, store), checkResponse)
+      const reply = await openfga.post(path, createRequest(query, store), checkResponse)
       if (reply.kind === 'answered') return reply.answer.allowed ? ALLOWED : DENIED
       if (reply.code === TOO_COMPLEX) return TOO_DEEP
       throw new Unavailable('authority', 'refused')
@@ -67,7 +67,7 @@ export function createOpenfgaDecisionPoint({
   }
 }
 
-function requestOf(query: RelationQuery, { model }: OpenfgaStore): object {
+function createRequest(query: RelationQuery, { model }: OpenfgaStore): object {
   const { contextualTuples, atLeast = 0 } = query
   return {
     tuple_key: tupleKeyOf(query),

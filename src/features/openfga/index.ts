@@ -4,7 +4,7 @@ import { coalescedDecisionPoint } from '../../access/relations/coalesced-decisio
 import type { ExternalDecisionPoint } from '../../access/relations/definition.ts'
 import { Misconfigured } from '../../errors.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
-import { decisionPointsOf, decisionPointVariables } from '../../validators/decision-points.ts'
+import { decisionPointVariables, readDecisionPoints } from '../../validators/decision-points.ts'
 import { createOpenfgaDecisionPoint } from './decision-point.ts'
 
 /** Returns the policy decision point for `authority` of the relations. Needs `OPENFGA_URL`. */
@@ -13,7 +13,7 @@ export function openfga(): ExternalDecisionPoint {
     feature: 'openfga',
     variables: decisionPointVariables,
     create(config, options) {
-      const { openfga: server, timeoutMs } = decisionPointsOf(config)
+      const { openfga: server, timeoutMs } = readDecisionPoints(config)
       if (server === undefined)
         throw new Misconfigured('The environment', [
           mistakeAt('missing', ['OPENFGA_URL'], 'is missing, but the policy needs it'),

@@ -27,11 +27,11 @@ import {
 import {
   confinedTo,
   refuseForeignClientIds,
+  selectTenant,
   type TenantScope,
-  tenantOf,
   withinTenant,
 } from '../../routes/admin/tenant.ts'
-import { period, periodOf, timesOf, tooMuch } from '../../routes/admin/usage-period.ts'
+import { period, resolvePeriod, timesOf, tooMuch } from '../../routes/admin/usage-period.ts'
 import { describe } from '../../validators/checks.ts'
 import { name } from '../../validators/names.ts'
 import { type PageQuery, pageQuerySchema } from '../../validators/page.ts'
@@ -137,7 +137,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
     { limit, cursor: after, tenant, ...wanted }: PageQuery & ApiKeyFilter,
     scope: TenantScope,
   ) {
-    const own = tenantOf(scope, tenant)
+    const own = selectTenant(scope, tenant)
     const filter = { ...wanted, tenant: own, hidesOthers: confinedTo(scope) !== undefined }
     const { items, ...rest } = await apiKeys.list({ limit, cursor: after }, filter)
     const planOf = await context.plansOfKeys(items.map(({ id }) => id))
@@ -168,7 +168,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         plans.refuseChange(plan, scope)
         refuseUnknownRoles(body.roles ?? [], context)
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
-        const tenant = tenantOf(scope, body.tenant)
+        const tenant = selectTenant(scope, body.tenant)
         await refuseForeignClientIds(scope, [body.subject], clients)
         const ordered = { ...body, tenant }
         const second = await issuableSecond(operator, ordered, context)
@@ -290,7 +290,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       async handle({ params: { id }, query, scope }) {
         // The audit trail does not say to which tenant a key belonged.
         if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
-        const asked = periodOf(query, context.now())
+        const asked = resolvePeriod(query, context.now())
         const days = await configured(context.auditUsage).usageOf(id, asked)
         if (days === undefined) throw tooMuch()
         return { ...timesOf(asked), days }
@@ -328,10 +328,10 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       async handle({ query: { since, until, ...query }, scope }) {
         const usage = configured(context.auditUsage)
         const { subject, reference: of } = query
-        const own = tenantOf(scope, query.tenant)
+        const own = selectTenant(scope, query.tenant)
         if (own === undefined && subject === undefined && of === undefined)
           throw inputRefused('query', '', 'must name a tenant, a subject or a reference')
-        const asked = periodOf({ since, until }, context.now())
+        const asked = resolvePeriod({ since, until }, context.now())
         const { items, ...rest } = await listed(query, scope)
         const ids = items.map(({ id }) => id)
         const routes = await usage.routesOf(ids, asked)

@@ -14,9 +14,9 @@ import {
   timeOf,
 } from '../../routes/admin/input.ts'
 import {
-  addressOf,
   confinedTo,
   listedFor,
+  normalizeValue,
   ownedBy,
   refuseRemoval,
   refuseTenant,
@@ -85,7 +85,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
         if (body.kind === 'address') refuseTenant(scope)
         const ban = await bans.create({
           ...body,
-          value: body.kind === 'address' ? addressOf(body.value) : body.value,
+          value: body.kind === 'address' ? normalizeValue(body.value) : body.value,
           issuer: body.issuer,
           ...ownedBy(scope, { issuer: body.issuer, tenant: body.tenant }, issuers),
           createdBy: operator.subject,

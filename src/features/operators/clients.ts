@@ -3,7 +3,12 @@
 import * as z from 'zod/mini'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import { cursor, existing, inputRefused, time, timeOf } from '../../routes/admin/input.ts'
-import { confinedTo, type TenantScope, tenantOf, withinTenant } from '../../routes/admin/tenant.ts'
+import {
+  confinedTo,
+  selectTenant,
+  type TenantScope,
+  withinTenant,
+} from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { pageSize } from '../../validators/page.ts'
 import { integer, wholeNumber } from '../../validators/schema-parts.ts'
@@ -120,7 +125,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, ownGrantOf(body), context)
         refuseUnsigned(body.tokenAlgorithm)
-        const tenant = tenantOf(scope, body.tenant)
+        const tenant = selectTenant(scope, body.tenant)
         const { client, secret } = await clients.create({ ...body, tenant })
         changed('client.create', client.id)
         return { ...viewOf(client), ...(secret !== undefined && { clientSecret: secret }) }

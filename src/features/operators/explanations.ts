@@ -7,12 +7,12 @@ import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import { existing, inputRefused } from '../../routes/admin/input.ts'
 import {
   confinedTo,
-  issuersOf,
   ownersWithin,
   refuseOtherTenant,
   refuseTenant,
+  selectIssuers,
+  selectTenant,
   type TenantScope,
-  tenantOf,
   withinTenant,
 } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
@@ -87,16 +87,16 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
   const { clients, explain, publicUrl, issuers, tenantIssuers, scopeUseOf, now } = context
   const call = adminGroup('Explanations', context)
 
-  function principalOf(
+  function createPrincipal(
     scope: TenantScope,
     { issuer = publicUrl, roles, scopes, ...caller }: AssumedCaller,
   ): Principal {
-    ownersWithin(scope, issuersOf(issuer, issuers))
+    ownersWithin(scope, selectIssuers(issuer, issuers))
     const nowSeconds = Math.floor(now() / 1000)
     return {
       client: undefined,
       ...caller,
-      tenant: tenantOf(scope, caller.tenant),
+      tenant: selectTenant(scope, caller.tenant),
       issuer,
       tokenIssuer: issuer,
       session: undefined,
@@ -150,9 +150,9 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
           await withinTenant(scope, clients.find(caller.client))
         return existing(
           explain({
-            request: requestOf(publicUrl, request),
+            request: createRequest(publicUrl, request),
             address,
-            caller: caller && principalOf(scope, caller),
+            caller: caller && createPrincipal(scope, caller),
             refuseActor(actor) {
               if (tenant === undefined) return
               if (actor.issuer === null || !tenantIssuers.has(actor.issuer)) refuseTenant(scope)
@@ -165,7 +165,7 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
   ]
 }
 
-function requestOf(
+function createRequest(
   publicUrl: string,
   {
     method,

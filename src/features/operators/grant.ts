@@ -4,8 +4,8 @@ import type { Principal } from '../../access/principal.ts'
 import { tokenIdHash } from '../../access/token-id.ts'
 import {
   type AccessGrant,
+  deriveCutoffKeys,
   principalOfGrant,
-  revokedBeforeKeysOf,
 } from '../../access/tokens/access-grant.ts'
 import type { ApiKey } from '../../access/tokens/api-key-record.ts'
 import { Denied } from '../../errors.ts'
@@ -88,7 +88,7 @@ export async function issuableSecond(
 ): Promise<number> {
   const grant = { subject, client, tenant, roles: [], scopes: [], audiences: [] }
   const own = await revocationLookup(revocationFacts.keys, operator)
-  const keys = [...own.keys, ...(await revokedBeforeKeysOf(revocationFacts.keys, grant, publicUrl))]
+  const keys = [...own.keys, ...(await deriveCutoffKeys(revocationFacts.keys, grant, publicUrl))]
   const { values } = await revocationFacts.consult({ keys })
   const by = own.revokedBy(values.slice(0, own.keys.length))
   if (by !== undefined) throw new Denied({ code: 'token_revoked', by })

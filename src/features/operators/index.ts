@@ -19,8 +19,8 @@ import { createErasureOrders } from '../../audit/d1/erasure-orders.ts'
 import { createAuditUsage } from '../../audit/d1/usage.ts'
 import { createOverflowRedaction } from '../../audit/redis/overflow.ts'
 import { createExplainer } from '../../gateway/explainer.ts'
-import { type Feature, type FeatureParts, featuresOf } from '../../gateway/feature.ts'
-import { tenantIssuersOf } from '../../gateway/tenant-issuers.ts'
+import { type Feature, type FeatureParts, listFeatures } from '../../gateway/feature.ts'
+import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
 import { createReadmission } from '../../middleware/readmit.ts'
 import { OPERATORS_LIMIT } from '../../policy/route.ts'
 import type { AdminCall } from '../../routes/admin/call.ts'
@@ -68,7 +68,7 @@ export function operators(options: OperatorsOptions = {}): Feature {
     name: 'operators',
     variables: clientVariables,
     create(parts) {
-      const context = contextOf(parts, endedApiKeyDays * DAY_SECONDS)
+      const context = createContext(parts, endedApiKeyDays * DAY_SECONDS)
       return {
         calls: () =>
           [
@@ -94,7 +94,7 @@ const GROUPS: readonly ((context: AdminContext) => readonly AdminCall[])[] = [
   explanationCalls,
 ]
 
-function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
+function createContext(parts: FeatureParts, endedSeconds: number): AdminContext {
   const { config, policy, redis, relationCheck, auditDb, authorizer, admission, now } = parts
   const { publicUrl } = config
   const clients = clientsOf(config)
@@ -120,7 +120,7 @@ function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
     policyLimits: policy.limits,
     operatorLimits: operatorLimit === undefined ? [] : [operatorLimit],
     // The gateway vouches for API keys, even without signing keys.
-    tenantIssuers: tenantIssuersOf(policy, config),
+    tenantIssuers: listTenantIssuers(policy, config),
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
     clients: createClientRegistry({ redis, configured: clients, publicUrl, now }),
     apiKeys: createApiKeys({ redis, publicUrl, now, endedSeconds }),
@@ -153,7 +153,7 @@ function contextOf(parts: FeatureParts, endedSeconds: number): AdminContext {
       Math.max(
         longestToken,
         policy.tokens.sessionSeconds ?? 0,
-        ...featuresOf(policy).map(({ sessionSeconds = 0 }) => sessionSeconds),
+        ...listFeatures(policy).map(({ sessionSeconds = 0 }) => sessionSeconds),
       ) + REVOCATION_MARGIN_SECONDS,
     revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
     now,

@@ -19,9 +19,9 @@ import {
   ownerViewOf,
 } from '../../routes/admin/input.ts'
 import {
-  addressOf,
   confinedTo,
   listedFor,
+  normalizeValue,
   ownedBy,
   refuseRemoval,
   refuseTenant,
@@ -89,7 +89,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
    * Returns the owner of a call about a window, and the issuers that it covers. An operator with a tenant
    * names windows that count no other tenant: of its own, of its members, and of its clients and API keys.
    */
-  async function ownerOf(scope: TenantScope, rule: PolicyLimit, window: WindowReset) {
+  async function findOwner(scope: TenantScope, rule: PolicyLimit, window: WindowReset) {
     const { by } = rule
     const { value, issuer } = window
     if (window.tenant !== undefined && !(by === 'subject' && countsByMember(rule)))
@@ -106,11 +106,11 @@ export function limitCalls(context: AdminContext): AdminCall[] {
   }
 
   /** Returns the rule that a call names, its normalized value, the keys of its windows, and their owner. */
-  async function windowsOf(scope: TenantScope, window: WindowReset) {
+  async function findWindows(scope: TenantScope, window: WindowReset) {
     const rule = policyLimits.get(window.limit)
     if (rule === undefined)
       throw inputRefused('body', '/limit', 'must be the name of a limit of the policy')
-    const counted = rule.by === 'address' ? addressOf(window.value) : window.value
+    const counted = rule.by === 'address' ? normalizeValue(window.value) : window.value
     if (rule.by === 'address' || typeof rule.by === 'function') {
       refuseTenant(scope)
       for (const member of ['issuer', 'tenant'] as const)
@@ -123,7 +123,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       const key = await limitKeyOf(rule, { issuer: '', value: counted })
       return { rule, value: counted, keys: [key], owned: { tenant: undefined, issuers: [] } }
     }
-    const owned = await ownerOf(scope, rule, window)
+    const owned = await findOwner(scope, rule, window)
     const keys = owned.issuers.map((owner) =>
       limitKeyOf(rule, { issuer: owner, value: counted, tenant: owned.tenant }),
     )
@@ -164,7 +164,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       response: 'The override is in force.',
       reply: overrideView,
       async handle({ body, operator, scope, changed }) {
-        const { value, keys, owned } = await windowsOf(scope, body)
+        const { value, keys, owned } = await findWindows(scope, body)
         const record = await overrides.create({
           ...body,
           value,
@@ -206,7 +206,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       example,
       response: 'The window is empty.',
       async handle({ body, scope, changed }) {
-        const { rule, value, keys } = await windowsOf(scope, body)
+        const { rule, value, keys } = await findWindows(scope, body)
         for (const key of keys) await windows.reset({ key, windowSeconds: rule.windowSeconds })
         changed('limit.reset', `${rule.name}:${value}`)
       },

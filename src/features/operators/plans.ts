@@ -14,7 +14,12 @@ import {
   ownerViewOf,
 } from '../../routes/admin/input.ts'
 import { permissionOf } from '../../routes/admin/permissions.ts'
-import { issuersOf, listedFor, refuseTenant, type TenantScope } from '../../routes/admin/tenant.ts'
+import {
+  listedFor,
+  refuseTenant,
+  selectIssuers,
+  type TenantScope,
+} from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import { type Assignment, newAssignmentSchema } from '../plans/assignment.ts'
@@ -142,7 +147,7 @@ export function planCalls(context: AdminContext): AdminCall[] {
       async handle({ body, operator, scope, changed }) {
         refuseTenant(scope)
         refuseUnknownPlan(body.plan, context)
-        const owners = issuersOf(body.issuer, issuers)
+        const owners = selectIssuers(body.issuer, issuers)
         const windows = await Promise.all(
           owners.map((issuer) => planRecordOf(body.by, issuer, body.value)),
         )

@@ -25,7 +25,7 @@ import {
   confinedTo,
   ownersWithin,
   refuseTenant,
-  tenantOf,
+  selectTenant,
   withinTenant,
 } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
@@ -158,7 +158,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       response: 'The erasure is ordered.',
       reply: erasureView,
       async handle({ body: { tenant, ...person }, operator, scope, changed }) {
-        const body = { ...person, tenant: tenantOf(scope, tenant) }
+        const body = { ...person, tenant: selectTenant(scope, tenant) }
         const isConfined = confinedTo(scope) !== undefined
         if (isConfined) ownersWithin(scope, [body.issuer])
         // Otherwise the trail could no longer show who ordered the erasure.

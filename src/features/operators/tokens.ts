@@ -3,7 +3,7 @@
 import * as z from 'zod/mini'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import { existing, time, timeOf } from '../../routes/admin/input.ts'
-import { refuseForeignClientIds, tenantOf } from '../../routes/admin/tenant.ts'
+import { refuseForeignClientIds, selectTenant } from '../../routes/admin/tenant.ts'
 import { accessTokenSeconds } from '../../validators/access-token.ts'
 import { describe } from '../../validators/checks.ts'
 import { name, roleNames, scopeNames } from '../../validators/names.ts'
@@ -43,7 +43,7 @@ export function tokenCalls(context: AdminContext): AdminCall[] {
       async handle({ body, operator, scope, changed }) {
         const issuer = await existing(tokenIssuer)
         const { subject, roles = [], scopes = [], client = operator.subject } = body
-        const tenant = tenantOf(scope, body.tenant)
+        const tenant = selectTenant(scope, body.tenant)
         await refuseForeignClientIds(scope, [subject, client], clients)
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
         refuseBeyond(operator, grant, context)

@@ -4,9 +4,9 @@ import { Misconfigured } from '../../errors.ts'
 import type { ConnectedOrigin, Connections } from '../../gateway/core.ts'
 import type { Contribution, Feature } from '../../gateway/feature.ts'
 import type { OriginDefinition } from '../../origin/definition.ts'
-import { baseOf, type Fetches, type OriginOptions } from '../../origin/origin.ts'
+import { type Fetches, type OriginOptions, parseBase } from '../../origin/origin.ts'
 import { createLocate, type Locate } from '../../origin/public-location.ts'
-import { createPlaceOf } from '../../origin/public-place.ts'
+import { createPublicPlaces } from '../../origin/public-place.ts'
 import type { OriginsFeature, PolicyOrigins } from '../../policy/origins.ts'
 import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
@@ -68,7 +68,7 @@ function compiled(definitions: Definitions): PolicyOrigins {
           checks.push(failing(variable, message))
       return checks
     },
-    guard: ({ policy, environment }) => contributionOf(byName, policy.routes, environment),
+    guard: ({ policy, environment }) => createContribution(byName, policy.routes, environment),
   }
   return {
     by: feature,
@@ -119,7 +119,7 @@ function* mistakesInVariables(
   }
 }
 
-function contributionOf(
+function createContribution(
   byName: ReadonlyMap<string, OriginDefinition>,
   routes: readonly PolicyRoute[],
   environment: Connections['environment'],
@@ -150,23 +150,23 @@ function connected(
   { environment, connect, assertionsFor, unnamed }: Connections,
   routes: readonly PolicyRoute[],
 ): ConnectedOrigin {
-  function destinationOf(name: string, definition: OriginDefinition): Destination {
+  function createDestination(name: string, definition: OriginDefinition): Destination {
     const { breaker, retries } = definition
     const breakerFor = (route: string | undefined) =>
       breaker === 'origin' ? name : `${name} ${route}`
-    const origin = connect(placeOf(definition, environment), { breakerFor })
+    const origin = connect(locateOrigin(definition, environment), { breakerFor })
     return {
       origin: retries === undefined ? origin : retriedOrigin({ ...retries, origin }),
       assertions: assertionsFor(audienceOf(name, definition, environment)),
     }
   }
 
-  const plain = new Map([...byName].map(([name, each]) => [name, destinationOf(name, each)]))
+  const plain = new Map([...byName].map(([name, each]) => [name, createDestination(name, each)]))
   const destinations = new Map<string | undefined, Destination>()
   const withoutName = routes.some(({ origin }) => origin === undefined) ? unnamed() : undefined
   if (withoutName !== undefined) destinations.set(undefined, withoutName)
   const bases = new Map<string | undefined, string | undefined>([[undefined, withoutName?.base]])
-  for (const [name, each] of byName) bases.set(name, baseOf(placeOf(each, environment).url))
+  for (const [name, each] of byName) bases.set(name, parseBase(locateOrigin(each, environment).url))
   for (const [name, { canary }] of byName) {
     const destination = found(plain.get(name))
     destinations.set(
@@ -205,19 +205,19 @@ function locateFor(own: PolicyRoute, { routes, byName, bases }: Located): Locate
   const canaryOf = (name = '') => byName.get(name)?.canary?.origin
   const isOwn = (name: string | undefined) =>
     name === own.origin || (name !== undefined && name === canaryOf(own.origin))
-  const placeOf = createPlaceOf(
+  const locateOrigin = createPublicPlaces(
     own,
     routes.filter(({ origin }) => isOwn(origin)),
   )
   return createLocate(
     [...bases].flatMap(([name, base]) =>
-      base !== undefined && isOwn(name) ? [{ base, placeOf }] : [],
+      base !== undefined && isOwn(name) ? [{ base, placeOf: locateOrigin }] : [],
     ),
   )
 }
 
 /** The value of the variable takes precedence, then the URL, then the binding. */
-function placeOf(
+function locateOrigin(
   { url, variable = '', binding = '' }: OriginDefinition,
   environment: Connections['environment'],
 ): OriginOptions {
@@ -230,7 +230,7 @@ function audienceOf(
   definition: OriginDefinition,
   environment: Connections['environment'],
 ): string {
-  const { url } = placeOf(definition, environment)
+  const { url } = locateOrigin(definition, environment)
   return (
     definition.audience ??
     (url === undefined ? `urn:portcullis:origin:${name}` : new URL(url).origin)

@@ -1,7 +1,7 @@
 /** Export of traces by OTLP: `import { otlp } from 'portcullis/otlp'`. */
 import type { Feature } from '../../gateway/feature.ts'
 import { createSpanExporter } from './exporter.ts'
-import { tracesOf, traceVariables } from './schema.ts'
+import { readTraces, traceVariables } from './schema.ts'
 import { traceRequests } from './trace-requests.ts'
 
 /**
@@ -13,7 +13,7 @@ export function otlp(): Feature {
     name: 'otlp',
     variables: traceVariables,
     create({ config, publicOriginOf, spanTally: tally, now }) {
-      const traces = tracesOf(config)
+      const traces = readTraces(config)
       if (traces === undefined) return {}
       const { url, headers, sampleRatio } = traces
       const exporter = createSpanExporter({ url, headers, tally, now })

@@ -1,6 +1,6 @@
 /** Environment variables of the export of traces. */
 import * as z from 'zod/mini'
-import { type Config, type FeatureVariables, valuesOf } from '../../validators/environment.ts'
+import { type Config, type FeatureVariables, readVariables } from '../../validators/environment.ts'
 import { headerList, httpUrl, ratio } from '../../validators/variables.ts'
 
 export const traceVariables = {
@@ -14,8 +14,8 @@ export const traceVariables = {
 } satisfies FeatureVariables
 
 /** Returns the collector. Undefined if there is none. */
-export function tracesOf(config: Pick<Config, 'variables'>) {
-  const { OTLP_ENDPOINT: endpoint, ...env } = valuesOf(config, traceVariables)
+export function readTraces(config: Pick<Config, 'variables'>) {
+  const { OTLP_ENDPOINT: endpoint, ...env } = readVariables(config, traceVariables)
   if (endpoint === undefined) return undefined
   return {
     url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,

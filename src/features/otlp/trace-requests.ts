@@ -52,10 +52,15 @@ export const traceRequests = ({
     if (!traceOf(c).isSampled) return next()
     const startMs = now()
     await next()
-    exporter.export(spansOf(c, publicOriginOf(c).scheme, startMs, now()), waitUntilOf(c))
+    exporter.export(createSpans(c, publicOriginOf(c).scheme, startMs, now()), waitUntilOf(c))
   })
 
-function spansOf(c: Context<Environment>, scheme: string, startMs: number, endMs: number): Span[] {
+function createSpans(
+  c: Context<Environment>,
+  scheme: string,
+  startMs: number,
+  endMs: number,
+): Span[] {
   const { traceId, spanId, parentSpanId, tracestate } = traceOf(c)
   const route = c.get('portcullis.route')?.path
   const method = METHODS.has(c.req.method) ? c.req.method : OTHER_METHOD

@@ -48,7 +48,7 @@ export function limitsOfPlans(
       `unknown plan ${defaultPlan}; the plans are ${Object.keys(plans).join(', ')}`,
       { given: defaultPlan, known: Object.keys(plans) },
     )
-  return limitsOf(name, definition, new Map(allowances), { defaultPlan, planBy }, scripts)
+  return createLimits(name, definition, new Map(allowances), { defaultPlan, planBy }, scripts)
 }
 
 export function limitsOfQuotas(
@@ -57,10 +57,10 @@ export function limitsOfQuotas(
   scripts: PlansMeter['scripts'],
 ): NamedLimit[] {
   configured('The policy', quotasSchema, definition, ['limits', name])
-  return limitsOf(name, definition, new Map([[ALONE, definition]]), undefined, scripts)
+  return createLimits(name, definition, new Map([[ALONE, definition]]), undefined, scripts)
 }
 
-function limitsOf(
+function createLimits(
   name: string,
   definition: MeteredDefinition,
   allowances: ReadonlyMap<string, AllowanceDefinition>,
@@ -68,7 +68,7 @@ function limitsOf(
   scripts: PlansMeter['scripts'],
 ): NamedLimit[] {
   const { by = 'key', onUnavailable = 'deny', mode, cost = 1, slotSeconds } = definition
-  return windowsOf([...allowances.values()], slotSeconds).map(([suffix, window]) => {
+  return listWindows([...allowances.values()], slotSeconds).map(([suffix, window]) => {
     const units = new Map(
       [...allowances].map(([plan, allowance]) => [plan, unitsOf(allowance, window)]),
     )
@@ -109,7 +109,7 @@ function limitsOf(
  * length share it, so that a caller keeps its count when its plan changes. The shortest rate has the
  * name of the group.
  */
-function windowsOf(
+function listWindows(
   allowances: readonly AllowanceDefinition[],
   slotSeconds = DEFAULT_SLOT_SECONDS,
 ): [suffix: string, window: Window][] {

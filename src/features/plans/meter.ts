@@ -31,7 +31,7 @@ export function createMeter({
   const sources = new WeakMap<Principal, readonly string[]>()
 
   async function derive(principal: Principal): Promise<readonly string[]> {
-    const found = await Promise.all(planBy.map((by) => sourceOf(by, principal)))
+    const found = await Promise.all(planBy.map((by) => deriveSource(by, principal)))
     const own = found.filter((source) => source !== undefined)
     sources.set(principal, own)
     return own
@@ -57,7 +57,7 @@ export function createMeter({
   }
 }
 
-async function sourceOf(by: PlanBy, principal: Principal): Promise<string | undefined> {
+async function deriveSource(by: PlanBy, principal: Principal): Promise<string | undefined> {
   if (by === 'claim')
     return principal.plan === undefined ? undefined : `=${await keyPart(principal.plan)}`
   const value = principal[by]

@@ -31,7 +31,7 @@ import { type AdminCall, adminGroup, type CallGroup } from '../../routes/admin/c
 import type { CallFrame } from '../../routes/admin/frame.ts'
 import { consistencyToken, cursor, inputRefused } from '../../routes/admin/input.ts'
 import { permissionOf } from '../../routes/admin/permissions.ts'
-import { tenantOf } from '../../routes/admin/tenant.ts'
+import { selectTenant } from '../../routes/admin/tenant.ts'
 import { describe } from '../../validators/checks.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import {
@@ -81,10 +81,10 @@ export interface AdminRelations {
 }
 
 export function relationCalls(relations: AdminRelations): CallGroup {
-  return (frame) => callsOf(relations, frame)
+  return (frame) => createCalls(relations, frame)
 }
 
-function callsOf(relations: AdminRelations, frame: CallFrame): readonly AdminCall[] {
+function createCalls(relations: AdminRelations, frame: CallFrame): readonly AdminCall[] {
   const { model, decisionPoint } = relations
   const call = adminGroup('Relations', frame)
   const example = exampleTuple(model)
@@ -115,7 +115,7 @@ function callsOf(relations: AdminRelations, frame: CallFrame): readonly AdminCal
         }),
       problems: [404],
       async handle({ body, scope, changed, header }) {
-        const tenant = tenantOf(scope, body.tenant) ?? null
+        const tenant = selectTenant(scope, body.tenant) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { writes = [], deletes = [] } = body
         refuseBadTuples(model, { writes }, { deletes })
@@ -150,8 +150,11 @@ function callsOf(relations: AdminRelations, frame: CallFrame): readonly AdminCal
       reply: () => z.strictObject({ tuples: z.array(tupleSchema), cursor }),
       problems: [404],
       async handle({ query, scope }) {
-        const tenant = tenantOf(scope, query.tenant) ?? null
-        const { tuples, hasMore } = await tuplesOf(relations, 'query').read(tenant, queryOf(query))
+        const tenant = selectTenant(scope, query.tenant) ?? null
+        const { tuples, hasMore } = await tuplesOf(relations, 'query').read(
+          tenant,
+          readQuery(query),
+        )
         const last = tuples.at(-1)
         return { tuples, ...(hasMore && last !== undefined && { cursor: cursorOf(last) }) }
       },
@@ -174,7 +177,7 @@ function callsOf(relations: AdminRelations, frame: CallFrame): readonly AdminCal
       reply: checkView,
       problems: [404],
       async handle({ body, operator, scope }) {
-        const tenant = tenantOf(scope, body.tenant) ?? null
+        const tenant = selectTenant(scope, body.tenant) ?? null
         const { object, relation, subject, contextualTuples = [], trace = false } = body
         refuseMistake(mistakeOfRelation(model, body) ?? mistakeOfSubject(model, subject))
         refuseBadTuples(model, { contextualTuples })
@@ -207,7 +210,7 @@ function callsOf(relations: AdminRelations, frame: CallFrame): readonly AdminCal
         z.strictObject({ tree: z.strictObject({ root: z.looseObject({}) }), consistencyToken }),
       problems: [404],
       async handle({ body, scope }) {
-        const tenant = tenantOf(scope, body.tenant) ?? null
+        const tenant = selectTenant(scope, body.tenant) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { object, relation } = body
         refuseMistake(mistakeOfRelation(model, body))
@@ -260,7 +263,7 @@ function mayHaveWritten(error: unknown): boolean {
   return error.fault !== 'refused' || error.cause !== undefined
 }
 
-function queryOf({
+function readQuery({
   object,
   relation,
   subject,

@@ -10,7 +10,7 @@ import {
   createRelationCheck,
 } from '../../access/relations/redis/check.ts'
 import { createRelationTuples } from '../../access/relations/redis/tuples.ts'
-import { DEFAULT_SUBJECT, ruleOf } from '../../access/relations/rule.ts'
+import { createRule, DEFAULT_SUBJECT } from '../../access/relations/rule.ts'
 import { mistakesInRule, mistakesInSubject } from '../../access/relations/rule-mistakes.ts'
 import { parseTemplate } from '../../access/relations/template.ts'
 import { Misconfigured } from '../../errors.ts'
@@ -56,7 +56,7 @@ function compiled(definition: RelationsDefinition): PolicyRelations {
     cacheEntries: definition.cacheEntries ?? DEFAULT_RELATION_CACHE_ENTRIES,
     authority,
     mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
-    ruleOf: (demand) => ruleOf(demand, subject),
+    ruleOf: (demand) => createRule(demand, subject),
   }
   return relations
 }
@@ -88,13 +88,13 @@ function relationServices(
   { redis, watch, tally, now }: RelationParts,
 ): RelationServices {
   const { model, maxStalenessMs, cacheEntries: maxEntries } = relations
-  const { check, decisionPoint } = decisionPointOf(relations, config, { redis, watch, now })
+  const { check, decisionPoint } = createDecisionPoint(relations, config, { redis, watch, now })
   const checker = createRelationChecker({
     decisionPoint,
     // The cache allocates its memory when it is created.
     cache:
       maxStalenessMs > 0 ? createRelationCache({ maxStalenessMs, maxEntries, tally }) : undefined,
-    issuers: issuersOf(relations, config),
+    issuers: listIssuers(relations, config),
     isIncludedInAdmission: check !== undefined,
     now,
   })
@@ -102,7 +102,7 @@ function relationServices(
   return { check, checker, calls: relationCalls({ model, tuples, decisionPoint }) }
 }
 
-function decisionPointOf(
+function createDecisionPoint(
   { model, authority }: PolicyRelations,
   config: Config,
   { redis, watch, now }: Omit<RelationParts, 'tally'>,
@@ -118,7 +118,7 @@ function decisionPointOf(
  * the same tenant name, so the policy must name the issuers that share a namespace. The gateway's
  * own issuer is always included.
  */
-function issuersOf({ issuers, subject }: PolicyRelations, config: Config): ReadonlySet<string> {
+function listIssuers({ issuers, subject }: PolicyRelations, config: Config): ReadonlySet<string> {
   const { publicUrl } = config
   if (issuers !== undefined) return new Set([publicUrl, ...issuers])
   const template = parseTemplate(subject)

@@ -128,7 +128,7 @@ export function browserSession({
       throw new Denied({
         code: 'sign_in_required',
         check: 'step_up',
-        stepUp: challengeOf(demand),
+        stepUp: formatChallenge(demand),
       })
     const received = receivedHeaders(c)
     const text = readSession(received)
@@ -174,7 +174,7 @@ export function browserSession({
 }
 
 /** RFC 9470 section 3. The policy's check allows only values without quotation marks. */
-function challengeOf({ acr, maxAgeSeconds }: BrowserSessionDemand): string {
+function formatChallenge({ acr, maxAgeSeconds }: BrowserSessionDemand): string {
   return [
     ', error="insufficient_user_authentication"',
     ...(acr === undefined ? [] : [`acr_values="${acr.join(' ')}"`]),

@@ -57,7 +57,7 @@ export function signIn(definition: SignInDefinition = {}): Feature {
     variables: issuerClientVariables,
     mistakesIn,
     rehearse,
-    create: (parts) => contributionOf(definition, parts),
+    create: (parts) => createContribution(definition, parts),
   }
 }
 
@@ -68,21 +68,21 @@ const rehearse = ({ core: { publicUrl, now } }: GuardParts): Contribution => ({
   cookies: [SESSION_COOKIE],
 })
 
-function contributionOf(definition: SignInDefinition, parts: FeatureParts): Contribution {
+function createContribution(definition: SignInDefinition, parts: FeatureParts): Contribution {
   const { config, redis, admission, references, now } = parts
   const { publicUrl } = config
   const { requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE, theme = {}, ...chosen } = definition
-  const limitOf = (name: string, limit: number): PolicyLimit => ({
+  const createLimit = (name: string, limit: number): PolicyLimit => ({
     name,
     limit,
     windowSeconds: 60,
     by: 'address',
     onUnavailable: 'deny',
   })
-  const ofBrowsers = limitOf('sign_in', requestsPerMinute)
-  const ofProviders = limitOf('provider_logout', PROVIDER_REQUESTS_PER_MINUTE)
+  const ofBrowsers = createLimit('sign_in', requestsPerMinute)
+  const ofProviders = createLimit('provider_logout', PROVIDER_REQUESTS_PER_MINUTE)
   refuseOtherHosts(parts)
-  const providers = providersOf(parts)
+  const providers = createProviders(parts)
   const store = createSessionStore(redis, now)
   const revocations = createRevocations(redis, now)
   const terms = { ...DEFAULT_TERMS, ...chosen }
@@ -157,7 +157,7 @@ function refuseOtherHosts({ policy, config: { publicUrl } }: FeatureParts): void
 }
 
 /** Throws `Misconfigured` if no entry of `ISSUER_CLIENTS` has a valid `signIn`. */
-function providersOf({ config, watch, now }: FeatureParts): readonly Provider[] {
+function createProviders({ config, watch, now }: FeatureParts): readonly Provider[] {
   const { publicUrl } = config
   const signedOutUri = publicUrl + SIGNED_OUT_PATH
   const entries = issuerClientsOf(config).flatMap((client, index) => {

@@ -91,7 +91,7 @@ export interface LoginsOptions {
  * complete the login, and the store contains nothing that could.
  */
 export function createLogins({ providers, store, random = randomBytes }: LoginsOptions): Logins {
-  async function secretsOf(browser: string, state: string) {
+  async function deriveSecrets(browser: string, state: string) {
     const derive = await hmacSha256(new TextEncoder().encode(browser))
     return {
       nonce: base64url.encode(await derive(`nonce ${state}`)),
@@ -113,7 +113,7 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       const url = await provider.authorizationUrl({
         ...demand,
         callbackPath,
-        ...(await secretsOf(cookie.secret, state)),
+        ...(await deriveSecrets(cookie.secret, state)),
         state,
       })
       const login = {
@@ -145,7 +145,7 @@ export function createLogins({ providers, store, random = randomBytes }: LoginsO
       if (provider === undefined) throw signInRefused('provider_unknown')
       const { maxAgeSeconds, acr, returnPath, callbackPath = CALLBACK_PATH } = login
       const demand = { maxAgeSeconds, acr, callbackPath }
-      const expected = { ...(await secretsOf(cookie.secret, state)), ...demand, state }
+      const expected = { ...(await deriveSecrets(cookie.secret, state)), ...demand, state }
       const keepUsed = () =>
         store.beginLogin(stateHash, { ...login, used: true }, LOGIN_SECONDS).catch(withoutStore)
       if (login.used) {

@@ -12,7 +12,7 @@ export const DEFAULT_THEME = {
 export type PageTheme = { readonly [Name in keyof typeof DEFAULT_THEME]?: string }
 
 /** Returns the style of the pages. The theme has been checked: see `signInSchema`. */
-export function styleOf(theme: PageTheme): string {
+export function formatStyle(theme: PageTheme): string {
   const variables = Object.entries({ ...DEFAULT_THEME, ...theme })
     .map(([name, value]) => `--portcullis-${name}: ${value};`)
     .join(' ')

@@ -80,7 +80,7 @@ const OPERATORS_FAULTS: readonly string[] = [
 ]
 
 /** Returns why a login failed: the provider's problem, or a refusal with the check that failed. */
-export function failureOf(error: unknown, issuer: string): Denied | Unavailable {
+export function classifyFailure(error: unknown, issuer: string): Denied | Unavailable {
   if (error instanceof oauth.AuthorizationResponseError) {
     const code = codeOf(error.error)
     if (PROVIDER_FAULTS.includes(code))

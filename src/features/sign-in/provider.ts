@@ -6,17 +6,17 @@ import { readHeader, readPayload, verifySignature } from '../../access/tokens/jw
 import { present } from '../../access/tokens/present.ts'
 import { rejected } from '../../access/tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../../access/tokens/remote-key-set.ts'
-import { keySetOf } from '../../access/tokens/verifier.ts'
+import { createKeySet } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { createSharedReading } from '../../isolate/shared-reading.ts'
 import { type IssuerConfig, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
-import { authenticationOf } from '../introspection/client-authentication.ts'
+import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { authTimeIn, isWithinAge } from './login-age.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
-import { boundedFetch, failureOf, unavailable } from './provider-call.ts'
+import { boundedFetch, classifyFailure, unavailable } from './provider-call.ts'
 import { signInRefused } from './refused.ts'
 import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
 import type { SignInSettings } from './schema.ts'
@@ -151,14 +151,14 @@ export function createProvider({
 }: ProviderOptions): Provider {
   const { issuer } = config
   const issuerUrl = new URL(issuer)
-  const keySet = keySetOf(config, now, { watch })
+  const keySet = createKeySet(config, now, { watch })
   const idTokens = createIdTokenVerifier({ config, keySet, settings, client: credentials.id, now })
   const client: oauth.Client = {
     client_id: credentials.id,
     [oauth.clockTolerance]: config.clockTolerance,
   }
   const authentication: oauth.ClientAuth = async (_as, _client, body, headers) => {
-    const { headers: fields, form } = await authenticationOf(credentials, now())
+    const { headers: fields, form } = await authenticateRequest(credentials, now())
     for (const [name, value] of Object.entries(form)) body.set(name, value)
     for (const [name, value] of Object.entries(fields)) headers.set(name, value)
   }
@@ -275,7 +275,7 @@ export function createProvider({
         )
         tokens = await readTokenResponse(as, client, answer)
       } catch (error) {
-        throw failureOf(error, issuer)
+        throw classifyFailure(error, issuer)
       }
       const { idToken, refreshToken } = tokens
       if (idToken === undefined) throw signInRefused('id_token_missing')
@@ -312,7 +312,7 @@ export function createProvider({
       } catch (error) {
         if (error instanceof oauth.ResponseBodyError && SIGN_IN_AGAIN.includes(error.error))
           return undefined
-        const failure = failureOf(error, issuer)
+        const failure = classifyFailure(error, issuer)
         throw failure instanceof Unavailable ? failure : unavailable(error)
       }
       const fresh = tokens.idToken

@@ -73,7 +73,7 @@ export function createSessions({
   const nowSeconds = () => Math.floor(now() / 1000)
 
   /** Returns the times of a reference that is issued now. */
-  function timesOf(signIn: Omit<SignInFacts, 'renewAtSeconds'>, atSeconds: number) {
+  function computeTimes(signIn: Omit<SignInFacts, 'renewAtSeconds'>, atSeconds: number) {
     const renewAfterSeconds = Math.ceil(idleSeconds / RENEWALS_PER_IDLE_TIME)
     return {
       expiresAtSeconds: Math.min(signIn.endsAtSeconds, atSeconds + idleSeconds),
@@ -118,7 +118,7 @@ export function createSessions({
         scopes: [],
         audiences: [audience],
         issuedAtSeconds: atSeconds,
-        ...timesOf(facts, atSeconds),
+        ...computeTimes(facts, atSeconds),
       }
       const excess = await store.open(
         {
@@ -153,7 +153,10 @@ export function createSessions({
         referenceHash: await credentialHash(reference),
         successorHash: await credentialHash(successor),
         nonce,
-        succeed: (record) => ({ ...record, ...timesOf(record.signIn ?? signIn, nowSeconds()) }),
+        succeed: (record) => ({
+          ...record,
+          ...computeTimes(record.signIn ?? signIn, nowSeconds()),
+        }),
         graceSeconds: GRACE_SECONDS,
       })
       if (agreed === undefined || agreed === nonce) return agreed && successor

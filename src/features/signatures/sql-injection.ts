@@ -8,7 +8,7 @@ import {
   type SignatureSet,
 } from './signature-set.ts'
 import { breaksOutOfQuote, breaksOutOfValue } from './sql-break-out.ts'
-import { sqlTokensOf } from './sql-tokens.ts'
+import { tokenizeSql } from './sql-tokens.ts'
 
 const SCORES = {
   break_out: DECISIVE,
@@ -79,7 +79,7 @@ export const sqlInjection: SignatureSet = {
  * first quote can end a value. Text after a later quote is a string again, or is not SQL.
  */
 function breaksOut(text: string): boolean {
-  if (breaksOutOfValue(sqlTokensOf(text, 0))) return true
+  if (breaksOutOfValue(tokenizeSql(text, 0))) return true
   for (const quote of QUOTES) {
     const plain = endOfValue(text, quote, false)
     if (breaksOutAt(text, plain)) return true
@@ -95,7 +95,7 @@ const SEVERAL_WORDS = /\S\s{1,8}\S/
 function breaksOutAt(text: string, end: number): boolean {
   if (end === -1) return false
   const isProse = SEVERAL_WORDS.test(text.slice(0, Math.min(end, MAX_VALUE_CHARS)))
-  return breaksOutOfQuote(sqlTokensOf(text, end), isProse)
+  return breaksOutOfQuote(tokenizeSql(text, end), isProse)
 }
 
 /** Returns the place after the quote that ends a value, or -1. A doubled quote is one character. */

@@ -52,7 +52,7 @@ const END: SqlToken = { kind: 'end', text: '' }
 export type SqlTokens = (index: number) => SqlToken
 
 /** Tokenizes `text` from `start`. Reads tokens only when they are requested. */
-export function sqlTokensOf(text: string, start: number): SqlTokens {
+export function tokenizeSql(text: string, start: number): SqlTokens {
   const tokens: SqlToken[] = []
   let at = start
   let isOver = false

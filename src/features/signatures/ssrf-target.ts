@@ -90,7 +90,7 @@ function foundIn(value: string): number {
   const host = url.hostname.replace(/\.$/, '')
   if (METADATA_NAMES.test(host)) return BIT.metadata
   const embedded = EMBEDDED.exec(host)?.[1]?.replaceAll('-', '.')
-  const address = addressOf(embedded ?? host)
+  const address = parseAddress(embedded ?? host)
   if (address === undefined) {
     if (!INTERNAL_NAMES.test(host)) return 0
     return isOfDevelopment(url, value) ? BIT.development : BIT.internal
@@ -102,7 +102,7 @@ function foundIn(value: string): number {
 }
 
 /** Returns IPv4 for an address that is mapped into IPv6, translated (RFC 6052) or 6to4. */
-function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+function parseAddress(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const text = host.startsWith('[') ? host.slice(1, -1) : host
   if (!ipaddr.isValid(text) || !/[.:]/.test(text)) return undefined
   const address = ipaddr.process(text)

@@ -6,7 +6,7 @@ import type { PendingLimits, PipelinedEngine } from '../../access/admission/redi
 import { counterName } from '../../access/admission/redis/limit-overrides.ts'
 import { Unavailable } from '../../errors.ts'
 import type { RedisCommand, RedisConnection, RedisReply } from '../../redis/connection.ts'
-import { countOf, integerOf, listOf, malformed, resultOf } from '../../redis/reply.ts'
+import { malformed, readCount, readInteger, readList, readResult } from '../../redis/reply.ts'
 import {
   createScript,
   KEY_LOCKING,
@@ -31,7 +31,7 @@ const REFUSED = -1
 const scripts = new Map<string, Script>()
 const windows = new WeakMap<LimitRule, Window>()
 
-function windowOf(rule: LimitRule): Window {
+function findWindow(rule: LimitRule): Window {
   const known = windows.get(rule)
   if (known !== undefined) return known
   const window = Ratelimit.slidingWindow(rule.limit, `${rule.windowSeconds} s`)()
@@ -64,10 +64,10 @@ function prepareLimit({ rule, key }: LimitRequest, redis: RedisConnection) {
       const unknown = { script, command, reply: { error: 'NOSCRIPT' } }
       const [answer] = await scriptReplies(redis, [unknown])
       await script.name(redis)
-      return countedOf(answer)
+      return readCounted(answer)
     },
   }
-  const state = windowOf(rule).limit(
+  const state = findWindow(rule).limit(
     {
       redis: runner as unknown as WindowRedis,
       // The limiter appends the suffix of an override.
@@ -91,7 +91,7 @@ function prepareLimit({ rule, key }: LimitRequest, redis: RedisConnection) {
       [countedNow, countedBefore]: readonly [number, number],
     ): Promise<RateLimit | Unavailable> {
       try {
-        reply.resolve(countedOf(answer))
+        reply.resolve(readCounted(answer))
       } catch (error) {
         reply.reject(error)
       }
@@ -115,7 +115,7 @@ function prepareLimits(limits: readonly LimitRequest[], redis: RedisConnection):
   return {
     commands: [['MGET', ...counters], ...pending.map(({ command }) => command)],
     settle([values, ...counted]) {
-      const before = listOf(resultOf(values), counters.length)
+      const before = readList(readResult(values), counters.length)
       const countAt = (index: number) => Number(before[index] ?? 0)
       return Promise.all(
         pending.map((limit, index) =>
@@ -135,11 +135,11 @@ function asArgument(value: unknown): string | number {
  * limiter itself treats every value that is not below zero as an admission, even null. Throws the
  * error text of Redis, because the limiter looks for `NOSCRIPT` in it.
  */
-function countedOf(reply: RedisReply | undefined): unknown {
+function readCounted(reply: RedisReply | undefined): unknown {
   if (reply?.error !== undefined) throw new Error(reply.error)
-  const counted = listOf(reply?.result, 2)
-  const left = integerOf(counted[0])
-  const limit = countOf(counted[1])
+  const counted = readList(reply?.result, 2)
+  const left = readInteger(counted[0])
+  const limit = readCount(counted[1])
   if (left < REFUSED || (left !== REFUSED && left >= limit)) throw malformed()
   return counted
 }

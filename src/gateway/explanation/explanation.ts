@@ -77,7 +77,7 @@ export function withoutSecrets(
 }
 
 /** Returns the explanation of the request that an audit event is about. */
-export function explanationOf(
+export function createExplanation(
   { decision, status, route, reason, observed = [] }: AuditEvent,
   stages: readonly ExplainedStage[],
   origin: ForwardedRequest | undefined,

@@ -34,7 +34,7 @@ export function readBy(stage: string, c: Watched, policy: Policy): Read {
     case 'admit':
       return admissionIn(c)
     case 'authorize':
-      return demandOf(c, route, policy)
+      return describeDemand(c, route, policy)
     case 'validate':
       return { schemas: Object.keys(route?.input ?? {}) }
     case 'inspect':
@@ -191,7 +191,7 @@ function admissionIn(c: Watched): Read {
 const relationText = (query: { object: string; relation: string; subject: string }): string =>
   `${query.object}#${query.relation}@${query.subject}`
 
-function demandOf(c: Watched, route: PolicyRoute | undefined, policy: Policy): Read {
+function describeDemand(c: Watched, route: PolicyRoute | undefined, policy: Policy): Read {
   const permission = route?.permission
   const principal = c.get('portcullis.principal')
   const { query, verdict } = c.get('portcullis.relation') ?? {}

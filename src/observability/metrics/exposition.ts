@@ -43,7 +43,7 @@ interface Sample {
  * TYPE, even without samples. Buckets become cumulative; milliseconds become seconds.
  */
 export function exposition(totals: MetricsTotals, newestEventMs: number | undefined): string {
-  const byMetric = Map.groupBy(samplesOf(totals, newestEventMs), ({ metric }) => metric)
+  const byMetric = Map.groupBy(listSamples(totals, newestEventMs), ({ metric }) => metric)
   let text = ''
   for (const [name, metric] of Object.entries(METRICS) as [MetricName, Metric][]) {
     text += `# HELP ${name} ${metric.help}\n# TYPE ${name} ${metric.kind}\n`
@@ -53,13 +53,13 @@ export function exposition(totals: MetricsTotals, newestEventMs: number | undefi
   return text
 }
 
-function* samplesOf(
+function* listSamples(
   { counts, isolates, open, bans, lastReportMs, overflowEvents }: MetricsTotals,
   newestEventMs: number | undefined,
 ): Generator<Sample> {
   const zeros = ALWAYS_REPORTED.map((series) => [series, 0] as const)
   for (const [series, value] of new Map([...zeros, ...counts])) {
-    const sample = sampleOf(series, value)
+    const sample = createSample(series, value)
     if (sample !== undefined) yield sample
   }
   const gauge = (metric: MetricName, value: number, ...labels: string[]) => {
@@ -77,7 +77,7 @@ function* samplesOf(
 }
 
 /** Returns undefined for a series that only another version of the gateway defines. */
-function sampleOf(series: string, value: number): Sample | undefined {
+function createSample(series: string, value: number): Sample | undefined {
   const [metric, ...rest] = partsOf(series)
   if (metric === undefined || !isMetric(metric)) return undefined
   const { kind, labels: names }: Metric = METRICS[metric]

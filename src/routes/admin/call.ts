@@ -5,7 +5,7 @@ import type { Principal } from '../../access/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
-import { validate, wholeOf } from '../../middleware/validate.ts'
+import { readWhole, validate } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
 import { routeOf } from '../../policy/route.ts'
 import type { Operation } from '../operation.ts'
@@ -150,7 +150,7 @@ export function adminGroup(
 /** Reads an unexpected body, so that `limitBody` refuses it at its first byte. */
 const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
   const body = bodyOf(c)
-  if (body !== null) await wholeOf(body)
+  if (body !== null) await readWhole(body)
   await next()
 }
 

@@ -10,7 +10,7 @@ import type { TenantScope } from './scope.ts'
 export type { TenantScope } from './scope.ts'
 
 /** Returns the tenant that a call names, or the operator's own. Throws for any other tenant. */
-export function tenantOf(scope: TenantScope, named: string | undefined): string | undefined {
+export function selectTenant(scope: TenantScope, named: string | undefined): string | undefined {
   const own = scope.operator.tenant
   if (own === undefined) return named
   refuseOtherTenant(scope, named ?? own)
@@ -115,8 +115,8 @@ export function ownedBy(
   { issuer, tenant }: { readonly issuer: string | undefined; readonly tenant: string | undefined },
   trusted: readonly string[],
 ): OwnedRecord {
-  const own = tenantOf(scope, tenant)
-  const issuers = ownersWithin(scope, issuersOf(issuer, trusted))
+  const own = selectTenant(scope, tenant)
+  const issuers = ownersWithin(scope, selectIssuers(issuer, trusted))
   const isConfined = scope.operator.tenant !== undefined
   return { tenant: own, issuers, ...(isConfined && { owner: 'tenant' as const }) }
 }
@@ -153,7 +153,7 @@ export async function refuseForeignClientIds(
 }
 
 /** Returns the issuer that a call names, or all trusted issuers. Throws for an unknown issuer. */
-export function issuersOf(
+export function selectIssuers(
   issuer: string | undefined,
   trusted: readonly string[],
 ): readonly string[] {
@@ -167,7 +167,7 @@ export function issuersOf(
 const GROUP_END = /::\/64$/
 
 /** Returns the `value` of a body as `admit` normalizes addresses: IPv6 as its /64. */
-export function addressOf(value: string): string {
+export function normalizeValue(value: string): string {
   const group = addressGroup(value.replace(GROUP_END, '::'))
   if (group === undefined) throw inputRefused('body', '/value', 'must be an IP address')
   return group

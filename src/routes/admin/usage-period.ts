@@ -22,7 +22,7 @@ interface AskedPeriod {
 }
 
 /** Throws `Denied` (`invalid_input`) if the period is empty. */
-export function periodOf({ since, until }: AskedPeriod, nowMs: number): UsagePeriod {
+export function resolvePeriod({ since, until }: AskedPeriod, nowMs: number): UsagePeriod {
   const untilMs = until === undefined ? nowMs : Date.parse(until)
   const sinceMs = since === undefined ? untilMs - DEFAULT_USAGE_MS : Date.parse(since)
   if (sinceMs >= untilMs)

@@ -32,8 +32,8 @@ export function readCertificate({
   if (TLS_KEY_FILE === undefined)
     throw mistake('TLS_KEY_FILE', 'is missing; TLS_CERT_FILE requires it')
   const certificate = {
-    cert: textOf('TLS_CERT_FILE', TLS_CERT_FILE),
-    key: textOf('TLS_KEY_FILE', TLS_KEY_FILE),
+    cert: readPem('TLS_CERT_FILE', TLS_CERT_FILE),
+    key: readPem('TLS_KEY_FILE', TLS_KEY_FILE),
     minVersion: 'TLSv1.2',
   } as const
   try {
@@ -50,7 +50,7 @@ export function readCertificate({
   return certificate
 }
 
-function textOf(variable: string, file: string): string {
+function readPem(variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

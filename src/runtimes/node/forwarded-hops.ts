@@ -55,7 +55,7 @@ function isEscaped(value: string, at: number): boolean {
  * Returns the value of a parameter of an element of `Forwarded`. Undefined if the element has none or
  * several, or is unreadable.
  */
-export function parameterOf(element: string, parameter: string): string | undefined {
+export function readParameter(element: string, parameter: string): string | undefined {
   const pairs = ELEMENT.test(element) ? [...element.matchAll(PAIRS)] : []
   const [first, ...more] = pairs.filter(([, name]) => name?.toLowerCase() === parameter)
   const value = more.length > 0 ? undefined : first?.[2]

@@ -42,7 +42,7 @@ export class IncomingRequest implements PlainRequest {
     this.#incoming = incoming
     this.method = incoming.method ?? 'GET'
     if (incoming.httpVersion !== '1.1') requireFraming(incoming)
-    this.url = urlOf(incoming, this.headers.get('host'))
+    this.url = createUrl(incoming, this.headers.get('host'))
   }
 
   get headers(): Fields {
@@ -105,7 +105,7 @@ function isHost(text: string): boolean {
 }
 
 /** `host` is a list if there are several fields, which is no valid host (RFC 9112 section 3.2). */
-function urlOf({ url = '', socket }: IncomingMessage, host: string | null): string {
+function createUrl({ url = '', socket }: IncomingMessage, host: string | null): string {
   if (host !== null && !isHost(host))
     throw new Denied({ code: 'malformed_request', check: 'target' })
   const absolute = url.startsWith('/') ? null : ABSOLUTE_FORM.exec(url)

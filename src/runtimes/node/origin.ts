@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Denied, Unavailable } from '../../errors.ts'
 import {
-  baseOf,
   type Origin,
   type OriginRequest,
+  parseBase,
   targetBelow,
   UNWATCHED_MS,
 } from '../../origin/origin.ts'
@@ -40,7 +40,7 @@ const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304])
  * `send` throws as that of `createOrigin`. Throws `Misconfigured` for an invalid URL.
  */
 export function createNodeOrigin({ url }: { readonly url: string }): NodeOrigin {
-  const base = new URL(baseOf(url))
+  const base = new URL(parseBase(url))
   const basePath = base.pathname === '/' ? '' : base.pathname
   const connections = originConnections(base.origin)
   return {
@@ -202,7 +202,7 @@ class OriginCall implements Dispatcher.DispatchHandler {
     this.#upload?.stop()
     const isKnown = cause instanceof Denied || cause instanceof Unavailable
     if (this.#response !== undefined) this.#response.fail(cause)
-    else this.#reject(isKnown ? cause : new Unavailable('origin', faultOf(cause), { cause }))
+    else this.#reject(isKnown ? cause : new Unavailable('origin', classifyFault(cause), { cause }))
   }
 }
 
@@ -212,7 +212,7 @@ const NOT_ITS_LENGTH = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
 const UNFIT: ReadonlySet<string> = new Set(['bad response', 'bad upgrade'])
 
 /** An origin whose response is not readable is reachable: a caller may be able to provoke such responses. */
-function faultOf({ code, name, message }: NodeJS.ErrnoException): Fault {
+function classifyFault({ code, name, message }: NodeJS.ErrnoException): Fault {
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'too_large'
   const isUnfit = code === 'UND_ERR_SOCKET' && UNFIT.has(message)
   // The end of the connection inside the head is an interruption.

@@ -40,7 +40,7 @@ export function watchStalls(server: Server, stallMs: number): StallWatch {
   function look(): void {
     const nowMs = performance.now()
     for (const [socket, watched] of open) {
-      const progress = progressOf(socket as Socket, watched)
+      const progress = describeProgress(socket as Socket, watched)
       if (progress !== watched.progress) {
         watched.progress = progress
         watched.sinceMs = nowMs
@@ -59,7 +59,7 @@ export function watchStalls(server: Server, stallMs: number): StallWatch {
 }
 
 /** Returns a text that changes when a byte passes, or undefined if neither end waits for one. */
-function progressOf(socket: Socket, watched: Watched): string | undefined {
+function describeProgress(socket: Socket, watched: Watched): string | undefined {
   const { incoming } = watched
   if (incoming?.complete) watched.incoming = undefined
   if (socket.writableLength > 0)

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { LRUCache } from 'lru-cache'
 import { type ReportedOrigin, splitHost } from '../../http/public-origin.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
-import { elementsIn, type ProxyHeader, parameterOf } from './forwarded-hops.ts'
+import { elementsIn, type ProxyHeader, readParameter } from './forwarded-hops.ts'
 import type { NodeBindings } from './request-listener.ts'
 import { type Address, addressIn, type Network } from './schemas/networks.ts'
 import type { TargetHeader } from './schemas/server-environment.ts'
@@ -44,7 +44,7 @@ export function trustedProxies({
   const peers = new LRUCache<string, Peer>({ max: MAX_CACHED_PEERS })
   const names: ReadonlySet<TargetHeader> = new Set(targetHeaders)
 
-  function peerOf(c: Context): Peer {
+  function findPeer(c: Context): Peer {
     const { remoteAddress = '' } = (c.env as NodeBindings).incoming.socket
     const known = peers.get(remoteAddress)
     if (known !== undefined) return known
@@ -62,7 +62,7 @@ export function trustedProxies({
     let client: Client = { address: peer.address, element: undefined, at: -1 }
     if (value === undefined) return client
     for (const element of elementsIn(header, value)) {
-      const hop = header === 'forwarded' ? parameterOf(element, 'for') : element
+      const hop = header === 'forwarded' ? readParameter(element, 'for') : element
       const address = hop === undefined ? undefined : addressIn(hop)
       client = { address: address?.toString(), element, at: client.at + 1 }
       if (address === undefined || !isTrusted(address, trusted)) break
@@ -73,20 +73,20 @@ export function trustedProxies({
 
   return {
     addressOf(c) {
-      const peer = peerOf(c)
+      const peer = findPeer(c)
       if (!peer.isProxy) return peer.address
       return clientIn(receivedHeaders(c).get(header), peer).address
     },
     originOf(c) {
       if (names.size === 0) return undefined
-      const peer = peerOf(c)
+      const peer = findPeer(c)
       if (!peer.isProxy) return undefined
       const received = receivedHeaders(c)
       const { element = '', at } = clientIn(received.get(header), peer)
       const forwarded = names.has('forwarded') ? element : ''
       const read = (name: TargetHeader, parameter: string) =>
         (names.has(name) ? reportedIn(received.get(name), at) : undefined) ??
-        parameterOf(forwarded, parameter)
+        readParameter(forwarded, parameter)
       return {
         scheme: schemeIn(read('x-forwarded-proto', 'proto')),
         host: hostIn(read('x-forwarded-host', 'host')),

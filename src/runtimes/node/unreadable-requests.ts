@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { endSoon } from './break-off.ts'
 
 /** Node's status for the errors of its parser and its clock. Other errors are those of a connection. */
-function statusOf(code = ''): number | undefined {
+function selectStatus(code = ''): number | undefined {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return 431
@@ -34,7 +34,7 @@ export function refuseUnreadable(
   /** Node reports the same fault for all bytes that follow. */
   const refused = new WeakSet<Duplex>()
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
-    const status = statusOf(code)
+    const status = selectStatus(code)
     if (status === undefined || !socket.writable) {
       socket.destroy()
       return

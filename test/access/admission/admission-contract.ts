@@ -3,9 +3,9 @@ import { beforeEach, expect, test } from 'vitest'
 import {
   addressBanKey,
   type BanKey,
+  listSubjectBans,
   observedBan,
   subjectBanKey,
-  subjectBansOf,
 } from '../../../src/access/abuse/ban.ts'
 import type { LimitRequest } from '../../../src/access/admission/limit.ts'
 import { limitKeyOf } from '../../../src/access/admission/limit-key.ts'
@@ -18,9 +18,9 @@ import type {
 } from '../../../src/access/admission/store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import {
+  deriveRevocationKeys,
   NOTHING_REVOCABLE,
   type Revocations,
-  revocationKeysOf,
 } from '../../../src/access/revocation/revocation.ts'
 import { tokenIdHash } from '../../../src/access/token-id.ts'
 import type { ReferenceRecord, ReferenceStore } from '../../../src/access/tokens/reference.ts'
@@ -51,7 +51,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
       { by: 'address', key: await addressBanKey(DEFAULT_KEYS, ADDRESS) },
       { by: 'subject', key: await subjectBanKey(DEFAULT_KEYS, who.issuer, who.subject) },
     ]
-    return { revocation: await revocationKeysOf(DEFAULT_KEYS, who), bans }
+    return { revocation: await deriveRevocationKeys(DEFAULT_KEYS, who), bans }
   }
   /** Returns the units that are left, without counting a request. */
   async function leftOf(limit: LimitRequest): Promise<unknown> {
@@ -283,7 +283,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     const names = revocation.revokedBefore.map(({ key }) => key)
     const bans = [
       await addressBanKey(DEFAULT_KEYS, ADDRESS),
-      ...(await subjectBansOf(DEFAULT_KEYS, who)).map(({ key }) => key),
+      ...(await listSubjectBans(DEFAULT_KEYS, who)).map(({ key }) => key),
     ]
     expect([...read.keys()].sort()).toEqual([revocation.token, ...names, ...bans].sort())
     expect([...read.values()].filter(isPresent)).toEqual([])

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
-import { banOf } from '../../../src/access/abuse/ban.ts'
+import { findBan } from '../../../src/access/abuse/ban.ts'
 import { createKeyCache } from '../../../src/access/admission/keys.ts'
 import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRevocationFeed, type FeedMark } from '../../../src/access/revocation/feed.ts'
@@ -91,7 +91,7 @@ function isolateOfParts(maxStalenessMs: number) {
       const nowMs = Date.now()
       const facts = await store.consult({ ...keys, limits: [], nowMs })
       const isRefused =
-        revokedBy(who, revocation, facts) ?? banOf(bans, facts.bannedUntilSeconds, nowMs)
+        revokedBy(who, revocation, facts) ?? findBan(bans, facts.bannedUntilSeconds, nowMs)
       if (isRefused !== undefined) return 'refused'
       if (mark !== undefined) marks.set(who.subject, mark)
       return 'admitted'

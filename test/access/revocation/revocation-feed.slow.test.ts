@@ -10,7 +10,7 @@ import {
   MAX_FEED_CHANGES,
   MAX_FEED_ENTRIES,
 } from '../../../src/access/revocation/feed.ts'
-import { feedReplyOf } from '../../../src/access/revocation/redis/feed.ts'
+import { readFeedReply } from '../../../src/access/revocation/redis/feed.ts'
 import { createRevocationLog } from '../../../src/access/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { revokedBeforeKey, revokedTokenKey } from '../../../src/access/revocation/revocation.ts'
@@ -348,7 +348,7 @@ describe('replies of the feed', () => {
     ['keys without a known position', ['1.1 0 1.1', 0, 'pc:revoked:a']],
     ['a known position without a name', ['', 1]],
   ])('%s is an outage', (_, reply) => {
-    expect(() => feedReplyOf(reply, NOWHERE)).toThrow(Unavailable)
+    expect(() => readFeedReply(reply, NOWHERE)).toThrow(Unavailable)
   })
 })
 

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { newApiKey } from '../../../src/access/tokens/api-key.ts'
 import {
   bearerText,
-  credentialOf,
-  failedBindingOf,
-  kindOf,
+  checkBinding,
+  classifyToken,
+  readCredential,
 } from '../../../src/access/tokens/credential.ts'
 import { DEFAULT_MAX_TOKEN_BYTES } from '../../../src/validators/protection.ts'
 import { outcome } from './signer.ts'
@@ -14,7 +14,8 @@ const JWT = 'eyJh.eyJz.c2ln'
 const UUID = '0b1f6a3e-8f5d-4c52-9d1e-3a2b1c0d9e8f'
 const KEY = newApiKey()
 const ALL = { references: true, dpop: true }
-const read = (header: string | undefined, forms = ALL) => outcome(() => credentialOf(header, forms))
+const read = (header: string | undefined, forms = ALL) =>
+  outcome(() => readCredential(header, forms))
 
 describe('the grammar of credentials', () => {
   it('S28: accepts a JWT, a UUID of version 4 and an API key, each with either scheme in any case', () => {
@@ -24,9 +25,9 @@ describe('the grammar of credentials', () => {
       [KEY, 'api_key'],
     ] as const) {
       for (const name of ['Bearer', 'bearer', 'BEARER'])
-        expect(credentialOf(`${name} ${text}`, ALL)).toEqual({ scheme: 'bearer', kind, text })
+        expect(readCredential(`${name} ${text}`, ALL)).toEqual({ scheme: 'bearer', kind, text })
       for (const name of ['DPoP', 'dpop', 'DPOP'])
-        expect(credentialOf(`${name}  ${text}`, ALL)).toEqual({ scheme: 'dpop', kind, text })
+        expect(readCredential(`${name}  ${text}`, ALL)).toEqual({ scheme: 'dpop', kind, text })
     }
   })
 
@@ -156,7 +157,9 @@ describe('the grammar of credentials', () => {
   it('refuses an API key with a wrong checksum by its form', async () => {
     const mistyped = KEY.slice(0, -1) + (KEY.endsWith('0') ? '1' : '0')
     expect(await read(`Bearer ${mistyped}`)).toBe('token_rejected:api_key_checksum')
-    expect(await outcome(() => kindOf(mistyped, ALL))).toBe('token_rejected:api_key_checksum')
+    expect(await outcome(() => classifyToken(mistyped, ALL))).toBe(
+      'token_rejected:api_key_checksum',
+    )
   })
 
   it('S21: checks the length of a header before any pattern', async () => {
@@ -185,10 +188,10 @@ describe('the text of a bearer header', () => {
 describe('a token and a proof of possession', () => {
   it('match only if both name the same key, or neither exists', () => {
     const [one, other] = ['a'.repeat(43), 'b'.repeat(43)]
-    expect(failedBindingOf(undefined, undefined)).toBeUndefined()
-    expect(failedBindingOf(one, one)).toBeUndefined()
-    expect(failedBindingOf(one, undefined)).toBe('dpop_binding')
-    expect(failedBindingOf(undefined, one)).toBe('dpop_binding')
-    expect(failedBindingOf(one, other)).toBe('dpop_binding')
+    expect(checkBinding(undefined, undefined)).toBeUndefined()
+    expect(checkBinding(one, one)).toBeUndefined()
+    expect(checkBinding(one, undefined)).toBe('dpop_binding')
+    expect(checkBinding(undefined, one)).toBe('dpop_binding')
+    expect(checkBinding(one, other)).toBe('dpop_binding')
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/access/principal.ts'
 import { tokenIdHash } from '../../../src/access/token-id.ts'
 import {
-  failedCheckOf,
+  checkRecord,
   parseStoredReference,
   principalOfRecord,
   type ReferenceRecord,
@@ -39,7 +39,7 @@ describe('the principal of a record', () => {
 
   it('S14: expires with the record, with five seconds of tolerance', () => {
     const failed = (expiresAtSeconds: number | null) =>
-      failedCheckOf(record({ expiresAtSeconds }), use)
+      checkRecord(record({ expiresAtSeconds }), use)
     expect(failed(NOW_SECONDS)).toBeUndefined()
     expect(failed(NOW_SECONDS - 4)).toBeUndefined()
     expect(failed(NOW_SECONDS - 5)).toBe('exp')
@@ -48,8 +48,8 @@ describe('the principal of a record', () => {
 
   it('S13: is accepted for its audiences only, compared as a whole', () => {
     for (const audiences of [[], ['https://elsewhere.test'], [`${GATEWAY}/`], ['https://gateway']])
-      expect(failedCheckOf(record({ audiences }), use)).toBe('aud')
-    expect(failedCheckOf(record({ audiences: [GATEWAY] }), use)).toBeUndefined()
+      expect(checkRecord(record({ audiences }), use)).toBe('aud')
+    expect(checkRecord(record({ audiences: [GATEWAY] }), use)).toBeUndefined()
   })
 
   it('never expires for an API key without an expiry', async () => {

@@ -2,10 +2,10 @@ import { createHmac, randomBytes as nodeRandomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { credentialHash } from '../../../src/access/tokens/reference.ts'
 import {
+  deriveSuccessor,
   newNonce,
   newRefreshToken,
   parseRefreshToken,
-  successorOf,
 } from '../../../src/access/tokens/refresh-token.ts'
 import { randomBytes } from '../../../src/crypto/random.ts'
 
@@ -67,9 +67,9 @@ describe('the successor of a refresh token', () => {
   it('S37: can be derived again from the token and the nonce, and from nothing less', async () => {
     const [token, other] = [await first(), await first()]
     const [nonce, later] = [newNonce(randomBytes), newNonce(randomBytes)]
-    const successor = await successorOf(token, nonce)
-    expect(await successorOf(await parsed(token.text), nonce)).toEqual(successor)
-    const wrong = [await successorOf(token, later), await successorOf(other, nonce)]
+    const successor = await deriveSuccessor(token, nonce)
+    expect(await deriveSuccessor(await parsed(token.text), nonce)).toEqual(successor)
+    const wrong = [await deriveSuccessor(token, later), await deriveSuccessor(other, nonce)]
     for (const { refreshToken, seed } of wrong) {
       expect(refreshToken.text.split('.')[1]).not.toBe(successor.refreshToken.text.split('.')[1])
       expect(seed).not.toEqual(successor.seed)
@@ -79,7 +79,7 @@ describe('the successor of a refresh token', () => {
   it('is the same in every version of the gateway: HMAC-SHA-256 under the token', async () => {
     const [token, nonce] = [await first(), newNonce(randomBytes)]
     const hmac = (text: string) => createHmac('sha256', token.text).update(text)
-    const { refreshToken, seed } = await successorOf(token, nonce)
+    const { refreshToken, seed } = await deriveSuccessor(token, nonce)
     const secret = hmac(`refresh_token ${nonce}`).digest('base64url')
     expect(refreshToken.text).toBe(`${token.text.slice(0, 22)}.${secret}`)
     expect(Buffer.from(seed)).toEqual(hmac(`access_token ${nonce}`).digest())
@@ -87,7 +87,7 @@ describe('the successor of a refresh token', () => {
 
   it('belongs to the same family, and is itself a refresh token', async () => {
     const token = await first()
-    const { refreshToken, seed } = await successorOf(token, newNonce(randomBytes))
+    const { refreshToken, seed } = await deriveSuccessor(token, newNonce(randomBytes))
     expect(refreshToken).toEqual(await parsed(refreshToken.text))
     expect(refreshToken.familyHash).toBe(token.familyHash)
     expect(refreshToken.text).not.toBe(token.text)
@@ -102,7 +102,7 @@ describe('the successor of a refresh token', () => {
       Array.from({ length: 500 }, async () => {
         let token = await first()
         for (let generation = 0; generation < 20; generation++) {
-          const successor = await successorOf(token, newNonce(randomBytes))
+          const successor = await deriveSuccessor(token, newNonce(randomBytes))
           seen.add(successor.refreshToken.text).add(Buffer.from(successor.seed).toString('hex'))
           token = successor.refreshToken
         }

@@ -12,7 +12,7 @@ import { definePolicy, type Policy } from '../../../src/policy/policy.ts'
 import { createIssuer } from '../../../src/testing/issuer.ts'
 import { memoryServices } from '../../../src/testing/memory-services.ts'
 import { createMemoryStore } from '../../../src/testing/memory-store.ts'
-import { requestOf } from '../../../src/testing/request.ts'
+import { parseRequest } from '../../../src/testing/request.ts'
 import { ROOT } from '../../harness/process.ts'
 
 export interface RandomRequest {
@@ -229,7 +229,7 @@ export async function record(
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     }
     const behind: Promise<unknown>[] = []
-    const response = await gateway.fetch(requestOf(`https://${host}`, line, {}, added), {}, {
+    const response = await gateway.fetch(parseRequest(`https://${host}`, line, {}, added), {}, {
       waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
       passThroughOnException() {},
       props: {},

@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createClientDocuments } from '../../../src/features/authorization-code/registration/client-documents.ts'
-import { documentUrlOf } from '../../../src/features/authorization-code/registration/document-url.ts'
-import { redirectKindOf } from '../../../src/features/authorization-server/schemas/redirect-uri.ts'
+import { parseDocumentUrl } from '../../../src/features/authorization-code/registration/document-url.ts'
+import { classifyRedirect } from '../../../src/features/authorization-server/schemas/redirect-uri.ts'
 import {
   createPublicFetch,
   isPublicAddress,
@@ -76,24 +76,24 @@ const reasonOf = ({ events }: CodeGateway) =>
 describe('URLs of documents', () => {
   test.each(['https://claude.ai/oauth/client.json', 'https://a-b.example.co.uk/x'])(
     '%s may be fetched',
-    (id) => expect(documentUrlOf(id, {})?.href).toBe(id),
+    (id) => expect(parseDocumentUrl(id, {})?.href).toBe(id),
   )
 
-  test.each(REFUSED_URLS)('%s is refused', (id) => expect(documentUrlOf(id, {})).toBeUndefined())
+  test.each(REFUSED_URLS)('%s is refused', (id) => expect(parseDocumentUrl(id, {})).toBeUndefined())
 
   test('allow and deny name hosts, and deny prevails', () => {
     const hosts = { allow: ['*.example.com', 'claude.ai'], deny: ['bad.example.com'] }
-    const isFetched = (host: string) => documentUrlOf(`https://${host}/c`, hosts) !== undefined
+    const isFetched = (host: string) => parseDocumentUrl(`https://${host}/c`, hosts) !== undefined
     expect(['a.example.com', 'claude.ai', 'bad.example.com'].map(isFetched)).toEqual([
       true,
       true,
       false,
     ])
     const open = { allow: ['*.dev.com'], deny: ['bad.dev.com'] }
-    expect(documentUrlOf('https://a.dev.com/c', open)).toBeDefined()
-    expect(documentUrlOf('https://bad.dev.com/c', open)).toBeUndefined()
-    expect(documentUrlOf('https://dev.com/c', open)).toBeUndefined()
-    expect(documentUrlOf('https://a.dev.com.evil.org/c', open)).toBeUndefined()
+    expect(parseDocumentUrl('https://a.dev.com/c', open)).toBeDefined()
+    expect(parseDocumentUrl('https://bad.dev.com/c', open)).toBeUndefined()
+    expect(parseDocumentUrl('https://dev.com/c', open)).toBeUndefined()
+    expect(parseDocumentUrl('https://a.dev.com.evil.org/c', open)).toBeUndefined()
   })
 
   test.each([
@@ -174,10 +174,10 @@ describe('redirect URIs of clients', () => {
     ['https://app.example.com', 'https'],
     ['https://app.example.com/ x', undefined],
     ['/cb', undefined],
-  ] as const)('%s is %s', (uri, kind) => expect(redirectKindOf(uri)).toBe(kind))
+  ] as const)('%s is %s', (uri, kind) => expect(classifyRedirect(uri)).toBe(kind))
 
   test('a policy permits schemes by name', () => {
-    expect(redirectKindOf('cursor://callback', ['cursor'])).toBe('private')
+    expect(classifyRedirect('cursor://callback', ['cursor'])).toBe('private')
   })
 })
 

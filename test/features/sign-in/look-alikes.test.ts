@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { signIn } from '../../../src/features/sign-in/index.ts'
 import type { BrowserSessionDemand } from '../../../src/policy/definition.ts'
-import { lookAlikesOf } from '../../../src/policy/look-alikes.ts'
+import { findLookAlikes } from '../../../src/policy/look-alikes.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 
 type Session = 'browser' | BrowserSessionDemand | undefined
@@ -18,7 +18,7 @@ function refuses(ofAdmin: Session, ofPage: Session): boolean {
     routes: [row('/admin', ofAdmin), row('/:page', ofPage)],
   })
   const page = routes.find(({ path }) => path === '/:page')
-  return page !== undefined && lookAlikesOf(page, routes).length > 0
+  return page !== undefined && findLookAlikes(page, routes).length > 0
 }
 
 test('spellings of a path with a demand are refused on a route without this demand', () => {

@@ -4,8 +4,8 @@ import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import {
+  checkRecord,
   credentialHash,
-  failedCheckOf,
   principalOfRecord,
 } from '../../../src/access/tokens/reference.ts'
 import { createReferences } from '../../../src/access/tokens/references.ts'
@@ -149,7 +149,7 @@ test('a session whose idle time has ended is not listed, and is refused at once'
   const record = await createReferenceStore(rest()).find(await credentialHash(reference))
   if (record === undefined) throw new Error('no record')
   const failed = (seconds: number) =>
-    failedCheckOf(record, { audience: record.audiences[0] ?? '', nowMs: startMs + seconds * 1000 })
+    checkRecord(record, { audience: record.audiences[0] ?? '', nowMs: startMs + seconds * 1000 })
   expect([failed(799), failed(801)]).toEqual([undefined, 'exp'])
   const cache = createReferences({ audience: 'x', now })
   cache.remember(reference, known)

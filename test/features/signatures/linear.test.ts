@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { sqlTokensOf } from '../../../src/features/signatures/sql-tokens.ts'
+import { tokenizeSql } from '../../../src/features/signatures/sql-tokens.ts'
 import { signatureOf } from './signature-figures.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../../../src/features/signatures')
@@ -98,7 +98,7 @@ describe('S63: the cost of a hostile text is bounded:', () => {
   })
 
   test('in a text of SQL tokens a bounded number of them is read', () => {
-    const at = sqlTokensOf('1 + '.repeat(CHARS), 0)
+    const at = tokenizeSql('1 + '.repeat(CHARS), 0)
     expect(at(23).kind).toBe('arithmetic')
     expect(at(24).kind).toBe('end')
     expect(at(CHARS).kind).toBe('end')

@@ -9,7 +9,7 @@ import { Denied, Misconfigured } from '../../../src/errors.ts'
 import { MAX_PATH_LENGTH } from '../../../src/http/path.ts'
 import { canonicalPath } from '../../../src/middleware/canonical-path.ts'
 import { refuseLookAlikes } from '../../../src/middleware/refuse-look-alikes.ts'
-import { lookAlikesOf } from '../../../src/policy/look-alikes.ts'
+import { findLookAlikes } from '../../../src/policy/look-alikes.ts'
 import { definePolicy, type PolicyRoute } from '../../../src/policy/policy.ts'
 import { matches, RULES } from './rules.ts'
 import { OF_A_LAST_NAME, OF_A_NAME } from './spellings.ts'
@@ -75,7 +75,7 @@ function routerOf(routes: readonly PolicyRoute[]) {
   })
   app.use(canonicalPath())
   for (const route of routes) {
-    const lookAlikes = lookAlikesOf(route, routes)
+    const lookAlikes = findLookAlikes(route, routes)
     app.on(route.method, [route.path], refuseLookAlikes({ lookAlikes }), (c) => c.text(route.path))
   }
   return async (path: string) => {

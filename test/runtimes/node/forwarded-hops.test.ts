@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import {
   elementsIn,
   type ProxyHeader,
-  parameterOf,
+  readParameter,
 } from '../../../src/runtimes/node/forwarded-hops.ts'
 
 /** The addresses of a header, from the right. Empty: an element has none. */
 function* hopsIn(header: ProxyHeader, value: string) {
   for (const element of elementsIn(header, value))
-    yield header === 'forwarded' ? (parameterOf(element, 'for') ?? '') : element
+    yield header === 'forwarded' ? (readParameter(element, 'for') ?? '') : element
 }
 
 test.each([

@@ -2,7 +2,7 @@
 
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
-import { countOf, integerOf, listOf, malformed } from '../../../redis/reply.ts'
+import { malformed, readCount, readInteger, readList } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import { COUNT_FAILURES_SCRIPT } from '../../../redis/scripts.generated.ts'
 import type { FailureCounter } from '../authentication-failures.ts'
@@ -15,10 +15,10 @@ export function createFailureCounter(redis: RedisConnection): FailureCounter {
       const parts = signer === undefined ? [address] : [address, signer.issuer, signer.subject]
       const key =
         redis.keys.authenticationFailures + (await Promise.all(parts.map(keyPart))).join(':')
-      const [counted, ttl] = listOf(await runScript(redis, script, [key], [windowSeconds]))
-      const count = countOf(counted)
+      const [counted, ttl] = readList(await runScript(redis, script, [key], [windowSeconds]))
+      const count = readCount(counted)
       if (count === 0) throw malformed()
-      return { count, resetSeconds: Math.max(1, integerOf(ttl)) }
+      return { count, resetSeconds: Math.max(1, readInteger(ttl)) }
     },
   }
 }

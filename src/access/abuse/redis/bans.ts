@@ -12,7 +12,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
     redis,
     ...redis.keys.banRecords,
     schema: banSchema,
-    sharedKeysOf: (ban) => banKeysOf(redis.keys, ban),
+    sharedKeysOf: (ban) => deriveBanKeys(redis.keys, ban),
     now,
   })
   return {
@@ -44,7 +44,7 @@ export function createBanList(redis: RedisConnection, now: () => number): BanLis
 }
 
 /** Returns the keys at which `admit` reads a ban. */
-export async function banKeysOf(
+export async function deriveBanKeys(
   keys: RedisKeys,
   {
     kind,

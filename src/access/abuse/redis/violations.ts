@@ -3,7 +3,7 @@ import { v7 } from 'uuid'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { endsKey } from '../../../redis/keys.ts'
-import { countOf, listOf } from '../../../redis/reply.ts'
+import { readCount, readList } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import { withOwners } from '../../revocation/redis/shared-keys.ts'
 import { memberPart } from '../ban.ts'
@@ -14,7 +14,7 @@ import {
   type Offender,
   type ViolationCounter,
 } from '../violations.ts'
-import { banKeysOf } from './bans.ts'
+import { deriveBanKeys } from './bans.ts'
 import { COUNT_VIOLATION_SCRIPT } from './scripts.generated.ts'
 
 /** The creator of automatic bans in the list of bans. */
@@ -55,9 +55,9 @@ export function createViolationCounter(
         banRecords.prefix + ban.id,
         banRecords.index,
         endsKey(banRecords.index),
-        ...withOwners(redis.keys, await banKeysOf(redis.keys, ban)),
+        ...withOwners(redis.keys, await deriveBanKeys(redis.keys, ban)),
         // A ban that refuses everything: nothing is counted meanwhile either.
-        ...(await banKeysOf(redis.keys, { ...ban, refuses: 'everything' })),
+        ...(await deriveBanKeys(redis.keys, { ...ban, refuses: 'everything' })),
       ]
       const reply = await runScript(redis, script, keys, [
         of === undefined ? 'look' : KINDS[of],
@@ -69,8 +69,8 @@ export function createViolationCounter(
         ban.id,
         `${JSON.stringify(ban).slice(0, -1)},"expiresAtSeconds":`,
       ])
-      const [banSeconds, quietMs] = listOf(reply, 2)
-      return { banSeconds: countOf(banSeconds), quietMs: countOf(quietMs, LIMIT_VIOLATION_MS) }
+      const [banSeconds, quietMs] = readList(reply, 2)
+      return { banSeconds: readCount(banSeconds), quietMs: readCount(quietMs, LIMIT_VIOLATION_MS) }
     },
   }
 }

@@ -2,10 +2,10 @@
 import { Unavailable } from '../../../errors.ts'
 import type { RedisCommand } from '../../../redis/connection.ts'
 import type { RedisKeys } from '../../../redis/keys.ts'
-import { countOf, listOf, malformed, secondsOf, textOf } from '../../../redis/reply.ts'
+import { malformed, readCount, readList, readSeconds, readText } from '../../../redis/reply.ts'
 import type { LeaseRequest } from '../lease.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../store.ts'
-import { exactArguments, exactStateOf, isExact, STATE_VALUES } from './exact-limit.ts'
+import { exactArguments, isExact, readExactState, STATE_VALUES } from './exact-limit.ts'
 import { counterName, overrideKey } from './limit-overrides.ts'
 
 const NONE: readonly undefined[] = []
@@ -61,9 +61,9 @@ function leaseArgument(request: LeaseRequest | undefined): string {
  * Parses the reply. Contains states of exact limits only. Throws `Unavailable` for a malformed
  * reply: a missing value must not read as "not revoked".
  */
-export function factsOf(result: unknown, query: AdmissionQuery, nowMs: number): AdmissionFacts {
-  const reply = listOf(result)
-  const existing = countOf(reply[0])
+export function readFacts(result: unknown, query: AdmissionQuery, nowMs: number): AdmissionFacts {
+  const reply = readList(result)
+  const existing = readCount(reply[0])
   const { revocation, bans, observedBans = [] } = query
   const tokens = revocation.token === undefined ? 0 : 1
   const revokedBefore = tokens + revocation.revokedBefore.length
@@ -71,24 +71,24 @@ export function factsOf(result: unknown, query: AdmissionQuery, nowMs: number): 
   const seconds: (number | undefined)[] = []
   const end = REPLY_HEAD + 2 * existing
   for (let at = REPLY_HEAD; at < end; at += 2) {
-    const key = countOf(reply[at], inForce + observedBans.length)
-    const value = textOf(reply[at + 1])
+    const key = readCount(reply[at], inForce + observedBans.length)
+    const value = readText(reply[at + 1])
     if (key === 0) throw malformed()
     // Of a revocation only the presence counts.
-    seconds[key - 1] = key <= tokens ? 0 : secondsOf(value)
+    seconds[key - 1] = key <= tokens ? 0 : readSeconds(value)
   }
   return {
     tokenRevoked: tokens === 1 && seconds[0] !== undefined,
     revokedBeforeSeconds: existing === 0 ? NONE : seconds.slice(tokens, revokedBefore),
     bannedUntilSeconds: existing === 0 ? NONE : seconds.slice(revokedBefore, inForce),
     observedUntilSeconds: existing === 0 ? NONE : seconds.slice(inForce),
-    proofUsed: countOf(reply[1], 1) === 1,
-    limits: statesOf(reply, end, query, nowMs),
+    proofUsed: readCount(reply[1], 1) === 1,
+    limits: readStates(reply, end, query, nowMs),
   }
 }
 
 /** Returns the states in the order of the query. Undefined: not exact, or nothing was counted. */
-function statesOf(
+function readStates(
   reply: readonly unknown[],
   from: number,
   { limits }: AdmissionQuery,
@@ -97,12 +97,12 @@ function statesOf(
   let at = from
   const states = limits.map(({ rule, leaseRequest }) => {
     if (!isExact(rule) || reply.length === from) return undefined
-    const state = exactStateOf(rule, reply.slice(at, at + STATE_VALUES), nowMs)
+    const state = readExactState(rule, reply.slice(at, at + STATE_VALUES), nowMs)
     at += STATE_VALUES
     if (leaseRequest === undefined) return state
     const grant = {
-      units: countOf(reply[at], leaseRequest.units),
-      endMicros: countOf(reply[at + 1]),
+      units: readCount(reply[at], leaseRequest.units),
+      endMicros: readCount(reply[at + 1]),
     }
     at += LEASE_VALUES
     return state instanceof Unavailable ? state : { ...state, grant }

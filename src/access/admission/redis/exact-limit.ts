@@ -1,6 +1,6 @@
 /** Arguments and reply of one exact window in a script call. */
 import { Unavailable } from '../../../errors.ts'
-import { countOf, integerOf, malformed } from '../../../redis/reply.ts'
+import { malformed, readCount, readInteger } from '../../../redis/reply.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import { passesUncounted } from '../verdict.ts'
 
@@ -30,21 +30,21 @@ export function exactArguments(rule: LimitRule, isRenewal = false): readonly num
 }
 
 /** Parses the {@link STATE_VALUES} of a limit. Throws `Unavailable` if they are malformed. */
-export function exactStateOf(
+export function readExactState(
   rule: LimitRule,
   [inForce, units, wait]: readonly unknown[],
   nowMs: number,
 ): RateLimit | Unavailable {
   if (inForce === FAILED) return new Unavailable('redis', 'refused')
-  const limit = countOf(inForce)
-  const left = integerOf(units)
+  const limit = readCount(inForce)
+  const left = readInteger(units)
   const admitted = left >= 0
   const remaining = admitted ? left : -1 - left
   if (remaining > limit) throw malformed()
   if (typeof wait !== 'string')
-    return { rule, limit, remaining, resetMs: nowMs + countOf(wait), admitted }
+    return { rule, limit, remaining, resetMs: nowMs + readCount(wait), admitted }
   // Of a metered limit that refuses: the wait, and the plan of the caller.
   const at = wait.indexOf(' ')
-  const resetMs = nowMs + countOf(Number(wait.slice(0, at)))
+  const resetMs = nowMs + readCount(Number(wait.slice(0, at)))
   return { rule, limit, remaining, resetMs, admitted, plan: wait.slice(at + 1) }
 }

@@ -5,7 +5,7 @@ import type { RedisKeys } from '../../../redis/keys.ts'
 import { createScript, type Script } from '../../../redis/script.ts'
 import type { LimitRule, Meter, RateLimit } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, ReferenceFacts, ReferenceLimit } from '../store.ts'
-import { admitCommand, factsOf } from './admit-script.ts'
+import { admitCommand, readFacts } from './admit-script.ts'
 import { ADMIT_SCRIPT } from './scripts.generated.ts'
 
 /** A meter whose limits Redis counts. */
@@ -43,11 +43,11 @@ export interface MeterScripts extends AdmissionScript {
 export const EXACT_ADMISSION: AdmissionScript = {
   script: createScript(ADMIT_SCRIPT),
   commandOf: admitCommand,
-  factsOf,
+  factsOf: readFacts,
 }
 
 /** Returns the scripts of the first metered limit. Undefined: no limit is metered. */
-export function meterScriptsOf(
+export function findMeterScripts(
   limits: readonly { readonly rule: LimitRule }[],
 ): MeterScripts | undefined {
   const metered = limits.find(({ rule }) => rule.meter !== undefined)

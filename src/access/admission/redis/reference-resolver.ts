@@ -3,21 +3,21 @@ import { Unavailable } from '../../../errors.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { withPrefix } from '../../../redis/keys.ts'
 import {
-  countOf,
-  integerOf,
-  listOf,
   malformed,
-  resultOf,
-  secondsOf,
-  textOf,
+  readCount,
+  readInteger,
+  readList,
+  readResult,
+  readSeconds,
+  readText,
 } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import { parseStoredReference, REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference.ts'
 import { nextAdmissionMs } from '../approximate-window.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
-import { exactArguments, exactStateOf, isExact } from './exact-limit.ts'
-import { type MeterScripts, meterScriptsOf } from './meter.ts'
+import { exactArguments, isExact, readExactState } from './exact-limit.ts'
+import { findMeterScripts, type MeterScripts } from './meter.ts'
 import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 
 const NO_RECORD = 0
@@ -53,7 +53,7 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
     isReading,
     nowMs,
   }) {
-    const meters = meterScriptsOf(limits)
+    const meters = findMeterScripts(limits)
     const keys = [names.reference + reference.hash, addressBan]
     if (proof !== undefined) keys.push(names.proof + proof.replayId)
     const args = [
@@ -66,26 +66,29 @@ export function createReferenceResolver(redis: RedisConnection): AdmissionStore[
       isReading ? READS : recordsUse ? 1 : 0,
       credentialsBan ?? '',
       observedCredentialsBan ?? '',
-      ...limits.flatMap((limit) => argumentsOf(limit, meters)),
+      ...limits.flatMap((limit) => formatArguments(limit, meters)),
     ]
     const script = meters?.resolution(names) ?? exact
     const reply = await runScript(proof === undefined ? redis : once, script, keys, args)
-    const [text, used, read, counted] = listOf(reply, 4)
-    const counts = listOf(counted, limits.length * LIMIT_WIDTH)
+    const [text, used, read, counted] = readList(reply, 4)
+    const counts = readList(counted, limits.length * LIMIT_WIDTH)
     return {
       record: text === NO_RECORD ? undefined : parseStoredReference(text),
-      read: readingsOf(read, names.revokedToken),
+      read: readPairs(read, names.revokedToken),
       limits: limits.map((limit, index) => {
         const values = counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH)
-        const found = windowOf(limit.rule, values, nowMs)
+        const found = readWindow(limit.rule, values, nowMs)
         return found && meters ? { ...found, state: meters.stateOf(found, limit, redis) } : found
       }),
-      proofUsed: countOf(used, 1) === 1,
+      proofUsed: readCount(used, 1) === 1,
     }
   }
 }
 
-function argumentsOf(limit: ReferenceLimit, meters: MeterScripts | undefined): (string | number)[] {
+function formatArguments(
+  limit: ReferenceLimit,
+  meters: MeterScripts | undefined,
+): (string | number)[] {
   const { rule, window } = limit
   const exact = isExact(rule)
     ? exactArguments(rule)
@@ -96,12 +99,12 @@ function argumentsOf(limit: ReferenceLimit, meters: MeterScripts | undefined): (
 }
 
 /** Parses key and value pairs. Values are seconds since the epoch, except for revocations. */
-function readingsOf(pairs: unknown, revokedToken: string): ReferenceFacts['read'] {
-  const list = listOf(pairs)
+function readPairs(pairs: unknown, revokedToken: string): ReferenceFacts['read'] {
+  const list = readList(pairs)
   const read = new Map<string, number | undefined>()
   for (let index = 0; index < list.length; index += 2) {
-    const key = textOf(list[index])
-    const value = list[index + 1] === null ? undefined : textOf(list[index + 1])
+    const key = readText(list[index])
+    const value = list[index + 1] === null ? undefined : readText(list[index + 1])
     read.set(key, readingOf(key, value, revokedToken))
   }
   return read
@@ -109,7 +112,7 @@ function readingsOf(pairs: unknown, revokedToken: string): ReferenceFacts['read'
 
 function readingOf(key: string, value: string | undefined, revokedToken: string) {
   if (value === undefined) return undefined
-  return key.startsWith(revokedToken) ? 1 : secondsOf(value)
+  return key.startsWith(revokedToken) ? 1 : readSeconds(value)
 }
 
 /** Keys in one command: more would delay the other clients of Redis. */
@@ -126,10 +129,10 @@ export function createReader(redis: RedisConnection): AdmissionStore['read'] {
     if (parts.length === 0) return found
     const replies = await redis.send(parts.map((part) => ['MGET', ...part]))
     for (const [index, part] of parts.entries()) {
-      const values = listOf(resultOf(replies[index]), part.length)
+      const values = readList(readResult(replies[index]), part.length)
       for (const [place, key] of part.entries()) {
         const value = values[place]
-        const text = value === null ? undefined : textOf(value)
+        const text = value === null ? undefined : readText(value)
         found.set(key, readingOf(key, text, revokedToken))
       }
     }
@@ -137,16 +140,16 @@ export function createReader(redis: RedisConnection): AdmissionStore['read'] {
   }
 }
 
-function windowOf(
+function readWindow(
   rule: LimitRule,
   [name, ...numbers]: readonly unknown[],
   nowMs: number,
 ): ReferenceFacts['limits'][number] {
-  const key = textOf(name)
+  const key = readText(name)
   if (numbers[0] === NOT_COUNTED) return undefined
   if (numbers[0] === FAILED) return { key, state: new Unavailable('redis', 'refused') }
-  if (isExact(rule)) return { key, state: exactStateOf(rule, numbers, Date.now()) }
-  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(integerOf)
+  if (isExact(rule)) return { key, state: readExactState(rule, numbers, Date.now()) }
+  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(readInteger)
   if (limit < 0 || left < REFUSED || (left !== REFUSED && left >= limit)) throw malformed()
   const windowMs = rule.windowSeconds * 1000
   const admitted = left !== REFUSED

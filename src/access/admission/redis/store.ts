@@ -6,16 +6,16 @@ import {
   type RedisReply,
   sentOnce,
 } from '../../../redis/connection.ts'
-import { resultOf } from '../../../redis/reply.ts'
+import { readResult } from '../../../redis/reply.ts'
 import { scriptReplies } from '../../../redis/script.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
-import { FEED_SCRIPT, feedCommand, feedReplyOf } from '../../revocation/redis/feed.ts'
+import { FEED_SCRIPT, feedCommand, readFeedReply } from '../../revocation/redis/feed.ts'
 import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
 import { isExact } from './exact-limit.ts'
 import type { PendingLimits, PipelinedEngine } from './limit-engine.ts'
-import { type AdmissionScript, EXACT_ADMISSION, meterScriptsOf } from './meter.ts'
+import { type AdmissionScript, EXACT_ADMISSION, findMeterScripts } from './meter.ts'
 import { createReader, createReferenceResolver } from './reference-resolver.ts'
 
 /**
@@ -44,7 +44,7 @@ export function createUpstashAdmissionStore(
     read: createReader(connection),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? connection : once
-      const admission = meterScriptsOf(query.limits) ?? EXACT_ADMISSION
+      const admission = findMeterScripts(query.limits) ?? EXACT_ADMISSION
       const known = admission.script.name(redis)
       const command = admission.commandOf(
         typeof known === 'string' ? known : await known,
@@ -105,7 +105,7 @@ function parsedFacts(
   admission: AdmissionScript,
 ): AdmissionFacts {
   const { since } = query
-  const facts = admission.factsOf(resultOf(all[commands - 1]), query, Date.now(), redis)
+  const facts = admission.factsOf(readResult(all[commands - 1]), query, Date.now(), redis)
   if (since === undefined) return facts
   const feed = feedIn(all[0], since)
   // If the feed command was sent again, it may have run after the admission. A change between the
@@ -117,7 +117,7 @@ function parsedFacts(
 const unreadable = (since: FeedCursor): FeedReply => ({ since, position: '', changed: undefined })
 
 function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
-  return reply?.error === undefined ? feedReplyOf(reply?.result, since) : unreadable(since)
+  return reply?.error === undefined ? readFeedReply(reply?.result, since) : unreadable(since)
 }
 
 /** Prepares the commands of the limits that are not exact. They bring their engine with them. */

@@ -44,7 +44,7 @@ export const ALLOWED: RelationAnswer = { decision: { outcome: 'allowed' }, versi
 const WITHOUT_TENANT = ''
 
 /** Returns the entry of a tenant. The key '' is for callers without one, not for a tenant ''. */
-export function entryOf<Entry>(
+export function findEntry<Entry>(
   entries: ReadonlyMap<string, Entry>,
   tenant: string | null,
 ): Entry | undefined {
@@ -108,13 +108,13 @@ export function createDecisionPointServer({
       const deadline = deadlines.start()
       try {
         const response = await sendTwice(path, JSON.stringify(body), deadline.signal)
-        const reply = await replyOf(response, schema)
+        const reply = await readReply(response, schema)
         deadline.end(true)
         breaker.succeeded()
         return reply
       } catch (cause) {
         deadline.end(false)
-        const fault = faultOf(cause, deadline.signal)
+        const fault = classifyFault(cause, deadline.signal)
         breaker.failed(entry, fault)
         throw new Unavailable('authority', fault, { cause })
       }
@@ -122,7 +122,7 @@ export function createDecisionPointServer({
   }
 }
 
-async function replyOf<Answer>(
+async function readReply<Answer>(
   response: Response,
   schema: z.core.$ZodType<Answer>,
 ): Promise<DecisionPointReply<Answer>> {
@@ -137,10 +137,10 @@ async function replyOf<Answer>(
     await body?.cancel()
     throw new Unavailable('authority', 'refused')
   }
-  return { kind: 'refused', code: codeOf(await boundedText(body, MAX_ANSWER_BYTES)) }
+  return { kind: 'refused', code: readCode(await boundedText(body, MAX_ANSWER_BYTES)) }
 }
 
-function codeOf(text: string): string | undefined {
+function readCode(text: string): string | undefined {
   try {
     return refusal.safeParse(parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })).data?.code
   } catch {
@@ -148,7 +148,7 @@ function codeOf(text: string): string | undefined {
   }
 }
 
-function faultOf(cause: unknown, signal: AbortSignal): Fault {
+function classifyFault(cause: unknown, signal: AbortSignal): Fault {
   if (cause instanceof Unavailable) return cause.fault
   if (cause instanceof BodyRefused || cause instanceof JsonRefused) return 'malformed'
   return signal.aborted ? 'timeout' : 'unreachable'

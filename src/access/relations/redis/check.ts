@@ -15,7 +15,7 @@ import {
   TRACED_RULES,
 } from '../trace.ts'
 import { isTuple } from '../tuple.ts'
-import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
+import { deriveRelationKeys, type RelationKeys, versionIn } from './keys.ts'
 import { relationScript } from './script.ts'
 
 /** Limits of one check. Beyond a limit the check returns `unknown`, not `denied`. */
@@ -80,17 +80,17 @@ export function createRelationCheck(
     query: RelationQuery,
     maxSteps: number,
   ): Promise<RedisCommand> {
-    const keys = await relationKeysOf(names, query.tenant)
+    const keys = await deriveRelationKeys(names, query.tenant)
     name ??= await scriptName(text)
-    return commandOf(name, keys, query, limits, maxSteps)
+    return createCommand(name, keys, query, limits, maxSteps)
   }
 
   return {
     command(names, query, { trace = false } = {}) {
-      const keys = relationKeysOf(names, query.tenant)
+      const keys = deriveRelationKeys(names, query.tenant)
       const maxSteps = trace ? MAX_TRACE_STEPS : 0
       if (name === undefined || keys instanceof Promise) return named(names, query, maxSteps)
-      return commandOf(name, keys, query, limits, maxSteps)
+      return createCommand(name, keys, query, limits, maxSteps)
     },
     async answerOf(redis, reply, command) {
       return answerIn(await scriptResult(redis, { script, command, reply }), command)
@@ -102,7 +102,7 @@ export function createRelationCheck(
   }
 }
 
-function commandOf(
+function createCommand(
   name: string,
   { tuples, usersets, subjects, version }: RelationKeys,
   { object, relation, subject, contextualTuples, atLeast = 0 }: RelationQuery,
@@ -135,7 +135,7 @@ function commandOf(
 function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
   if (!Array.isArray(result) || result.length !== 5) throw malformed()
   const [outcome, versionText] = result
-  const decision = decisionOf(outcome)
+  const decision = readDecision(outcome)
   const version = versionText === '' ? 0 : versionIn(versionText)
   const atLeast = Number(command[AT_LEAST])
   if (!(version >= atLeast)) throw new Unavailable('redis', 'stale')
@@ -173,7 +173,7 @@ const DECISIONS: readonly RelationDecision[] = [
   { outcome: 'unknown', why: 'max_work_exceeded' },
 ]
 
-function decisionOf(outcome: unknown): RelationDecision {
+function readDecision(outcome: unknown): RelationDecision {
   const decision = typeof outcome === 'number' ? DECISIONS[outcome] : undefined
   if (decision === undefined) throw malformed()
   return decision
@@ -187,7 +187,7 @@ function traceOf(result: unknown): RelationTrace {
   const steps: Growing[] = []
   for (const row of listOf(rows)) {
     const [parent, ...rest] = listOf(row)
-    const step = stepOf(rest)
+    const step = readStep(rest)
     const above = typeof parent === 'number' ? steps[parent - 1] : undefined
     // The first step has no parent. Each other step has a parent that precedes it.
     if (steps.length > 0 && above === undefined) throw malformed()
@@ -199,7 +199,7 @@ function traceOf(result: unknown): RelationTrace {
   return { root, truncated: truncated === 1, work }
 }
 
-function stepOf([rule, node, tuple, note, outcome]: readonly unknown[]): Growing {
+function readStep([rule, node, tuple, note, outcome]: readonly unknown[]): Growing {
   const knownRule = TRACED_RULES.find((each) => each === rule)
   const knownNote = TRACE_NOTES.find((each) => each === note)
   if (knownRule === undefined || typeof node !== 'string' || typeof tuple !== 'string')
@@ -209,7 +209,7 @@ function stepOf([rule, node, tuple, note, outcome]: readonly unknown[]): Growing
     node,
     ...(tuple !== '' && { tuple }),
     ...(knownNote !== undefined && { note: knownNote }),
-    ...decisionOf(outcome),
+    ...readDecision(outcome),
     steps: [],
   }
 }

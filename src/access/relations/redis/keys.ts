@@ -21,7 +21,7 @@ import { type RedisKeys, relationKeys } from '../../../redis/keys.ts'
 export type RelationKeys = ReturnType<typeof relationKeys>
 
 /** Returns the keys of a tenant; null is for callers without a tenant. No tenant's part is empty. */
-export function relationKeysOf(
+export function deriveRelationKeys(
   names: RedisKeys,
   tenant: string | null,
 ): RelationKeys | Promise<RelationKeys> {

@@ -1,7 +1,7 @@
 /** Generates the script that checks a relation over a tenant's tuples: a model, and `check.lua`. */
-import { alternativesOf, membershipsOf } from '../memberships.ts'
+import { alternativesOf, findMemberships } from '../memberships.ts'
 import { kindOf, type RelationDefinition, type RelationModel, type Userset } from '../model.ts'
-import { reachOf } from '../reach.ts'
+import { computeReach } from '../reach.ts'
 import { RELATION_NAME } from '../tuple.ts'
 import { CHECK_SCRIPT } from './scripts.generated.ts'
 
@@ -15,8 +15,8 @@ export const relationScript = (model: RelationModel): string => modelInLua(model
  *
  * - `names`: the kinds of subjects that its tuples may name.
  * - `into`: type and relation of each userset among them, and `members`: the kinds among them that
- *   are memberships (see `membershipsOf`). Both are absent if there are no usersets.
- * - `reach`: the set of kinds from `reachOf`, in hexadecimal digits of four kinds each, lowest
+ *   are memberships (see `findMemberships`). Both are absent if there are no usersets.
+ * - `reach`: the set of kinds from `computeReach`, in hexadecimal digits of four kinds each, lowest
  *   first.
  * - `climbs`: set if the relation is a membership that tuples give.
  * - `makes`: the memberships of the same object that are computed from this relation. Absent if
@@ -38,8 +38,8 @@ export const relationScript = (model: RelationModel): string => modelInLua(model
  * Throws `TypeError` for an invalid name. The script quotes nothing but names.
  */
 function modelInLua(model: RelationModel): string {
-  const { places, kindsOf } = reachOf(model)
-  const memberships = membershipsOf(model)
+  const { places, kindsOf } = computeReach(model)
+  const memberships = findMemberships(model)
   const above = new Map<string, Set<string>>()
   const types = [...model.types].map(([type, relations]) => {
     const of = [...relations].map(([relation, definition]) => {

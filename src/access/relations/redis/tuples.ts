@@ -1,5 +1,12 @@
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
-import { countOf, listOf, malformed, resultOf, sendCommand, textOf } from '../../../redis/reply.ts'
+import {
+  malformed,
+  readCount,
+  readList,
+  readResult,
+  readText,
+  sendCommand,
+} from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import {
   MAX_LISTED_SUBJECTS,
@@ -9,7 +16,7 @@ import {
   type TupleQuery,
 } from '../store.ts'
 import { parseObject, type RelationTuple } from '../tuple.ts'
-import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
+import { deriveRelationKeys, type RelationKeys, versionIn } from './keys.ts'
 import { READ_TUPLES_SCRIPT, WRITE_TUPLES_SCRIPT } from './scripts.generated.ts'
 
 /** In the syntax of `ZRANGEBYLEX`. */
@@ -36,7 +43,7 @@ export function createRelationTuples(
   const allTypes = [...types].sort()
 
   async function readOfSubject(keys: RelationKeys, subject: string, query: TupleQuery) {
-    const [from, to] = rangeOf(query)
+    const [from, to] = selectRange(query)
     const range = [keys.subjects + subject, from, to, 'LIMIT', 0, query.limit + 1]
     const nodes = await sendCommand(redis, ['ZRANGEBYLEX', ...range])
     return texts(nodes).flatMap((node) => [node, subject])
@@ -47,7 +54,7 @@ export function createRelationTuples(
     const listed = object === undefined ? allTypes : [typeOf(object)]
     const last = after === undefined ? '' : typeOf(after.object)
     const left = listed.filter((type) => type >= last)
-    const ranges = left.flatMap((type) => rangeOf(query, type === last))
+    const ranges = left.flatMap((type) => selectRange(query, type === last))
     const position = after === undefined ? ['', ''] : [nodeOf(after), after.subject]
     const args = [keys.tuples, keys.usersets, limit + 1, ...position, ...ranges]
     const indexes = left.map((type) => keys.index + type)
@@ -56,27 +63,31 @@ export function createRelationTuples(
 
   return {
     async write(tenant, { writes, deletes }) {
-      const keys = await relationKeysOf(redis.keys, tenant)
+      const keys = await deriveRelationKeys(redis.keys, tenant)
       const args = [
         ...[keys.tuples, keys.usersets, keys.index, keys.subjects],
         ...deletes.flatMap((tuple) => ['-', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
         ...writes.flatMap((tuple) => ['+', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
       ]
       const reply = await runScript(once, writeTuples, [keys.version], args)
-      const [written, deleted, version] = listOf(reply)
-      return { written: countOf(written), deleted: countOf(deleted), version: versionIn(version) }
+      const [written, deleted, version] = readList(reply)
+      return {
+        written: readCount(written),
+        deleted: readCount(deleted),
+        version: versionIn(version),
+      }
     },
 
     async read(tenant, query) {
       const { after, limit, subject } = query
       if (after !== undefined && !matchesFilter(after, query))
         throw new TypeError('RelationTuples.read: `after` is of another query')
-      const keys = await relationKeysOf(redis.keys, tenant)
+      const keys = await deriveRelationKeys(redis.keys, tenant)
       const found = await (subject === undefined
         ? readOfObjects(keys, query)
         : readOfSubject(keys, subject, query))
       const tuples = found.flatMap((node, at) =>
-        at % 2 === 0 ? [tupleOf(node, found[at + 1])] : [],
+        at % 2 === 0 ? [parseTuple(node, found[at + 1])] : [],
       )
       if (tuples.length > limit + 1 || tuples.some((tuple) => !matchesFilter(tuple, query)))
         throw malformed()
@@ -84,7 +95,7 @@ export function createRelationTuples(
     },
 
     async subjectsOf(tenant, object, relations) {
-      const keys = await relationKeysOf(redis.keys, tenant)
+      const keys = await deriveRelationKeys(redis.keys, tenant)
       const sets = relations.flatMap((relation) =>
         [keys.tuples, keys.usersets].map((prefix) => prefix + nodeOf({ object, relation })),
       )
@@ -95,7 +106,7 @@ export function createRelationTuples(
           ['GET', keys.version],
           ...sets.map((key) => ['ZRANGE', key, 0, MAX_LISTED_SUBJECTS]),
         ])
-      ).map(resultOf)
+      ).map(readResult)
       const named = relations.map((_, at): NamedSubjects => {
         const subjects = [...texts(found[2 * at]), ...texts(found[2 * at + 1])]
         return {
@@ -113,7 +124,7 @@ export function createRelationTuples(
  * starts at the entry of the last tuple. That entry is included, because it may have more subjects,
  * unless the query gives the subject.
  */
-function rangeOf({ object, relation, subject, after }: TupleQuery, continues = true): LexRange {
+function selectRange({ object, relation, subject, after }: TupleQuery, continues = true): LexRange {
   const begin = object === undefined ? '' : object.endsWith(':') ? object : `${object}#`
   const [from, to]: LexRange =
     relation !== undefined
@@ -129,11 +140,11 @@ function rangeOf({ object, relation, subject, after }: TupleQuery, continues = t
 const afterAll = (begin: string) =>
   begin.slice(0, -1) + String.fromCharCode(begin.charCodeAt(begin.length - 1) + 1)
 
-function tupleOf(node: string, subject: string | undefined): RelationTuple {
+function parseTuple(node: string, subject: string | undefined): RelationTuple {
   const hash = node.indexOf('#')
   const object = node.slice(0, Math.max(hash, 0))
   if (parseObject(object) === undefined || subject === undefined) throw malformed()
   return { object, relation: node.slice(hash + 1), subject }
 }
 
-const texts = (value: unknown): readonly string[] => listOf(value).map(textOf)
+const texts = (value: unknown): readonly string[] => readList(value).map(readText)

@@ -1,7 +1,7 @@
 /** Reads the feed of changed revocations, revocation cutoffs and bans. */
 
 import type { RedisCommand, RedisConnection } from '../../../redis/connection.ts'
-import { listOf, malformed, textOf } from '../../../redis/reply.ts'
+import { malformed, readList, readText } from '../../../redis/reply.ts'
 import { createScript } from '../../../redis/script.ts'
 import type { FeedCursor, FeedReply } from '../feed.ts'
 import { READ_CHANGES_SCRIPT } from './scripts.generated.ts'
@@ -17,10 +17,10 @@ export async function feedCommand(
 }
 
 /** Parses the result of the script. Throws `Unavailable` for anything else. */
-export function feedReplyOf(result: unknown, since: FeedCursor): FeedReply {
-  const [first, isKnown, ...keys] = listOf(result)
-  const position = textOf(first)
-  const changed = keys.map(textOf)
+export function readFeedReply(result: unknown, since: FeedCursor): FeedReply {
+  const [first, isKnown, ...keys] = readList(result)
+  const position = readText(first)
+  const changed = keys.map(readText)
   if (isKnown === 1 && position !== '') return { since, position, changed }
   if (isKnown !== 0 || changed.length > 0) throw malformed()
   return { since, position, changed: undefined }

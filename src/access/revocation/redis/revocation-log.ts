@@ -2,7 +2,7 @@
 import { v7 } from 'uuid'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { endsKey, type RedisKeys, recordKeys } from '../../../redis/keys.ts'
-import { listOf, malformed, sendCommand } from '../../../redis/reply.ts'
+import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
 import { tokenIdHash } from '../../token-id.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
@@ -33,7 +33,7 @@ export function createRevocationLog(redis: RedisConnection, now: () => number): 
   /** Returns the latest expiry of API keys in epoch seconds. Infinite: one has none. 0: no keys. */
   async function lastApiKeyEnd(): Promise<number> {
     const ends = endsKey(apiKeyRecords.index)
-    const latest = listOf(await sendCommand(redis, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
+    const latest = readList(await sendCommand(redis, ['ZREVRANGE', ends, 0, 0, 'WITHSCORES']))
     if (latest.length === 0) return 0
     const score = String(latest[1])
     const end = /^\+?inf/i.test(score) ? Number.POSITIVE_INFINITY : Number(score)

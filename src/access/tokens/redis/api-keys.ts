@@ -4,7 +4,14 @@ import { Denied, Unavailable } from '../../../errors.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../../redis/record-list.ts'
-import { listOf, recordIn, resultOf, secondsOf, sendCommand, textOf } from '../../../redis/reply.ts'
+import {
+  readList,
+  readResult,
+  readSeconds,
+  readText,
+  recordIn,
+  sendCommand,
+} from '../../../redis/reply.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { tokenIdHash } from '../../token-id.ts'
 import { newApiKey, shownPrefixOf } from '../api-key.ts'
@@ -18,8 +25,8 @@ import {
   statusOf,
 } from '../api-key-record.ts'
 import {
+  checkRecord,
   credentialHash,
-  failedCheckOf,
   parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
   type ReferenceRecord,
@@ -84,7 +91,7 @@ export function createApiKeys({
     const values = [
       key.id,
       JSON.stringify(stored),
-      await storedReference(referenceOf(key)),
+      await storedReference(createReference(key)),
       lifeUntil(end),
       end === null ? NEVER_ENDS : end + endedSeconds,
       old === undefined ? '' : stateOf(old),
@@ -94,7 +101,7 @@ export function createApiKeys({
     ]
     for (const one of kept) {
       keys.push(names.reference + one.hash)
-      const reference = referenceOf(key, one)
+      const reference = createReference(key, one)
       values.push(await storedReference(reference), lifeUntil(one.untilSeconds))
     }
     keys.push(...(await keysOfSecrets(ended)))
@@ -113,11 +120,11 @@ export function createApiKeys({
   async function withUses(keys: readonly ApiKey[]): Promise<ListedApiKey[]> {
     if (keys.length === 0) return []
     const command = ['MGET', ...keys.map(({ id }) => names.apiKeyUse + id)]
-    const uses = listOf(await sendCommand(redis, command), keys.length)
+    const uses = readList(await sendCommand(redis, command), keys.length)
     return keys.map((key, index) => ({ ...key, lastUsedAtSeconds: useOf(uses[index]) }))
   }
 
-  const useOf = (use: unknown) => (use == null ? null : secondsOf(textOf(use)))
+  const useOf = (use: unknown) => (use == null ? null : readSeconds(readText(use)))
 
   /** Returns how long the record of a key or secret is stored. 0: it has no end. */
   function lifeUntil(end: number | null): number {
@@ -126,7 +133,7 @@ export function createApiKeys({
   }
 
   /** Returns the record of the present secret, or of an old one. */
-  function referenceOf(key: Omit<ApiKey, 'oldSecrets'>, old?: OldSecret): ReferenceRecord {
+  function createReference(key: Omit<ApiKey, 'oldSecrets'>, old?: OldSecret): ReferenceRecord {
     return {
       kind: 'api_key',
       key: key.id,
@@ -147,7 +154,7 @@ export function createApiKeys({
   function endedReferences(key: ApiKey, secrets: Secrets): Promise<string[]> {
     const revokedAtSeconds = nowSeconds()
     return Promise.all(
-      secrets.map((one) => storedReference({ ...referenceOf(key, one), revokedAtSeconds })),
+      secrets.map((one) => storedReference({ ...createReference(key, one), revokedAtSeconds })),
     )
   }
 
@@ -161,7 +168,7 @@ export function createApiKeys({
   }
 
   /** Returns all secrets of a key, the newest first, with their ends after a grace period. */
-  function secretsOf(key: ApiKey, graceSeconds: number): Secrets {
+  function listSecrets(key: ApiKey, graceSeconds: number): Secrets {
     const { tokenId, hash, rotatedAtSeconds: issuedAtSeconds, oldSecrets = [] } = key
     const endSeconds = key.expiresAtSeconds ?? Number.POSITIVE_INFINITY
     const present = { tokenId, hash, issuedAtSeconds, untilSeconds: endSeconds }
@@ -196,7 +203,7 @@ export function createApiKeys({
       ['GET', names.apiKeyRecords.prefix + id],
       ['GET', names.apiKeyUse + id],
     ])
-    const [text, use] = listOf(replies.map(resultOf), 2)
+    const [text, use] = readList(replies.map(readResult), 2)
     if (text === null) return undefined
     return { ...recordIn(text, apiKeySchema), lastUsedAtSeconds: useOf(use) }
   }
@@ -224,7 +231,7 @@ export function createApiKeys({
       const text = await sendCommand(redis, ['GET', names.reference + hash])
       const record = text === null ? undefined : parseStoredReference(text)
       const use = { audience: publicUrl, nowMs: now() }
-      const isValid = record !== undefined && failedCheckOf(record, use) === undefined
+      const isValid = record !== undefined && checkRecord(record, use) === undefined
       const key = await find((isValid && record.key) || NO_KEY)
       return key && { key, isPresent: key.hash === hash }
     },
@@ -281,7 +288,7 @@ export function createApiKeys({
 
     rotate: (id, { graceSeconds = 0, issuedAtSeconds } = {}) =>
       changed(id, async (old) => {
-        const secrets = secretsOf(old, graceSeconds)
+        const secrets = listSecrets(old, graceSeconds)
         const kept = secrets
           .filter(({ untilSeconds }) => untilSeconds > nowSeconds())
           .slice(0, MAX_OLD_SECRETS)
@@ -297,7 +304,7 @@ export function createApiKeys({
         const revokedAtSeconds = nowSeconds()
         const { oldSecrets: _, ...rest } = key
         const record: ApiKey = { ...rest, revokedAtSeconds, revokedBy: by, plan }
-        const secrets = secretsOf(key, 0)
+        const secrets = listSecrets(key, 0)
         const keys = [...list.keysOf(id), names.feed, ...(await keysOfSecrets(secrets))]
         const values = [
           ...[id, stateOf(key), JSON.stringify(record), REMEMBERED_SECONDS, endedSeconds],

@@ -50,7 +50,7 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
     },
 
     async find(familyHash) {
-      return familyOf(await sendCommand(redis, ['HMGET', refreshFamily + familyHash, ...FIELDS]))
+      return readFamily(await sendCommand(redis, ['HMGET', refreshFamily + familyHash, ...FIELDS]))
     },
 
     async rotate(request) {
@@ -68,7 +68,7 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
         revokedBeforeSeconds,
         revokedBeforeTtlSeconds,
       ])
-      return rotationOf(reply)
+      return readRotation(reply)
     },
 
     async end(familyHash, { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }) {
@@ -78,7 +78,7 @@ export function createRefreshFamilies(redis: RedisConnection): RefreshFamilies {
   }
 }
 
-function familyOf(reply: unknown): RefreshFamily | undefined {
+function readFamily(reply: unknown): RefreshFamily | undefined {
   const [session, current, hash, rotatedMs, ended] = parsed(reply, familyReply)
   if (session === null) return undefined
   return {
@@ -89,7 +89,7 @@ function familyOf(reply: unknown): RefreshFamily | undefined {
   }
 }
 
-function rotationOf(reply: unknown): RotationReply {
+function readRotation(reply: unknown): RotationReply {
   const rotation = parsed(reply, rotationReply)
   if (rotation.length === 1) return { outcome: rotation[0] }
   const [outcome, nonce, issuedAt] = rotation

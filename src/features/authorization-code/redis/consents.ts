@@ -3,7 +3,7 @@ import { sha256 } from '../../../crypto/sha256.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { codeKeys } from '../../../redis/keys.ts'
-import { countOf, listOf, recordIn, sendCommand, textOf } from '../../../redis/reply.ts'
+import { readCount, readList, readText, recordIn, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { type Consents, consentSchema, type User } from '../consent.ts'
 import { ALLOW_CONSENT_SCRIPT, FORGET_CONSENT_SCRIPT } from './scripts.generated.ts'
@@ -35,7 +35,7 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
     },
 
     async list(user) {
-      const texts = listOf(await sendCommand(redis, ['HVALS', await consentsKey(user)]))
+      const texts = readList(await sendCommand(redis, ['HVALS', await consentsKey(user)]))
       return texts.map(parse).sort((a, b) => b.allowedAtSeconds - a.allowedAtSeconds)
     },
 
@@ -50,15 +50,15 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
         isRepeated ? 1 : 0,
         ...ended.map(({ id }) => id),
       ])
-      return countOf(reply, 1) === 1
+      return readCount(reply, 1) === 1
     },
 
     async sessions(user, client) {
       const command = ['ZRANGE', await sessionsKey(user, client), 0, -1, 'WITHSCORES']
-      const flat = listOf(await sendCommand(redis, command)).map(String)
+      const flat = readList(await sendCommand(redis, command)).map(String)
       const found = []
       for (let at = 0; at + 1 < flat.length; at += 2)
-        found.push({ id: textOf(flat[at]), expiresAtSeconds: Math.floor(Number(flat[at + 1])) })
+        found.push({ id: readText(flat[at]), expiresAtSeconds: Math.floor(Number(flat[at + 1])) })
       return found
     },
 
@@ -66,7 +66,7 @@ export function createConsents(redis: RedisConnection, now: () => number): Conse
       const args = [await sha256(client), ...ended.map(({ id }) => id)]
       const reply = await runText(redis, FORGET_CONSENT_SCRIPT, await keysOf(user, client), args)
       if (reply === -1) return 'other_sessions'
-      return countOf(reply, 1) === 1 ? 'forgotten' : 'unknown'
+      return readCount(reply, 1) === 1 ? 'forgotten' : 'unknown'
     },
   }
 }

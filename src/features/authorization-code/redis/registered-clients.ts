@@ -1,7 +1,7 @@
 /** Clients that have registered themselves, in Redis: a record for each, with an expiry. */
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { codeKeys } from '../../../redis/keys.ts'
-import { countOf, malformed, sendCommand } from '../../../redis/reply.ts'
+import { malformed, readCount, sendCommand } from '../../../redis/reply.ts'
 import { parseClient } from '../../authorization-server/redis/client-record.ts'
 import { isRegisteredId, type RegisteredClients } from '../registration/registered-clients.ts'
 
@@ -20,7 +20,7 @@ export function createRegisteredClients(redis: RedisConnection): RegisteredClien
       return text === null ? undefined : parseClient(text)
     },
     async keep(id, ttlSeconds) {
-      countOf(await sendCommand(redis, ['EXPIRE', keyOf(id), ttlSeconds]), 1)
+      readCount(await sendCommand(redis, ['EXPIRE', keyOf(id), ttlSeconds]), 1)
     },
   }
 }

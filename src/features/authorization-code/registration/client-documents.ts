@@ -7,7 +7,7 @@ import { BodyRefused, boundedText } from '../../../http/bounded-text.ts'
 import type { DocumentCheck } from '../../../problems/checks.ts'
 import type { Client } from '../../authorization-server/client.ts'
 import { readClientMetadata } from './client-metadata.ts'
-import { type DocumentHosts, documentUrlOf, isLoopbackHost } from './document-url.ts'
+import { type DocumentHosts, isLoopbackHost, parseDocumentUrl } from './document-url.ts'
 import { publicClient } from './public-client.ts'
 
 export interface ClientDocumentsOptions {
@@ -49,7 +49,7 @@ export function createClientDocuments(options: ClientDocumentsOptions) {
   return {
     /** Returns a described client that is cached. Does not call its server. */
     recall(id: string): Described | undefined {
-      if (documentUrlOf(id, hosts) === undefined) return { fault: 'url' }
+      if (parseDocumentUrl(id, hosts) === undefined) return { fault: 'url' }
       const known = documents.get(id)
       return known !== undefined && now() < known.untilMs ? known.described : undefined
     },
@@ -68,7 +68,7 @@ export function createClientDocuments(options: ClientDocumentsOptions) {
      * a refresh token, which contain everything else. Undefined: the policy refuses its host.
      */
     identified(id: string): Client | undefined {
-      if (documentUrlOf(id, hosts) === undefined) return undefined
+      if (parseDocumentUrl(id, hosts) === undefined) return undefined
       const grants = ['authorization_code', 'refresh_token'] as const
       return publicClient({ id, name: id, grants, redirectUris: [] }, publicUrl)
     },
@@ -82,7 +82,7 @@ async function readDocument(
   { fetch: fetchPublic, schemes, publicUrl }: ClientDocumentsOptions,
 ): Promise<{ described: Described; seconds: number }> {
   const failed = (fault: DocumentCheck) => ({ described: { fault }, seconds: FAILED_SECONDS })
-  // `documentUrlOf` accepts this machine only for development.
+  // `parseDocumentUrl` accepts this machine only for development.
   const call = isLoopbackHost(new URL(id)) ? fetch : fetchPublic
   let text: string
   let seconds = DEFAULT_SECONDS
@@ -107,7 +107,7 @@ async function readDocument(
       return failed(fault)
     }
     text = await boundedText(body, MAX_BYTES)
-    seconds = lifeOf(headers.get('cache-control'))
+    seconds = boundLife(headers.get('cache-control'))
   } catch (error) {
     return failed(error instanceof BodyRefused ? 'length' : 'unreachable')
   }
@@ -126,7 +126,7 @@ async function readDocument(
   return { described: { client: publicClient({ ...metadata, id, name }, publicUrl) }, seconds }
 }
 
-function lifeOf(cacheControl: string | null): number {
+function boundLife(cacheControl: string | null): number {
   const [, given] = /(?:^|[\s,])max-age="?(\d{1,10})\b/i.exec(cacheControl ?? '') ?? []
   if (given === undefined) return DEFAULT_SECONDS
   return Math.min(MAX_SECONDS, Math.max(FAILED_SECONDS, Number(given)))

@@ -5,7 +5,7 @@ import { name } from '../../../validators/names.ts'
 import { absentIfNull } from '../../../validators/schema-parts.ts'
 import type { GrantType } from '../../authorization-server/client.ts'
 import { PUBLIC_GRANT_TYPES } from '../../authorization-server/schemas/new-client.ts'
-import { redirectKindOf } from '../../authorization-server/schemas/redirect-uri.ts'
+import { classifyRedirect } from '../../authorization-server/schemas/redirect-uri.ts'
 import type { PublicClientData } from './public-client.ts'
 
 const MAX_URIS = 50
@@ -48,7 +48,7 @@ export function readClientMetadata(
   const { success, data } = z.safeParse(metadataSchema, metadata)
   if (!success) return 'form'
   const { redirect_uris: uris } = data
-  if (uris.length === 0 || !uris.every((uri) => redirectKindOf(uri, schemes) !== undefined))
+  if (uris.length === 0 || !uris.every((uri) => classifyRedirect(uri, schemes) !== undefined))
     return 'redirect_uris'
   const grants = (data.grant_types ?? ['authorization_code']).filter(isPublicGrant)
   const usesCodes = data.response_types?.includes('code') ?? true

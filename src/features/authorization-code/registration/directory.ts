@@ -56,7 +56,7 @@ export function createClientDirectory({ registry, registered, documents }: Direc
 export type ClientDirectory = ReturnType<typeof createClientDirectory>
 
 /** Creates the public clients of the token endpoint, which calls no client. */
-export function publicClientsOf({
+export function createPublicClients({
   registered,
   documents,
 }: Pick<DirectoryOptions, 'registered' | 'documents'>): PublicClients {

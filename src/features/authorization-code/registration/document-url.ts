@@ -27,7 +27,7 @@ export const isDocumentUrl = (id: string): boolean => /^https?:\/\//.test(id)
  * have `https`, a path, one spelling, and no user information, query or fragment, and its host must
  * be a name of the public internet that the policy permits. Does NOT resolve the name.
  */
-export function documentUrlOf(id: string, hosts: DocumentHosts): URL | undefined {
+export function parseDocumentUrl(id: string, hosts: DocumentHosts): URL | undefined {
   if (id.length > MAX_CHARS || !PLAIN.test(id)) return undefined
   const url = URL.parse(id)
   if (url === null || url.href !== id || url.pathname === '/') return undefined

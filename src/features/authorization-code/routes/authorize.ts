@@ -11,7 +11,7 @@ import { receivedHeaders } from '../../../middleware/request-headers.ts'
 import { type PolicyLimit, routeOf } from '../../../policy/route.ts'
 import { AUTHORIZE_PATH } from '../../authorization-server/metadata.ts'
 import { OAUTH_HEADERS, oauthProblemOf } from '../../authorization-server/routes/error.ts'
-import { formOf } from '../../authorization-server/routes/routes.ts'
+import { readForm } from '../../authorization-server/routes/routes.ts'
 import type { RenderPage } from '../../sign-in/pages/page.ts'
 import type { SignedInUsers } from '../../sign-in/signed-in-user.ts'
 import type { AuthorizationEndpoint } from '../authorization-endpoint.ts'
@@ -93,7 +93,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     }
   }
 
-  const browserOf = (c: AuthorizeContext, returnPath: string): Browser => ({
+  const createBrowser = (c: AuthorizeContext, returnPath: string): Browser => ({
     address: clientAddressOf(c),
     returnPath,
     async findUser(demand) {
@@ -109,7 +109,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   })
 
   const userOf = (c: AuthorizeContext) =>
-    browserOf(c, CONSENTS_PATH).findUser({ returnPath: CONSENTS_PATH })
+    createBrowser(c, CONSENTS_PATH).findUser({ returnPath: CONSENTS_PATH })
 
   /** Names the path in the audit event. */
   function matched(method: 'GET' | 'POST', path: string): void {
@@ -124,7 +124,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   matched('GET', AUTHORIZE_PATH)
   app.get(AUTHORIZE_PATH, ...bounded, async function authorize(c) {
     const { pathname, search } = new URL(c.req.url)
-    const next = await steps.authorize(search.slice(1), browserOf(c, pathname + search))
+    const next = await steps.authorize(search.slice(1), createBrowser(c, pathname + search))
     if ('redirect' in next) return redirect(next.redirect)
     const { user, ...consent } = next
     const { subject } = user.principal
@@ -135,7 +135,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   app.post(CONSENT_PATH, ...bounded, async function decide(c) {
     const form = await submitted(c)
     const decision = { handle: form.one('request'), isAllowed: form.one('decision') === 'allow' }
-    const decided = await steps.decide(decision, browserOf(c, CONSENTS_PATH))
+    const decided = await steps.decide(decision, createBrowser(c, CONSENTS_PATH))
     c.set(CHANGE, { action: 'consent.allow', target: decided.client } as never)
     return redirect(decided.redirect)
   })
@@ -162,7 +162,7 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
   async function submitted(c: AuthorizeContext) {
     const pages = { ownOrigin: new URL(publicUrl).origin, others: [], acceptsOtherClients: false }
     refuseCrossOrigin(receivedHeaders(c), c.req, pages)
-    return formOf(c)
+    return readForm(c)
   }
 
   for (const [path, allow] of [

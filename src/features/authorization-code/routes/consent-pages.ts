@@ -1,6 +1,6 @@
 /** The pages of the authorization endpoint: consent, refusal, and the list of consents. */
 import { html } from 'hono/html'
-import { redirectKindOf } from '../../authorization-server/schemas/redirect-uri.ts'
+import { classifyRedirect } from '../../authorization-server/schemas/redirect-uri.ts'
 import type { Page, PageContent } from '../../sign-in/pages/page.ts'
 import type { Consent } from '../consent.ts'
 import type { ClientOrigin } from '../registration/directory.ts'
@@ -66,7 +66,7 @@ function destinationText({ authorization, schemes }: ConsentPage): PageContent {
   const { name, redirectUri } = authorization
   const { host, protocol } = new URL(redirectUri)
   const caution = `Allow it only if you have just started ${name} yourself.`
-  switch (redirectKindOf(redirectUri, schemes)) {
+  switch (classifyRedirect(redirectUri, schemes)) {
     case 'https':
       return html`Your browser will then go to <strong>${host}</strong>.`
     case 'loopback':

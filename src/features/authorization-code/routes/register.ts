@@ -7,7 +7,7 @@ import { createApp } from '../../../http/router.ts'
 import { bodyOf, clientAddressOf, type GatewayVariables } from '../../../middleware/context.ts'
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
-import { wholeOf } from '../../../middleware/validate.ts'
+import { readWhole } from '../../../middleware/validate.ts'
 import { routeOf } from '../../../policy/route.ts'
 import { anyOrigin } from '../../../routes/any-origin.ts'
 import { REGISTRATION_PATH } from '../../authorization-server/metadata.ts'
@@ -32,7 +32,7 @@ export function registrationRoutes(
   app.post(REGISTRATION_PATH, bounded, async function registerClient(c) {
     if (utf8MediaType(c.req.header('Content-Type')) !== 'application/json')
       throw oauthRefused('invalid_client_metadata', 'content_type')
-    const bytes = await wholeOf(bodyOf(c), TIMEOUT_MS)
+    const bytes = await readWhole(bodyOf(c), TIMEOUT_MS)
     let metadata: unknown
     try {
       metadata = JSON.parse(

@@ -4,7 +4,7 @@ import { revokedBeforeKey } from '../../../access/revocation/revocation.ts'
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { authorizationServerKeys, type RedisKeys } from '../../../redis/keys.ts'
-import { listOf, malformed, resultOf, sendCommand } from '../../../redis/reply.ts'
+import { malformed, readList, readResult, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { COUNT_FAILURES_SCRIPT } from '../../../redis/scripts.generated.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type Login,
 } from '../client-logins.ts'
 import type { ConfiguredClient } from '../schemas/client.ts'
-import { configuredClientsOf, parseClient } from './client-record.ts'
+import { createConfiguredClients, parseClient } from './client-record.ts'
 
 export interface ClientLoginsOptions {
   readonly redis: RedisConnection
@@ -36,7 +36,7 @@ export function createClientLogins({
   configured,
   publicUrl,
 }: ClientLoginsOptions): ClientLogins {
-  const fixed = configuredClientsOf(configured, publicUrl)
+  const fixed = createConfiguredClients(configured, publicUrl)
   // A retried command would report the assertion as used.
   const once = sentOnce(redis)
   const keys = { ...redis.keys, ...authorizationServerKeys(redis.keys) }
@@ -46,7 +46,7 @@ export function createClientLogins({
       const { clientId, address } = login
       const [byAddress, byClient] = await failureKeys(keys, login)
       const [addressBan, credentialsBan] = await addressBanKeys(keys, address)
-      const revokedBeforeKeys = await revokedBeforeKeysOf(keys, publicUrl, clientId)
+      const revokedBeforeKeys = await deriveCutoffKeys(keys, publicUrl, clientId)
       const replies = await redis.send([
         ['GET', keys.client + (await keyPart(clientId))],
         ['GET', byAddress],
@@ -68,7 +68,7 @@ export function createClientLogins({
         bannedUntil,
         credentialsBannedUntil,
         ...revokedBefore
-      ] = replies.map(resultOf)
+      ] = replies.map(readResult)
       return {
         client: fixed.get(clientId) ?? (record === null ? undefined : parseClient(record)),
         byAddress: failures(addressCount ?? 0, addressTtl),
@@ -84,7 +84,7 @@ export function createClientLogins({
     async failed(login) {
       const counters = await failureKeys(keys, login)
       const reply = await runText(redis, COUNT_FAILURES_SCRIPT, counters, [FAILURE_WINDOW_SECONDS])
-      const counts = listOf(reply, 2 * counters.length)
+      const counts = readList(reply, 2 * counters.length)
       return {
         byAddress: failures(counts[0], counts[1]),
         byClient: failures(counts[2], counts[3]),
@@ -114,7 +114,7 @@ export function createClientLogins({
 }
 
 /** Returns the keys of the cutoffs of the client, and of the client as a subject. */
-function revokedBeforeKeysOf(keys: RedisKeys, issuer: string, clientId: string): Promise<string[]> {
+function deriveCutoffKeys(keys: RedisKeys, issuer: string, clientId: string): Promise<string[]> {
   return Promise.all([
     revokedBeforeKey(keys, 'client', issuer, clientId),
     revokedBeforeKey(keys, 'subject', issuer, clientId),

@@ -37,7 +37,7 @@ export function describedClient(described: Described, id: string, publicUrl: str
   } satisfies Partial<Client>
 }
 
-function configuredClientOf(configured: ConfiguredClient, publicUrl: string): Client {
+function createConfiguredClient(configured: ConfiguredClient, publicUrl: string): Client {
   const { id, secretSha256: hash } = configured
   return {
     ...describedClient(configured, id, publicUrl),
@@ -48,9 +48,9 @@ function configuredClientOf(configured: ConfiguredClient, publicUrl: string): Cl
 }
 
 /** Returns the clients of the configuration by their ids. */
-export function configuredClientsOf(
+export function createConfiguredClients(
   configured: readonly ConfiguredClient[],
   publicUrl: string,
 ): ReadonlyMap<string, Client> {
-  return new Map(configured.map((client) => [client.id, configuredClientOf(client, publicUrl)]))
+  return new Map(configured.map((client) => [client.id, createConfiguredClient(client, publicUrl)]))
 }

@@ -3,12 +3,12 @@ import { v7 } from 'uuid'
 import { Denied } from '../../../errors.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { authorizationServerKeys } from '../../../redis/keys.ts'
-import { listOf, malformed, sendCommand, textOf } from '../../../redis/reply.ts'
+import { malformed, readList, readText, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import type { Client, ClientRegistry } from '../client.ts'
 import { clientSecretHash, newClientSecret } from '../client-secret.ts'
 import { type ConfiguredClient, isClientId } from '../schemas/client.ts'
-import { configuredClientsOf, describedClient, parseClient } from './client-record.ts'
+import { createConfiguredClients, describedClient, parseClient } from './client-record.ts'
 import { CREATE_CLIENT_SCRIPT, REPLACE_CLIENT_SCRIPT } from './scripts.generated.ts'
 
 export interface ClientRegistryOptions {
@@ -38,14 +38,14 @@ export function createClientRegistry({
   publicUrl,
   now,
 }: ClientRegistryOptions): ClientRegistry {
-  const fixed = configuredClientsOf(configured, publicUrl)
+  const fixed = createConfiguredClients(configured, publicUrl)
   const { clients: index, client } = authorizationServerKeys(redis.keys)
   const clientKey = (id: string) => client + id
 
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []
     const reply = await sendCommand(redis, ['MGET', ...ids.map(clientKey)])
-    return listOf(reply, ids.length)
+    return readList(reply, ids.length)
       .filter((text) => text !== null)
       .map(parseClient)
   }
@@ -54,7 +54,7 @@ export function createClientRegistry({
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
     const range = ['ZREVRANGEBYLEX', index, start, '-', 'LIMIT', 0, count]
-    return listOf(await sendCommand(redis, range)).map(textOf)
+    return readList(await sendCommand(redis, range)).map(readText)
   }
 
   /** Returns false if the client does not exist, or if the change does not apply. */

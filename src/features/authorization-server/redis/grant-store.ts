@@ -2,7 +2,7 @@
 
 import { secondsUntil } from '../../../problems/retry-after.ts'
 import { type RedisCommand, type RedisConnection, sentOnce } from '../../../redis/connection.ts'
-import { malformed, resultOf } from '../../../redis/reply.ts'
+import { malformed, readResult } from '../../../redis/reply.ts'
 import { evalCommand } from '../../../redis/script.ts'
 import type { GrantCounter, GrantFacts, GrantStore } from '../grant-store.ts'
 import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
@@ -31,18 +31,20 @@ export function createGrantStore(redis: RedisConnection): GrantStore {
         ])
       if (commands.length === 0) return { values: [], proofIsNew: true, exhausted: undefined }
       const sender = proof === undefined ? redis : once
-      const results = (await sender.send(commands)).map(resultOf)
+      const results = (await sender.send(commands)).map(readResult)
       return {
-        values: keys.length > 0 ? stringsOf(results[0], results[1], keys.length) : [],
+        values: keys.length > 0 ? readStrings(results[0], results[1], keys.length) : [],
         proofIsNew: proof === undefined || isFirstUse(results.at(-1)),
         exhausted:
-          counters.length > 0 ? exhaustedOf(results[keys.length > 0 ? 2 : 0], counters) : undefined,
+          counters.length > 0
+            ? readExhausted(results[keys.length > 0 ? 2 : 0], counters)
+            : undefined,
       }
     },
   }
 }
 
-function stringsOf(values: unknown, existing: unknown, length: number): (string | null)[] {
+function readStrings(values: unknown, existing: unknown, length: number): (string | null)[] {
   const isReadable = (value: unknown) => value === null || typeof value === 'string'
   if (!Array.isArray(values) || values.length !== length || !values.every(isReadable))
     throw malformed()
@@ -58,7 +60,7 @@ function countCommand(counters: readonly GrantCounter[]): RedisCommand {
   return evalCommand(COUNT_EXCHANGES_SCRIPT, keys, args)
 }
 
-function exhaustedOf(reply: unknown, counters: readonly GrantCounter[]): GrantFacts['exhausted'] {
+function readExhausted(reply: unknown, counters: readonly GrantCounter[]): GrantFacts['exhausted'] {
   const [index, leftMs] = Array.isArray(reply) && reply.length === 2 ? reply : []
   if (index === 0) return undefined
   const counter = counters[index - 1]

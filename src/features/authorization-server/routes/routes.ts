@@ -13,7 +13,7 @@ import {
 } from '../../../middleware/context.ts'
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
-import { wholeOf } from '../../../middleware/validate.ts'
+import { readWhole } from '../../../middleware/validate.ts'
 import { routeOf } from '../../../policy/route.ts'
 import { publicDocument } from '../../../routes/well-known.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
@@ -108,7 +108,7 @@ export function oauthRoutes({
       return next()
     })
     app.post(path, stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })), async (c) =>
-      respond(c, await handle(await oauthRequestOf(c)), status),
+      respond(c, await handle(await readOAuthRequest(c)), status),
     )
     app.all(path, async function refuseMethod() {
       throw new Denied({ code: 'method_not_allowed', allow: ['POST'] })
@@ -117,13 +117,13 @@ export function oauthRoutes({
   return app
 }
 
-async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
+async function readOAuthRequest(c: OAuthContext): Promise<OAuthRequest> {
   return {
     method: c.req.method,
     url: c.req.url,
     authorization: c.req.header('Authorization'),
     dpop: c.req.header('DPoP'),
-    form: await formOf(c),
+    form: await readForm(c),
     address: clientAddressOf(c),
     identify: (actor) => c.set('portcullis.principal', actor),
     waitUntil: waitUntilOf(c),
@@ -131,14 +131,14 @@ async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
 }
 
 /** Reads the form of a request. Throws `Denied` (`invalid_request`). */
-export async function formOf(c: Pick<OAuthContext, 'req' | 'get'>): Promise<OAuthForm> {
+export async function readForm(c: Pick<OAuthContext, 'req' | 'get'>): Promise<OAuthForm> {
   // Queries are written to logs (RFC 6749 section 2.3.1).
   if (c.req.url.includes('?')) throw oauthRefused('invalid_request', 'query')
   // Forms are UTF-8 (RFC 6749 appendix B). Servers read other charsets differently.
   const type = utf8MediaType(c.req.header('Content-Type'))
   if (type !== FORM_TYPE || hasCoding(c.req.header('Content-Encoding')))
     throw oauthRefused('invalid_request', 'content_type')
-  const bytes = await wholeOf(bodyOf(c), FORM_TIMEOUT_MS)
+  const bytes = await readWhole(bodyOf(c), FORM_TIMEOUT_MS)
   try {
     return parseForm(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch (error) {

@@ -8,7 +8,7 @@ import {
   type Environment,
   type EnvironmentSchema,
   type FeatureVariables,
-  valuesOf,
+  readVariables,
 } from '../../../validators/environment.ts'
 import { octets, sortKeys } from '../../../validators/jwk.ts'
 import { name, roleNames, scopeNames } from '../../../validators/names.ts'
@@ -112,7 +112,7 @@ type WithClients = Pick<z.output<EnvironmentSchema>, 'SIGNING_KEYS'> & {
 }
 
 export const clientsOf = (config: Pick<Config, 'variables'>): readonly ConfiguredClient[] =>
-  valuesOf(config, clientVariables).CLIENTS ?? []
+  readVariables(config, clientVariables).CLIENTS ?? []
 
 const CLIENT_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 

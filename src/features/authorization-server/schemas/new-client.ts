@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { superRefine } from '../../../validators/checks.ts'
 import { clientMembers, type GRANT_TYPES } from './client.ts'
-import { redirectKindOf, redirectUriMessage, schemeOf } from './redirect-uri.ts'
+import { classifyRedirect, redirectUriMessage, schemeOf } from './redirect-uri.ts'
 
 type GrantName = (typeof GRANT_TYPES)[number]
 
@@ -25,7 +25,7 @@ export const clientAgreement = superRefine<Described>((client, context) => {
   if (grants.includes('authorization_code') !== (redirectUris !== undefined))
     add(['redirectUris'], 'belongs to the grant authorization_code: give both or none')
   for (const [index, uri] of (redirectUris ?? []).entries())
-    if (redirectKindOf(uri, schemeOf(uri)) === undefined)
+    if (classifyRedirect(uri, schemeOf(uri)) === undefined)
       add(['redirectUris', index], redirectUriMessage)
   if (client.public !== true) return
   if (!grants.every((grant) => PUBLIC_GRANT_TYPES.includes(grant)))

@@ -18,7 +18,7 @@ export type RedirectKind = 'https' | 'loopback' | 'private'
  * fragment or user information, with `http` to another host than this machine, or with another
  * scheme. `schemes` are private-use schemes without a domain name that the policy permits.
  */
-export function redirectKindOf(
+export function classifyRedirect(
   text: string,
   schemes: readonly string[] = [],
 ): RedirectKind | undefined {

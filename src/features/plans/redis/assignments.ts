@@ -4,7 +4,7 @@ import { planRecordOf } from '../../../access/admission/plan-record.ts'
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { recordKeys } from '../../../redis/keys.ts'
 import { createOwners } from '../../../redis/owners.ts'
-import { listOf, sendCommand, textOf } from '../../../redis/reply.ts'
+import { readList, readText, sendCommand } from '../../../redis/reply.ts'
 import { assignmentSchema, type PlanAssignments, type PlansOfKeys } from '../assignment.ts'
 
 /** Returns the plans of API keys, in the order of their ids. Null: the key has no plan of its own. */
@@ -13,7 +13,7 @@ export const createKeyPlanReader = (redis: RedisConnection, publicUrl: string): 
     if (ids.length === 0) return []
     const ends = await Promise.all(ids.map((id) => planRecordOf('key', publicUrl, id)))
     const reply = await sendCommand(redis, ['MGET', ...ends.map((end) => redis.keys.plan + end)])
-    return listOf(reply, ids.length).map((plan) => (plan === null ? null : textOf(plan)))
+    return readList(reply, ids.length).map((plan) => (plan === null ? null : readText(plan)))
   }
 
 /** Creates the list. `now` is in milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 /** The calls of the scripts that count metered limits, and the slots that they take. */
 import type { LimitRequest, LimitRule, RateLimit, Slot } from '../../../access/admission/limit.ts'
-import { admitCommand, factsOf } from '../../../access/admission/redis/admit-script.ts'
+import { admitCommand, readFacts } from '../../../access/admission/redis/admit-script.ts'
 import { isExact } from '../../../access/admission/redis/exact-limit.ts'
 import { counterName } from '../../../access/admission/redis/limit-overrides.ts'
 import type { MeterScripts } from '../../../access/admission/redis/meter.ts'
@@ -36,8 +36,8 @@ export const METER_SCRIPTS: MeterScripts = {
     const records: string[] = []
     for (const [index, request] of limits.entries()) {
       const at = first + index * LIMIT_ARGUMENTS
-      const sources = sourcesOf(request, keys, records)
-      command.splice(at, 3, ...valuesOf(request, sources, command.slice(at, at + 3)))
+      const sources = formatSources(request, keys, records)
+      command.splice(at, 3, ...formatValues(request, sources, command.slice(at, at + 3)))
     }
     command.splice(FIRST_KEY + keyCount, 0, ...records)
     command[KEY_COUNT] = keyCount + records.length
@@ -46,7 +46,7 @@ export const METER_SCRIPTS: MeterScripts = {
   },
 
   factsOf(result, query, nowMs, redis) {
-    const facts = factsOf(result, query, nowMs)
+    const facts = readFacts(result, query, nowMs)
     const limits = query.limits.map((request, index) =>
       withSlot(facts.limits[index], request, redis),
     )
@@ -66,7 +66,7 @@ export const METER_SCRIPTS: MeterScripts = {
     const { planBy = [] } = meterOf(limit.rule) ?? {}
     // The script knows the principal, and builds the keys of its records.
     const stored = planBy.filter((by) => by !== 'claim')
-    return [...valuesOf(limit, stored, exact.slice(0, 3)), ...exact.slice(3)]
+    return [...formatValues(limit, stored, exact.slice(0, 3)), ...exact.slice(3)]
   },
 
   stateOf: ({ key, state }, { slot }, redis) => withSlot(state, { key, slot }, redis),
@@ -75,7 +75,7 @@ export const METER_SCRIPTS: MeterScripts = {
 const meterOf = ({ meter }: LimitRule) => meter as PlansMeter | undefined
 
 /** Returns the units, the window and the cost of a limit, as `meters.lua` reads them. */
-function valuesOf(
+function formatValues(
   { rule, slot }: Pick<LimitRequest, 'rule' | 'slot'>,
   sources: readonly string[],
   exact: readonly (string | number)[],
@@ -87,7 +87,7 @@ function valuesOf(
   const units =
     plans === undefined
       ? rule.limit
-      : `${[plans.defaultPlan, ...sources].join(' ')}${tableOf(plans.units)}`
+      : `${[plans.defaultPlan, ...sources].join(' ')}${formatTable(plans.units)}`
   if (kind === 'concurrency') return [units, 'slots', `${slot} ${windowSeconds * 1_000_000}`]
   return [units, kind === 'rate' ? windowSeconds : kind, cost]
 }
@@ -95,7 +95,7 @@ function valuesOf(
 const tables = new WeakMap<object, string>()
 
 /** Formats the units of each plan: `;free=100;pro=;`. */
-function tableOf(units: ReadonlyMap<string, number | undefined>): string {
+function formatTable(units: ReadonlyMap<string, number | undefined>): string {
   let table = tables.get(units)
   if (table === undefined) {
     table = `;${[...units].map(([plan, limit = '']) => `${plan}=${limit};`).join('')}`
@@ -108,7 +108,7 @@ function tableOf(units: ReadonlyMap<string, number | undefined>): string {
  * Returns the sources of the caller's plan as `declared-plans.lua` reads them: places in `records`, to which
  * missing keys are added, and literal plans, which begin with `=`.
  */
-function sourcesOf(
+function formatSources(
   { planSources = [] }: LimitRequest,
   keys: RedisKeys,
   records: string[],
@@ -130,11 +130,11 @@ function withSlot<State extends RateLimit | Unavailable | undefined>(
   if (slot === undefined || state === undefined || state instanceof Unavailable) return state
   if (!state.admitted || state.limit === 0) return state
   const holdMs = state.rule.windowSeconds * 1000
-  return { ...state, slot: slotOf(redis, counterName(redis.keys, key), slot, holdMs) }
+  return { ...state, slot: createSlot(redis, counterName(redis.keys, key), slot, holdMs) }
 }
 
 /** Creates a slot: a member of the sorted set `key`, scored by the end of its hold in microseconds. */
-function slotOf(redis: RedisConnection, key: string, member: string, holdMs: number): Slot {
+function createSlot(redis: RedisConnection, key: string, member: string, holdMs: number): Slot {
   /** The slot becomes free at the end of its hold anyway. */
   const attempt = async (command: RedisCommand) => {
     await redis.send([command]).catch(() => undefined)

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { html, raw } from 'hono/html'
 import type { HtmlEscapedString } from 'hono/utils/html'
 import { NO_STORE } from '../../../http/response-headers.ts'
-import { type PageTheme, styleOf } from '../page-theme.ts'
+import { formatStyle, type PageTheme } from '../page-theme.ts'
 
 /** Text that is escaped, or the result of hono's `html`. */
 export type PageContent = string | HtmlEscapedString | Promise<HtmlEscapedString>
@@ -25,7 +25,7 @@ export type RenderPage = (c: Context, page: Page) => Promise<Response>
  * can frame them, and their forms lead only to this gateway and to `formTargets`.
  */
 export function createPages(theme: PageTheme): RenderPage {
-  const style = styleOf(theme)
+  const style = formatStyle(theme)
   // Not escaped: the hash is of exactly this text. The theme is checked, and contains no `<`.
   const sheet = raw(style)
   let source: string | undefined

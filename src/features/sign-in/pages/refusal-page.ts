@@ -41,7 +41,7 @@ export function errorPage(error: Error, login: RefusedLogin = {}): Page {
     }
   if (denial?.code !== 'sign_in_refused')
     return { ...shown, title: 'The request was refused', content: again }
-  return { ...shown, ...causeOf(denial.check, login) }
+  return { ...shown, ...describeCause(denial.check, login) }
 }
 
 const OF_PROVIDER = 'provider_'
@@ -56,7 +56,7 @@ const RULES: readonly Check<'sign_in_refused'>[] = [
 ]
 
 /** Returns the page for a check that failed. */
-function causeOf(
+function describeCause(
   check: Check<'sign_in_refused'>,
   { returnPath = HOME_PATH, provider }: RefusedLogin,
 ): Cause {

@@ -15,7 +15,7 @@ import {
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
 import { receivedHeaders } from '../../../middleware/request-headers.ts'
-import { wholeOf } from '../../../middleware/validate.ts'
+import { readWhole } from '../../../middleware/validate.ts'
 import type { PolicyLimit } from '../../../policy/policy.ts'
 import { routeOf } from '../../../policy/route.ts'
 import type { Check } from '../../../problems/checks.ts'
@@ -104,7 +104,7 @@ export function signInRoutes({
   }
 
   /** Returns the user of the request's session, also for the audit event. */
-  async function userOf(c: SignInContext) {
+  async function findUser(c: SignInContext) {
     const text = readSession(receivedHeaders(c))
     const user = text === undefined ? undefined : await readUser(text, clientAddressOf(c))
     if (user !== undefined) c.set('portcullis.principal', user)
@@ -144,7 +144,7 @@ export function signInRoutes({
   }
 
   /** Returns the name with which a user has signed in before. Undefined: it is not known. */
-  async function hintOf(user: Principal | undefined, provider: Provider) {
+  async function findHint(user: Principal | undefined, provider: Provider) {
     if (user === undefined) return undefined
     const idToken = await providerSessions.idTokenOf(user, provider)
     return idToken === undefined ? undefined : loginHintIn(idToken)
@@ -156,7 +156,7 @@ export function signInRoutes({
       const demand = demandIn(query)
       const issuer = firstIn(query, 'iss')
       const [only, ...others] = providers
-      const user = isStepUp(demand) ? await userOf(c) : undefined
+      const user = isStepUp(demand) ? await findUser(c) : undefined
       // A user who is signed in has chosen before.
       const chosen = issuer ?? user?.tokenIssuer
       const provider =
@@ -168,7 +168,7 @@ export function signInRoutes({
         return renderPage(c, chooserPage(providers, signInPath(demand)))
       }
       const loginHint =
-        user?.tokenIssuer === provider.issuer ? await hintOf(user, provider) : undefined
+        user?.tokenIssuer === provider.issuer ? await findHint(user, provider) : undefined
       const asked = { ...demand, loginHint }
       const { url, cookie } = await logins.start(provider, asked, receivedHeaders(c))
       return redirect(url.href, [
@@ -188,13 +188,13 @@ export function signInRoutes({
       const { failure, provider, returnPath = HOME_PATH } = completed
       // Such as with the back button: the login was completed before.
       const isUsed = USED_CHECKS.includes(checkOf(failure))
-      if (isUsed && (await userOf(c)) !== undefined) return redirect(returnPath, [])
+      if (isUsed && (await findUser(c)) !== undefined) return redirect(returnPath, [])
       c.set(REFUSED, { returnPath, provider: provider?.name } satisfies RefusedLogin as never)
       throw failure
     }
     const { login, provider, returnPath } = completed
     // The browser gets a new session in any case, so that no one else can have chosen it.
-    const previous = await userOf(c)
+    const previous = await findUser(c)
     const userAgent = c.req.header('User-Agent')?.slice(0, MAX_USER_AGENT_CHARACTERS)
     const reference = await sessions.open(login, provider, userAgent)
     c.set('portcullis.principal', login.principal)
@@ -211,12 +211,12 @@ export function signInRoutes({
 
   page(SIGN_OUT_PATH, {
     async GET(c) {
-      const url = await signOutUrl(await userOf(c))
+      const url = await signOutUrl(await findUser(c))
       return renderPage(c, signOutPage(url === undefined ? [] : [url.origin]))
     },
     async POST(c) {
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
-      const user = await userOf(c)
+      const user = await findUser(c)
       const url = await signOutUrl(user)
       if (user !== undefined) await endSessionOf(user)
       const response = redirect(url?.href ?? SIGNED_OUT_PATH, [removeCookie(SESSION_COOKIE)])
@@ -228,8 +228,8 @@ export function signInRoutes({
 
   page(BACK_CHANNEL_LOGOUT_PATH, {
     async POST(c) {
-      const token = (await formOf(c)).get('logout_token') ?? ''
-      const issuer = issuerOf(token)
+      const token = (await readForm(c)).get('logout_token') ?? ''
+      const issuer = readIssuer(token)
       const provider = providers.find((one) => one.issuer === issuer)
       if (provider === undefined) throw signInRefused('logout_token_iss')
       const logout = await provider.logoutToken(token, waitUntilOf(c))
@@ -246,7 +246,7 @@ export function signInRoutes({
 
   page(SESSIONS_PATH, {
     async GET(c) {
-      const user = await userOf(c)
+      const user = await findUser(c)
       if (isForPrograms(c)) {
         if (user === undefined) throw signInRequired()
         const listed = await sessions.list(user)
@@ -257,10 +257,10 @@ export function signInRoutes({
     },
     async POST(c) {
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
-      const user = await userOf(c)
+      const user = await findUser(c)
       const owner = user && ownerOf(user)
       if (user === undefined || owner === undefined) throw signInRefused('no_session')
-      const id = (await formOf(c)).get('session')
+      const id = (await readForm(c)).get('session')
       if (!(await endListed(user, owner, id))) throw signInRefused('session_unknown')
       return redirect(SESSIONS_PATH, [])
     },
@@ -269,7 +269,7 @@ export function signInRoutes({
   page(SESSION_PATH, {
     async DELETE(c) {
       refuseCrossOrigin(receivedHeaders(c), c.req.raw, pages)
-      const user = await userOf(c)
+      const user = await findUser(c)
       const owner = user && ownerOf(user)
       if (user === undefined || owner === undefined) throw signInRequired()
       if (!(await endListed(user, owner, c.req.param('id'))))
@@ -310,14 +310,14 @@ const isForPrograms = (c: Context): boolean =>
 const signInRequired = () => new Denied({ code: 'sign_in_required', check: 'no_session' })
 
 /** Throws `Denied` (`sign_in_refused`) for another type. */
-async function formOf(c: SignInContext): Promise<URLSearchParams> {
+async function readForm(c: SignInContext): Promise<URLSearchParams> {
   if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '')) throw signInRefused('content_type')
-  const bytes = await wholeOf(bodyOf(c), FORM_TIMEOUT_MS)
+  const bytes = await readWhole(bodyOf(c), FORM_TIMEOUT_MS)
   return new URLSearchParams(new TextDecoder().decode(bytes))
 }
 
 /** Returns the unverified issuer of a token, which selects the provider that verifies it. */
-function issuerOf(token: string): unknown {
+function readIssuer(token: string): unknown {
   try {
     return own(readPayload(token), 'iss')
   } catch {

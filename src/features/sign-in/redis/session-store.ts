@@ -9,7 +9,14 @@ import {
 import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { keyPart } from '../../../redis/key-part.ts'
 import { signInKeys, withPrefix } from '../../../redis/keys.ts'
-import { listOf, malformed, recordIn, resultOf, sendCommand, textOf } from '../../../redis/reply.ts'
+import {
+  malformed,
+  readList,
+  readResult,
+  readText,
+  recordIn,
+  sendCommand,
+} from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import {
   loginSchema,
@@ -69,7 +76,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         max,
         session.tokens ?? '',
       ])
-      return listOf(reply).map(textOf)
+      return readList(reply).map(readText)
     },
 
     async renew({ id, referenceHash, successorHash, nonce, succeed, graceSeconds }) {
@@ -89,26 +96,26 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         await storedReference(record),
         lifeOf(record),
         graceSeconds,
-        textOf(text),
+        readText(text),
       ])
-      return textOf(reply) === '' ? undefined : textOf(reply)
+      return readText(reply) === '' ? undefined : readText(reply)
     },
 
     async list(owner) {
       const nowSeconds = Math.floor(now() / 1000)
       const key = await listKey(owner)
-      const ids = listOf(
+      const ids = readList(
         await sendCommand(redis, ['ZRANGEBYSCORE', key, `(${nowSeconds}`, '+inf']),
-      ).map(textOf)
+      ).map(readText)
       if (ids.length === 0) return []
       const read = async (field: string) =>
-        (await redis.send(ids.map((id) => ['HGET', names.session + id, field]))).map(resultOf)
+        (await redis.send(ids.map((id) => ['HGET', names.session + id, field]))).map(readResult)
       const [details, hashes] = await Promise.all([read('details'), read('reference')])
       // The list has the end of each session that no request changes. Its idle time may end before.
       const records = await redis.send(
-        hashes.map((hash) => ['GET', names.reference + (hash === null ? '' : textOf(hash))]),
+        hashes.map((hash) => ['GET', names.reference + (hash === null ? '' : readText(hash))]),
       )
-      return records.map(resultOf).flatMap((record, index) => {
+      return records.map(readResult).flatMap((record, index) => {
         const [id = '', shown] = [ids[index], details[index]]
         if (shown === null || record === null) return []
         const { expiresAtSeconds } = parseStoredReference(record)
@@ -119,7 +126,7 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
 
     async findTokens(id) {
       const tokens = await sendCommand(redis, ['HGET', names.session + id, 'tokens'])
-      return tokens === null ? undefined : textOf(tokens)
+      return tokens === null ? undefined : readText(tokens)
     },
 
     async reserveRefresh(id, seconds) {
@@ -128,9 +135,9 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
         ['SET', names.sessionRefresh + id, '1', 'NX', 'EX', seconds],
         ['HGET', names.session + id, 'tokens'],
       ])
-      const [reserved, tokens] = replies.map(resultOf)
+      const [reserved, tokens] = replies.map(readResult)
       if (reserved !== 'OK') return undefined
-      return tokens === null ? '' : textOf(tokens)
+      return tokens === null ? '' : readText(tokens)
     },
 
     async keepTokens(id, tokens, seconds) {
@@ -143,14 +150,15 @@ export function createSessionStore(redis: RedisConnection, now: () => number): S
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const hash = await sendCommand(redis, ['HGET', names.session + id, 'reference'])
         if (hash === null) return
-        const key = names.reference + textOf(hash)
+        const key = names.reference + readText(hash)
         const text = await sendCommand(redis, ['GET', key])
         if (text === null) return
         const record = await storedReference(change(parseStoredReference(text)))
         if (record === text) return
         const keys = [names.session + id, key]
         // 0: a request has renewed the session meanwhile.
-        if ((await runText(redis, CHANGE_RECORD_SCRIPT, keys, [textOf(hash), record])) === 1) return
+        if ((await runText(redis, CHANGE_RECORD_SCRIPT, keys, [readText(hash), record])) === 1)
+          return
       }
       throw malformed()
     },

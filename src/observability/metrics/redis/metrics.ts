@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { endsKey } from '../../../redis/keys.ts'
-import { listOf, malformed, resultOf } from '../../../redis/reply.ts'
+import { malformed, readList, readResult } from '../../../redis/reply.ts'
 import { createScript, runScript } from '../../../redis/script.ts'
 import type { MetricsStore } from '../store.ts'
 import { ADD_TOTALS_SCRIPT } from './scripts.generated.ts'
@@ -42,7 +42,7 @@ export function createMetricsStore(redis: RedisConnection): MetricsStore {
         ['ZCOUNT', endsKey(banRecords.index), `(${Math.floor(nowMs / 1000)}`, '+inf'],
         ['ZCARD', spill],
       ])
-      const [totals, members, last, bans, overflow] = replies.map(resultOf)
+      const [totals, members, last, bans, overflow] = replies.map(readResult)
       const names = textsOf(members)
       const open = new Map<string, number>()
       for (const name of names) {
@@ -52,29 +52,29 @@ export function createMetricsStore(redis: RedisConnection): MetricsStore {
       }
       const lastReport = textsOf(last)[1]
       return {
-        counts: countsOf(textsOf(totals)),
+        counts: readCounts(textsOf(totals)),
         isolates: names.filter((name) => !name.includes(' ')).length,
         open,
-        lastReportMs: lastReport === undefined ? undefined : numberOf(lastReport),
-        bans: numberOf(bans),
-        overflowEvents: numberOf(overflow),
+        lastReportMs: lastReport === undefined ? undefined : readNumber(lastReport),
+        bans: readNumber(bans),
+        overflowEvents: readNumber(overflow),
       }
     },
   }
 }
 
-const textsOf = (reply: unknown): readonly string[] => listOf(reply).map(String)
+const textsOf = (reply: unknown): readonly string[] => readList(reply).map(String)
 
-function numberOf(reply: unknown): number {
+function readNumber(reply: unknown): number {
   const number = Number(reply)
   if (reply === null || !Number.isFinite(number)) throw malformed()
   return number
 }
 
 /** Names and values alternate. */
-function countsOf(flat: readonly string[]): ReadonlyMap<string, number> {
+function readCounts(flat: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (let at = 0; at + 1 < flat.length; at += 2)
-    counts.set(flat[at] as string, numberOf(flat[at + 1]))
+    counts.set(flat[at] as string, readNumber(flat[at + 1]))
   return counts
 }

@@ -63,7 +63,7 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
   async function connected(): Promise<Link> {
     try {
       const redis = await connect(target, silenceMs)
-      const link = { redis, output: outputOf(redis) }
+      const link = { redis, output: createOutput(redis) }
       if (!isClosed) current = link
       else discard(redis)
       return link
@@ -117,7 +117,7 @@ export function createRespSocket(target: RedisTarget, silenceMs: number): RespSo
 const isErrorReply = (cause: unknown): cause is Error => cause instanceof ReplyError
 
 /** Classifies what a socket throws. */
-export function faultOf(cause: unknown): Fault {
+export function classifyFault(cause: unknown): Fault {
   if (isErrorReply(cause) || cause instanceof UnusableServer) return 'refused'
   const name = cause instanceof Error ? cause.name : ''
   if (name === 'ParserError') return 'malformed'
@@ -125,7 +125,7 @@ export function faultOf(cause: unknown): Fault {
 }
 
 /** Returns why no attempt to connect can succeed, or undefined. Never contains text of Redis. */
-export function mistakeOf(cause: unknown): string | undefined {
+export function findMistake(cause: unknown): string | undefined {
   if (cause instanceof UnusableServer) return cause.message
   if (!isErrorReply(cause)) return undefined
   if (/^(?:NOAUTH|WRONGPASS) /.test(cause.message)) return 'Redis refuses the user or the password'
@@ -134,7 +134,7 @@ export function mistakeOf(cause: unknown): string | undefined {
 
 /** Connects, logs in, and selects the database. Throws if one of these fails. */
 async function connect(target: RedisTarget, silenceMs: number): Promise<Redis> {
-  const redis = new Redis(optionsOf(target, silenceMs))
+  const redis = new Redis(createOptions(target, silenceMs))
   let cause: unknown
   // After any error the replies that follow might be those of other commands.
   redis.on('error', (error) => {
@@ -159,7 +159,7 @@ function unlessForbidden(error: unknown): string {
   throw error
 }
 
-function optionsOf(target: RedisTarget, silenceMs: number): RedisOptions {
+function createOptions(target: RedisTarget, silenceMs: number): RedisOptions {
   const { servers, master, username, password, sentinelLogin, tls, database } = target
   const login = { ...(username && { username }), ...(password && { password }) }
   const [server] = servers
@@ -220,7 +220,7 @@ const onlyError = (error: unknown): RedisReply[] => [errorReply(error)]
  * Returns an output that combines everything that is sent in one turn of the event loop into one text. A
  * corked socket would write one chunk for each command, which costs more.
  */
-function outputOf(redis: Redis): Link['output'] {
+function createOutput(redis: Redis): Link['output'] {
   const write = oncePerTurn<string | Buffer>((texts) => {
     if (redis.stream.writable) redis.stream.write(texts.join(''))
   })

@@ -10,7 +10,7 @@ import {
 import type { RedisConnection } from '../../../redis/connection.ts'
 import { createKeys, DEFAULT_KEY_PREFIX } from '../../../redis/keys.ts'
 import { parseRedisUrl } from '../schemas/redis-url.ts'
-import { createRespSocket, faultOf, mistakeOf } from './resp-socket.ts'
+import { classifyFault, createRespSocket, findMistake } from './resp-socket.ts'
 
 export interface RespOptions {
   /** See `parseRedisUrl`. */
@@ -54,7 +54,7 @@ export function connectResp({
     new Promise((resolve, reject) => {
       deadline.onExpiry = reject
       socket.send(commands, deadline).then(resolve, (cause) => {
-        if (once || deadline.isExpired || faultOf(cause) !== 'unreachable') reject(cause)
+        if (once || deadline.isExpired || classifyFault(cause) !== 'unreachable') reject(cause)
         else socket.send(commands, deadline).then(resolve, reject)
       })
     })
@@ -63,13 +63,13 @@ export function connectResp({
     connect: (calls) => ({
       keys,
       keyLocking: false,
-      send: boundedCalls(calls, send, faultOf),
+      send: boundedCalls(calls, send, classifyFault),
     }),
     async check() {
       try {
         await socket.open()
       } catch (cause) {
-        const mistake = mistakeOf(cause)
+        const mistake = findMistake(cause)
         if (mistake !== undefined)
           throw new Misconfigured('The environment', [
             mistakeAt('invalid_value', ['REDIS_URL'], mistake),

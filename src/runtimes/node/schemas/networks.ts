@@ -16,7 +16,7 @@ export const networks = z.pipe(
     const found: Network[] = []
     for (const text of list.split(',').map((part) => part.trim())) {
       if (text === '') continue
-      const network = networkOf(text)
+      const network = parseNetwork(text)
       if (network !== undefined) found.push(network)
       else
         context.issues.push({
@@ -29,7 +29,7 @@ export const networks = z.pipe(
   }),
 )
 
-function networkOf(text: string): Network | undefined {
+function parseNetwork(text: string): Network | undefined {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
   const address = addressIn(text)
   return address && [address, address.kind() === 'ipv4' ? 32 : 128]

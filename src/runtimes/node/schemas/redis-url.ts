@@ -50,7 +50,7 @@ export function parseRedisUrl(text: string): RedisTarget | undefined {
   const port = master === undefined ? REDIS_PORT : SENTINEL_PORT
   try {
     return {
-      servers: servers.split(',').map((server) => serverOf(server, port)),
+      servers: servers.split(',').map((server) => parseServer(server, port)),
       master: decoded(master),
       username: decoded(username),
       password: decoded(password),
@@ -67,7 +67,7 @@ export function parseRedisUrl(text: string): RedisTarget | undefined {
 }
 
 /** Throws a `TypeError` for an invalid address. */
-function serverOf(text: string, defaultPort: number): RedisServer {
+function parseServer(text: string, defaultPort: number): RedisServer {
   const { hostname, port } = new URL(`redis://${text}`)
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   return { host, port: port === '' ? defaultPort : Number(port) }

@@ -8,7 +8,7 @@ import {
   createRelationCheck,
   type RelationLimits,
 } from '../../../../src/access/relations/redis/check.ts'
-import { relationKeysOf } from '../../../../src/access/relations/redis/keys.ts'
+import { deriveRelationKeys } from '../../../../src/access/relations/redis/keys.ts'
 import { relationScript } from '../../../../src/access/relations/redis/script.ts'
 import type { RelationTrace } from '../../../../src/access/relations/trace.ts'
 import { parseTuple, type RelationTuple } from '../../../../src/access/relations/tuple.ts'
@@ -244,7 +244,7 @@ describe.each(REDIS_PROTOCOLS)('a check ($name)', ({ prefer, connect }) => {
     await storeTuples('folder:1#viewer@user:anne')
     const query = queryOf('folder:1#viewer@user:anne')
     expect((await authority().check(query)).version).toBe(0)
-    const { version } = await relationKeysOf(DEFAULT_KEYS, null)
+    const { version } = await deriveRelationKeys(DEFAULT_KEYS, null)
     await redis.direct.set(version, '1795000000000001')
     const atLeast = 1_795_000_000_000_001
     expect((await authority().check({ ...query, atLeast })).version).toBe(atLeast)
@@ -256,7 +256,7 @@ describe.each(REDIS_PROTOCOLS)('a check ($name)', ({ prefer, connect }) => {
 
   test('reports a key of the wrong type as an outage, not as a decision', async () => {
     await storeTuples()
-    const { tuples } = await relationKeysOf(DEFAULT_KEYS, null)
+    const { tuples } = await deriveRelationKeys(DEFAULT_KEYS, null)
     await redis.direct.set(`${tuples}folder:1#viewer`, 'x')
     const pending = authority().check(queryOf('folder:1#viewer@user:anne'))
     await expect(pending).rejects.toMatchObject({ dependency: 'redis', fault: 'refused' })

@@ -5,7 +5,7 @@ import type {
   RelationQuery,
 } from '../../../../src/access/relations/decision-point.ts'
 import type { RelationCheck } from '../../../../src/access/relations/redis/check.ts'
-import { relationKeysOf } from '../../../../src/access/relations/redis/keys.ts'
+import { deriveRelationKeys } from '../../../../src/access/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../../src/access/relations/tuple.ts'
 import type { RedisCommand, RedisConnection, RedisReply } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
@@ -28,7 +28,7 @@ export async function writesOf(
   tenant: string | null = null,
 ): Promise<RedisCommand[]> {
   const texts = tuples.map(({ object, relation, subject }) => `${object}#${relation}@${subject}`)
-  const keys = expectedKeys(new Set(texts), await relationKeysOf(DEFAULT_KEYS, tenant))
+  const keys = expectedKeys(new Set(texts), await deriveRelationKeys(DEFAULT_KEYS, tenant))
   return [...keys].map(([key, members]) => ['ZADD', key, ...members.flatMap((one) => [0, one])])
 }
 

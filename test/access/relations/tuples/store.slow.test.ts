@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { relationKeysOf } from '../../../../src/access/relations/redis/keys.ts'
+import { deriveRelationKeys } from '../../../../src/access/relations/redis/keys.ts'
 import { createRelationTuples } from '../../../../src/access/relations/redis/tuples.ts'
 import {
   matchesFilter,
@@ -121,7 +121,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
           }
           const expected = new Map<string, string[]>()
           for (const [tenant, set] of sets) {
-            const keys = await relationKeysOf(DEFAULT_KEYS, tenant)
+            const keys = await deriveRelationKeys(DEFAULT_KEYS, tenant)
             for (const [key, members] of expectedKeys(set, keys)) expected.set(key, members)
             const matching = [...set].filter((text) => matchesFilter(tuple(text), filter))
             const inOrder =
@@ -196,7 +196,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
 
   test('get increasing versions, even if the clock was set back', async () => {
     const ahead = (Date.now() + 3_600_000) * 1_000
-    const { version: key } = await relationKeysOf(DEFAULT_KEYS, 'acme')
+    const { version: key } = await deriveRelationKeys(DEFAULT_KEYS, 'acme')
     await redis.direct.set(key, String(ahead))
     const nothing = { writes: [], deletes: tuples('order:1#viewer@user:a') }
     expect((await store.write('acme', nothing)).version).toBe(ahead + 1)
@@ -206,7 +206,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
 
   test('are written all or not at all', async () => {
     await store.write('acme', { writes: tuples('order:1#viewer@user:a'), deletes: [] })
-    const keys = await relationKeysOf(DEFAULT_KEYS, 'acme')
+    const keys = await deriveRelationKeys(DEFAULT_KEYS, 'acme')
     const wrong = [
       `${keys.tuples}order:2#viewer`,
       `${keys.subjects}user:b`,
