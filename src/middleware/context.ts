@@ -45,7 +45,7 @@ export interface GatewayVariables {
   'portcullis.rateLimits': readonly RateLimit[]
   /** Set by `admit`: names of limits that could not be counted and admitted the request. */
   'portcullis.uncountedLimits': readonly string[]
-  /** Set by `relationOf`, which `admit`, `authorize` and `readmit` call. */
+  /** Set by `resolveRelation`, which `admit`, `authorize` and `readmit` call. */
   'portcullis.relation': RequestRelation
   /** Set by `observe`, for `audit`: what a rule in observe mode would have refused. */
   'portcullis.observed': string[]

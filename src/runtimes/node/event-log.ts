@@ -1,5 +1,5 @@
 /** Writes audit events to the log, without a system call for each. */
-import { oncePerTurn } from './event-loop/once-per-turn.ts'
+import { oncePerTurn } from './system/once-per-turn.ts'
 
 /** The part of `process.stdout` that is needed. */
 interface Output {

@@ -386,7 +386,7 @@ describe('every writer reports to the feed', () => {
 
   test('each store that builds such a key reports to the feed, or only reads the key', () => {
     const knowing = using(
-      /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|banKeysOf|keysReadBy)\b/,
+      /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|deriveBanKeys|keysReadBy)\b/,
     )
     const stores = knowing.filter((path) => /\/redis\/|(?:^|\/)routes\//.test(path))
     const writing = stores.filter((path) =>

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { oncePerTurn } from '../../../src/runtimes/node/event-loop/once-per-turn.ts'
+import { oncePerTurn } from '../../../src/runtimes/node/system/once-per-turn.ts'
 
 test('items of one turn of the event loop are passed on together, in their order', async () => {
   const runs: (readonly number[])[] = []

@@ -15,7 +15,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { directoryBucket } from '../../../src/runtimes/node/audit/directory.ts'
 import { openSpoolFile } from '../../../src/runtimes/node/audit/spool/file.ts'
 import { openSqlite } from '../../../src/runtimes/node/audit/sqlite.ts'
-import { createPrivately } from '../../../src/runtimes/node/files/private-file.ts'
+import { createPrivately } from '../../../src/runtimes/node/system/private-file.ts'
 
 function modesIn(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(

@@ -12,8 +12,8 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { ExportBucket } from '../../../audit/r2/chain-export.ts'
-import { PRIVATE_FILE } from '../files/private-file.ts'
-import { lockFile } from '../locks/file-lock.ts'
+import { lockFile } from '../system/file-lock.ts'
+import { PRIVATE_FILE } from '../system/private-file.ts'
 
 /** The file whose lock a writer has. It contains nothing. */
 const LOCK = '.lock'

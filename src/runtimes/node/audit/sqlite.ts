@@ -2,7 +2,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { RowInsert, StatementResult } from '../../../audit/d1/database.ts'
-import { createPrivately } from '../files/private-file.ts'
+import { createPrivately } from '../system/private-file.ts'
 import type { BoundStatement } from './database.ts'
 
 /** The name by which SQLite knows a database without a file. */

@@ -3,8 +3,8 @@ import { mkdirSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { utf8Length } from '../../../../audit/truncate.ts'
-import { createPrivately } from '../../files/private-file.ts'
-import { lockFile } from '../../locks/file-lock.ts'
+import { lockFile } from '../../system/file-lock.ts'
+import { createPrivately } from '../../system/private-file.ts'
 
 const EVENTS = 'events.db'
 /** The file whose lock the sending process has. */
