@@ -25,7 +25,7 @@ export type { LimitEngine, LimitRule, OnUnavailable, RateLimit } from './access/
 export { limitKeyOf } from './access/admission/limit-key.ts'
 export type { LimitControls } from './access/admission/limit-override.ts'
 export { createLimitControls } from './access/admission/redis/limit-overrides.ts'
-export { createUpstashAdmissionStore } from './access/admission/redis/store.ts'
+export { createRedisAdmissionStore as createUpstashAdmissionStore } from './access/admission/redis/store.ts'
 export type { AdmissionStore } from './access/admission/store.ts'
 export { type Authorizer, createAuthorizer } from './access/permissions.ts'
 export type { Principal, TokenVerifier } from './access/principal.ts'

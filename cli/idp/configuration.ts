@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Misconfigured } from '../../src/errors.ts'
 import { type Mistake, mistakeAt } from '../../src/problems/mistake.ts'
-import { configured } from '../../src/validators/configuration.ts'
+import { parseConfiguration } from '../../src/validators/configuration.ts'
 import { type IssuerConfig, issuers } from '../../src/validators/issuer.ts'
 import { devVarsAround } from '../connection.ts'
 import { configuredVariables, readValues } from '../deploy/values.ts'
@@ -91,7 +91,10 @@ export function parsed(entries: readonly unknown[]): {
   readonly mistakes: readonly Mistake[]
 } {
   try {
-    return { configs: configured('The environment', issuers, entries, ['ISSUERS']), mistakes: [] }
+    return {
+      configs: parseConfiguration('The environment', issuers, entries, ['ISSUERS']),
+      mistakes: [],
+    }
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
     return { configs: [], mistakes: error.found }

@@ -5,7 +5,7 @@ import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { findLookAlikes } from '../../src/policy/look-alikes.ts'
 import { mistakesOfRoute } from '../../src/policy/mistakes.ts'
 import { createPathIndex } from '../../src/policy/path-index.ts'
-import { type PolicyRoute, routeOf } from '../../src/policy/route.ts'
+import { completeRoute, type PolicyRoute } from '../../src/policy/route.ts'
 import { policySchema } from '../../src/validators/policy.ts'
 import type { ImportedRoute } from './routes.ts'
 
@@ -99,7 +99,7 @@ function alikeAmong(rows: readonly Row[]): ReadonlySet<ImportedRoute> {
 
 function policyRouteOf(definition: RouteDefinition): PolicyRoute {
   const { permission, relation, limits = [], anonymous: _, session: _session, ...row } = definition
-  return routeOf({
+  return completeRoute({
     ...row,
     permission: typeof permission === 'string' ? permission : permission?.name,
     permissionMode: typeof permission === 'string' ? undefined : permission?.mode,

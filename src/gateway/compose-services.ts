@@ -153,7 +153,7 @@ export function composeServices(
       queue: AUDIT_QUEUE,
       overflow,
       tally: metrics.audit,
-      isPatient: runtime.isPatient,
+      keepsTrying: runtime.keepsTrying,
     })
   const recorder = queue
     ? (runtime.auditSink ?? batchingAuditSink)({ transport: queue, sleep: runtime.sleep })
@@ -188,7 +188,7 @@ export function composeServices(
     connect: (options, breakers) =>
       guardedOrigin({ origin: runtime.origin(options), watch, now, ...breakers }),
     assertionsFor,
-    unnamed() {
+    connectDefault() {
       const place = selectOrigin(environment, config)
       const base = parseBase(place.url)
       const locate = createLocate([{ base }])
@@ -241,7 +241,10 @@ export function connectOrigins(
   contributions: readonly Contribution[],
   connections: Connections,
 ): ConnectedOrigin {
-  return findFirst(contributions, ({ connect }) => connect?.(connections)) ?? connections.unnamed()
+  return (
+    findFirst(contributions, ({ connect }) => connect?.(connections)) ??
+    connections.connectDefault()
+  )
 }
 
 /** Returns the first result that is not undefined. */

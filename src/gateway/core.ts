@@ -42,7 +42,7 @@ export interface Connections {
   /** Creates the signer for an audience. Undefined without signing keys. */
   readonly assertionsFor: (audience: string) => AssertionSigner | undefined
   /** Connects the origin of the environment. */
-  readonly unnamed: () => ConnectedOrigin
+  readonly connectDefault: () => ConnectedOrigin
 }
 
 /** What every gateway has, built once for each isolate. A test of a policy has it too. */

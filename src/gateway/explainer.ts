@@ -66,8 +66,8 @@ export function createExplainer({
     }
     const connect: Connections['connect'] = ({ url }) => createOrigin({ url, binding: origin })
     const assertionsFor = () => (signs ? { sign: async () => '' } : undefined)
-    const unnamed = () => ({ origin: connect({}), assertions: assertionsFor() })
-    const connections = { environment: {}, connect, assertionsFor, unnamed }
+    const connectDefault = () => ({ origin: connect({}), assertions: assertionsFor() })
+    const connections = { environment: {}, connect, assertionsFor, connectDefault }
     const recall: typeof verifier.recall = (token) =>
       caller !== undefined && token === ASSUMED ? caller : verifier.recall(token)
     const gateway = createGateway(

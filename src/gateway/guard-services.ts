@@ -3,7 +3,7 @@ import { createFailureCounter } from '../access/abuse/redis/authentication-failu
 import { createViolationCounter } from '../access/abuse/redis/violations.ts'
 import { type AbuseServices, createAbuseServices } from '../access/abuse/services.ts'
 import { type Admission, createAdmission } from '../access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../access/admission/redis/store.ts'
 import { createAuthorizer, type PolicyAuthorizer } from '../access/permissions.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
 import type { References } from '../access/tokens/references.ts'
@@ -103,7 +103,7 @@ export function guardServices({
       own: references && { publicUrl: references.audience, sources: ownSources },
     }),
     admission: createAdmission({
-      store: createUpstashAdmissionStore(redis, relationCheck),
+      store: createRedisAdmissionStore(redis, relationCheck),
       references,
       maxStalenessMs: revocation.maxStalenessMs,
       observesBans: abuse.bans?.mode === 'observe',

@@ -33,8 +33,8 @@ export interface Runtime {
   readonly auditSink?: (options: BatchingSinkOptions) => AuditSink
   /** Returns the number of audit events that the queue has written to a disk. Default: 0. */
   readonly spooledEvents?: () => number
-  /** See `isPatient` of `createAuditQueue`. Default: events wait for no queue. */
-  readonly isPatient?: () => boolean
+  /** See `keepsTrying` of `createAuditQueue`. Default: events wait for no queue. */
+  readonly keepsTrying?: () => boolean
   /** Waits, for work after responses. A runtime that stops ends the wait early. Default: a timer. */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined
   /** Default: WebSockets of workerd. */

@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { abuseSchema } from '../validators/abuse.ts'
 import { superRefine } from '../validators/checks.ts'
-import { configured } from '../validators/configuration.ts'
+import { parseConfiguration } from '../validators/configuration.ts'
 import { callOf } from '../validators/introspection.ts'
 import { issuers } from '../validators/issuer.ts'
 import { limitsSchema } from '../validators/limit.ts'
@@ -96,5 +96,5 @@ export const isRedisClient = (redis: unknown): boolean => hasMethod(redis, 'send
 export function checkedIssuers(options: unknown): z.output<typeof issuers> {
   const { redis } = (options ?? {}) as { readonly redis?: unknown }
   const schema = isRedisClient(redis) ? withClient : guardOptions
-  return configured(OPTIONS, schema, options).issuers
+  return parseConfiguration(OPTIONS, schema, options).issuers
 }

@@ -19,7 +19,7 @@ import { mistakesInFeatures, mistakesInLeases, mistakesInRow } from './mistakes.
 import type { PolicyOrigins } from './origins.ts'
 import { createPathIndex } from './path-index.ts'
 import type { PolicyRelations } from './relations.ts'
-import { type PolicyRoute, routeOf } from './route.ts'
+import { completeRoute, type PolicyRoute } from './route.ts'
 
 type Definition = PolicyDefinition<string, string>
 
@@ -153,7 +153,7 @@ function complete(
   const { permission, relation, limits: names = [], anonymous: _, session, ...row } = route
   const demand: PermissionDemand | undefined =
     typeof permission === 'string' ? { name: permission } : permission
-  return routeOf({
+  return completeRoute({
     ...origins?.defaultsOf(route),
     ...row,
     permission: demand?.name,

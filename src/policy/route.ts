@@ -59,7 +59,7 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
 }
 
 /** Fills in the defaults of a row. The gateway has rows of its own, which need no origin. */
-export function routeOf(
+export function completeRoute(
   row: Pick<PolicyRoute, 'method' | 'path'> & Partial<PolicyRoute>,
 ): PolicyRoute {
   return {

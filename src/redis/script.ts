@@ -17,7 +17,7 @@ interface Server {
 }
 
 const servers = new Map<string, Server>()
-const unnamed = new WeakMap<RedisConnection, Server>()
+const serversByConnection = new WeakMap<RedisConnection, Server>()
 
 /** A script, with or without {@link KEY_LOCKING}, as the server accepts it. */
 export interface Script {
@@ -139,10 +139,11 @@ export async function scriptReplies(
 }
 
 function findServer(redis: RedisConnection): Server {
-  const known = redis.server === undefined ? unnamed.get(redis) : servers.get(redis.server)
+  const known =
+    redis.server === undefined ? serversByConnection.get(redis) : servers.get(redis.server)
   if (known !== undefined) return known
   const server: Server = { takesFlag: redis.keyLocking ?? true }
-  if (redis.server === undefined) unnamed.set(redis, server)
+  if (redis.server === undefined) serversByConnection.set(redis, server)
   else servers.set(redis.server, server)
   return server
 }

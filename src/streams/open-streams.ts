@@ -145,7 +145,7 @@ export function createOpenStreams({
     const alike = mine.filter(({ relation }) => relation === undefined)
     const others = mine.filter(({ relation }) => relation !== undefined)
     const check = async (groups: readonly StreamGroup[], checking: () => Promise<Verdicts>) =>
-      settle(groups, await outcomeOf(checking()), sentMs)
+      settle(groups, await catchProblem(checking()), sentMs)
     await Promise.all([
       ...sliceGroups(alike).map((slice) => check(slice, () => recheck(slice))),
       inTurns(others, (group) =>
@@ -255,7 +255,7 @@ function isReady(group: StreamGroup, nowMs: number): boolean {
 const unchecked = (): Promise<void> => Promise.reject(new Unavailable('gateway', 'malformed'))
 
 /** Returns an error in place of a rejection. An error of this program is a failed check as well. */
-async function outcomeOf(checking: Promise<Verdicts>): Promise<Verdicts | ProblemError> {
+async function catchProblem(checking: Promise<Verdicts>): Promise<Verdicts | ProblemError> {
   try {
     return await checking
   } catch (error) {

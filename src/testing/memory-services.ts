@@ -61,9 +61,12 @@ export function memoryServices(options: MemoryServicesOptions): Services {
       now,
       ...options,
     })
-  const unnamed: Connections['unnamed'] = () => ({ origin: connect({}), assertions: undefined })
+  const connectDefault: Connections['connectDefault'] = () => ({
+    origin: connect({}),
+    assertions: undefined,
+  })
   const environment = {}
-  const connections = { environment, connect, assertionsFor: () => undefined, unnamed }
+  const connections = { environment, connect, assertionsFor: () => undefined, connectDefault }
   const core: Core = {
     publicUrl,
     publicOriginOf: (c) => originOfUrl(c.req.raw.url),

@@ -9,7 +9,7 @@ import { inEnglish } from './english.ts'
  * Returns the parsed value. Throws one {@link Misconfigured} that names every mistake and its place
  * below `at`. The message never contains values, because some of them are secrets.
  */
-export function configured<Schema extends z.core.$ZodType>(
+export function parseConfiguration<Schema extends z.core.$ZodType>(
   what: 'The policy' | 'The environment' | 'The options of portcullis()',
   schema: Schema,
   value: unknown,

@@ -6,7 +6,7 @@
 import * as z from 'zod/mini'
 import type { Fetches } from '../origin/origin.ts'
 import { superRefine } from './checks.ts'
-import { configured } from './configuration.ts'
+import { parseConfiguration } from './configuration.ts'
 import { callOf } from './introspection.ts'
 import { issuers, needsDiscovery, ownIssuer } from './issuer.ts'
 import { converted } from './schema-parts.ts'
@@ -160,7 +160,7 @@ export function parseEnvironment(
   schema: EnvironmentSchema = environmentWith(redisVariables),
   ofOrigins: readonly EnvironmentCheck[] = [needsOrigin],
 ) {
-  const data = configured('The environment', schema.check(...ofOrigins), env)
+  const data = parseConfiguration('The environment', schema.check(...ofOrigins), env)
   const keys = data.SIGNING_KEYS?.keys
   const named = data.ISSUERS ?? []
   const isNamed = named.some(({ issuer }) => issuer === data.PUBLIC_URL)

@@ -449,7 +449,7 @@ test('R20: a patient transport keeps a batch until the queue works, and loses no
   let pauses = 0
   const { transport, state, arrived, warnings } = isolate({
     redisUrl: 'http://127.0.0.1:9',
-    isPatient: () => true,
+    keepsTrying: () => true,
     sleep: async () => {
       pauses += 1
       state.nowMs += 1_000
@@ -468,7 +468,7 @@ test('R20: of the batches of a patient transport, only the first tries the store
   let pauses = 0
   const { transport, state, arrived } = isolate({
     redisUrl: 'http://127.0.0.1:9',
-    isPatient: () => true,
+    keepsTrying: () => true,
     sleep: async () => {
       pauses += 1
       state.nowMs += 1_000
@@ -487,7 +487,7 @@ test('R20: a transport that is no longer patient counts its batch as lost', asyn
   let pauses = 0
   const { transport, state, arrived } = isolate({
     redisUrl: 'http://127.0.0.1:9',
-    isPatient: () => pauses < 5,
+    keepsTrying: () => pauses < 5,
     sleep: async () => {
       pauses += 1
       state.nowMs += 30_000

@@ -5,7 +5,7 @@ import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { addressBanKey } from '../../src/access/abuse/ban.ts'
 import { type AdmissionVerdict, createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../src/errors.ts'
 import {
@@ -55,7 +55,7 @@ function isolate(timeoutMs = 150) {
     onCall: (outcome) => outcomes.push(outcome),
   })
   const patient = createRedisRest({ ...connection, breaker, timeoutMs: 20_000 })
-  const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
+  const admission = createAdmission({ store: createRedisAdmissionStore(rest), now: Date.now })
   return {
     breaker,
     rest,

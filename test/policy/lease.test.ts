@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { Misconfigured } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash/index.ts'
 import { admit } from '../../src/middleware/admit.ts'
@@ -54,7 +54,7 @@ test.each<[object, string]>([
 })
 
 test('as middleware, such a limit is refused when the app is built', () => {
-  const store = createUpstashAdmissionStore({
+  const store = createRedisAdmissionStore({
     keys: DEFAULT_KEYS,
     send: () => Promise.reject(new Error('not called')),
   })

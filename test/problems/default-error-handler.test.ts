@@ -13,7 +13,7 @@ import { createFailureCounter } from '../../src/access/abuse/redis/authenticatio
 import { createViolationCounter } from '../../src/access/abuse/redis/violations.ts'
 import { createViolations } from '../../src/access/abuse/violations.ts'
 import { createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { createAuthorizer } from '../../src/access/permissions.ts'
 import type { Principal } from '../../src/access/principal.ts'
 import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
@@ -313,7 +313,7 @@ describe("with Hono's own error handler, over Redis,", () => {
 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const admission = () =>
-    createAdmission({ store: createUpstashAdmissionStore(rest()), now: Date.now })
+    createAdmission({ store: createRedisAdmissionStore(rest()), now: Date.now })
   const retryAfter = { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) }
   const limitedBy = { status: 429, code: 'rate_limited', headers: retryAfter }
 

@@ -1,7 +1,7 @@
 /** API keys that have ended: they stay listed, no isolate accepts them, and their caller stays identified. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AdmissionVerdict, createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { type ApiKeyStatus, statusOf } from '../../src/access/tokens/api-key-record.ts'
 import { createApiKeys } from '../../src/access/tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../../src/access/tokens/redis/references.ts'
@@ -46,7 +46,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('ended API keys ($name)', ({ prefer, connect 
 
   function isolate() {
     const references = createReferences({ audience: PUBLIC_URL, now })
-    const store = createUpstashAdmissionStore(rest)
+    const store = createRedisAdmissionStore(rest)
     const admission = createAdmission({ store, references, now })
     return async function present(text: string): Promise<AdmissionVerdict & { by?: string }> {
       const call = { proof: undefined, address: ADDRESS, limits: [] }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
 import { revokedTokenKey } from '../../src/access/revocation/revocation.ts'
 import { Misconfigured, Unavailable } from '../../src/errors.ts'
@@ -59,7 +59,7 @@ const outcomeOf = (call: Promise<unknown>) => call.catch((error: unknown) => err
 
 /** Uses each kind of admission: a limit, a revocation, and their scripts. */
 async function admitAndRevoke(redis: ReturnType<typeof clientOf>['redis']) {
-  const admission = createAdmission({ store: createUpstashAdmissionStore(redis), now: Date.now })
+  const admission = createAdmission({ store: createRedisAdmissionStore(redis), now: Date.now })
   const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
   const admit = () =>
     admission.admit({
@@ -225,7 +225,7 @@ describe.skipIf(!hasRedisServer)('Sentinel', () => {
       .toBe(2)
 
     await master.close()
-    const admission = createAdmission({ store: createUpstashAdmissionStore(redis), now: Date.now })
+    const admission = createAdmission({ store: createRedisAdmissionStore(redis), now: Date.now })
     const admit = () => admission.admit({ principal: caller, address: 'unknown', limits: [] })
     const codes = new Set<unknown>()
     await expect

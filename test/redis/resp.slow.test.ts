@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { startRedis } from '../../dev/redis.ts'
 import { createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
 import type { RedisConnection } from '../../src/redis/connection.ts'
 import { sentOnce } from '../../src/redis/connection.ts'
@@ -46,7 +46,7 @@ const faultOf = async (call: Promise<unknown>) => {
 
 /** Admits one authenticated request with a limit of three. */
 function admitOver(redis: RedisConnection) {
-  const admission = createAdmission({ store: createUpstashAdmissionStore(redis), now: Date.now })
+  const admission = createAdmission({ store: createRedisAdmissionStore(redis), now: Date.now })
   const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
   const limits = [{ rule, key: 'k' }]
   return admission.admit({ principal: principal(), address: '192.0.2.1', limits })

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/access/admission/admission.ts'
 import type { LimitEngine } from '../../src/access/admission/limit.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../src/access/principal.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash/index.ts'
@@ -44,7 +44,7 @@ async function admitOver(
     respond(response)
   })
   const rest = createRedisRest({ url: server.url, token: TOKEN, timeoutMs: 250 })
-  const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
+  const admission = createAdmission({ store: createRedisAdmissionStore(rest), now: Date.now })
   const limit = {
     rule: { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny', engine },
     key: 'k',
@@ -154,7 +154,7 @@ describe('while Redis is unreachable', () => {
     async (onUnavailable) => {
       server = await startHttpServer((_, response) => response.destroy())
       const rest = createRedisRest({ url: server.url, token: TOKEN })
-      const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
+      const admission = createAdmission({ store: createRedisAdmissionStore(rest), now: Date.now })
       const limits = [
         { rule: { name: 'ping', limit: 3, windowSeconds: 60, onUnavailable }, key: 'k' },
       ]

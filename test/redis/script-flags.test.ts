@@ -5,7 +5,7 @@ import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/serve
 import { createFailureCounter } from '../../src/access/abuse/redis/authentication-failures.ts'
 import { createViolationCounter } from '../../src/access/abuse/redis/violations.ts'
 import { createAdmission } from '../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../src/access/admission/redis/store.ts'
 import { upstash } from '../../src/features/upstash/index.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
@@ -68,7 +68,7 @@ async function refusingServer(): Promise<string> {
 
 function gatewayOver(rest: RedisConnection, maxStalenessMs = 0) {
   let nowMs = 1e12
-  const store = createUpstashAdmissionStore(rest)
+  const store = createRedisAdmissionStore(rest)
   const admission = createAdmission({ store, now: () => nowMs, maxStalenessMs })
   return {
     admit: admission.admit,

@@ -6,7 +6,7 @@ import { DEFAULT_SCOPE_USE, type IssuerConfig } from '../../validators/issuer.ts
 import type { Principal } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
 import type { IssuerRules } from './issuer-rules.ts'
-import { own } from './jws.ts'
+import { readOwnMember } from './jws.ts'
 import { rejected, rejectedFor } from './rejection.ts'
 
 export interface ClaimsOptions {
@@ -33,7 +33,7 @@ export async function principalFrom(
   { nowMs, isOwn, defaults }: ClaimsOptions,
 ): Promise<Principal> {
   const { config } = rules
-  const subjectIssuer = isOwn ? own(payload, 'sub_iss') : undefined
+  const subjectIssuer = isOwn ? readOwnMember(payload, 'sub_iss') : undefined
   const read = rules.read(payload)
   const isDated = defaults === undefined || read.iat !== undefined
   if (defaults !== undefined) {

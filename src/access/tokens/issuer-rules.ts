@@ -12,7 +12,7 @@ import {
 } from '../../validators/issuer.ts'
 import { createNameMap, type NameMap, starIn } from '../../validators/name-pattern.ts'
 import type { Signer } from '../principal.ts'
-import { type JwsHeader, own } from './jws.ts'
+import { type JwsHeader, readOwnMember } from './jws.ts'
 import { hasValue, present } from './present.ts'
 import { rejected, rejectedFor } from './rejection.ts'
 
@@ -138,7 +138,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       sid: session(payload),
       client_id: client(payload),
       // Anything but null may be a binding that is not understood, and must not be dropped.
-      cnf: own(payload, 'cnf') ?? undefined,
+      cnf: readOwnMember(payload, 'cnf') ?? undefined,
     }),
     hasRoles: (payload) =>
       roles.some((path) => !scopeKeys.has(keyOf(path)) && rolesAt(payload, path).length > 0),
@@ -154,7 +154,7 @@ export function issuerRules(config: IssuerConfig): IssuerRules {
       for (const { path, isThere } of refused) {
         if (valuesAt(payload, path).some(isThere)) throw rejected('refused_claim')
       }
-      if (kindClaims.some((name) => statesOtherKind(own(payload, name), config)))
+      if (kindClaims.some((name) => statesOtherKind(readOwnMember(payload, name), config)))
         throw rejected('refused_claim')
       for (const [path, accepted] of required) {
         const values = valuesAt(payload, path).flat()

@@ -117,10 +117,10 @@ function objectIn(segment: string, encoding: TokenCheck, json: TokenCheck) {
 
 /** Returns the used members of a protected header. Throws `Denied` as {@link readHeader} does. */
 export function parseHeader(header: Readonly<Record<string, unknown>>): JwsHeader {
-  const alg = own(header, 'alg')
+  const alg = readOwnMember(header, 'alg')
   // Null means that they are absent, as for claims.
-  const kid = own(header, 'kid') ?? undefined
-  const typ = own(header, 'typ') ?? undefined
+  const kid = readOwnMember(header, 'kid') ?? undefined
+  const typ = readOwnMember(header, 'typ') ?? undefined
   if (Object.hasOwn(header, 'crit')) throw rejected('crit')
   if (Object.hasOwn(header, 'b64')) throw rejected('b64')
   if (typeof alg !== 'string') throw rejected('alg')
@@ -131,7 +131,7 @@ export function parseHeader(header: Readonly<Record<string, unknown>>): JwsHeade
 }
 
 /** Returns a member of a parsed object, never of its prototype. */
-export function own(object: Readonly<Record<string, unknown>>, name: string): unknown {
+export function readOwnMember(object: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 

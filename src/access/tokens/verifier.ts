@@ -9,8 +9,8 @@ import { createDiscovery } from './discovery.ts'
 import { type IssuerRules, issuerRules } from './issuer-rules.ts'
 import {
   isCompactJws,
-  own,
   readHeader,
+  readOwnMember,
   readPayload,
   refuseMalformed,
   verifySignature,
@@ -108,7 +108,7 @@ export function createTokenVerifier({
   async function verifyJwt(token: string, waitUntil?: WaitUntil): Promise<Verified> {
     const header = readHeader(token)
     const payload = readPayload(token)
-    const iss = own(payload, 'iss')
+    const iss = readOwnMember(payload, 'iss')
     const issuer = trusted.get(iss)
     if (issuer === undefined) throw rejectedFor('iss', iss, names)
     const { rules, keySet } = issuer
@@ -135,7 +135,7 @@ export function createTokenVerifier({
       try {
         refuseMalformed(token)
         const payload = readPayload(token)
-        return trusted.get(own(payload, 'iss'))?.rules.signerOf(payload)
+        return trusted.get(readOwnMember(payload, 'iss'))?.rules.signerOf(payload)
       } catch (error) {
         if (error instanceof Denied) return undefined
         throw error

@@ -14,7 +14,7 @@ const QUEUE_TIMEOUT_MS = 3_000
 export const OVERFLOW_TIMEOUT_MS = 2_000
 const ATTEMPTS = 2
 const RETRY_DELAY_MS = 100
-/** Between attempts of a batch that no store accepts, while `isPatient` returns true. */
+/** Between attempts of a batch that no store accepts, while `keepsTrying` returns true. */
 const PATIENCE_DELAY_MS = 1_000
 /** After a failure, batches go directly to the overflow. The next batch then probes the queue. */
 export const QUEUE_COOL_DOWN_MS = 5_000
@@ -46,7 +46,7 @@ export interface AuditQueueOptions {
    * While it returns true, a batch that neither store accepts is tried again each second. The sink bounds
    * the memory of such batches. Default: never, because a Worker may end at any time.
    */
-  readonly isPatient?: (() => boolean) | undefined
+  readonly keepsTrying?: (() => boolean) | undefined
 }
 
 export interface AuditQueue extends AuditTransport {
@@ -55,7 +55,7 @@ export interface AuditQueue extends AuditTransport {
 }
 
 /**
- * Creates an {@link AuditTransport} for one isolate. Without `isPatient`, sending a batch takes at most
+ * Creates an {@link AuditTransport} for one isolate. Without `keepsTrying`, sending a batch takes at most
  * about 10 s: two attempts at the queue, then two at the overflow.
  *
  * After a batch succeeds, the transport sends the events in the overflow, one batch at a time. It
@@ -75,7 +75,7 @@ export function createAuditQueue({
   warn = (line) => console.warn(line),
   tally = newAuditTally(),
   queueTimeoutMs = QUEUE_TIMEOUT_MS,
-  isPatient = () => false,
+  keepsTrying = () => false,
 }: AuditQueueOptions): AuditQueue {
   let unreported = 0
   let queueShunnedUntilMs = 0
@@ -173,7 +173,7 @@ export function createAuditQueue({
   async function persist(events: readonly string[]): Promise<void> {
     while (!(await deliver(events))) {
       complain()
-      if (!isPatient()) return lose(events)
+      if (!keepsTrying()) return lose(events)
       await sleep(PATIENCE_DELAY_MS)
     }
   }
@@ -188,9 +188,9 @@ export function createAuditQueue({
     async send(events, lost) {
       unreported += lost
       tally.lost += lost
-      if (line === undefined || !isPatient()) {
+      if (line === undefined || !keepsTrying()) {
         if (await deliver(events)) return
-        if (!isPatient()) return lose(events)
+        if (!keepsTrying()) return lose(events)
       }
       const delivered = (line ?? Promise.resolve()).then(() => persist(events))
       line = delivered

@@ -10,7 +10,7 @@ import {
   deriveCutoffKeys,
   principalOfGrant,
 } from '../../access/tokens/access-grant.ts'
-import { own, readPayload } from '../../access/tokens/jws.ts'
+import { readOwnMember, readPayload } from '../../access/tokens/jws.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
 import { codeKeys } from '../../redis/keys.ts'
@@ -60,7 +60,7 @@ export function identityAssertionGrant(
       throw oauthRefused('invalid_grant', `assertion_${error.denial.check}`, { cause: error })
     }
     // Also if the issuer names audiences in another claim.
-    if (![own(readPayload(text), 'aud')].flat().includes(issuer))
+    if (![readOwnMember(readPayload(text), 'aud')].flat().includes(issuer))
       throw oauthRefused('invalid_grant', 'assertion_aud')
     // The provider has decided about one client.
     if (user.client !== client.id) throw oauthRefused('invalid_grant', 'assertion_client')
@@ -128,7 +128,9 @@ export function identityAssertionGrant(
 /** Reports whether an assertion with a verified signature has a scope. Null and empty are absent. */
 function namesScope(assertion: string): boolean {
   const payload = readPayload(assertion)
-  return ['scope', 'scp'].some((name) => [own(payload, name) ?? []].flat().join('') !== '')
+  return ['scope', 'scp'].some(
+    (name) => [readOwnMember(payload, name) ?? []].flat().join('') !== '',
+  )
 }
 
 /**
@@ -137,7 +139,7 @@ function namesScope(assertion: string): boolean {
  */
 function readResources(assertion: string, requested: readonly string[]): readonly string[] {
   // Its signature has been verified.
-  const claim = own(readPayload(assertion), 'resource')
+  const claim = readOwnMember(readPayload(assertion), 'resource')
   const named = [claim ?? []].flat().map(String)
   if (named.length > 0 && !requested.every((resource) => named.includes(resource)))
     throw oauthRefused('invalid_target', 'assertion_resource')

@@ -12,7 +12,7 @@ import type { PolicyLimit } from '../../policy/route.ts'
 import { permissionsOfRoute } from '../../policy/route-permissions.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { anyOrigin } from '../../routes/any-origin.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import { CODE_FLOW, type CodeFlow } from '../authorization-server/code-flow.ts'
 import {
   AUTHORIZE_PATH,
@@ -80,7 +80,7 @@ const PAGES_LIMIT: PolicyLimit = {
  * ```
  */
 export function authorizationCode(definition: AuthorizationCodeDefinition = {}): Feature {
-  configured('The policy', authorizationCodeSchema, definition, ['authorizationCode()'])
+  parseConfiguration('The policy', authorizationCodeSchema, definition, ['authorizationCode()'])
   const { sessionSeconds = DEFAULT_SESSION_SECONDS } = definition
   return {
     name: 'authorizationCode',
@@ -108,7 +108,7 @@ function refuseIncomplete({ config }: FeatureParts): void {
       ),
     ])
   // Here, because only this feature uses these members.
-  configured('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
+  parseConfiguration('The environment', configuredAgreement, clientsOf(config), ['CLIENTS'])
 }
 
 function createCodeFlow(

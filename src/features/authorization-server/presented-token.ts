@@ -4,7 +4,7 @@ import type { Principal, WaitUntil } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import { classifyToken } from '../../access/tokens/credential.ts'
 import { issuerRules } from '../../access/tokens/issuer-rules.ts'
-import { own, readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
+import { readHeader, readOwnMember, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import { createInlineKeySet } from '../../access/tokens/key-set.ts'
 import { checkRecord, credentialHash, principalOfRecord } from '../../access/tokens/reference.ts'
 import { parseRefreshToken } from '../../access/tokens/refresh-token.ts'
@@ -97,11 +97,11 @@ function createOwnTokenReader({
   return async function readOwn(token: string) {
     const header = readHeader(token)
     const payload = readPayload(token)
-    if (own(payload, 'iss') !== issuer) throw rejected('iss')
+    if (readOwnMember(payload, 'iss') !== issuer) throw rejected('iss')
     if (!algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
     if (header.typ !== ACCESS_TOKEN_TYPE) throw rejected('typ')
     await verifySignature(token, await keySet.find(header))
-    const audiences = audiencesOf(own(payload, 'aud'))
+    const audiences = audiencesOf(readOwnMember(payload, 'aud'))
     const options = { nowMs: now(), isOwn: true }
     const rules = issuerRules({ ...config, audience: audiences })
     const principal = await principalFrom(payload, rules, options)

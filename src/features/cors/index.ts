@@ -7,7 +7,7 @@ import { inOrder, stage } from '../../middleware/in-order.ts'
 import { problemHandler } from '../../middleware/problem-handler.ts'
 import type { CorsDefinition, CorsFeature } from '../../policy/cors.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import { cors as corsHeaders } from './headers.ts'
 import { preflight } from './preflight.ts'
 import { compileCorsRules } from './rules.ts'
@@ -26,7 +26,7 @@ export type { CorsDefinition, CorsFeature }
  * ```
  */
 export function cors(definition: CorsDefinition): CorsFeature {
-  configured('The policy', corsSchema, definition, ['cors'])
+  parseConfiguration('The policy', corsSchema, definition, ['cors'])
   return { feature: 'cors', by: CORS, limits: definition.limits, definition }
 }
 

@@ -4,7 +4,7 @@ import type { Principal, WaitUntil } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import type { Locator } from '../../access/tokens/discovery.ts'
 import type { IssuerRules } from '../../access/tokens/issuer-rules.ts'
-import { own } from '../../access/tokens/jws.ts'
+import { readOwnMember } from '../../access/tokens/jws.ts'
 import { present } from '../../access/tokens/present.ts'
 import { credentialHash } from '../../access/tokens/reference.ts'
 import { ofSigner, rejected, rejectedFor } from '../../access/tokens/rejection.ts'
@@ -211,7 +211,9 @@ function refuseTypes(claims: TokenClaims): void {
   const type = present(claims, 'token_type') ?? 'bearer'
   if (typeof type !== 'string') throw rejected('token_type')
   if (
-    DPOP_TYPE.test(type) ? (own(claims, 'cnf') ?? undefined) === undefined : !BEARER_TYPE.test(type)
+    DPOP_TYPE.test(type)
+      ? (readOwnMember(claims, 'cnf') ?? undefined) === undefined
+      : !BEARER_TYPE.test(type)
   )
     throw rejected('token_type')
 }

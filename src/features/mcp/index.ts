@@ -22,7 +22,7 @@ import {
 } from '../../problems/mistake.ts'
 import { anyOrigin } from '../../routes/any-origin.ts'
 import { publicDocument, resourceMetadata } from '../../routes/well-known.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import { compileCorsRules } from '../cors/rules.ts'
 import { createMcpGuard } from './access.ts'
 import { createBinding } from './binding.ts'
@@ -88,7 +88,7 @@ export function mcp<
     ...{ tools, resources, prompts, methods, scopes, versions, definitions },
     ...{ maxMessageBytes },
   } as McpDefinition
-  configured('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
+  parseConfiguration('The policy', mcpSchema, { path: route.path, ...definition }, ['mcp'])
   const feature: McpServer = {
     feature: 'mcp',
     by: MCP,

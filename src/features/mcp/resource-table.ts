@@ -57,7 +57,7 @@ export function createResourceTable(
   )
   const exact = new Map(rows.flatMap((row) => (row.isPrefix ? [] : [[row.text, row] as const])))
 
-  function decisionOf(uri: string): Decision {
+  function decideUri(uri: string): Decision {
     const own =
       exact.get(uri) ?? byLength.find(({ isPrefix, text }) => isPrefix && uri.startsWith(text))
     if (own === undefined) return []
@@ -82,10 +82,10 @@ export function createResourceTable(
 
   function entriesOf(what: NamedResource, uri: string): Decision {
     if (!isNormal(what, uri)) return []
-    const own = decisionOf(uri)
+    const own = decideUri(uri)
     // The names in a template may be empty.
     const shortest = what === 'template' ? withoutExpressions(uri) : uri
-    return own.length === 0 || shortest === uri ? own : [...own, ...decisionOf(shortest)]
+    return own.length === 0 || shortest === uri ? own : [...own, ...decideUri(shortest)]
   }
 
   return {

@@ -14,12 +14,12 @@ import {
 import { usageDaySchema, usageRouteSchema } from '../../audit/usage.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
-  configured,
   createdBy,
   cursor,
   existing,
   idParams,
   inputRefused,
+  requireConfigured,
   time,
   timeOf,
   timeOrNull,
@@ -291,7 +291,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
         // The audit trail does not say to which tenant a key belonged.
         if (confinedTo(scope) !== undefined) await withinTenant(scope, apiKeys.find(id))
         const asked = resolvePeriod(query, context.now())
-        const days = await configured(context.auditUsage).usageOf(id, asked)
+        const days = await requireConfigured(context.auditUsage).usageOf(id, asked)
         if (days === undefined) throw tooMuch()
         return { ...timesOf(asked), days }
       },
@@ -326,7 +326,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
           cursor,
         }),
       async handle({ query: { since, until, ...query }, scope }) {
-        const usage = configured(context.auditUsage)
+        const usage = requireConfigured(context.auditUsage)
         const { subject, reference: of } = query
         const own = selectTenant(scope, query.tenant)
         if (own === undefined && subject === undefined && of === undefined)

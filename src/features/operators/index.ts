@@ -6,7 +6,7 @@ import {
   createLimitControls,
   createOverrideList,
 } from '../../access/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../access/admission/redis/store.ts'
 import { createRevocationLog } from '../../access/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../access/revocation/redis/revocations.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../../access/revocation/revocation.ts'
@@ -25,7 +25,7 @@ import { createReadmission } from '../../middleware/readmit.ts'
 import { OPERATORS_LIMIT } from '../../policy/route.ts'
 import type { AdminCall } from '../../routes/admin/call.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../validators/access-token.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import { DEFAULT_SCOPE_USE } from '../../validators/issuer.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
 import { createClientRegistry } from '../authorization-server/redis/clients.ts'
@@ -63,7 +63,9 @@ const optionsSchema = z.strictObject({
  * `Misconfigured` for a mistake in the options.
  */
 export function operators(options: OperatorsOptions = {}): Feature {
-  const { endedApiKeyDays } = configured('The policy', optionsSchema, options, ['operators'])
+  const { endedApiKeyDays } = parseConfiguration('The policy', optionsSchema, options, [
+    'operators',
+  ])
   return {
     name: 'operators',
     variables: clientVariables,
@@ -109,7 +111,7 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
     authorizer,
     admitAgain: createReadmission({ admission, strict: true }),
     explain(explained) {
-      const store = createUpstashAdmissionStore(redis, relationCheck)
+      const store = createRedisAdmissionStore(redis, relationCheck)
       const signs = config.signingKeys !== undefined
       const { contributions } = parts.contributed()
       return createExplainer({ core: parts, contributions, policy, store, signs })(explained)

@@ -37,7 +37,7 @@ const assignmentView = () =>
   ownerView({ by: z.enum(PLAN_PARTIES), value: z.string(), plan: z.string() })
 
 /** Returns the plans of all limits. Plans of the same name in several limits are one plan. */
-function plansOf(limits: ReadonlyMap<string, PolicyLimit>) {
+function collectPlans(limits: ReadonlyMap<string, PolicyLimit>) {
   const plans = new Map<string, z.infer<ReturnType<typeof planView>>>()
   for (const { name, meter } of limits.values())
     for (const [plan, units] of meter?.plans?.units ?? []) {
@@ -54,7 +54,7 @@ function refuseUnknownPlan(
   plan: string,
   { policyLimits }: Pick<AdminContext, 'policyLimits'>,
 ): void {
-  const known = plansOf(policyLimits)
+  const known = collectPlans(policyLimits)
   if (known.has(plan)) return
   const message =
     known.size === 0
@@ -108,7 +108,7 @@ export function createKeyPlans(context: AdminContext) {
 export function planCalls(context: AdminContext): AdminCall[] {
   const { planAssignments, issuers, policyLimits } = context
   const call = adminGroup('Plans', context)
-  const known = plansOf(policyLimits)
+  const known = collectPlans(policyLimits)
   const [firstPlan] = known.keys()
   const ownedOf = ({ by, value, issuer }: Assignment) => ({
     tenant: by === 'tenant' ? value : undefined,

@@ -13,11 +13,11 @@ import {
 import { addressGroup } from '../../middleware/client-address.ts'
 import { type AdminCall, adminGroup } from '../../routes/admin/call.ts'
 import {
-  configured,
   cursor,
   existing,
   idParams,
   inputRefused,
+  requireConfigured,
   time,
   timeOf,
 } from '../../routes/admin/input.ts'
@@ -109,7 +109,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       handle({ query, scope }) {
         const tenant = confinedTo(scope)
         const within = tenant === undefined ? undefined : { tenant, issuers: [...tenantIssuers] }
-        return configured(auditLog).query({ ...query, ...recordedAddress(query) }, within)
+        return requireConfigured(auditLog).query({ ...query, ...recordedAddress(query) }, within)
       },
     }),
     call({
@@ -127,7 +127,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       handle({ query, scope }) {
         // The chain has the events of every tenant.
         refuseTenant(scope)
-        return configured(chainLog).read(query)
+        return requireConfigured(chainLog).read(query)
       },
     }),
     call({
@@ -164,7 +164,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
         // Otherwise the trail could no longer show who ordered the erasure.
         if (body.subject === operator.subject && body.issuer === operator.issuer)
           throw inputRefused('body', '/subject', 'must not be the caller: use another operator')
-        const erasure = await configured(auditErasures).order(
+        const erasure = await requireConfigured(auditErasures).order(
           body,
           isConfined ? 'tenant' : undefined,
         )
@@ -184,7 +184,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       response: 'The erasure, without the subject.',
       reply: erasureView,
       async handle({ params: { id }, scope }) {
-        const erasure = await withinTenant(scope, configured(auditErasures).find(id))
+        const erasure = await withinTenant(scope, requireConfigured(auditErasures).find(id))
         const isVisible = confinedTo(scope) === undefined || erasure.owner === 'tenant'
         return erasureViewOf(await existing(isVisible ? erasure : undefined))
       },

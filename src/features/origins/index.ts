@@ -11,7 +11,7 @@ import type { OriginsFeature, PolicyOrigins } from '../../policy/origins.ts'
 import { nameOfRoute, type PolicyRoute } from '../../policy/route.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
 import { isWithheld } from '../../routes/origin-response.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import { type EnvironmentCheck, needsOrigin } from '../../validators/environment.ts'
 import { originsSchema, originVariable } from '../../validators/origins.ts'
 import { withoutIssuer } from './audiences.ts'
@@ -54,7 +54,7 @@ export function origins<const OriginName extends string>(
 }
 
 function compiled(definitions: Definitions): PolicyOrigins {
-  configured('The policy', originsSchema, definitions, ['origins'])
+  parseConfiguration('The policy', originsSchema, definitions, ['origins'])
   const mistakes = [...mistakesInOrigins(definitions)]
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   const byName = new Map(Object.entries(definitions))
@@ -147,7 +147,7 @@ function createContribution(
 
 function connected(
   byName: ReadonlyMap<string, OriginDefinition>,
-  { environment, connect, assertionsFor, unnamed }: Connections,
+  { environment, connect, assertionsFor, connectDefault }: Connections,
   routes: readonly PolicyRoute[],
 ): ConnectedOrigin {
   function createDestination(name: string, definition: OriginDefinition): Destination {
@@ -163,7 +163,9 @@ function connected(
 
   const plain = new Map([...byName].map(([name, each]) => [name, createDestination(name, each)]))
   const destinations = new Map<string | undefined, Destination>()
-  const withoutName = routes.some(({ origin }) => origin === undefined) ? unnamed() : undefined
+  const withoutName = routes.some(({ origin }) => origin === undefined)
+    ? connectDefault()
+    : undefined
   if (withoutName !== undefined) destinations.set(undefined, withoutName)
   const bases = new Map<string | undefined, string | undefined>([[undefined, withoutName?.base]])
   for (const [name, each] of byName) bases.set(name, parseBase(locateOrigin(each, environment).url))

@@ -3,7 +3,7 @@ import type { MeterKind, PlanTable } from '../../access/admission/limit.ts'
 import { Misconfigured } from '../../errors.ts'
 import type { LimitGroup, NamedLimit } from '../../policy/definition.ts'
 import { type Mistake, type MistakeCode, mistakeAt } from '../../problems/mistake.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import type {
   AllowanceDefinition,
   MeteredDefinition,
@@ -33,7 +33,7 @@ export function limitsOfPlans(
   definition: PlansDefinition<string>,
   scripts: PlansMeter['scripts'],
 ): NamedLimit[] {
-  configured('The policy', plansSchema, definition, ['limits', name])
+  parseConfiguration('The policy', plansSchema, definition, ['limits', name])
   const { plans, default: defaultPlan, planBy = DEFAULT_PLAN_BY } = definition
   const allowances = Object.entries(plans).map(
     ([plan, allowance]): [string, AllowanceDefinition] => [
@@ -56,7 +56,7 @@ export function limitsOfQuotas(
   definition: QuotasDefinition,
   scripts: PlansMeter['scripts'],
 ): NamedLimit[] {
-  configured('The policy', quotasSchema, definition, ['limits', name])
+  parseConfiguration('The policy', quotasSchema, definition, ['limits', name])
   return createLimits(name, definition, new Map([[ALONE, definition]]), undefined, scripts)
 }
 

@@ -17,7 +17,7 @@ import { Misconfigured } from '../../errors.ts'
 import type { Feature, RelationParts, RelationServices } from '../../gateway/feature.ts'
 import type { PolicyRelations, RelationsFeature } from '../../policy/relations.ts'
 import { type Mistake, mistakeAt } from '../../problems/mistake.ts'
-import { configured } from '../../validators/configuration.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import type { Config } from '../../validators/environment.ts'
 import { relationsSchema } from '../../validators/relations.ts'
 import { type AdminRelations, relationCalls } from './calls.ts'
@@ -38,7 +38,7 @@ export function relations(definition: RelationsDefinition): RelationsFeature {
 }
 
 function compiled(definition: RelationsDefinition): PolicyRelations {
-  configured('The policy', relationsSchema, definition, ['relations'])
+  parseConfiguration('The policy', relationsSchema, definition, ['relations'])
   const { subject = DEFAULT_SUBJECT, authority = 'redis' } = definition
   const model = modelOf(definition)
   refuse('subject', [...mistakesInSubject(subject, model)])

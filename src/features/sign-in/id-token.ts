@@ -4,7 +4,7 @@ import type { Principal, WaitUntil } from '../../access/principal.ts'
 import { principalFrom } from '../../access/tokens/claims.ts'
 import { issuerRules } from '../../access/tokens/issuer-rules.ts'
 import { issuerFor } from '../../access/tokens/issuer-uses.ts'
-import { own, readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
+import { readHeader, readOwnMember, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import type { KeySet } from '../../access/tokens/key-set.ts'
 import { rejectedFor } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
@@ -54,7 +54,7 @@ export function createIdTokenVerifier({
     rules.checkType(header)
     await verifySignature(text, await keySet.find(header, waitUntil))
     const payload = readPayload(text)
-    const iss = own(payload, 'iss')
+    const iss = readOwnMember(payload, 'iss')
     if (iss !== issuer) throw rejectedFor('iss', iss, [issuer])
     const principal = await principalFrom(payload, rules, { nowMs: now(), isOwn: false })
     // Many providers name the client only in `aud`. A cutoff of the client must find its sessions.
@@ -64,9 +64,9 @@ export function createIdTokenVerifier({
   return async function verifyIdToken(text, nonce, waitUntil) {
     try {
       const { payload, principal } = await verified(text, waitUntil)
-      if (nonce !== undefined && own(payload, 'nonce') !== nonce)
+      if (nonce !== undefined && readOwnMember(payload, 'nonce') !== nonce)
         throw signInRefused('id_token_nonce')
-      if ((principal.audiences?.length ?? 0) > 1 && own(payload, 'azp') !== client)
+      if ((principal.audiences?.length ?? 0) > 1 && readOwnMember(payload, 'azp') !== client)
         throw signInRefused('id_token_azp')
       return { payload, principal }
     } catch (error) {

@@ -8,7 +8,7 @@ import { admit } from '../../middleware/admit.ts'
 import type { RouteDefinition } from '../../policy/definition.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
-import { configured, issuesOf, mistakeOf } from '../../validators/configuration.ts'
+import { issuesOf, mistakeOf, parseConfiguration } from '../../validators/configuration.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { browserSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
@@ -51,7 +51,7 @@ export type { SignInDefinition } from './definition.ts'
  * ```
  */
 export function signIn(definition: SignInDefinition = {}): Feature {
-  configured('The policy', signInSchema, definition, ['signIn()'])
+  parseConfiguration('The policy', signInSchema, definition, ['signIn()'])
   return {
     name: 'signIn',
     variables: issuerClientVariables,
@@ -164,7 +164,7 @@ function createProviders({ config, watch, now }: FeatureParts): readonly Provide
     const issuer = config.issuers.find((one) => one.issuer === client.issuer)
     if (client.signIn === undefined || issuer === undefined) return []
     const place = ['ISSUER_CLIENTS', `${index}`, 'signIn']
-    const settings = configured('The environment', signInClientSchema, client.signIn, place)
+    const settings = parseConfiguration('The environment', signInClientSchema, client.signIn, place)
     return [{ client, settings, issuer }]
   })
   const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))

@@ -1,5 +1,5 @@
 /** The age of a login, as its provider states it. */
-import { own } from '../../access/tokens/jws.ts'
+import { readOwnMember } from '../../access/tokens/jws.ts'
 
 /** Clocks of the provider and of the gateways differ by at most this. */
 const TOLERANCE_SECONDS = 5
@@ -15,7 +15,7 @@ export function authTimeIn(
   nowSeconds: number,
   clockTolerance: number,
 ): number | undefined {
-  const value = own(payload, 'auth_time')
+  const value = readOwnMember(payload, 'auth_time')
   if (typeof value !== 'number' || !(value > 0)) return undefined
   if (value > nowSeconds + clockTolerance) return undefined
   return Math.floor(Math.min(value, nowSeconds))

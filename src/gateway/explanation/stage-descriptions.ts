@@ -14,7 +14,7 @@ type Read = Readonly<Record<string, unknown>>
 
 /** Returns what the stage read. Names headers without their values, and describes the credential. */
 export function readBy(stage: string, c: Watched, policy: Policy): Read {
-  const route = routeOf(c, policy)
+  const route = findRoute(c, policy)
   switch (stage) {
     case 'shedLoad':
       return { maxConcurrentRequests: policy.maxConcurrentRequests }
@@ -48,7 +48,7 @@ export function readBy(stage: string, c: Watched, policy: Policy): Read {
 
 /** Returns why the stage let the request pass. */
 export function whyPassed(stage: string, c: Watched, policy: Policy): string {
-  const route = routeOf(c, policy)
+  const route = findRoute(c, policy)
   switch (stage) {
     case 'shedLoad':
       return 'fewer requests wait than the policy allows'
@@ -130,7 +130,7 @@ function whySignIn(check: Check<'sign_in_required'>, reason: string): string {
 }
 
 /** The variable has the matched row of the policy. Operators' calls are not among its rows. */
-function routeOf(c: Watched, { routes }: Policy): PolicyRoute | undefined {
+function findRoute(c: Watched, { routes }: Policy): PolicyRoute | undefined {
   const matched = c.get('portcullis.route')
   return routes.find((route) => route === matched)
 }

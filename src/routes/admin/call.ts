@@ -7,7 +7,7 @@ import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/contex
 import type { Readmission } from '../../middleware/readmit.ts'
 import { readWhole, validate } from '../../middleware/validate.ts'
 import type { PolicyRoute } from '../../policy/policy.ts'
-import { routeOf } from '../../policy/route.ts'
+import { completeRoute } from '../../policy/route.ts'
 import type { Operation } from '../operation.ts'
 import type { CallFrame } from './frame.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
@@ -92,7 +92,7 @@ export function adminGroup(
     const permission = permissionOf(call.permission)
     const parameters = { ...(params && { params }), ...(query && { query }) }
     return {
-      route: routeOf({
+      route: completeRoute({
         method,
         path,
         permission,

@@ -42,7 +42,7 @@ export async function existing<Value>(
 }
 
 /** Throws `Unavailable` if the gateway has no audit database. */
-export function configured<Log>(log: Log | undefined): Log {
+export function requireConfigured<Log>(log: Log | undefined): Log {
   if (log === undefined) throw new Unavailable('audit_log', 'unreachable')
   return log
 }

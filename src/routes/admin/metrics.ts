@@ -6,7 +6,7 @@ import { NO_STORE } from '../../http/response-headers.ts'
 import { createSharedReading } from '../../isolate/shared-reading.ts'
 import { callerOf } from '../../middleware/context.ts'
 import { EXPOSITION_MEDIA_TYPE } from '../../observability/metrics/exposition.ts'
-import { routeOf } from '../../policy/route.ts'
+import { completeRoute } from '../../policy/route.ts'
 import type { Config } from '../../validators/environment.ts'
 import type { AdminCall } from './call.ts'
 import { permissionOf } from './permissions.ts'
@@ -40,7 +40,7 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
   const needed = permission === undefined ? '' : `\n\nRequires the permission \`${permission}\`.`
 
   return {
-    route: routeOf({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
+    route: completeRoute({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
     handlers: [
       async function metrics(c: Context) {
         // They count the requests of every tenant.

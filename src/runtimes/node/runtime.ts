@@ -27,7 +27,7 @@ export interface NodeRuntime extends Runtime {
   /** Begins to store audit events, if there is an audit database. */
   start(): void
   /** Ends all waits of work after responses, so that it is done now. */
-  hurry(): void
+  endWaits(): void
   /** Closes all connections, after the calls of the origin in progress. */
   close(): Promise<void>
 }
@@ -41,7 +41,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     header: PROXY_HEADER,
     targetHeaders: PROXY_TARGET_HEADERS,
   })
-  const hurry = new AbortController()
+  const ended = new AbortController()
   const trail = createAuditTrail(variables)
   let resp: RespClient | undefined
   const origins: NodeOrigin[] = []
@@ -62,7 +62,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
     bindings: trail.bindings,
     auditSink: (options) => awaitedAuditSink({ ...options, maxWaitMs: trail.maxWaitMs }),
     spooledEvents: trail.spooled,
-    isPatient: () => !hurry.signal.aborted,
+    keepsTrying: () => !ended.signal.aborted,
     writeEvent: createEventLog(process.stdout),
     upgrades: {
       isPossible: (c) => (c.env as NodeBindings).canUpgrade,
@@ -77,8 +77,8 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
           ? (response.watchWith(stream) as unknown as Response)
           : watchedResponse(response, stream),
     },
-    // Rejects at once when `hurry` aborts the wait.
-    sleep: (ms) => wait(ms, undefined, { signal: hurry.signal }).catch(() => {}),
+    // Rejects at once when `ended` aborts the wait.
+    sleep: (ms) => wait(ms, undefined, { signal: ended.signal }).catch(() => {}),
     addressOf: proxies.addressOf,
     reportedOriginOf: proxies.originOf,
     async check() {
@@ -86,7 +86,7 @@ export function nodeRuntime(variables: Variables): NodeRuntime {
       await trail.open()
     },
     start: trail.start,
-    hurry: () => hurry.abort(),
+    endWaits: () => ended.abort(),
     async close() {
       await trail.close()
       resp?.close()

@@ -125,7 +125,7 @@ export async function serve({
       listeners.closeWebSockets()
       closed ??= end(graceMs)
         .then(() => {
-          runtime.hurry()
+          runtime.endWaits()
           return work.settled(graceMs)
         })
         .then(runtime.close)

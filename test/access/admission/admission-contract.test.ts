@@ -1,6 +1,6 @@
 /** The stores of admission in Redis and in memory decide alike. */
 import { afterAll, beforeAll, describe } from 'vitest'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { createMemoryStore } from '../../../src/testing/memory-store.ts'
@@ -19,7 +19,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('stores of admission ($name)', ({ prefer, con
     await redis.direct.flushall()
     const rest = connect(redis)
     return {
-      store: createUpstashAdmissionStore(rest),
+      store: createRedisAdmissionStore(rest),
       revocations: createRevocations(rest, Date.now),
       references: createReferenceStore(rest),
       ban: async (key, untilSeconds) => void (await redis.direct.set(key, untilSeconds)),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../../src/access/abuse/ban.ts'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import type { LimitRequest } from '../../../src/access/admission/limit.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../../src/errors.ts'
@@ -25,7 +25,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const admission = () =>
-    createAdmission({ store: createUpstashAdmissionStore(rest()), now: Date.now })
+    createAdmission({ store: createRedisAdmissionStore(rest()), now: Date.now })
   const revocations = () => createRevocations(rest(), Date.now)
   const request = (who: Principal | null, limits: readonly LimitRequest[] = []) => ({
     principal: who,

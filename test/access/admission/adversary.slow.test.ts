@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import type { LimitEngine } from '../../../src/access/admission/limit.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { upstash } from '../../../src/features/upstash/index.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { NEVER } from '../../harness/never.ts'
@@ -30,7 +30,7 @@ afterEach(() => vi.useRealTimers())
 async function admittedAt(times: readonly number[], engine: LimitEngine): Promise<number[]> {
   vi.useFakeTimers({ toFake: ['Date'] })
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-  const store = createUpstashAdmissionStore(rest)
+  const store = createRedisAdmissionStore(rest)
   const limits = [limitOf({ limit: LIMIT, windowSeconds: WINDOW_MS / 1_000, engine })]
   const admitted: number[] = []
   for (const atMs of times) {

@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADMIT_SCRIPT } from '../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
@@ -41,7 +41,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
       keys: DEFAULT_KEYS,
       send: ([command = []]) => rest.send([['EVAL', RECORDED_SCRIPT, ...command.slice(2)]]),
     }
-    return createUpstashAdmissionStore(recorded)
+    return createRedisAdmissionStore(recorded)
   }
 
   test('R15, R16: four gateways admit 100 in the worst 2 s, and refuse none of the first 94', async () => {

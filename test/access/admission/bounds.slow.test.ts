@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import type { LimitEngine } from '../../../src/access/admission/limit.ts'
 import { limitKeyOf } from '../../../src/access/admission/limit-key.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRefusals } from '../../../src/access/admission/verdict.ts'
 import { upstash } from '../../../src/features/upstash/index.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
@@ -26,7 +26,7 @@ afterEach(() => vi.useRealTimers())
 
 function isolate() {
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-  return createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
+  return createAdmission({ store: createRedisAdmissionStore(rest), now: Date.now })
 }
 
 /** The overhead of Redis for each key. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AdmissionVerdict, createAdmission } from '../../../src/access/admission/admission.ts'
 import type { LimitRequest } from '../../../src/access/admission/limit.ts'
 import { counterName } from '../../../src/access/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { createReferences } from '../../../src/access/tokens/references.ts'
 import { Unavailable } from '../../../src/errors.ts'
@@ -21,7 +21,7 @@ afterAll(() => redis.close())
 const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
 const isolate = () =>
   createAdmission({
-    store: createUpstashAdmissionStore(rest()),
+    store: createRedisAdmissionStore(rest()),
     references: createReferences({ audience: GATEWAY }),
     now: Date.now,
   })

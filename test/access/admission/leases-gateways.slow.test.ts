@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import { newLocalTally } from '../../../src/access/admission/local-admission.ts'
 import { ADMIT_SCRIPT } from '../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { RedisConnection } from '../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
@@ -94,7 +94,7 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
         return rest.send([...others, ['EVAL', recorded, ...admission.slice(2)]], options)
       },
     }
-    const [store, tally] = [createUpstashAdmissionStore(recording), newLocalTally()]
+    const [store, tally] = [createRedisAdmissionStore(recording), newLocalTally()]
     const admission = createAdmission({ store, now: Date.now, maxStalenessMs: 1_000, local: tally })
     async function send(): Promise<void> {
       const { admitted: before } = tally

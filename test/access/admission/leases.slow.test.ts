@@ -9,7 +9,7 @@ import {
   counterName,
   createLimitControls,
 } from '../../../src/access/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { Unavailable } from '../../../src/errors.ts'
@@ -45,7 +45,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   function isolate({ redis: through = rest(), maxStalenessMs = BOUND_MS, startMs = 1e12 } = {}) {
     let nowMs = startMs
     const tally = newLocalTally()
-    const store = createUpstashAdmissionStore(through)
+    const store = createRedisAdmissionStore(through)
     const options = { store, now: () => nowMs, local: tally }
     const admission: Admission = createAdmission({ ...options, maxStalenessMs })
     async function admit(who: Principal | null, limits: readonly LimitRequest[], more = {}) {

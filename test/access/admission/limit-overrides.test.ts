@@ -6,7 +6,7 @@ import {
   createLimitControls,
   overrideKey,
 } from '../../../src/access/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { Unavailable } from '../../../src/errors.ts'
 import { admit } from '../../../src/middleware/admit.ts'
@@ -45,7 +45,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
    */
   function isolate(who: Principal | null, limit: PolicyLimit, now: () => number = Date.now) {
     let reached = 0
-    const admission = createAdmission({ store: createUpstashAdmissionStore(rest()), now })
+    const admission = createAdmission({ store: createRedisAdmissionStore(rest()), now })
     const app = new Hono<{ Variables: GatewayVariables }>()
     app.onError(problemHandler())
     app.use(async (c, next) => {

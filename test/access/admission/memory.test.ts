@@ -1,7 +1,7 @@
 /** The refusals that an isolate caches, with a clock that the test sets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { revokedTokenKey } from '../../../src/access/revocation/revocation.ts'
@@ -24,7 +24,7 @@ describe('an isolate that has refused a token', () => {
 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const isolate = () =>
-    createAdmission({ store: createUpstashAdmissionStore(rest()), now: () => nowMs })
+    createAdmission({ store: createRedisAdmissionStore(rest()), now: () => nowMs })
   const revocations = () => createRevocations(rest(), Date.now)
   const revoke = (who: Principal) =>
     revocations().revokeToken({

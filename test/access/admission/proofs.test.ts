@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createDpopVerifier } from '../../../src/access/tokens/dpop.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
 import { createReferences } from '../../../src/access/tokens/references.ts'
@@ -70,7 +70,7 @@ describe('bound tokens over Redis', () => {
     const reached: (string | undefined)[] = []
     const reasons: string[] = []
     const references = createReferences({ audience: GATEWAY })
-    const store = createUpstashAdmissionStore(rest())
+    const store = createRedisAdmissionStore(rest())
     const admission = createAdmission({ store, references, now: Date.now })
     const proofs = createDpopVerifier({
       publicUrl: GATEWAY,

@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../../src/access/abuse/ban.ts'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { Principal, TokenVerifier } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { revokedBeforeKey } from '../../../src/access/revocation/revocation.ts'
@@ -59,7 +59,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const reached: (Principal | null)[] = []
     const outcomes: { principal: Principal | null | undefined; reason: unknown }[] = []
     const references = createReferences({ audience: GATEWAY })
-    const store = createUpstashAdmissionStore(rest())
+    const store = createRedisAdmissionStore(rest())
     const admission = createAdmission({ store, references, now: Date.now })
     const app = new Hono<{ Variables: GatewayVariables }>()
     app.onError(problemHandler())
@@ -412,7 +412,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   })
 
   test('R01: an unreachable Redis is 503 for an uncached reference, whatever its limits say', async () => {
-    const away = createUpstashAdmissionStore(
+    const away = createRedisAdmissionStore(
       createRedisRest({ url: 'http://127.0.0.1:1', token: 'x', timeoutMs: 200 }),
     )
     const references = createReferences({ audience: GATEWAY })

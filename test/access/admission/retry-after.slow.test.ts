@@ -5,7 +5,7 @@ import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
 import { ADMIT_SCRIPT } from '../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { upstash } from '../../../src/features/upstash/index.ts'
 import { admit } from '../../../src/middleware/admit.ts'
 import { clientAddress } from '../../../src/middleware/client-address.ts'
@@ -83,7 +83,7 @@ describe('Retry-After of a refusal by limits', () => {
       keys: DEFAULT_KEYS,
       send: (commands) => rest.send(commands.map(clocked)),
     }
-    const store = createUpstashAdmissionStore(changed)
+    const store = createRedisAdmissionStore(changed)
     const admission = createAdmission({ store, now: Date.now })
     let reached = 0
     const app = new Hono<{ Variables: PrincipalVariables }>()

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type FaultProxy, startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
 import { findBan } from '../../../src/access/abuse/ban.ts'
 import { createKeyCache } from '../../../src/access/admission/keys.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRevocationFeed, type FeedMark } from '../../../src/access/revocation/feed.ts'
 import { revokedBy } from '../../../src/access/revocation/revocation.ts'
 import { Unavailable } from '../../../src/errors.ts'
@@ -62,7 +62,7 @@ const revoke = (caller: Caller, index: number) => revokeAt(redis, caller, index)
  */
 function isolateOfParts(maxStalenessMs: number) {
   const rest = createRedisRest({ url: proxy.url, token: redis.token })
-  const store = createUpstashAdmissionStore(rest)
+  const store = createRedisAdmissionStore(rest)
   const source = createRevocationFeedSource(rest)
   const feed = createRevocationFeed({ maxStalenessMs })
   const keysOf = createKeyCache(DEFAULT_KEYS)

@@ -13,7 +13,7 @@ import {
 import { DEFAULT_FAILURES } from '../../../src/access/abuse/definition.ts'
 import { createFailureCounter } from '../../../src/access/abuse/redis/authentication-failures.ts'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { TokenVerifier } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { tokenIdHash } from '../../../src/access/token-id.ts'
@@ -91,7 +91,7 @@ describe('throttle over Redis', () => {
       nonceSecret: undefined,
       nonceRequired: false,
     })
-    const store = createUpstashAdmissionStore(rest())
+    const store = createRedisAdmissionStore(rest())
     const admission = createAdmission({ store, references, now: Date.now })
     const failures = createAuthenticationFailures({
       limit,

@@ -11,7 +11,7 @@ import {
   createLimitControls,
   overrideKey,
 } from '../../../src/access/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../../src/access/principal.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
@@ -51,8 +51,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
   })
 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-  const isolate = () =>
-    createAdmission({ store: createUpstashAdmissionStore(rest()), now: Date.now })
+  const isolate = () => createAdmission({ store: createRedisAdmissionStore(rest()), now: Date.now })
   const request = (limits: readonly LimitRequest[], who: Principal | null = null) => ({
     principal: who,
     address: ADDRESS,
@@ -242,7 +241,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       limitOf({ engine: upstash() }),
     ]
     const references = createReferences({ audience: GATEWAY })
-    const store = createUpstashAdmissionStore(rest())
+    const store = createRedisAdmissionStore(rest())
     const verdicts = []
     const before = redis.calls()
     for (let count = 0; count < 2; count++) {
@@ -268,7 +267,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
 
 test('a limit that is listed twice is refused when the app is built', () => {
   const admission = createAdmission({
-    store: createUpstashAdmissionStore({
+    store: createRedisAdmissionStore({
       keys: DEFAULT_KEYS,
       send: () => Promise.reject(new Error('not called')),
     }),
@@ -281,7 +280,7 @@ test('a limit that is listed twice is refused when the app is built', () => {
 
 test('a limit that nothing can count is refused when the app is built', () => {
   const admission = createAdmission({
-    store: createUpstashAdmissionStore({
+    store: createRedisAdmissionStore({
       keys: DEFAULT_KEYS,
       send: () => Promise.reject(new Error('not called')),
     }),

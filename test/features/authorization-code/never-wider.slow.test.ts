@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { principalOfGrant } from '../../../src/access/tokens/access-grant.ts'
 import type { GatewayVariables } from '../../../src/middleware/context.ts'
 import { requireResource } from '../../../src/middleware/require-resource.ts'
-import { routeOf } from '../../../src/policy/route.ts'
+import { completeRoute } from '../../../src/policy/route.ts'
 import { ISSUER, mint } from '../../harness/issuer.ts'
 import { ACCESS_TOKEN, EXCHANGE, startGateway } from '../authorization-server/gateway.ts'
 import { type CodeGateway, MCP, newVerifier, PUBLIC_URL, startCodeGateway } from './code-gateway.ts'
@@ -249,7 +249,7 @@ test('S82: a token for a path is not accepted at the same path of another host',
     app.get(
       path,
       (c, next) => {
-        c.set('portcullis.route', routeOf({ method: 'GET', path, ...(host && { host }) }))
+        c.set('portcullis.route', completeRoute({ method: 'GET', path, ...(host && { host }) }))
         c.set('portcullis.principal', { ...principal, audiences: [PUBLIC_URL, MCP] })
         return next()
       },

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { planRecordOf } from '../../../src/access/admission/plan-record.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { AdmissionStore } from '../../../src/access/admission/store.ts'
 import { NOTHING_REVOCABLE } from '../../../src/access/revocation/revocation.ts'
 import { plans } from '../../../src/features/plans/index.ts'
@@ -83,7 +83,7 @@ describe.each(REDIS_PROTOCOLS)('the script of metered limits ($name)', ({ prefer
             ? rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clockOf(micros)]])
             : rest.send([command]),
       }
-      const real = createUpstashAdmissionStore(clocked)
+      const real = createRedisAdmissionStore(clocked)
       const memory = createMemoryStore(() => micros / 1000)
       const caller = principal()
       runs += 1
@@ -154,7 +154,7 @@ describe.each(REDIS_PROTOCOLS)('the script of metered limits ($name)', ({ prefer
             rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clockOf(micros)]]),
         }
         vi.spyOn(Date, 'now').mockReturnValue(0)
-        const { limits } = await createUpstashAdmissionStore(clocked).consult({
+        const { limits } = await createRedisAdmissionStore(clocked).consult({
           revocation: NOTHING_REVOCABLE,
           bans: [],
           limits: month.map((limit) => ({ ...limit, key: `${limit.key}-${year}-${day}` })),

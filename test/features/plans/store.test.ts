@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey } from '../../../src/access/abuse/ban.ts'
 import type { LimitRequest } from '../../../src/access/admission/limit.ts'
 import { planRecordOf } from '../../../src/access/admission/plan-record.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../../../src/access/admission/store.ts'
 import { NOTHING_REVOCABLE } from '../../../src/access/revocation/revocation.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
@@ -62,7 +62,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('metered limits ($name)', ({ prefer, connect 
     query: Partial<AdmissionQuery> = {},
   ): Promise<AdmissionFacts> {
     const nothing = { revocation: NOTHING_REVOCABLE, bans: [], nowMs: Date.now() }
-    return createUpstashAdmissionStore(counting).consult({ ...nothing, limits, ...query })
+    return createRedisAdmissionStore(counting).consult({ ...nothing, limits, ...query })
   }
   const setPlan = async (
     by: 'key' | 'client' | 'tenant',
@@ -91,7 +91,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('metered limits ($name)', ({ prefer, connect 
     group: LimitGroup,
     { reference: of }: Awaited<ReturnType<typeof reference>>,
   ) {
-    const facts = await createUpstashAdmissionStore(counting).resolve({
+    const facts = await createRedisAdmissionStore(counting).resolve({
       reference: of,
       audience: GATEWAY,
       thumbprint: undefined,

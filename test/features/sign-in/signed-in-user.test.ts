@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addressBanKey } from '../../../src/access/abuse/ban.ts'
 import { createAdmission } from '../../../src/access/admission/admission.ts'
-import { createUpstashAdmissionStore } from '../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../src/access/admission/redis/store.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
 import { tokenIdHash } from '../../../src/access/token-id.ts'
 import { createReferenceStore } from '../../../src/access/tokens/redis/references.ts'
@@ -36,7 +36,7 @@ const rest = (url = redis.url) => createRedisRest({ url, token: redis.token, tim
 /** Creates an isolate: its own caches, the same Redis. */
 function isolate(url?: string) {
   const references = createReferences({ audience: GATEWAY })
-  const store = createUpstashAdmissionStore(rest(url))
+  const store = createRedisAdmissionStore(rest(url))
   const admission = createAdmission({ store, references, now: Date.now })
   const readUser = createSessionReader({ admission, references })
   return createSignedInUsers({ readUser, now: Date.now })

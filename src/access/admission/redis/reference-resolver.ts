@@ -34,7 +34,7 @@ const NOT_EXACT = -1
 const LIMIT_WIDTH = 5
 
 /** Creates `resolve` of an {@link AdmissionStore}. */
-export function createReferenceResolver(redis: RedisConnection): AdmissionStore['resolve'] {
+export function createRedisReferenceResolver(redis: RedisConnection): AdmissionStore['resolve'] {
   const { keys: names } = redis
   const exact = createScript(withPrefix(ADMIT_REFERENCE_SCRIPT, names), { keys: 'derived' })
   // Never retried: a second call would find the proof used.

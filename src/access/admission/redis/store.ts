@@ -16,7 +16,7 @@ import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts
 import { isExact } from './exact-limit.ts'
 import type { PendingLimits, PipelinedEngine } from './limit-engine.ts'
 import { type AdmissionScript, EXACT_ADMISSION, findMeterScripts } from './meter.ts'
-import { createReader, createReferenceResolver } from './reference-resolver.ts'
+import { createReader, createRedisReferenceResolver } from './reference-resolver.ts'
 
 /**
  * Creates the adapter for Upstash Redis. One `EVALSHA` reads revocation, cutoffs and bans, marks a
@@ -31,7 +31,7 @@ import { createReader, createReferenceResolver } from './reference-resolver.ts'
  * checks the relation of a query. Its result does not affect the other facts, and they do not
  * affect it.
  */
-export function createUpstashAdmissionStore(
+export function createRedisAdmissionStore(
   connection: RedisConnection,
   relations?: RelationCheck,
 ): AdmissionStore {
@@ -40,7 +40,7 @@ export function createUpstashAdmissionStore(
 
   return {
     keys: connection.keys,
-    resolve: createReferenceResolver(connection),
+    resolve: createRedisReferenceResolver(connection),
     read: createReader(connection),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       const redis = query.proof === undefined && query.isRenewal !== true ? connection : once

@@ -8,7 +8,7 @@ import { clientAddressOf, type GatewayVariables } from '../../../middleware/cont
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
 import { receivedHeaders } from '../../../middleware/request-headers.ts'
-import { type PolicyLimit, routeOf } from '../../../policy/route.ts'
+import { completeRoute, type PolicyLimit } from '../../../policy/route.ts'
 import { AUTHORIZE_PATH } from '../../authorization-server/metadata.ts'
 import { OAUTH_HEADERS, oauthProblemOf } from '../../authorization-server/routes/error.ts'
 import { readForm } from '../../authorization-server/routes/routes.ts'
@@ -108,12 +108,12 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
     sendErrorsTo: (target) => c.set(REDIRECT, target as never),
   })
 
-  const userOf = (c: AuthorizeContext) =>
+  const findConsentingUser = (c: AuthorizeContext) =>
     createBrowser(c, CONSENTS_PATH).findUser({ returnPath: CONSENTS_PATH })
 
   /** Names the path in the audit event. */
   function matched(method: 'GET' | 'POST', path: string): void {
-    const route = routeOf({ method, path, limits: [limit] })
+    const route = completeRoute({ method, path, limits: [limit] })
     app.all(path, (c, next) => {
       c.set('portcullis.route', route)
       c.set('portcullis.principal', null)
@@ -142,13 +142,13 @@ export function authorizeRoutes(options: AuthorizeOptions): Hono<Environment> {
 
   matched('GET', CONSENTS_PATH)
   app.get(CONSENTS_PATH, ...bounded, async function list(c) {
-    const user = await userOf(c)
+    const user = await findConsentingUser(c)
     if ('signInPath' in user) return redirect(user.signInPath)
     return renderPage(c, consentsPage(await withdrawal.listOwn(user.principal), words))
   })
   app.post(CONSENTS_PATH, ...bounded, async function withdraw(c) {
     const form = await submitted(c)
-    const user = await userOf(c)
+    const user = await findConsentingUser(c)
     if ('signInPath' in user) return redirect(user.signInPath)
     const client = form.one('client')
     if (client === undefined) throw oauthRefused('invalid_request', 'consent_client')

@@ -8,7 +8,7 @@ import { bodyOf, clientAddressOf, type GatewayVariables } from '../../../middlew
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
 import { readWhole } from '../../../middleware/validate.ts'
-import { routeOf } from '../../../policy/route.ts'
+import { completeRoute } from '../../../policy/route.ts'
 import { anyOrigin } from '../../../routes/any-origin.ts'
 import { REGISTRATION_PATH } from '../../authorization-server/metadata.ts'
 import { OAUTH_HEADERS, toOAuthError } from '../../authorization-server/routes/error.ts'
@@ -23,7 +23,11 @@ export function registrationRoutes(
 ): Hono<{ Variables: GatewayVariables }> {
   const app = createApp<{ Variables: GatewayVariables }>()
   app.onError(toOAuthError)
-  const route = routeOf({ method: 'POST', path: REGISTRATION_PATH, maxBodyBytes: MAX_BODY_BYTES })
+  const route = completeRoute({
+    method: 'POST',
+    path: REGISTRATION_PATH,
+    maxBodyBytes: MAX_BODY_BYTES,
+  })
   app.all(REGISTRATION_PATH, anyOrigin('POST'), (c, next) => {
     c.set('portcullis.route', route)
     return next()

@@ -14,7 +14,7 @@ import {
 import { stage } from '../../../middleware/in-order.ts'
 import { limitBody } from '../../../middleware/limit-body.ts'
 import { readWhole } from '../../../middleware/validate.ts'
-import { routeOf } from '../../../policy/route.ts'
+import { completeRoute } from '../../../policy/route.ts'
 import { publicDocument } from '../../../routes/well-known.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { type OAuthForm, parseForm } from '../form.ts'
@@ -101,7 +101,7 @@ export function oauthRoutes({
     ...more,
   ]
   for (const { path, handle, status = 200 } of endpoints) {
-    const route = routeOf({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
+    const route = completeRoute({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
     if (forPages !== undefined && path !== INTROSPECTION_PATH) app.all(path, forPages('POST'))
     app.all(path, (c, next) => {
       c.set('portcullis.route', route)

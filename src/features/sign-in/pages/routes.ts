@@ -1,7 +1,7 @@
 /** The sign-in over HTTP: the login, its callback, and the sign-out. */
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../access/principal.ts'
-import { MAX_TOKEN_BYTES, own, readPayload } from '../../../access/tokens/jws.ts'
+import { MAX_TOKEN_BYTES, readOwnMember, readPayload } from '../../../access/tokens/jws.ts'
 import { refuseCrossOrigin } from '../../../access/tokens/token-cookie.ts'
 import { Denied } from '../../../errors.ts'
 import { NO_STORE } from '../../../http/response-headers.ts'
@@ -17,7 +17,7 @@ import { limitBody } from '../../../middleware/limit-body.ts'
 import { receivedHeaders } from '../../../middleware/request-headers.ts'
 import { readWhole } from '../../../middleware/validate.ts'
 import type { PolicyLimit } from '../../../policy/policy.ts'
-import { routeOf } from '../../../policy/route.ts'
+import { completeRoute } from '../../../policy/route.ts'
 import type { Check } from '../../../problems/checks.ts'
 import { LOGIN_SECONDS, type Logins } from '../login.ts'
 import { loginHintIn } from '../login-hint.ts'
@@ -123,7 +123,7 @@ export function signInRoutes({
     >,
   ): void {
     const methods = Object.entries(handlers)
-    const route = routeOf({ method: 'GET', path, limits })
+    const route = completeRoute({ method: 'GET', path, limits })
     app.all(path, (c, next) => {
       c.set('portcullis.route', route)
       c.set('portcullis.principal', null)
@@ -319,7 +319,7 @@ async function readForm(c: SignInContext): Promise<URLSearchParams> {
 /** Returns the unverified issuer of a token, which selects the provider that verifies it. */
 function readIssuer(token: string): unknown {
   try {
-    return own(readPayload(token), 'iss')
+    return readOwnMember(readPayload(token), 'iss')
   } catch {
     throw signInRefused('logout_token_form')
   }

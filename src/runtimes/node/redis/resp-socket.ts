@@ -195,11 +195,11 @@ function repliesTo(link: Link, commands: readonly RedisCommand[]): Promise<Redis
   const [command] = commands
   // Most calls have one command.
   if (commands.length === 1 && command !== undefined)
-    return resultOf(link, command).then(onlyResult, onlyError)
-  return Promise.all(commands.map((each) => resultOf(link, each).then(resultReply, errorReply)))
+    return sendOverLink(link, command).then(onlyResult, onlyError)
+  return Promise.all(commands.map((each) => sendOverLink(link, each).then(resultReply, errorReply)))
 }
 
-function resultOf({ redis, output }: Link, [name, ...args]: RedisCommand): Promise<unknown> {
+function sendOverLink({ redis, output }: Link, [name, ...args]: RedisCommand): Promise<unknown> {
   // The library transforms replies by the name in lower case: HGETALL would not return a list.
   const upper = String(name).toUpperCase()
   const command = new Command(upper, args, { replyEncoding: 'utf8' })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../../../src/access/admission/store.ts'
 import { Unavailable } from '../../../../src/errors.ts'
 import type { RedisCommand, RedisReply } from '../../../../src/redis/connection.ts'
@@ -31,7 +31,7 @@ const FLAGGED = `#!lua flags=allow-key-locking\n${ADMIT_SCRIPT}`
  */
 function storeOver(...replies: RedisReply[]) {
   const sent: RedisCommand[] = []
-  const store = createUpstashAdmissionStore({
+  const store = createRedisAdmissionStore({
     keys: DEFAULT_KEYS,
     async send(commands) {
       sent.push(...commands)
@@ -72,7 +72,7 @@ describe('the reply of the admission script', () => {
 
   test('S32: the script text contains no data of a caller', async () => {
     const sent: RedisCommand[] = []
-    const store = createUpstashAdmissionStore({
+    const store = createRedisAdmissionStore({
       keys: DEFAULT_KEYS,
       async send(commands) {
         sent.push(...commands)

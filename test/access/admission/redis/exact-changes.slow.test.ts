@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../../../src/access/admission/admission.ts'
 import { counterName, overrideKey } from '../../../../src/access/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../../../harness/redis.ts'
@@ -62,7 +62,7 @@ describe.each(REDIS_PROTOCOLS)('changes during a window ($name)', ({ prefer, con
         return rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]])
       },
     }
-    return createUpstashAdmissionStore(changed)
+    return createRedisAdmissionStore(changed)
   }
 
   test('R16: changed limits, overrides, costs and modes never admit more than the limit in force', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RateLimit } from '../../../../src/access/admission/limit.ts'
 import { counterName } from '../../../../src/access/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../../../src/access/admission/store.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
@@ -62,7 +62,7 @@ describe.each(REDIS_PROTOCOLS)('the lease script ($name)', ({ prefer, connect })
         return rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]])
       },
     }
-    return createUpstashAdmissionStore(changed)
+    return createRedisAdmissionStore(changed)
   }
 
   test('R15, R16: agrees with the model over random schedules of requests, leases and returns', async () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../../../src/access/admission/redis/limit-overrides.ts'
 import { ADMIT_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
-import { createUpstashAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import { READ_CHANGES_SCRIPT } from '../../../../src/access/revocation/redis/scripts.generated.ts'
 import type { RedisConnection } from '../../../../src/redis/connection.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
@@ -48,7 +48,7 @@ describe.each(REDIS_PROTOCOLS)('the admission script ($name)', ({ prefer, connec
         return [reply]
       },
     }
-    return { store: createUpstashAdmissionStore(changed), returned: () => returned }
+    return { store: createRedisAdmissionStore(changed), returned: () => returned }
   }
 
   const backs = fc.array(

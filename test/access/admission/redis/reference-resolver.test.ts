@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createReferenceResolver } from '../../../../src/access/admission/redis/reference-resolver.ts'
+import { createRedisReferenceResolver } from '../../../../src/access/admission/redis/reference-resolver.ts'
 import { ADMIT_REFERENCE_SCRIPT } from '../../../../src/access/admission/redis/scripts.generated.ts'
 import { storedReference } from '../../../../src/access/tokens/reference.ts'
 import { Unavailable } from '../../../../src/errors.ts'
@@ -30,7 +30,7 @@ const query = {
  */
 function resolverOver(...replies: RedisReply[]) {
   const sent: RedisCommand[] = []
-  const resolve = createReferenceResolver({
+  const resolve = createRedisReferenceResolver({
     keys: DEFAULT_KEYS,
     async send(commands) {
       sent.push(...commands)
@@ -72,7 +72,7 @@ describe('the reply of the reference script', () => {
     ['a negative limit', [-3, -1, 0, 0]],
   ])('R06: of a window of the upstash engine, %s is an outage', async (_, numbers) => {
     const other = { rule: { ...rule, engine: upstash() }, window: { key: 'key' } }
-    const resolve = createReferenceResolver({
+    const resolve = createRedisReferenceResolver({
       keys: DEFAULT_KEYS,
       send: async () => [{ result: [text, 0, read, ['key', ...numbers]] }],
     })

@@ -7,7 +7,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../../../src/access/admission/limit.ts'
 import { counterName, overrideKey } from '../../../../src/access/admission/redis/limit-overrides.ts'
-import { createUpstashAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import { createReferenceStore } from '../../../../src/access/tokens/redis/references.ts'
 import { upstash } from '../../../../src/features/upstash/index.ts'
 import { DEFAULT_KEYS } from '../../../../src/redis/keys.ts'
@@ -43,7 +43,7 @@ describe.each(REDIS_PROTOCOLS)(
 
     test('R15: have the results and writes of the limiter, after any history', async () => {
       const rest = connect(redis)
-      const store = createUpstashAdmissionStore(rest)
+      const store = createRedisAdmissionStore(rest)
       const reference = await stored(createReferenceStore(rest), recordOf())
       const random = randomOf(SEED)
       const outcomes = { admitted: 0, refused: 0, overridden: 0 }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../../../src/access/admission/admission.ts'
 import { readOnlyStore } from '../../../../src/access/admission/read-only-store.ts'
-import { createUpstashAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
+import { createRedisAdmissionStore } from '../../../../src/access/admission/redis/store.ts'
 import type { Principal } from '../../../../src/access/principal.ts'
 import { revokedBeforeKey } from '../../../../src/access/revocation/revocation.ts'
 import { createApiKeys } from '../../../../src/access/tokens/redis/api-keys.ts'
@@ -36,7 +36,7 @@ describe.each(['auto', 'embedded'] as const)('the last use of an API key (%s Red
     return { keys, id: key.id, at: `pc:api-key-use:${key.id}`, reference }
   }
 
-  function isolate(store = createUpstashAdmissionStore(rest)) {
+  function isolate(store = createRedisAdmissionStore(rest)) {
     const references = createReferences({ audience: PUBLIC_URL, now: Date.now })
     const admission = createAdmission({ store, references, now: Date.now })
     const call = { proof: undefined, address: ADDRESS, limits: [] }
@@ -80,7 +80,7 @@ describe.each(['auto', 'embedded'] as const)('the last use of an API key (%s Red
     await redis.direct.set(cutoff, 9_999_999_999, 'EX', 60)
     await isolate().resolve(revoked.reference)
     const explained = await newKey()
-    const reading = isolate(readOnlyStore(createUpstashAdmissionStore(rest)))
+    const reading = isolate(readOnlyStore(createRedisAdmissionStore(rest)))
     await reading.resolve(explained.reference)
     expect(await redis.direct.exists(revoked.at, explained.at)).toBe(0)
   })
