@@ -14,6 +14,27 @@ export interface Finding extends Partial<Omit<Mistake, 'path'>> {
   readonly in: string
   readonly path: string
   readonly message: string
+  /** Absent if the message has words of its own, and from earlier gateways. */
+  readonly rule?: InputRule
+}
+
+/** A rule of a schema of the gateway. */
+export interface InputRule {
+  readonly code: string
+  /** The type of a value with a wrong size. */
+  readonly origin?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly inclusive?: boolean
+  readonly exact?: boolean
+  readonly divisor?: number
+  readonly values?: readonly (string | number)[]
+  /** The type of a value with a wrong type. */
+  readonly expected?: string
+  readonly isAbsent?: boolean
+  readonly format?: string
+  readonly pattern?: string
+  readonly prefix?: string
 }
 
 /**

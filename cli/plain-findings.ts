@@ -1,23 +1,11 @@
-/** Findings of a gateway for people: the messages of its schemas name types of JSON, and no remedy. */
-import type { Finding } from './failure.ts'
+/** Findings of a gateway for people: the rules of its schemas in words, with a remedy. */
+import type { Finding, InputRule } from './failure.ts'
 
 const UNITS = [
   ['d', 86_400],
   ['h', 3_600],
   ['m', 60],
 ] as const
-/** zod's messages, with what replaces them. `Too small` has `>=` or `>`, `Too big` has `<=` or `<`. */
-const SIZE = /^Too (?:small|big): expected (\w+) to (be|have) (exactly |[<>]=?)?(\S+)(?: (\w+))?$/
-const OPTIONS = /^Invalid (?:option|input): expected (?:one of )?("[^"]*"(?:\|"[^"]*")*)$/
-const TYPE = /^Invalid input: expected (\w+), received (\w+)$/
-const FORMAT = /^Invalid (?!input$|string|number|key|value|option)(.+)$/
-const LIMITS: Readonly<Record<string, string>> = {
-  '>=': 'at least ',
-  '>': 'more than ',
-  '<=': 'at most ',
-  '<': 'less than ',
-  'exactly ': 'exactly ',
-}
 const TYPES: Readonly<Record<string, string>> = {
   string: 'text',
   int: 'a whole number',
@@ -26,38 +14,67 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
   object: 'an object',
 }
+const FORMATS: Readonly<Record<string, string>> = {
+  url: 'a URL',
+  uuid: 'a UUID',
+  email: 'an email address',
+  datetime: 'an ISO datetime',
+  date: 'an ISO date',
+}
+/** What a text or a list has, in the singular. */
+const SIZES: Readonly<Record<string, string>> = { string: 'character', array: 'item' }
 
 /**
  * Returns a finding whose message says what the value must be, and where ids are listed. `listing` is the
- * command that lists the records of the request. A message that is not zod's stays the same.
+ * command that lists the records of the request. A finding without a rule stays the same.
  */
-export function plainFinding(finding: Finding, listing: string): Finding {
-  return { ...finding, message: plain(finding, listing) }
+export function plainFinding({ rule, ...finding }: Finding, listing: string): Finding {
+  return rule === undefined ? finding : { ...finding, message: plain(finding, rule, listing) }
 }
 
-function plain({ in: part, path, message }: Finding, listing: string): string {
-  const [size, , verb, limit = '', count = '', unit = ''] = SIZE.exec(message) ?? []
-  if (size !== undefined) {
-    const isDuration = /seconds$/i.test(path) && verb === 'be'
-    const amount = isDuration ? durationOf(Number(count)) : count
-    const units = count === '1' ? unit.replace(/s$/, '').replace(/ie$/, 'y') : unit
-    return `must ${verb} ${LIMITS[limit] ?? ''}${amount} ${units}`.trim()
+function plain(
+  { in: part, path, message }: Finding,
+  { code, origin, values, expected, format, pattern, prefix, divisor, ...rule }: InputRule,
+  listing: string,
+): string {
+  switch (code) {
+    case 'too_small':
+      return size(path, origin, rule.minimum, rule.inclusive ? 'at least' : 'more than', rule.exact)
+    case 'too_big':
+      return size(path, origin, rule.maximum, rule.inclusive ? 'at most' : 'less than', rule.exact)
+    case 'not_multiple_of':
+      return `must be a multiple of ${divisor}`
+    case 'invalid_value': {
+      const names = [...(values ?? [])]
+      const last = names.pop()
+      return `must be ${names.length === 0 ? last : `${names.join(', ')} or ${last}`}`
+    }
+    case 'invalid_type':
+      return rule.isAbsent ? 'is missing' : `must be ${TYPES[expected ?? ''] ?? expected}`
+    case 'invalid_format':
+      if (format === 'uuid' && part === 'params')
+        return `must be an id, which is a UUID; \`${listing}\` shows the ids`
+      if (format === 'regex') return `must match pattern ${pattern}`
+      if (format === 'starts_with') return `must start with "${prefix}"`
+      return `must be ${FORMATS[format ?? ''] ?? format}`
+    case 'invalid_union':
+      return 'is not valid; see --help'
+    default:
+      return message
   }
-  const [, options] = OPTIONS.exec(message) ?? []
-  if (options !== undefined) {
-    const names = options.slice(1, -1).split('"|"')
-    const last = names.pop()
-    return `must be ${names.length === 0 ? last : `${names.join(', ')} or ${last}`}`
-  }
-  const [, type = '', received] = TYPE.exec(message) ?? []
-  if (received === 'undefined') return 'is missing'
-  if (type !== '') return `must be ${TYPES[type] ?? type}`
-  const [, format] = FORMAT.exec(message) ?? []
-  if (format === 'UUID' && part === 'params')
-    return `must be an id, which is a UUID; \`${listing}\` shows the ids`
-  if (format !== undefined) return `must be ${/^(?:a|e|i|o)/i.test(format) ? 'an' : 'a'} ${format}`
-  if (message === 'Invalid input') return 'is not valid; see --help'
-  return message.replace(/^Invalid (?:string|number): /, '')
+}
+
+function size(
+  path: string,
+  origin = 'number',
+  limit = 0,
+  bound: string,
+  isExact: boolean | undefined,
+): string {
+  const unit = SIZES[origin]
+  const words = isExact ? 'exactly' : bound
+  if (unit !== undefined) return `must have ${words} ${limit} ${unit}${limit === 1 ? '' : 's'}`
+  return `must be ${words} ${/seconds$/i.test(path) ? durationOf(limit) : limit}`
 }
 
 /** Returns a duration as options have it: `5m`. */

@@ -167,7 +167,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
         mode,
         relation,
         inspection,
-        input,
+        // The command line puts the rules into words.
+        input: strict && Object.keys(input).length > 0 ? { ...input, hasRules: true } : input,
         readmission,
       }),
     ]

@@ -25,6 +25,8 @@ export interface ValidateOptions extends InputSchemas {
    * would be forwarded unchecked. False for handlers that use `c.req.valid`. Default true.
    */
   readonly forwards?: boolean
+  /** Whether findings contain the rules of the schema as data. Default false. */
+  readonly hasRules?: boolean
 }
 
 const DEFAULT_MAX_DEPTH = 32
@@ -57,6 +59,7 @@ export const validate = ({
   body,
   maxDepth = DEFAULT_MAX_DEPTH,
   forwards = true,
+  hasRules = false,
 }: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (forwards && schema !== undefined && dropsUnknownKeys(schema)) {
@@ -72,17 +75,17 @@ export const validate = ({
 
   function checkBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
-    if (params !== undefined) check(c, 'params', params, c.req.param(), errors)
+    if (params !== undefined) check(c, 'params', params, c.req.param(), errors, hasRules)
     if (query !== undefined && repeatable !== undefined)
-      check(c, 'query', query, readQuery(c, repeatable, errors), errors)
-    if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors)
+      check(c, 'query', query, readQuery(c, repeatable, errors), errors, hasRules)
+    if (headers !== undefined) check(c, 'headers', headers, c.req.header(), errors, hasRules)
     return errors
   }
 
   async function checkAll(c: Context<Environment>, next: Next, schema: $ZodType) {
     const errors = checkBesideBody(c)
     const isAbsent = isOptional && !isEncoded(c) && (await readBodyText(c)) === ''
-    check(c, 'body', schema, isAbsent ? undefined : await readJson(c, maxDepth), errors)
+    check(c, 'body', schema, isAbsent ? undefined : await readJson(c, maxDepth), errors, hasRules)
     refuse(errors)
     await next()
   }
@@ -108,8 +111,9 @@ function check(
   schema: $ZodType,
   received: unknown,
   errors: InputError[],
+  hasRules: boolean,
 ): void {
-  const { findings, value } = checked(where, schema, received)
+  const { findings, value } = checked(where, schema, received, '', hasRules)
   if (findings.length > 0) errors.push(...findings.slice(0, MAX_FINDINGS - errors.length))
   else c.req.addValidatedData(TARGETS[where], value as object)
 }

@@ -7,6 +7,14 @@ export interface InputError {
   readonly in: 'params' | 'query' | 'headers' | 'body'
   readonly path: string
   readonly message: string
+  /** The rule that the value breaks, in operators' calls. Absent if the message has words of its own. */
+  readonly rule?: InputRule
+}
+
+/** A rule of a schema, as the issue of zod has it: `{ code: 'too_small', origin: 'number', minimum: 300 }`. */
+export interface InputRule {
+  readonly code: string
+  readonly [name: string]: string | number | boolean | readonly (string | number)[]
 }
 
 export const SIGNATURE_CATEGORIES = [

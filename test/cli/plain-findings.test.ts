@@ -31,12 +31,12 @@ test.each<[string, z.core.$ZodType, unknown, string]>([
   ['an unknown member', z.strictObject({}), { a: 1 }, 'Unknown keys are not allowed'],
   ['a message of our own', z.uuid('must be a cursor'), 'a', 'must be a cursor'],
 ])('a finding about %s says what the value must be', (_, schema, value, message) => {
-  const [finding] = findingsOf('body', schema, value)
+  const [finding] = findingsOf('body', schema, value, '', true)
   expect(finding && plainFinding(finding, LISTING).message).toBe(message)
 })
 
 test('a finding about an id names the command that lists the ids', () => {
-  const [finding] = findingsOf('params', z.object({ id: z.uuid() }), { id: 'nonsense' })
+  const [finding] = findingsOf('params', z.object({ id: z.uuid() }), { id: 'nonsense' }, '', true)
   expect(finding && plainFinding(finding, LISTING)).toEqual({
     in: 'params',
     path: '/id',
@@ -51,6 +51,29 @@ test.each([
   [7_776_000, '90d'],
 ])('a bound of %d seconds has the form of an option', (seconds, text) => {
   const schema = z.object({ expiresInSeconds: z.number().check(z.minimum(seconds)) })
-  const [finding] = findingsOf('body', schema, { expiresInSeconds: 1 })
+  const [finding] = findingsOf('body', schema, { expiresInSeconds: 1 }, '', true)
   expect(finding && plainFinding(finding, LISTING).message).toBe(`must be at least ${text}`)
+})
+
+test('a finding of an earlier gateway, without a rule, keeps its message', () => {
+  const finding = { in: 'body', path: '/name', message: 'Too small: expected string' }
+  expect(plainFinding(finding, LISTING)).toEqual(finding)
+})
+
+test('the rule of a finding describes the schema, and never contains the value', () => {
+  const schema = z.object({ a: z.strictObject({}), b: z.union([z.boolean(), z.int()]), c: z.url() })
+  const secret = 'hush-4711'
+  const findings = findingsOf(
+    'body',
+    schema,
+    { a: { [secret]: 1 }, b: secret, c: secret },
+    '',
+    true,
+  )
+  expect(findings.map(({ path, rule }) => [path, rule?.code])).toEqual([
+    ['/a', undefined],
+    ['/b', 'invalid_union'],
+    ['/c', 'invalid_format'],
+  ])
+  expect(JSON.stringify(findings)).not.toContain(secret)
 })

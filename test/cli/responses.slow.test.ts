@@ -295,12 +295,23 @@ describe('a refusal: a command exits with 1', () => {
 
   test('and says in place of the messages of schemas what a value must be', async () => {
     const errors = [
-      { in: 'params', path: '/id', message: 'Invalid UUID' },
-      { in: 'body', path: '/expiresInSeconds', message: 'Too small: expected number to be >=300' },
+      {
+        in: 'params',
+        path: '/id',
+        message: 'Invalid UUID',
+        rule: { code: 'invalid_format', format: 'uuid' },
+      },
+      {
+        in: 'body',
+        path: '/expiresInSeconds',
+        message: 'Too small: expected number to be >=300',
+        rule: { code: 'too_small', origin: 'number', minimum: 300, inclusive: true },
+      },
       {
         in: 'query',
         path: '/status',
         message: 'Invalid option: expected one of "active"|"revoked"',
+        rule: { code: 'invalid_value', values: ['active', 'revoked'] },
       },
     ]
     const problem = { code: 'invalid_input', detail: 'None.', errors }

@@ -48,6 +48,9 @@ const problemSchema = () =>
             in: z.enum(['params', 'query', 'headers', 'body']),
             path: z.string().check(describe('a JSON Pointer')),
             message: z.string(),
+            rule: z
+              .optional(z.looseObject({ code: z.string() }))
+              .check(describe("the broken rule of the schema, in operators' calls")),
           }),
         ),
       )

@@ -102,7 +102,7 @@ export function adminGroup(
       }),
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
-        ...(body !== undefined && bodyOptional ? [ifSent(validate({ body }))] : []),
+        ...(body !== undefined && bodyOptional ? [ifSent(validate({ body, hasRules: true }))] : []),
         readmitOperator(admitAgain, call.changes ?? method !== 'GET'),
         async function handleCall(context) {
           const c = context as CallContext
