@@ -65,7 +65,8 @@ export function createOpenStreams({
   now,
   isShared = false,
 }: OpenStreamsOptions): OpenStreams {
-  const open = new Set<WatchedStream>()
+  // A set of so many objects that live so shortly cost a fifth of the time of a request.
+  const open: WatchedStream[] = []
   const groups = new Set<StreamGroup>()
   const ofPrincipal = new WeakMap<Principal, StreamGroup[]>()
   let ticking: ReturnType<typeof setInterval> | undefined
@@ -188,13 +189,17 @@ export function createOpenStreams({
   function tick(): void {
     const nowMs = now()
     let isChecked = false
-    for (const stream of open) {
-      if (nowMs < stream.nextMs) continue
-      visit(stream, nowMs)
-      isChecked = true
+    for (let at = 0; at < open.length; ) {
+      const stream = open[at]
+      if (stream !== undefined && nowMs >= stream.nextMs) {
+        visit(stream, nowMs)
+        isChecked = true
+      }
+      // The last stream takes the place of one that has ended.
+      if (open[at] === stream) at += 1
     }
     if (isChecked) void examine()
-    if (open.size > 0) return
+    if (open.length > 0) return
     clearInterval(ticking)
     ticking = undefined
     groups.clear()
@@ -202,7 +207,7 @@ export function createOpenStreams({
 
   function start(stream: WatchedStream): void {
     if (isShared) {
-      open.add(stream)
+      stream.place ??= open.push(stream) - 1
       if (ticking !== undefined) return
       ticking = setInterval(tick, TICK_MS)
       ticking.unref?.()
@@ -218,8 +223,15 @@ export function createOpenStreams({
   }
 
   function stop(stream: WatchedStream): void {
-    if (isShared) open.delete(stream)
-    else clearTimeout(stream.timer)
+    clearTimeout(stream.timer)
+    const { place } = stream
+    // A stream that nothing ends was never started.
+    if (place === undefined) return
+    stream.place = undefined
+    const last = open.pop()
+    if (last === undefined || last === stream) return
+    open[place] = last
+    last.place = place
   }
 
   return {

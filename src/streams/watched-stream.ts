@@ -104,6 +104,8 @@ export class WatchedStream implements OpenStream {
   finishes: boolean
   group: StreamGroup | undefined
   timer: ReturnType<typeof setTimeout> | undefined
+  /** Its place among the streams of the timer that it shares. Undefined: not started. */
+  place: number | undefined
   nextMs: number
   #stream: StreamHandle | undefined
   #isWaiting = false

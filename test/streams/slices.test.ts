@@ -67,3 +67,28 @@ test('at most 16 relations are checked at once', async () => {
   expect(most).toBe(16)
   expect(ended).toEqual([])
 })
+
+test('a stream that nothing ends leaves the others of its process as they are', async () => {
+  const streams = createOpenStreams({ recheck: async () => [], now: Date.now, isShared: true })
+  const ended: string[] = []
+  const open = (subject: string, expiresAtSeconds: number, recheckMs = 0) => {
+    const stream = streams.watch({
+      principal: { ...principalOf(subject), expiresAtSeconds } as Principal,
+      address: '192.0.2.1',
+      terms: { ...terms, recheckMs },
+      onEnd: () => void ended.push(subject),
+    })
+    stream.opened({ cut() {} })
+    return stream
+  }
+  const soon = Math.floor(Date.now() / 1_000) + 1
+  open('first', soon)
+  const endless = open('endless', Number.POSITIVE_INFINITY)
+  open('second', soon)
+  open('closed', soon).closed()
+  open('third', soon)
+  endless.closed()
+  await expect
+    .poll(() => ended.toSorted(), { timeout: 5_000 })
+    .toEqual(['first', 'second', 'third'])
+})
