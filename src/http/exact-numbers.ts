@@ -5,7 +5,7 @@
  */
 
 /** Takes the place of a number that is not exact, in a copy of its value. */
-export const INEXACT = Object.assign(() => undefined, {
+const INEXACT = Object.assign(() => undefined, {
   // No schema can convert it to a text or to another number.
   [Symbol.toPrimitive]() {
     throw new TypeError('inexact number')

@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import { issuerName, name, scopeName } from './names.ts'
 import { absentIfNull, converted, nonEmpty, text } from './schema-parts.ts'
 
-export const MAX_SUBJECT_CHARS = 255
+const MAX_SUBJECT_CHARS = 255
 /** 32 bytes as canonical base64url (RFC 7638, RFC 4648 section 3.5). */
 const THUMBPRINT = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 /** End of the year 9999, the last year that RFC 3339 can represent. */

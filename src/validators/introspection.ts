@@ -4,7 +4,7 @@ import { text, wholeNumber } from './schema-parts.ts'
 import { privateUrl } from './variables.ts'
 
 /** How long a positive response is used by default. */
-export const DEFAULT_MAX_AGE_SECONDS = 60
+const DEFAULT_MAX_AGE_SECONDS = 60
 const LONGEST_MAX_AGE_SECONDS = 300
 
 const call = {

@@ -163,7 +163,7 @@ export function createKeySet(
 }
 
 /** A third of an isolate's 128 MB, for 10,000 tokens of 500 characters. */
-export const DEFAULT_CACHED_TOKEN_BYTES = 40 * 1024 * 1024
+const DEFAULT_CACHED_TOKEN_BYTES = 40 * 1024 * 1024
 /**
  * Measured size of a principal and its entry, with the keys, windows and permissions that other features
  * attach to the principal, without texts that grow with the token.

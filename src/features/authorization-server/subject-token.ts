@@ -8,7 +8,7 @@ import { Denied } from '../../errors.ts'
 import type { OAuthForm } from './form.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 
-export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 export const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 

@@ -33,13 +33,13 @@ export interface IssuerCallOptions {
 }
 
 /** Of finding the endpoint and of the response, together. */
-export const CALL_TIMEOUT_MS = 2_000
+const CALL_TIMEOUT_MS = 2_000
 /** A longer call counts as dead: its request was cancelled, or its isolate was frozen. */
 const LEASE_MS = 3_000
 const POLL_MS = 20
 const MAX_WAIT_MS = LEASE_MS + 500
 /** Calls of an isolate to an issuer at once. */
-export const MAX_CALLS = 100
+const MAX_CALLS = 100
 /** A call counts for 7 to 8 slots, unless it ends before. */
 const CALL_SLOT_MS = 500
 /** How long a refused token is refused again without a call. */

@@ -25,7 +25,7 @@ export const METHODS_WITH_SESSIONS: ReadonlySet<string> = new Set([
 ])
 
 /** A SHA-256 of a tool's definition. */
-export const DEFINITION_HASH = /^sha256-[\w-]{43}$/
+const DEFINITION_HASH = /^sha256-[\w-]{43}$/
 
 const permission = z.optional(
   z.string().check(z.regex(PERMISSION, 'must be a permission such as orders:read')),

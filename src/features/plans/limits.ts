@@ -17,7 +17,7 @@ import { plansSchema, quotasSchema, ratesOf } from './schema.ts'
 const DAY_SECONDS = 86_400
 /** 30 days: `w` of a monthly quota in `RateLimit-Policy`. The quota itself follows the calendar. */
 const MONTH_SECONDS = 30 * DAY_SECONDS
-export const DEFAULT_SLOT_SECONDS = 30
+const DEFAULT_SLOT_SECONDS = 30
 const DEFAULT_PLAN_BY: readonly PlanBy[] = ['key', 'client', 'tenant', 'claim']
 /** The only plan of quotas. */
 const ALONE = 'quotas'

@@ -199,7 +199,7 @@ function unlessUnavailable(error: unknown): undefined {
  * Reports whether a browser loads a page, in a window and not in a frame. Browsers that do not send
  * `Sec-Fetch-Mode` ask for HTML by name.
  */
-export function isNavigation(method: string, received: Received): boolean {
+function isNavigation(method: string, received: Received): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   if (!/\btext\/html\b/i.test(received.get('accept') ?? '')) return false
   const mode = received.get('sec-fetch-mode') ?? 'navigate'

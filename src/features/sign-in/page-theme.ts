@@ -1,7 +1,7 @@
 /** The variables of the pages' style. A policy may replace their values. */
 
 /** The names of the variables, and their default values. */
-export const DEFAULT_THEME = {
+const DEFAULT_THEME = {
   font: 'system-ui, sans-serif',
   background: 'Canvas',
   text: 'CanvasText',

@@ -68,7 +68,7 @@ const SECRET_HEADERS = ['authorization', 'cookie', 'dpop', 'x-auth-assertion']
 const NOT_SHOWN = '(present, not shown)'
 
 /** Returns the headers without the values of credentials. */
-export function withoutSecrets(
+function withoutSecrets(
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const shown = { ...headers }

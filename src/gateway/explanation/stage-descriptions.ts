@@ -222,7 +222,7 @@ function whyAuthorized(c: Watched, route: PolicyRoute | undefined, policy: Polic
 }
 
 /** Returns the roles of the policy that have a permission. */
-export function rolesWith(permission: string, { roles }: Pick<Policy, 'roles'>): readonly string[] {
+function rolesWith(permission: string, { roles }: Pick<Policy, 'roles'>): readonly string[] {
   return [...roles].flatMap(([role, patterns]) =>
     permissionSet(patterns).covers(permission) ? [role] : [],
   )

@@ -45,8 +45,8 @@ export interface Server {
   reloadCertificate(): Promise<void>
 }
 
-export const DEFAULT_PORT = 8_787
-export const DEFAULT_HOST = '127.0.0.1'
+const DEFAULT_PORT = 8_787
+const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_GRACE_MS = 10_000
 
 /** Limits of time and size. Slow clients are cut; an upload may take as long as `requestTimeout`. */
