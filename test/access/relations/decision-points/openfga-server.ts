@@ -10,7 +10,7 @@ const VERSION = 'v1.22.1'
 const INSTALL = `go install github.com/openfga/openfga/cmd/openfga@${VERSION}`
 /** Recorded responses of OpenFGA, one file for each test file. */
 const recordingOf = (name: string) =>
-  join(import.meta.dirname, `../../vectors/openfga/${name}.jsonl`)
+  join(import.meta.dirname, `../../../vectors/openfga/${name}.jsonl`)
 
 /** Whether `openfga` is on the path. */
 const hasOpenfga = spawnSync('openfga', ['version']).status === 0
