@@ -15,12 +15,12 @@ import { subpaths } from './package/subpaths.ts'
 import { ROOT } from './start/settings.ts'
 
 const BYTES_PER_KIB = 1_024
-const MAX_FILES = 150
-const MAX_PACKED_BYTES = 1_700_000
+const MAX_FILES = 151
+const MAX_PACKED_BYTES = 1_730_000
 /** Of `portcullis`, types included. */
 const MAX_NAMES = 60
 /** An app with few parts, and its budget in KiB after gzip: just above the measured size. */
-const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 85.6 }
+const FEWEST_PARTS = { entry: 'examples/parts/worker.ts', maxKib: 86.0 }
 
 /** Everything that the package may contain. */
 const ALLOWED =

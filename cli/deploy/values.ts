@@ -46,14 +46,22 @@ export function readValues(
   named: string | undefined,
   processEnv: NodeJS.ProcessEnv,
 ): Values {
+  const all = allValues({ folder, environment }, named, processEnv)
+  const ofOrigins = Object.keys(all).filter(isOriginVariable)
+  const names = new Set([...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS, ...ofOrigins])
+  return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
+}
+
+/** Returns what {@link readValues} reads, with the variables of features and of other programs. */
+export function allValues(
+  { folder, environment }: { readonly folder: string; readonly environment: string },
+  named: string | undefined,
+  processEnv: NodeJS.ProcessEnv,
+): Values {
   const inFile = named === undefined ? valuesOf(folder, environment) : valuesIn(named)
-  const ofOrigins = [...Object.keys(processEnv), ...Object.keys(inFile)].filter(isOriginVariable)
-  const names = [...GATEWAY_VARIABLES, ...AUDIT_VARIABLES, ...CREDENTIALS, ...ofOrigins]
   const values: Record<string, string> = {}
-  for (const name of names) {
-    const value = processEnv[name] || inFile[name]
+  for (const [name, value] of [...Object.entries(inFile), ...Object.entries(processEnv)])
     if (value) values[name] = value
-  }
   return values
 }
 

@@ -1,8 +1,10 @@
 /** Runs all checks of `portcullis doctor`, and prints the findings. */
 
+import { environmentSchema } from '../../src/features/environment.ts'
 import { isOriginVariable } from '../../src/validators/environment.ts'
 import { namesIn } from '../deploy/project.ts'
 import {
+  allValues,
   configuredVariables,
   GATEWAY_VARIABLES,
   readValues,
@@ -15,7 +17,7 @@ import { counted, table } from '../text.ts'
 import { checkEnvironment, validVariable } from './environment.ts'
 import { byUrgency, type Finding, notChecked } from './finding.ts'
 import { CLOUDFLARE, checkGateway, NODE } from './gateway.ts'
-import { checkNode, nodeValues } from './node.ts'
+import { allNodeValues, checkNode, NODE_VARIABLES, nodeValues } from './node.ts'
 import { checkFeatures } from './policy.ts'
 import { checkProject } from './project.ts'
 import { createRedactor } from './redact.ts'
@@ -55,7 +57,9 @@ export async function examine(options: DoctorOptions): Promise<void> {
     const isRemote = url !== undefined && Object.keys(values).length === 0
     const parts = await Promise.all([
       isRemote ? [NO_VARIABLES] : checkNode(values, now.getTime()),
-      isRemote ? [] : checkFeatures(root, values),
+      isRemote
+        ? []
+        : checkFeatures(root, values, allNodeValues(options.values, process.env), NODE_VARIABLES),
       checkGateway(url, process.env, folder, NODE),
     ])
     report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)
@@ -63,11 +67,8 @@ export async function examine(options: DoctorOptions): Promise<void> {
   }
   const project = checkProject(root, options.env, now.toISOString().slice(0, 10))
   const { environment } = project
-  const given = readValues(
-    { folder: root ?? folder, environment: options.env },
-    options.values,
-    process.env,
-  )
+  const place = { folder: root ?? folder, environment: options.env }
+  const given = readValues(place, options.values, process.env)
   const configured = environment && configuredVariables(environment)
   const values = { ...(url && { PUBLIC_URL: url }), ...configured, ...given }
   const bindings = namesIn(environment?.workers.at(-1)?.table.services, 'binding')
@@ -76,7 +77,14 @@ export async function examine(options: DoctorOptions): Promise<void> {
   const parts = await Promise.all([
     isRemote ? [NO_VARIABLES] : checkFromHere(values, bindings, now.getTime()),
     project.findings,
-    isRemote ? [] : checkFeatures(root, values),
+    isRemote
+      ? []
+      : checkFeatures(
+          root,
+          values,
+          { ...configured, ...allValues(place, options.values, process.env) },
+          environmentSchema.shape,
+        ),
     checkGateway(url, process.env, folder, CLOUDFLARE),
   ])
   report(parts.flat(), { ...process.env, ...values } as Values, options.json ?? false)

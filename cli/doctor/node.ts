@@ -21,10 +21,24 @@ const PROXIES = 'trusted proxies'
 
 /** Returns the variables of `portcullis serve` in a file and in the environment, which overrides it. */
 export function nodeValues(named: string | undefined, env: NodeJS.ProcessEnv): Values {
-  const all = { ...(named !== undefined && valuesIn(named)), ...withoutEmpty(env) }
+  const all = allNodeValues(named, env)
   const { shape } = nodeEnvironment(all, EVERY_FEATURE)
   return Object.fromEntries(Object.entries(all).filter(([name]) => name in shape)) as Values
 }
+
+/** The same with the variables of features and of other programs. */
+export const allNodeValues = (named: string | undefined, env: NodeJS.ProcessEnv): Values =>
+  Object.fromEntries(
+    Object.entries({ ...(named !== undefined && valuesIn(named)), ...withoutEmpty(env) }).flatMap(
+      ([name, value]) => (value === undefined ? [] : [[name, value]]),
+    ),
+  )
+
+/** The variables that a gateway on Node has without features of the user. */
+export const NODE_VARIABLES: Readonly<Record<string, unknown>> = nodeEnvironment(
+  {},
+  EVERY_FEATURE,
+).shape
 
 const withoutEmpty = (env: NodeJS.ProcessEnv) =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))

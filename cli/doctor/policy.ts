@@ -1,6 +1,7 @@
 /** Checks what the features of the policy need from the variables. */
+import { type DeclaredFeature, declaredFeatures } from '../policy/features.ts'
 import { loadPolicy, policyFile } from '../policy/load.ts'
-import { type Finding, notChecked, ok, warning } from './finding.ts'
+import { type Finding, mistake, notChecked, ok, warning } from './finding.ts'
 
 const CHECK = 'features'
 
@@ -12,13 +13,18 @@ const SIGNING: Readonly<Record<string, string>> = {
     'operators() cannot register clients, so the command line has no token; only tokens of ISSUERS with portcullis permissions are accepted',
 }
 
+type Values = Readonly<Record<string, string | undefined>>
+
 /**
  * Checks the policy of the project in `root`. Returns nothing without a project or a policy. A gateway
- * that runs elsewhere may have another policy.
+ * that runs elsewhere may have another policy. `given` has all variables, `known` those that the gateway
+ * itself has.
  */
 export async function checkFeatures(
   root: string | undefined,
-  values: Readonly<Record<string, string | undefined>>,
+  values: Values,
+  given: Values,
+  known: Readonly<Record<string, unknown>>,
 ): Promise<readonly Finding[]> {
   if (root === undefined) return []
   let policy: Awaited<ReturnType<typeof loadPolicy>>
@@ -30,10 +36,25 @@ export async function checkFeatures(
     return [notChecked(CHECK, `the policy was not read: ${reason}`, remedy)]
   }
   const names = policy.features.map(({ name }) => name)
-  if (values.SIGNING_KEYS !== undefined) return [ok(CHECK, names.join(', ') || 'none')]
+  const own = declaredFeatures(policy, given, known).flatMap(findingsOf)
+  const all = ok(CHECK, names.join(', ') || 'none')
+  if (values.SIGNING_KEYS !== undefined) return [all, ...own]
   const idle = names.flatMap((name) => SIGNING[name] ?? [])
   const remedy = 'Set SIGNING_KEYS to the output of `npx portcullis keys generate`.'
   return idle.length === 0
-    ? [ok(CHECK, names.join(', ') || 'none')]
-    : idle.map((text) => warning(CHECK, `without SIGNING_KEYS, ${text}`, remedy))
+    ? [all, ...own]
+    : [...idle.map((text) => warning(CHECK, `without SIGNING_KEYS, ${text}`, remedy)), ...own]
+}
+
+/** Returns what a feature of the user reads and stores, and what is wrong with its variables. */
+function findingsOf({ name, variables, keys }: DeclaredFeature): readonly Finding[] {
+  const check = `feature ${name}`
+  const mistakes = variables.flatMap((one) => one.mistake ?? [])
+  if (mistakes.length > 0)
+    return mistakes.map((text) => mistake(check, text, 'Correct the variable.'))
+  const seen = [
+    ...variables.map((one) => `${one.name} is ${one.isSet ? 'set' : 'not set'}`),
+    ...keys.map((key) => `keys ${key}`),
+  ]
+  return [ok(check, seen.join(', '))]
 }

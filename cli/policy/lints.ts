@@ -14,7 +14,7 @@ import type { RunTimes } from '../patterns/run-time.ts'
 import { callsOf } from './calls.ts'
 import type { Finding, Severity } from './finding.ts'
 import { sendersOfAuthTime } from './login-ages.ts'
-import { admits, roleCaller } from './matrix.ts'
+import { admits, roleCaller, routesOfFeatures } from './matrix.ts'
 import { patternsOf } from './route-patterns.ts'
 
 interface Rule {
@@ -66,9 +66,10 @@ export const RULES = {
   'unused-limit': {
     severity: 'warning',
     reason: 'A limit that no route names limits nothing.',
-    *find({ limits, routes, features }) {
+    *find(policy) {
+      const { limits, routes, features } = policy
       const used = new Set(
-        routes.flatMap(({ limits, cors, mcp }) => [
+        [...routes, ...routesOfFeatures(policy)].flatMap(({ limits, cors, mcp }) => [
           ...limits.map(({ name }) => name),
           ...(cors?.limits ?? []),
           ...(mcp?.limits ?? []),
@@ -106,9 +107,10 @@ export const RULES = {
   'unused-role': {
     severity: 'warning',
     reason: 'The role opens no route, so its callers are refused everywhere.',
-    *find({ routes, roles }) {
+    *find(policy) {
+      const { routes, roles } = policy
       const authorize = createAuthorizer(roles)
-      const required = new Set(routes.flatMap(permissionsOfRoute))
+      const required = new Set([...routes, ...routesOfFeatures(policy)].flatMap(permissionsOfRoute))
       for (const [role, patterns] of roles) {
         // The calls of operators are not in the route table.
         if (patterns.some((pattern) => pattern === '*' || pattern.startsWith(OF_OPERATORS)))

@@ -2,6 +2,7 @@
 import { type Authorizer, createAuthorizer } from '../../src/access/permissions.ts'
 import type { Principal } from '../../src/access/principal.ts'
 import type { RelationDemand } from '../../src/access/relations/definition.ts'
+import { listFeatures } from '../../src/gateway/feature.ts'
 import { limitsNamed } from '../../src/policy/limits.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute } from '../../src/policy/route.ts'
@@ -82,6 +83,10 @@ export function callersOf({ roles }: Pick<Policy, 'roles'>): ReadonlyMap<string,
   ])
 }
 
+/** Returns the routes and operators' calls that features of the user add. */
+export const routesOfFeatures = (policy: Policy): readonly PolicyRoute[] =>
+  listFeatures(policy).flatMap((feature) => feature.routesIn?.(policy) ?? [])
+
 /**
  * Returns the decision about each caller and route. Does NOT consider scopes, which narrow or grant
  * permissions by the settings of the issuer.
@@ -89,10 +94,13 @@ export function callersOf({ roles }: Pick<Policy, 'roles'>): ReadonlyMap<string,
 export function matrixOf(policy: Policy): Matrix {
   const authorize = createAuthorizer(policy.roles)
   const callers = callersOf(policy)
-  const rows = policy.routes.flatMap((route) => [
-    rowOf(route),
-    ...(callsOf(route)?.names ?? []).map((name) => rowOf(route, name)),
-  ])
+  const rows = [
+    ...policy.routes.flatMap((route) => [
+      rowOf(route),
+      ...(callsOf(route)?.names ?? []).map((name) => rowOf(route, name)),
+    ]),
+    ...routesOfFeatures(policy).map((route) => rowOf(route)),
+  ]
 
   function rowOf(route: PolicyRoute, name?: string): MatrixRow {
     const call = name === undefined ? undefined : callsOf(route)?.find(name)

@@ -36,7 +36,10 @@ const PAGES = [
   ],
   ['Control access', ['tokens', 'authorization-server', 'api-keys', 'relations', 'abuse']],
   ['Operate', ['operate', 'audit', 'errors']],
-  ['Reference', ['package', 'configuration', 'storage-schema', 'architecture', 'glossary']],
+  [
+    'Reference',
+    ['package', 'configuration', 'features', 'storage-schema', 'architecture', 'glossary'],
+  ],
   ['Assurance', ['threat-model', 'checklist', 'benchmarks']],
 ] as const
 

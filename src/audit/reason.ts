@@ -68,6 +68,10 @@ export function reasonOfDenial(denial: Denial): string {
       return denial.check === undefined ? denial.code : `${denial.code}:${denial.check}`
     case 'invalid_input':
       return `${denial.code}${locateMember(denial.errors)}`
+    case 'refused_by_feature': {
+      const { problem, check } = denial
+      return check === undefined ? problem.code : `${problem.code}:${check}`
+    }
     case 'missing_token':
     case 'use_dpop_nonce':
     case 'payload_too_large':

@@ -9,8 +9,10 @@ import type { Breakers } from '../isolate/breakers.ts'
 import type { SpanTally, Tally } from '../isolate/tally.ts'
 import type { AdmitOptions } from '../middleware/admit.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
+import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
 import type { OriginRequest } from '../origin/origin.ts'
 import type { Policy, PolicyRoute } from '../policy/policy.ts'
+import type { FeatureProblem } from '../problems/reasons.ts'
 import type { RedisConnection } from '../redis/connection.ts'
 import type { AdminCall, CallGroup } from '../routes/admin/call.ts'
 import type { Operation } from '../routes/operation.ts'
@@ -25,6 +27,16 @@ import type { ConnectedOrigin, Connections, Core } from './core.ts'
 export interface Feature extends ListedFeature {
   /** The variables of the environment that only features use. Several features may share them. */
   readonly variables?: FeatureVariables | undefined
+  /** Its own problems, by code. */
+  readonly problems?: Readonly<Record<string, Omit<FeatureProblem, 'code'>>>
+  /** Its own metrics, by name. */
+  readonly metrics?: FeatureMetrics
+  /** Names of its keys in Redis, up to the first part that varies, without the prefix of the gateway. */
+  readonly keys?: readonly string[]
+  /** Permissions of its operators' calls. They are granted only by operators who have them. */
+  readonly permissions?: readonly string[]
+  /** Returns the routes and operators' calls that it adds, to describe the policy. */
+  routesIn?(policy: Policy): readonly PolicyRoute[]
   /** The longest life of the sessions that the feature starts. Revocations are stored for as long. */
   readonly sessionSeconds?: number
   /** Returns checks that fail for each variable or binding that is missing or wrong. */
@@ -79,6 +91,8 @@ export interface FeatureParts extends Core, CallParts {
   readonly relationCheck: RelationCheck | undefined
   readonly auditDb: AuditDatabase | undefined
   readonly spanTally: SpanTally
+  /** Returns the function that adds to a series of a metric that the feature declares. */
+  readonly counter: (metric: string, labels: readonly string[]) => (amount: number) => void
   /** Calls only addresses of the public internet. */
   readonly fetchPublic: typeof fetch
   /** Returns what all features have contributed, and the calls behind the guards of a route. */

@@ -7,6 +7,7 @@ import type { AuditSink } from '../audit/event.ts'
 import { STREAM_ENDED } from '../audit/reason.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { newAuditTally, newTally, type SpanTally, type Tally } from '../isolate/tally.ts'
+import type { FeatureMetrics } from '../observability/metrics/catalogue.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
 import { exposition } from '../observability/metrics/exposition.ts'
 import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
@@ -23,6 +24,8 @@ interface MetricsParts {
   readonly auditDb: AuditDatabase | undefined
   /** Cache of the verdicts on texts. Undefined: the policy has no attack signatures. */
   readonly verdicts: Tally | undefined
+  /** Of the features of the policy, by name. */
+  readonly ofFeatures: FeatureMetrics
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: Runtime['sleep']
@@ -42,6 +45,7 @@ export function metricsServices({
   breakers,
   auditDb,
   verdicts,
+  ofFeatures,
   now,
   sleep,
   spooledEvents,
@@ -103,6 +107,11 @@ export function metricsServices({
         return recorded
       },
     }),
+    /** Returns the function that adds to a series of a feature's metric. */
+    counter(metric: string, labels: readonly string[]): (amount: number) => void {
+      const place = counters.featureCounter(metric, labels)
+      return (amount) => counters.add(place, amount)
+    },
     /** Counts a call to Redis by its outcome. */
     redisCall(outcome: string): void {
       let place = redisCalls.get(outcome)
@@ -118,7 +127,7 @@ export function metricsServices({
         store.read(now()),
         auditDb === undefined ? undefined : newestEventMs(auditDb),
       ])
-      return exposition(totals, newestMs)
+      return exposition(totals, newestMs, ofFeatures)
     },
   }
 }

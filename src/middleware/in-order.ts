@@ -5,25 +5,40 @@ import type { TimelineVariables } from './context.ts'
 /** A middleware, and the name of its stage in the timeline if it has one. */
 interface Step {
   readonly stage?: string
+  readonly describe?: DescribeStage | undefined
   readonly middleware: MiddlewareHandler
+}
+
+/** Returns what a stage read, and why it let the request pass, for explanations. */
+export type DescribeStage = (c: Context) => {
+  readonly read?: Readonly<Record<string, unknown>>
+  readonly why: string
 }
 
 /** A middleware that records its entry. `timed` contains one that does not. */
 export interface Stage extends MiddlewareHandler {
-  readonly timed: Required<Step>
+  readonly timed: Step & { readonly stage: string }
 }
 
 /** Records when `middleware` is entered: the audit event has the duration of each stage. */
-export function stage(name: string, middleware: MiddlewareHandler): Stage {
+export function stage(
+  name: string,
+  middleware: MiddlewareHandler,
+  describe?: DescribeStage,
+): Stage {
   const timedStage: MiddlewareHandler = (c, next) => {
     c.get('portcullis.timeline')?.enter(name)
     return middleware(c, next)
   }
-  return Object.assign(timedStage, { timed: { stage: name, middleware } })
+  return Object.assign(timedStage, { timed: { stage: name, middleware, describe } })
 }
 
 /** Returns a middleware that does what the middleware of a stage does, and watches it. */
-export type StageWatch = (stage: string, middleware: MiddlewareHandler) => MiddlewareHandler
+export type StageWatch = (
+  stage: string,
+  middleware: MiddlewareHandler,
+  describe?: DescribeStage,
+) => MiddlewareHandler
 
 /** Replaces the middleware of each stage in a list. Other middlewares stay as they are. */
 export function watched(
@@ -32,7 +47,8 @@ export function watched(
 ): readonly MiddlewareHandler[] {
   return middlewares.map((each) => {
     const { timed } = each as Partial<Stage>
-    return timed === undefined ? each : stage(timed.stage, watch(timed.stage, timed.middleware))
+    if (timed === undefined) return each
+    return stage(timed.stage, watch(timed.stage, timed.middleware, timed.describe))
   })
 }
 

@@ -63,6 +63,7 @@ export function* mistakesInFeatures({
   for (const feature of features)
     for (const mistake of feature.mistakesIn?.(routes) ?? [])
       yield { ...mistake, path: ['routes', ...mistake.path] }
+  for (const feature of features) yield* feature.conflictsIn?.(features, routes) ?? []
   const isForRoutes = routes.some((route) => route.limits?.includes(OPERATORS_LIMIT))
   if (!isForRoutes && Object.hasOwn(limits, OPERATORS_LIMIT))
     yield* unusedSetting(['limits', OPERATORS_LIMIT], true, ['operators'], features)

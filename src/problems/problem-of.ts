@@ -1,7 +1,7 @@
 /** Maps every reason to its problem, in one exhaustive switch, with as few details as the RFC allows. */
 import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import type { Check } from './checks.ts'
-import { type Problem, problem } from './problem.ts'
+import { type Problem, problem, problemOfFeature } from './problem.ts'
 import type { Denial, Dependency, Fault } from './reasons.ts'
 import { retryAfter } from './retry-after.ts'
 
@@ -121,6 +121,8 @@ export function problemOfDenial(denial: Denial): Problem {
       })
     case 'conflict':
       return problem('conflict', 'Other requests changed the resource at the same time.')
+    case 'refused_by_feature':
+      return problemOfFeature(denial.problem, denial.detail, denial.headers)
     default:
       return denial satisfies never
   }

@@ -1,5 +1,5 @@
 /** Problems, and problem documents (RFC 9457). */
-import type { InputError } from './reasons.ts'
+import type { FeatureProblem, FeatureStatus, InputError } from './reasons.ts'
 
 /** By the `code` member, which is also the last part of `type`. */
 const PROBLEMS = {
@@ -36,8 +36,9 @@ export type ProblemCode = keyof typeof PROBLEMS
 
 /** A problem without the details of the request. */
 export interface Problem {
-  readonly code: ProblemCode
-  readonly status: (typeof PROBLEMS)[ProblemCode]['status']
+  /** A {@link ProblemCode}, or the code of a feature's own problem. */
+  readonly code: string
+  readonly status: (typeof PROBLEMS)[ProblemCode]['status'] | FeatureStatus
   readonly title: string
   readonly detail: string
   /** The value of `WWW-Authenticate`. A parameter can be appended. */
@@ -56,6 +57,13 @@ export const problem = (code: ProblemCode, detail: string, details?: Details): P
   detail,
   ...details,
 })
+
+/** Creates the problem of a feature. */
+export const problemOfFeature = (
+  { code, status, title }: FeatureProblem,
+  detail: string,
+  headers: Problem['headers'] = {},
+): Problem => ({ code, status, title, detail, headers })
 
 interface ProblemResponseOptions {
   readonly requestId?: string | undefined

@@ -65,6 +65,16 @@ export interface RejectionDetail {
   readonly verified: boolean
 }
 
+/** A problem that a feature declares. Its code is none of the gateway's own. */
+export interface FeatureProblem {
+  readonly code: string
+  readonly status: FeatureStatus
+  readonly title: string
+}
+
+/** Statuses that need no header of their own, and that no dependency causes. */
+export type FeatureStatus = 400 | 402 | 403 | 404 | 409 | 410 | 412 | 422 | 423 | 425 | 428 | 451
+
 /** Why a request was refused. `check` names the precise check that failed, for audit only. */
 export type Denial =
   /** `proof`: a proof of possession (RFC 9449) is required. */
@@ -138,6 +148,16 @@ export type Denial =
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Other requests changed the resource at the same time. */
   | { readonly code: 'conflict' }
+  /** A stage or call of a feature refused, with a problem that the feature declares. */
+  | {
+      readonly code: 'refused_by_feature'
+      readonly problem: FeatureProblem
+      /** For the response. */
+      readonly detail: string
+      readonly headers?: Readonly<Record<string, string>>
+      /** For audit only. */
+      readonly check?: string
+    }
 
 /** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
 export type Dependency =

@@ -165,6 +165,9 @@ export const relationKeys = ({ prefix }: Prefix, tenant: string) => ({
   version: `${prefix}relation-version:${tenant}`,
 })
 
+/** Returns the beginning of the names of a feature of the user. `feature` has only lower-case letters, digits and hyphens. */
+export const featureKeys = ({ prefix }: Prefix, feature: string) => `${prefix}feature:${feature}:`
+
 /** The names with {@link DEFAULT_KEY_PREFIX}. */
 export const DEFAULT_KEYS: RedisKeys = /* @__PURE__ */ createKeys(DEFAULT_KEY_PREFIX)
 

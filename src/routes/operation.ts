@@ -40,7 +40,7 @@ export interface Operation {
   /** Statuses of the problems that the call can return. */
   readonly problems: readonly number[]
   /** The credentials that the call needs; absent: none. */
-  readonly security?: 'operator' | 'client' | 'session'
+  readonly security?: 'operator' | 'client' | 'session' | 'caller'
   /** Whether its problems have the form of RFC 6749. Default: true if the call needs the credentials of a client. */
   readonly hasOAuthErrors?: boolean
   /** Describes the credentials, if they are those of a feature: the scheme by its name. */

@@ -28,6 +28,8 @@ export interface ListedFeature {
    * route.
    */
   mistakesIn?(routes: readonly object[]): Iterable<Mistake>
+  /** Yields mistakes of the list, such as a name that two features share. Their paths begin with the field. */
+  conflictsIn?(features: readonly ListedFeature[], routes: readonly object[]): Iterable<Mistake>
 }
 
 const isListed = (value: unknown): value is ListedFeature =>

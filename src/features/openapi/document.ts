@@ -92,7 +92,16 @@ const PROBLEM_STATUSES: Readonly<
   503: { description: 'A dependency is unavailable.', headers: RETRY_AFTER },
 }
 
+/** A problem that a feature declares. */
+interface DeclaredProblem {
+  readonly code: string
+  readonly status: number
+  readonly title: string
+}
+
 export interface DocumentOptions {
+  /** The problems of features. Default: none. */
+  readonly problems?: readonly DeclaredProblem[] | undefined
   readonly publicUrl: string
   readonly version: string
   /** Where operators' tokens are read from. Default `Authorization`. */
@@ -118,7 +127,7 @@ function describeScheme(source: TokenSource): SecurityScheme {
 /** Describes `operations`. Pure. It runs for some milliseconds, so call it once. */
 export function openApiDocument(
   operations: readonly Operation[],
-  { publicUrl, version, sources = DEFAULT_TOKEN_SOURCES }: DocumentOptions,
+  { publicUrl, version, sources = DEFAULT_TOKEN_SOURCES, problems = [] }: DocumentOptions,
 ) {
   const operators = operatorSchemes(sources)
   const hasClients = operations.some(({ security }) => security === 'client')
@@ -149,8 +158,8 @@ export function openApiDocument(
         ...(hasClients && { OAuthError: schemaOf(oauthErrorSchema(), 'output') }),
       },
       responses: Object.fromEntries([
-        ...problemResponses('Problem', 'application/problem+json', operations),
-        ...problemResponses('OAuthError', JSON_TYPE, operations),
+        ...problemResponses('Problem', 'application/problem+json', operations, problems),
+        ...problemResponses('OAuthError', JSON_TYPE, operations, []),
       ]),
       securitySchemes,
     },
@@ -216,12 +225,22 @@ function* problemResponses(
   schema: 'Problem' | 'OAuthError',
   mediaType: string,
   operations: readonly Operation[],
+  declared: readonly DeclaredProblem[],
 ): Generator<readonly [string, DocumentedResponse]> {
   const used = new Set(
     operations.flatMap((one) => (problemKindOf(one) === schema ? one.problems : [])),
   )
-  for (const [status, { description, headers = {} }] of Object.entries(PROBLEM_STATUSES)) {
-    if (!used.has(Number(status))) continue
+  const statuses = [
+    ...Object.keys(PROBLEM_STATUSES).map(Number),
+    ...declared.map((one) => one.status),
+  ]
+  for (const status of new Set(statuses)) {
+    if (!used.has(status)) continue
+    const { description: ofGateway, headers = {} } = PROBLEM_STATUSES[status] ?? {}
+    const ofFeatures = declared
+      .filter((one) => one.status === status)
+      .map(({ code, title }) => `\`${code}\`: ${title}.`)
+    const description = [...(ofGateway === undefined ? [] : [ofGateway]), ...ofFeatures].join(' ')
     const described = Object.entries(headers).map(([name, about]) => [
       name,
       { description: about, schema: { type: 'string' } },

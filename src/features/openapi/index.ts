@@ -1,12 +1,12 @@
 /** The description of the gateway's own calls: `import { openapi } from 'portcullis/openapi'`. */
-import type { Feature } from '../../gateway/feature.ts'
+import { type Feature, listFeatures } from '../../gateway/feature.ts'
 import { openApiRoutes } from './routes.ts'
 
 /** Returns `GET /-/openapi.json` and the page `GET /-/docs`, for the policy's `features`. */
 export function openapi(): Feature {
   return {
     name: 'openapi',
-    create: ({ publicUrl, sources, contributed }) => ({
+    create: ({ publicUrl, policy, sources, contributed }) => ({
       apps() {
         const { contributions, calls } = contributed()
         return [
@@ -15,6 +15,9 @@ export function openapi(): Feature {
             app: openApiRoutes({
               publicUrl,
               sources: sources?.all,
+              problems: listFeatures(policy).flatMap(({ problems = {} }) =>
+                Object.entries(problems).map(([code, problem]) => ({ code, ...problem })),
+              ),
               issuesTokens: contributions.some(({ issuesTokens }) => issuesTokens),
               operations: [
                 ...calls.map(({ operation }) => operation),

@@ -4,16 +4,12 @@ import { etag } from 'hono/etag'
 import { CACHEABLE } from '../../http/response-headers.ts'
 import { createApp } from '../../http/router.ts'
 import type { Operation } from '../../routes/operation.ts'
-import type { TokenSource } from '../../validators/token-source.ts'
-import { type OpenApiDocument, openApiDocument } from './document.ts'
+import { type DocumentOptions, type OpenApiDocument, openApiDocument } from './document.ts'
 import { oauthOperations, publicOperations } from './own-operations.ts'
 import { docsHeaders, docsPage } from './page.ts'
 import { VERSION } from './version.ts'
 
-export interface OpenApiOptions {
-  readonly publicUrl: string
-  /** Where operators' tokens are read from. Default `Authorization`. */
-  readonly sources?: readonly TokenSource[] | undefined
+export interface OpenApiOptions extends Omit<DocumentOptions, 'version'> {
   /** Whether there is an authorization server. */
   readonly issuesTokens: boolean
   /** Calls in addition to those that the gateway always has. */
@@ -27,6 +23,7 @@ export interface OpenApiOptions {
 export function openApiRoutes({
   publicUrl,
   sources,
+  problems,
   issuesTokens,
   operations,
 }: OpenApiOptions): Hono {
@@ -40,7 +37,7 @@ export function openApiRoutes({
         ...operations,
         ...publicOperations(issuesTokens),
       ],
-      { publicUrl, version: VERSION, sources },
+      { publicUrl, version: VERSION, sources, problems },
     )
     return document
   }

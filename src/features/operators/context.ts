@@ -28,6 +28,8 @@ export interface AdminContext extends CallFrame {
   readonly overrides: OverrideList
   readonly planAssignments: PlanAssignments
   readonly plansOfKeys: PlansOfKeys
+  /** The permissions of all operators' calls, with those of features. */
+  readonly operatorPermissions: readonly string[]
   /** The names of the roles of the policy. */
   readonly roles: readonly string[]
   readonly windows: Pick<LimitControls, 'reset'>

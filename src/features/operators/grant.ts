@@ -10,7 +10,6 @@ import {
 import type { ApiKey } from '../../access/tokens/api-key-record.ts'
 import { Denied } from '../../errors.ts'
 import { inputRefused } from '../../routes/admin/input.ts'
-import { OPERATOR_PERMISSIONS } from '../../routes/admin/permissions.ts'
 import { didYouMean } from '../../suggestions/did-you-mean.ts'
 import { issuableAtSeconds, revocationLookup } from '../authorization-server/grant-store.ts'
 import type { AdminContext } from './context.ts'
@@ -23,10 +22,14 @@ import type { AdminContext } from './context.ts'
 export function refuseBeyond(
   operator: Principal,
   granted: Pick<AccessGrant, 'roles' | 'scopes'>,
-  { authorizer, publicUrl }: Pick<AdminContext, 'authorizer' | 'publicUrl'>,
+  {
+    authorizer,
+    publicUrl,
+    operatorPermissions,
+  }: Pick<AdminContext, 'authorizer' | 'publicUrl' | 'operatorPermissions'>,
 ): void {
   const bearer = principalOfGrant({ subject: '', client: '', audiences: [], ...granted }, publicUrl)
-  for (const permission of OPERATOR_PERMISSIONS) {
+  for (const permission of operatorPermissions) {
     if (authorizer(bearer, permission) && !authorizer(operator, permission))
       throw new Denied({ code: 'permission_missing', permission })
   }

@@ -24,6 +24,7 @@ import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
 import { createReadmission } from '../../middleware/readmit.ts'
 import { OPERATORS_LIMIT } from '../../policy/route.ts'
 import type { AdminCall } from '../../routes/admin/call.ts'
+import { OPERATOR_PERMISSIONS } from '../../routes/admin/permissions.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../validators/access-token.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { DEFAULT_SCOPE_USE } from '../../validators/issuer.ts'
@@ -133,6 +134,10 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
     overrides: createOverrideList(redis, now),
     planAssignments: createPlanAssignments(redis, now),
     plansOfKeys: createKeyPlanReader(redis, publicUrl),
+    operatorPermissions: [
+      ...OPERATOR_PERMISSIONS,
+      ...listFeatures(policy).flatMap(({ permissions = [] }) => permissions),
+    ],
     roles: [...policy.roles.keys()],
     windows: createLimitControls(redis, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),

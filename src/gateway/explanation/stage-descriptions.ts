@@ -118,6 +118,8 @@ export function whyRefused(denial: Denial, c: Watched, policy: Policy): string {
       return `the body is larger than ${denial.maxBytes} bytes`
     case 'unsupported_media_type':
       return `the body must be ${denial.expected}`
+    case 'refused_by_feature':
+      return `${reason}: ${denial.detail}`
     default:
       return reason
   }

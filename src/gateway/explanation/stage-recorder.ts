@@ -46,7 +46,7 @@ export function createStageRecorder(policy: Policy): StageRecorder {
   }
 
   return {
-    watch: (stage, middleware) =>
+    watch: (stage, middleware, describe) =>
       async function watchStage(context, next) {
         const c = context as Watched
         const entries = entriesOf(c)
@@ -54,10 +54,14 @@ export function createStageRecorder(policy: Policy): StageRecorder {
         const entry: Entry = { stage, outcome: 'passed', read: {}, why: '' }
         entries.push(entry)
         const conclude = (outcome: StageOutcome, why: string) =>
-          Object.assign(entry, { outcome, read: readBy(stage, c, policy), why })
+          Object.assign(entry, {
+            outcome,
+            read: describe === undefined ? readBy(stage, c, policy) : (describe(c).read ?? {}),
+            why,
+          })
         try {
           const answer = await middleware(context, () => {
-            conclude('passed', whyPassed(stage, c, policy))
+            conclude('passed', describe?.(c).why ?? whyPassed(stage, c, policy))
             return next()
           })
           if (answer instanceof Response)

@@ -4,6 +4,15 @@ export interface Metric {
   readonly help: string
 }
 
+/** A counter that a feature declares. */
+export interface FeatureMetric extends Metric {
+  readonly kind: 'counter'
+  /** The label values of all its series. They are reported from the start, as 0 without counts. */
+  readonly series: readonly (readonly string[])[]
+}
+
+export type FeatureMetrics = Readonly<Record<string, FeatureMetric>>
+
 const metricOf =
   (kind: Metric['kind']) =>
   (labels: readonly string[], help: string): Metric => ({ kind, labels, help })

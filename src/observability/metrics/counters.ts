@@ -9,7 +9,7 @@ const HISTOGRAM_PLACES = BUCKETS_MS.length + 2
 export const MAX_SERIES = 5_000
 
 /** Returns the name of a series in the totals: JSON of the metric's name and the label values. */
-export const seriesName = (metric: MetricName, labels: readonly string[], part?: string): string =>
+export const seriesName = (metric: string, labels: readonly string[], part?: string): string =>
   JSON.stringify(part === undefined ? [metric, ...labels] : [metric, ...labels, part])
 
 /**
@@ -34,14 +34,18 @@ export function createCounters() {
   // Reserves places for a whole histogram, so that `observe` works the same for a dropped one.
   const discarded = reserve('', Array<string>(HISTOGRAM_PLACES - 1).fill(''))
 
+  function placeOf(metric: string, labels: readonly string[]): number {
+    const name = seriesName(metric, labels)
+    const known = places.get(name)
+    if (known !== undefined) return known
+    return names.length < MAX_SERIES ? reserve(name) : dropped
+  }
+
   const counters = {
     /** Returns the place of a series. Store the place, because each lookup builds a string. */
-    counter(metric: MetricName, labels: readonly string[]): number {
-      const name = seriesName(metric, labels)
-      const known = places.get(name)
-      if (known !== undefined) return known
-      return names.length < MAX_SERIES ? reserve(name) : dropped
-    },
+    counter: (metric: MetricName, labels: readonly string[]) => placeOf(metric, labels),
+    /** The same for a metric that a feature declares. */
+    featureCounter: placeOf,
     /** Returns the place of a histogram's first bucket. */
     histogram(metric: MetricName, labels: readonly string[]): number {
       const known = places.get(seriesName(metric, labels, '0'))

@@ -1,5 +1,11 @@
 /** Formats the totals in the Prometheus text format, version 0.0.4. */
-import { BUCKETS_MS, METRICS, type Metric, type MetricName } from './catalogue.ts'
+import {
+  BUCKETS_MS,
+  type FeatureMetrics,
+  METRICS,
+  type Metric,
+  type MetricName,
+} from './catalogue.ts'
 import { seriesName } from './counters.ts'
 import type { MetricsTotals } from './store.ts'
 
@@ -30,7 +36,7 @@ const MS_PER_SECOND = 1_000
 
 /** For a histogram: the count of one bucket (not cumulative), or the sum in milliseconds. */
 interface Sample {
-  readonly metric: MetricName
+  readonly metric: string
   readonly labels: readonly string[]
   /** Only for a histogram: the index of the bucket, or `sum`. */
   readonly part?: string | undefined
@@ -40,12 +46,21 @@ interface Sample {
 /**
  * Returns the text of the totals, and of the newest audit event if `newestEventMs` is given
  * (milliseconds since the epoch). Metrics are in the order of the catalogue, each with HELP and
- * TYPE, even without samples. Buckets become cumulative; milliseconds become seconds.
+ * TYPE, even without samples, and then those of features. Buckets become cumulative; milliseconds become seconds.
  */
-export function exposition(totals: MetricsTotals, newestEventMs: number | undefined): string {
-  const byMetric = Map.groupBy(listSamples(totals, newestEventMs), ({ metric }) => metric)
+export function exposition(
+  totals: MetricsTotals,
+  newestEventMs: number | undefined,
+  ofFeatures: FeatureMetrics = {},
+): string {
+  const metrics = new Map<string, Metric>(Object.entries({ ...METRICS, ...ofFeatures }))
+  const declared = Object.entries(ofFeatures).flatMap(([name, { series }]) =>
+    series.map((labels) => seriesName(name, labels)),
+  )
+  const samples = listSamples(totals, newestEventMs, metrics, declared)
+  const byMetric = Map.groupBy(samples, ({ metric }) => metric)
   let text = ''
-  for (const [name, metric] of Object.entries(METRICS) as [MetricName, Metric][]) {
+  for (const [name, metric] of metrics) {
     text += `# HELP ${name} ${metric.help}\n# TYPE ${name} ${metric.kind}\n`
     const own = byMetric.get(name) ?? []
     text += metric.kind === 'histogram' ? histograms(name, metric, own) : simple(name, metric, own)
@@ -56,10 +71,12 @@ export function exposition(totals: MetricsTotals, newestEventMs: number | undefi
 function* listSamples(
   { counts, isolates, open, bans, lastReportMs, overflowEvents }: MetricsTotals,
   newestEventMs: number | undefined,
+  metrics: ReadonlyMap<string, Metric>,
+  declared: readonly string[],
 ): Generator<Sample> {
-  const zeros = ALWAYS_REPORTED.map((series) => [series, 0] as const)
+  const zeros = [...ALWAYS_REPORTED, ...declared].map((series) => [series, 0] as const)
   for (const [series, value] of new Map([...zeros, ...counts])) {
-    const sample = createSample(series, value)
+    const sample = createSample(series, value, metrics)
     if (sample !== undefined) yield sample
   }
   const gauge = (metric: MetricName, value: number, ...labels: string[]) => {
@@ -77,17 +94,20 @@ function* listSamples(
 }
 
 /** Returns undefined for a series that only another version of the gateway defines. */
-function createSample(series: string, value: number): Sample | undefined {
-  const [metric, ...rest] = partsOf(series)
-  if (metric === undefined || !isMetric(metric)) return undefined
-  const { kind, labels: names }: Metric = METRICS[metric]
+function createSample(
+  series: string,
+  value: number,
+  metrics: ReadonlyMap<string, Metric>,
+): Sample | undefined {
+  const [metric = '', ...rest] = partsOf(series)
+  const defined = metrics.get(metric)
+  if (defined === undefined) return undefined
+  const { kind, labels: names } = defined
   // Gauges report a current value and are not added up.
   if (kind === 'gauge') return undefined
   if (rest.length !== names.length + (kind === 'histogram' ? 1 : 0)) return undefined
   return { metric, labels: rest.slice(0, names.length), value, part: rest[names.length] }
 }
-
-const isMetric = (name: string): name is MetricName => Object.hasOwn(METRICS, name)
 
 function partsOf(series: string): readonly string[] {
   try {

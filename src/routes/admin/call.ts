@@ -10,7 +10,7 @@ import type { PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
 import type { Operation } from '../operation.ts'
 import type { CallFrame } from './frame.ts'
-import { type OperatorCall, permissionOf } from './permissions.ts'
+import { type FeaturePermission, type OperatorCall, permissionOf } from './permissions.ts'
 import type { TenantScope } from './tenant.ts'
 
 type CallContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
@@ -36,7 +36,7 @@ interface CallDefinition<
 > extends Pick<Operation, 'method' | 'id' | 'summary' | 'description'> {
   /** Below `/-/admin`. */
   readonly path: string
-  readonly permission: OperatorCall
+  readonly permission: OperatorCall | FeaturePermission
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

@@ -16,7 +16,11 @@ const CALLS = [
 /** The last two parts of a permission. */
 export type OperatorCall = (typeof CALLS)[number]
 
-/** Returns the permission of a call. */
-export const permissionOf = (call: OperatorCall): string => `portcullis:${call}`
+/** The whole permission of a call that a feature of the user adds. */
+export type FeaturePermission = `portcullis:${string}:${string}`
 
-export const OPERATOR_PERMISSIONS: readonly string[] = CALLS.map(permissionOf)
+/** Returns the permission of a call. */
+export const permissionOf = (call: OperatorCall | FeaturePermission): string =>
+  call.startsWith('portcullis:') ? call : `portcullis:${call}`
+
+export const OPERATOR_PERMISSIONS: readonly string[] = CALLS.map((call) => permissionOf(call))

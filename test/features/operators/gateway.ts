@@ -81,6 +81,8 @@ export interface GatewayOptions {
   readonly clients?: readonly object[]
   /** The trusted issuers. Default: both. */
   readonly issuers?: readonly string[]
+  /** Variables of features. Default: none. */
+  readonly variables?: Readonly<Record<string, string>>
   /** Default: {@link policy}. */
   readonly policy?: typeof policy
   /** `REDIS_PREFIX` of each isolate. Default: none is set. */
@@ -117,6 +119,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     }),
     ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
     ...(options.auditDb && { AUDIT_DB: options.auditDb }),
+    ...options.variables,
   }
   const events: AuditEvent[] = []
   const sink = { record: (event: AuditEvent) => void events.push(event) }

@@ -109,6 +109,7 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'unsupported_media_type':
     case 'not_found':
     case 'conflict':
+    case 'refused_by_feature':
       return { status: 400, error: 'invalid_request' }
     default:
       return denial satisfies never
