@@ -18,6 +18,7 @@ interface CreateOptions extends CommonOptions {
   readonly tokenAlgorithm?: string
   readonly accessTokenLife?: number
   readonly dpopBound?: boolean
+  readonly profile?: string
   readonly redirectUri?: readonly string[]
   readonly public?: boolean
 }
@@ -62,6 +63,7 @@ export function addCreateClient(clients: Command): void {
       seconds,
     )
     .option('--dpop-bound', 'its tokens must be bound to a key (DPoP)')
+    .option('--profile <profile>', 'rules of a security profile: fapi2')
     .option(
       '--redirect-uri <uri>',
       'where users return to after /oauth/authorize; repeatable',
@@ -82,6 +84,7 @@ export function addCreateClient(clients: Command): void {
         tokenAlgorithm: options.tokenAlgorithm,
         accessTokenSeconds: options.accessTokenLife,
         dpopBound: options.dpopBound,
+        profile: options.profile,
         redirectUris: options.redirectUri,
         public: options.public,
       })

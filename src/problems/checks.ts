@@ -323,6 +323,7 @@ export type AuthorizationCheck =
   | 'prompt'
   | 'redirect_uri'
   | 'request'
+  | 'request_uri'
   | 'response_mode'
   | 'response_type'
   | 'state'

@@ -51,8 +51,10 @@ export type Claims = z.output<typeof claimsSchema>
 export const MAX_ASSERTION_SECONDS = 3_600
 /** Maximum time until `exp` of an assertion without `iat`, because its age is unknown. */
 export const MAX_UNDATED_ASSERTION_SECONDS = 300
-/** Tolerance for differences between the client's clock and the gateway's. */
+/** How long an assertion is accepted after its end, if the client's clock is behind the gateway's. */
 export const ASSERTION_TOLERANCE_SECONDS = 5
+/** How far `iat` and `nbf` of an assertion may be ahead of the gateway's clock (FAPI 2.0 section 5.3.2.1). */
+export const ASSERTION_AHEAD_SECONDS = 10
 
 /**
  * Schema of the claims of a client assertion. `aud` must be one name: with two, each server could

@@ -61,8 +61,8 @@ export interface DpopVerifierOptions {
 
 /** A proof arrives within milliseconds. The minute is for clients with a late clock. */
 export const MAX_PROOF_AGE_SECONDS = 60
-/** For clients with a clock that is ahead. */
-const MAX_PROOF_AHEAD_SECONDS = 5
+/** For clients with a clock that is ahead (FAPI 2.0 section 5.3.2.1). */
+const MAX_PROOF_AHEAD_SECONDS = 10
 /** The largest difference between the clocks of two gateways. */
 const MAX_GATEWAY_SKEW_SECONDS = 15
 /** From the first moment at which a gateway accepts a proof to the last at which another does. */

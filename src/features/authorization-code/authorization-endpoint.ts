@@ -7,7 +7,7 @@ import { randomBytes } from '../../crypto/random.ts'
 import { Denied } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { codeKeys } from '../../redis/keys.ts'
-import { mayActFor } from '../authorization-server/client.ts'
+import { followsFapi, mayActFor } from '../authorization-server/client.ts'
 import { type OAuthForm, parseForm } from '../authorization-server/form.ts'
 import { issuableAtSeconds } from '../authorization-server/grant-store.ts'
 import type { AuthorizationServerOptions } from '../authorization-server/options.ts'
@@ -41,7 +41,10 @@ const LOGINS = { name: 'login_requests', limit: 60, windowSeconds: 60 }
 const KEPT_SECONDS = 2_592_000
 
 export interface AuthorizationEndpointOptions
-  extends Pick<AuthorizationServerOptions, 'issuer' | 'store' | 'tenantIssuers' | 'now'> {
+  extends Pick<
+    AuthorizationServerOptions,
+    'issuer' | 'store' | 'tenantIssuers' | 'profile' | 'now'
+  > {
   readonly directory: ClientDirectory
   readonly registered: RegisteredClients | undefined
   readonly codes: AuthorizationCodes
@@ -70,11 +73,6 @@ export interface ReadRequest {
   readonly loginAfterSeconds: number | undefined
 }
 
-/** The query with which the browser continues. It replaces that with a pushed request. */
-export interface OpenedRequest {
-  readonly query: string
-}
-
 /** Where a response goes. The client has registered this redirect URI. */
 export interface RedirectTarget {
   readonly redirectUri: string
@@ -84,7 +82,7 @@ export interface RedirectTarget {
 /** Creates the steps of the endpoint. Each throws `Denied` and `Unavailable`. */
 export function createAuthorizationEndpoint(options: AuthorizationEndpointOptions) {
   const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
-  const { withdrawal, offer, sessionSeconds, now } = options
+  const { withdrawal, offer, sessionSeconds, profile, now } = options
 
   /** Stores a request under a new handle. Returns the query that names it. */
   async function opened(request: PushedRequest): Promise<string> {
@@ -94,13 +92,19 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
     return String(new URLSearchParams(query))
   }
 
+  /** Throws `Denied` if a decision has used the request meanwhile. */
+  async function keepOpened(hash: string, request: PushedRequest): Promise<void> {
+    if (!(await waiting.replace(hash, request, OPENED_SECONDS)))
+      throw oauthRefused('invalid_request_uri', 'request_uri_used')
+  }
+
   return {
     /**
      * Returns the parameters of a query. The parameters of a stored request replace all others (RFC
-     * 9126 section 4). A `request_uri` of a client is valid for one use. The browser continues with one
-     * that the client does not know, so that it can return from a login and load the page again.
+     * 9126 section 4). A `request_uri` is valid until the user has decided, so that the browser can return
+     * from a login and load the page again. It then gets no second code.
      */
-    async read(query: string): Promise<ReadRequest | OpenedRequest> {
+    async read(query: string): Promise<ReadRequest> {
       const given = parseForm(query)
       const clientId = given.one('client_id')
       if (clientId === undefined) throw oauthRefused('invalid_request', 'authorize_client_id')
@@ -114,12 +118,8 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const found = hash && (await waiting.find(hash))
       if (!hash || !found || found.kind === 'undecided' || found.client !== clientId)
         throw oauthRefused('invalid_request_uri', 'request_uri')
-      if (found.kind === 'pushed') {
-        // Of two uses at the same time, one gets the request.
-        if ((await waiting.take(hash)) === undefined)
-          throw oauthRefused('invalid_request_uri', 'request_uri_used')
-        return { query: await opened({ ...found, kind: 'opened' }) }
-      }
+      // The client had a minute. From now on, the user has the time of a login.
+      if (found.kind === 'pushed') await keepOpened(hash, { ...found, kind: 'opened' })
       const { loginAfterSeconds } = found
       const pushed = loginAfterSeconds === undefined ? hash : found.pushed
       return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds }
@@ -140,7 +140,7 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const parameters = formatParameters(form, form.one('dpop_jkt'))
       const request = { kind: 'opened', client: clientId, parameters } as const
       // The login takes as long as the request was kept, and the request is used up only by a code.
-      if (pushed !== undefined) await waiting.put(pushed, request, OPENED_SECONDS)
+      if (pushed !== undefined) await keepOpened(pushed, request)
       return opened({ ...request, loginAfterSeconds: atSeconds, pushed })
     },
 
@@ -171,6 +171,12 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       if (!isUrl || !isRegisteredRedirect(redirectUri, redirectUris))
         throw oauthRefused('invalid_request', 'authorize_redirect_uri')
       return { redirectUri, state: form.one('state') }
+    },
+
+    /** Throws `Denied` if the client must push its requests, and has not. */
+    requirePushed({ client }: FoundClient, { pushed }: ReadRequest): void {
+      if (pushed === undefined && followsFapi(client, profile))
+        throw oauthRefused('invalid_request', 'authorize_request_uri')
     },
 
     /** Computes what the client would get, if the user allows it. No I/O. */
@@ -241,6 +247,11 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       if ((await waiting.take(hash)) === undefined)
         throw oauthRefused('invalid_request', 'consent_unknown')
       return found
+    },
+
+    /** Uses up a request that the user has refused. */
+    async discard({ pushed }: Authorization): Promise<void> {
+      if (pushed !== undefined) await waiting.take(pushed)
     },
 
     /**

@@ -116,13 +116,13 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
     async authorize(query: string, browser: Browser): Promise<Redirect | ConsentRequest> {
       if (query.length > MAX_QUERY_CHARS) throw oauthRefused('invalid_request', 'authorize_length')
       const read = await endpoint.read(query)
-      if ('query' in read) return { redirect: `${AUTHORIZE_PATH}?${read.query}` }
       const client = await findClient(read, browser)
       if ('redirect' in client) return client
       const target = endpoint.targetOf(client, read.form)
       const isTrusted = client.origin === 'operator'
       const errorTarget: ErrorTarget = { ...target, isTrusted, clientId: client.client.id }
       browser.sendErrorsTo(errorTarget)
+      endpoint.requirePushed(client, read)
       const request = parseAuthorizationRequest(read.form)
       const user = await requireLogin(read, request, browser)
       if ('redirect' in user) return user
@@ -149,7 +149,10 @@ export function createAuthorizationSteps(endpoint: AuthorizationEndpoint, now: (
       const { client, redirectUri, state } = authorization
       const target = { redirectUri, state }
       sendErrorsTo({ ...target, isTrusted: true, clientId: client })
-      if (!isAllowed) throw oauthRefused('access_denied', 'consent_denied')
+      if (!isAllowed) {
+        await endpoint.discard(authorization)
+        throw oauthRefused('access_denied', 'consent_denied')
+      }
       const search = await endpoint.search(client)
       // A document that left the cache meanwhile was valid when the user saw it.
       if ('missing' in search && search.missing !== 'unread')

@@ -44,7 +44,7 @@ export const authorizationSchema = z.strictObject({
 export type Authorization = Readonly<z.output<typeof authorizationSchema>>
 
 export const pushedSchema = z.strictObject({
-  /** `opened`: a browser has used the `request_uri`, and has got another one for the rest of the flow. */
+  /** `opened`: a browser has used the `request_uri`, and has the time of a login. */
   kind: z.enum(['pushed', 'opened']),
   client: z.string(),
   /** Form-encoded. */
@@ -65,6 +65,8 @@ export type WaitingRequest = Authorization | PushedRequest
 /** Port: requests by the hash of their handle. Throws `Unavailable` if the store fails. */
 export interface WaitingRequests {
   put(handleHash: string, request: WaitingRequest, ttlSeconds: number): Promise<void>
+  /** Replaces a request, if it is still there. Returns whether it was. */
+  replace(handleHash: string, request: WaitingRequest, ttlSeconds: number): Promise<boolean>
   find(handleHash: string): Promise<WaitingRequest | undefined>
   /** Returns a request and removes it in one step, so that it is used once. */
   take(handleHash: string): Promise<WaitingRequest | undefined>

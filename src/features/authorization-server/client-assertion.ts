@@ -6,6 +6,7 @@ import { sha256 } from '../../crypto/sha256.ts'
 import { Denied } from '../../errors.ts'
 import type { ClientAssertionCheck } from '../../problems/checks.ts'
 import {
+  ASSERTION_AHEAD_SECONDS,
   ASSERTION_TOLERANCE_SECONDS,
   type AssertionClaims,
   assertionClaims,
@@ -25,8 +26,10 @@ export interface AssertionUse {
 }
 
 export interface ClientAssertionOptions {
-  /** Accepted values of `aud`: the issuer identifier, and URLs of its endpoints. */
+  /** Accepted values of `aud`: first the issuer identifier, then URLs of its endpoints. */
   readonly audiences: readonly string[]
+  /** Only the issuer is an audience, for every client (FAPI 2.0 section 5.3.2.1). Default false. */
+  readonly strictAudience?: boolean
   readonly now: () => number
 }
 
@@ -54,7 +57,11 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
  * If the client is unknown, disabled or has no matching key, the check takes as long as for a wrong
  * signature: one key import and one verification, with a decoy key of the same algorithm.
  */
-export function createClientAssertionVerifier({ audiences, now }: ClientAssertionOptions) {
+export function createClientAssertionVerifier({
+  audiences,
+  strictAudience = false,
+  now,
+}: ClientAssertionOptions) {
   // Keys, not promises: a request must not await a promise of another request.
   const decoys = new Map<AssertionAlgorithm, JWK>()
 
@@ -80,10 +87,15 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
       const [key] = imported?.ring ?? []
       if (key === undefined) return 'key'
       await verifySignature(assertion, key)
-      const claims = assertionClaims.safeParse(readPayload(assertion))
+      const payload = readPayload(assertion)
+      const claims = assertionClaims.safeParse(payload)
       if (client === undefined || jwk === undefined) return 'key'
       if (!claims.success) return 'claims'
-      return checkClaims(client, claims.data) ?? (await createUse(claims.data))
+      return (
+        checkClaims(client, claims.data) ??
+        checkProfile(client, alg, payload.aud) ??
+        (await createUse(claims.data))
+      )
     } catch (error) {
       if (error instanceof Denied) return failed
       throw error
@@ -95,7 +107,7 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
     { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
   ): ClientAssertionCheck | undefined {
     const nowSeconds = now() / 1000
-    const latest = nowSeconds + ASSERTION_TOLERANCE_SECONDS
+    const latest = nowSeconds + ASSERTION_AHEAD_SECONDS
     if (iss !== client.id || sub !== client.id) return 'issuer'
     if (!audiences.includes(aud)) return 'audience'
     if (exp <= nowSeconds - ASSERTION_TOLERANCE_SECONDS) return 'expired'
@@ -103,6 +115,17 @@ export function createClientAssertionVerifier({ audiences, now }: ClientAssertio
     const latestEnd =
       iat === undefined ? latest + MAX_UNDATED_ASSERTION_SECONDS : iat + MAX_ASSERTION_SECONDS
     return exp > latestEnd ? 'lifetime' : undefined
+  }
+
+  /** The rules of FAPI 2.0: `aud` is the issuer as text, and no RSA signature with PKCS #1 padding. */
+  function checkProfile(
+    client: Client,
+    alg: AssertionAlgorithm,
+    aud: unknown,
+  ): ClientAssertionCheck | undefined {
+    const isStrict = strictAudience || client.profile === 'fapi2'
+    if (isStrict && aud !== audiences[0]) return 'audience'
+    return client.profile === 'fapi2' && alg === 'RS256' ? 'type' : undefined
   }
 
   async function createUse({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {

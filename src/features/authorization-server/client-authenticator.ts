@@ -5,7 +5,7 @@ import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { Denied } from '../../errors.ts'
 import type { ClientCheck } from '../../problems/checks.ts'
 import { secondsUntil } from '../../problems/retry-after.ts'
-import type { Client } from './client.ts'
+import { type Client, followsFapi } from './client.ts'
 import { type AssertionUse, createClientAssertionVerifier } from './client-assertion.ts'
 import {
   type Failures,
@@ -57,11 +57,16 @@ export function createClientAuthenticator({
   issuer,
   logins,
   publicClients,
+  profile,
   now,
-}: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'now'>) {
+}: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'profile' | 'now'>) {
   // RFC 7523 section 3, RFC 9126 section 2.
   const audiences = [issuer, issuer + TOKEN_PATH, issuer + PUSHED_REQUEST_PATH]
-  const verifyAssertion = createClientAssertionVerifier({ audiences, now })
+  const verifyAssertion = createClientAssertionVerifier({
+    audiences,
+    strictAudience: profile === 'fapi2',
+    now,
+  })
 
   return async function authenticate({
     authorization,
@@ -109,14 +114,16 @@ export function createClientAuthenticator({
 
   async function check(client: Client | undefined, credential: ClientCredential): Promise<Checked> {
     if (credential.method === 'none')
-      return client?.public && !client.disabled ? {} : { failed: 'client_not_public' }
+      return client?.public && !client.disabled && !followsFapi(client, profile)
+        ? {}
+        : { failed: 'client_not_public' }
     if (credential.method === 'private_key_jwt') {
       const use = await verifyAssertion(client, credential.assertion)
       return typeof use === 'string' ? { failed: `private_key_jwt_${use}` } : { use }
     }
-    return (await isClientSecret(client, credential.secret, now()))
-      ? {}
-      : { failed: credential.method }
+    const isSecret = await isClientSecret(client, credential.secret, now())
+    const mayUseSecret = client !== undefined && !followsFapi(client, profile)
+    return isSecret && mayUseSecret ? {} : { failed: credential.method }
   }
 }
 

@@ -4,7 +4,7 @@ import * as z from 'zod/mini'
 import type { Principal } from '../../access/principal.ts'
 import { principalOfGrant } from '../../access/tokens/access-grant.ts'
 import { integer } from '../../validators/schema-parts.ts'
-import { clientMembers, type GRANT_TYPES } from './schemas/client.ts'
+import { clientMembers, type GRANT_TYPES, type SecurityProfile } from './schemas/client.ts'
 import type { NewClient } from './schemas/new-client.ts'
 
 export { GRANT_TYPES } from './schemas/client.ts'
@@ -47,6 +47,8 @@ export const clientSchema = z.strictObject({
   accessTokenSeconds: clientMembers.accessTokenSeconds,
   /** Whether its tokens must be bound to a key (RFC 9449 section 5.2). */
   dpopBound: z.boolean(),
+  /** The security profile whose rules apply to it. Undefined: that of the server, if any. */
+  profile: clientMembers.profile,
   /** Undefined: the client may not use the authorization endpoint. */
   redirectUris: clientMembers.redirectUris,
   /** Whether it has no secret and no key. Undefined: it is confidential. */
@@ -100,6 +102,16 @@ export function mayActFor(
 ): boolean {
   if (client.tenant === undefined) return true
   return client.tenant === tenant && tenantIssuers.has(issuer)
+}
+
+/**
+ * Reports whether a client must authenticate by `private_key_jwt`, push its requests, and use bound tokens
+ * (FAPI 2.0). The profile of the server leaves out clients that act for no user, such as the command line
+ * of operators, which has a secret.
+ */
+export function followsFapi(client: Client, profile: SecurityProfile | undefined): boolean {
+  if (client.profile === 'fapi2') return true
+  return profile === 'fapi2' && client.grants.includes('authorization_code')
 }
 
 /** Returns the principal of a client for the audit trail, before any token exists. */

@@ -56,7 +56,11 @@ export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHan
     // The policy may have changed since the session started.
     if (!mayActFor(client, bearer, tenantIssuers))
       throw oauthRefused('invalid_grant', 'session_tenant')
-    refuseUnbound(bearer, proof, 'invalid_grant', 'dpop_binding')
+    // The credential of a confidential client binds its refresh tokens (RFC 9449 section 5). But the
+    // session does not become one of bearer tokens.
+    if (client.public) refuseUnbound(bearer, proof, 'invalid_grant', 'dpop_binding')
+    else if (bearer.confirmation !== undefined && proof === undefined)
+      throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
     const grant: AccessGrant = {
       ...session.grant,
       // The client's bounds are not applied again: the session's scopes were within them.

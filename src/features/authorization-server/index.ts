@@ -1,4 +1,5 @@
 /** The authorization server: `import { authorizationServer } from 'portcullis/authorization-server'`. */
+import * as z from 'zod/mini'
 import { createScopeOfRoles } from '../../access/permissions.ts'
 import { createRevocations } from '../../access/revocation/redis/revocations.ts'
 import { createReferenceStore } from '../../access/tokens/redis/references.ts'
@@ -8,35 +9,57 @@ import type { SigningJwk } from '../../access/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../access/tokens/token-issuer.ts'
 import type { Feature, FeatureParts, PlacedApp } from '../../gateway/feature.ts'
 import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
 import { createAuthorizationServer } from './authorization-server.ts'
 import { CODE_FLOW } from './code-flow.ts'
+import { profileMetadata } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 import { createClientLogins } from './redis/client-logins.ts'
 import { createGrantStore } from './redis/grant-store.ts'
 import { metadataRoutes, oauthRoutes } from './routes/routes.ts'
-import { clientsOf, clientVariables } from './schemas/client.ts'
+import { clientsOf, clientVariables, PROFILES, type SecurityProfile } from './schemas/client.ts'
 import { routesAt } from './target.ts'
+
+/** The authorization server as a user configures it. */
+export interface AuthorizationServerDefinition {
+  /**
+   * `fapi2`: the rules of the FAPI 2.0 security profile. Clients that act for users must push their
+   * requests, authenticate by `private_key_jwt`, and bind their tokens with DPoP; `aud` of every client
+   * assertion is the issuer. A client can have the profile alone. Default: none.
+   */
+  readonly profile?: SecurityProfile
+}
+
+const definitionSchema = z.strictObject({ profile: z.optional(z.enum(PROFILES)) })
 
 /**
  * Returns the authorization server, for the policy's `features`: `/oauth/token`, `/oauth/revoke`,
- * `/oauth/introspect` and its metadata. They do not exist without `SIGNING_KEYS`.
+ * `/oauth/introspect` and its metadata. They do not exist without `SIGNING_KEYS`. Throws `Misconfigured`
+ * for a mistake in the definition.
  */
-export function authorizationServer(): Feature {
+export function authorizationServer(definition: AuthorizationServerDefinition = {}): Feature {
+  parseConfiguration('The policy', definitionSchema, definition, ['authorizationServer()'])
+  const { profile } = definition
   return {
     name: 'authorizationServer',
     variables: clientVariables,
     create(parts) {
       const { signingKeys } = parts.config
       if (signingKeys === undefined) return {}
-      return { apps: () => createApps(parts, signingKeys.keys), issuesTokens: true }
+      return { apps: () => createApps(parts, signingKeys.keys, profile), issuesTokens: true }
     },
   }
 }
 
-function createApps(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp[] {
+function createApps(
+  parts: FeatureParts,
+  keys: SigningJwk[],
+  profile: SecurityProfile | undefined,
+): readonly PlacedApp[] {
   const { publicUrl, policy, proofs } = parts
   const flow = CODE_FLOW.of(parts)
-  const options = { ...createOptions(parts, keys), publicClients: flow?.publicClients }
+  const options = { ...createOptions(parts, keys), profile, publicClients: flow?.publicClients }
+  const more = { ...flow?.metadata, ...profileMetadata(profile, flow !== undefined) }
   const server = createAuthorizationServer(options, flow?.grants(options))
   const { forms = [], apps = [] } = flow?.endpoints(options, server.authenticate) ?? {}
   const forPages = flow?.forPages
@@ -44,7 +67,7 @@ function createApps(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp
   const endpoints = oauthRoutes({ server, proofs, sendNonces, more: forms, forPages })
   for (const app of apps) endpoints.route('/', app)
   return [
-    { at: '/.well-known', app: metadataRoutes({ publicUrl, more: flow?.metadata, forPages }) },
+    { at: '/.well-known', app: metadataRoutes({ publicUrl, more, forPages }) },
     { at: '/', app: endpoints },
   ]
 }
@@ -52,7 +75,7 @@ function createApps(parts: FeatureParts, keys: SigningJwk[]): readonly PlacedApp
 function createOptions(
   { config, policy, redis, verifier, authorizer, proofs, now }: FeatureParts,
   keys: SigningJwk[],
-): AuthorizationServerOptions {
+): Omit<AuthorizationServerOptions, 'profile'> {
   const { publicUrl: issuer } = config
   const configured = clientsOf(config)
   const references = createReferenceStore(redis)

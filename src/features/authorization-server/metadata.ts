@@ -1,7 +1,7 @@
 /** The metadata of the authorization server (RFC 8414 section 2). */
 import { DPOP_ALGORITHMS } from '../../crypto/dpop-algorithms.ts'
 import { GRANT_TYPES } from './client.ts'
-import { ASSERTION_ALGORITHMS } from './schemas/client.ts'
+import { ASSERTION_ALGORITHMS, type SecurityProfile } from './schemas/client.ts'
 
 export const TOKEN_PATH = '/oauth/token'
 export const REVOCATION_PATH = '/oauth/revoke'
@@ -15,6 +15,11 @@ const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_ke
 
 /** Grants that need no other feature. */
 const OWN_GRANTS = GRANT_TYPES.slice(0, 3)
+
+/** Returns the members of a server with the profile FAPI 2.0, which replace others. */
+export function profileMetadata(profile: SecurityProfile | undefined, hasCodeFlow: boolean) {
+  return profile === 'fapi2' && hasCodeFlow ? { require_pushed_authorization_requests: true } : {}
+}
 
 /**
  * Returns the metadata document without an authorization endpoint: users log in at their identity

@@ -12,6 +12,7 @@ import type { Client } from './client.ts'
 import type { ClientLogins } from './client-logins.ts'
 import type { GrantRules } from './decide-grant.ts'
 import type { GrantStore } from './grant-store.ts'
+import type { SecurityProfile } from './schemas/client.ts'
 
 /** Port: public clients that are not in the registry. Throws `Unavailable` if the store fails. */
 export interface PublicClients {
@@ -40,6 +41,8 @@ export interface AuthorizationServerOptions extends GrantRules {
   /** Life of a session after a login elsewhere. Undefined: it ends with the login's token. */
   readonly sessionSeconds: number | undefined
   readonly exchangeLimits: ExchangeLimits
+  /** The security profile of all clients that act for users. */
+  readonly profile: SecurityProfile | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }

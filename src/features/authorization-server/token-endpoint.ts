@@ -3,7 +3,13 @@
 import { oauthRefused } from '../../access/tokens/rejection.ts'
 import { activeKey } from '../../access/tokens/signing-keys.ts'
 import { Misconfigured } from '../../errors.ts'
-import { type Client, GRANT_TYPES, type GrantType, principalOfClient } from './client.ts'
+import {
+  type Client,
+  followsFapi,
+  GRANT_TYPES,
+  type GrantType,
+  principalOfClient,
+} from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import { clientCredentialsGrant, refreshTokenGrant } from './grants.ts'
 import type { AuthorizationServerOptions } from './options.ts'
@@ -55,7 +61,8 @@ export function createTokenEndpoint(options: TokenEndpointOptions) {
   /** The issued token is bound to the key of the proof (RFC 9449 section 5). */
   async function verifyProof({ method, url, dpop }: OAuthRequest, client: Client) {
     if (dpop !== undefined) return options.dpop.verify({ method, url, header: dpop })
-    if (client.dpopBound) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
+    if (client.dpopBound || followsFapi(client, options.profile))
+      throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
     return undefined
   }
 }

@@ -52,6 +52,7 @@ const clientView = () =>
       .check(describe('null: the algorithm of the first active signing key')),
     accessTokenSeconds: z.nullable(integer()).check(describe("null: the policy's lifetime")),
     dpopBound: z.boolean(),
+    profile: z.nullable(z.enum(['fapi2'])).check(describe('null: that of the server, if any')),
     disabled: z.boolean(),
     configured: z.boolean().check(describe('true: defined in CLIENTS; can only be changed there')),
     createdAt: z
@@ -79,6 +80,7 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
     tokenAlgorithm: client.tokenAlgorithm ?? null,
     accessTokenSeconds: client.accessTokenSeconds ?? null,
     dpopBound,
+    profile: client.profile ?? null,
     disabled,
     configured,
     createdAt: configured ? null : timeOf(client.createdAtSeconds),

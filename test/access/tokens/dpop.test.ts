@@ -191,15 +191,15 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     expect(await check(proof, { method: 'DELETE' })).toBe('invalid_dpop_proof:htm')
   })
 
-  it('check 11: was created at most a minute ago, and at most 5 seconds in the future', async () => {
+  it('check 11: was created at most a minute ago, and at most 10 seconds in the future', async () => {
     for (const [offset, verdict] of [
       [-MAX_PROOF_AGE_SECONDS - 1, 'invalid_dpop_proof:iat'],
       [-MAX_PROOF_AGE_SECONDS - 0.001, 'invalid_dpop_proof:iat'],
       [-MAX_PROOF_AGE_SECONDS, 'ok'],
       [-0.5, 'ok'],
-      [5, 'ok'],
-      [5.001, 'invalid_dpop_proof:iat'],
-      [6, 'invalid_dpop_proof:iat'],
+      [10, 'ok'],
+      [10.001, 'invalid_dpop_proof:iat'],
+      [11, 'invalid_dpop_proof:iat'],
       [1_000 * NOW_SECONDS, 'invalid_dpop_proof:iat'],
     ] as const) {
       expect(await checkClaims({ iat: NOW_SECONDS + offset }), `${offset}`).toBe(verdict)

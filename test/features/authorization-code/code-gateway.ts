@@ -9,7 +9,10 @@ import {
   authorizationCode,
 } from '../../../src/features/authorization-code/index.ts'
 import type { NewClient } from '../../../src/features/authorization-server/client.ts'
-import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
+import {
+  type AuthorizationServerDefinition,
+  authorizationServer,
+} from '../../../src/features/authorization-server/index.ts'
 import { createClientRegistry } from '../../../src/features/authorization-server/redis/clients.ts'
 import { openapi } from '../../../src/features/openapi/index.ts'
 import { operators } from '../../../src/features/operators/index.ts'
@@ -50,6 +53,7 @@ export async function startCodeGateway(
   runtime: Partial<Runtime> = {},
   /** Further issuers with the key of the first. */
   issuers: readonly object[] = [],
+  server: AuthorizationServerDefinition = {},
 ) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
@@ -100,7 +104,7 @@ export async function startCodeGateway(
     features: [
       openapi(),
       operators(),
-      authorizationServer(),
+      authorizationServer(server),
       signIn,
       authorizationCode(definition),
     ],

@@ -19,6 +19,12 @@ export function createWaitingRequests(redis: RedisConnection): WaitingRequests {
       const command = ['SET', keyOf(hash), JSON.stringify(request), 'EX', ttlSeconds]
       if ((await sendCommand(redis, command)) !== 'OK') throw malformed()
     },
+    async replace(hash, request, ttlSeconds) {
+      const command = ['SET', keyOf(hash), JSON.stringify(request), 'XX', 'EX', ttlSeconds]
+      const reply = await sendCommand(redis, command)
+      if (reply !== 'OK' && reply !== null) throw malformed()
+      return reply === 'OK'
+    },
     find: async (hash) => read(await sendCommand(redis, ['GET', keyOf(hash)])),
     take: async (hash) => read(await sendCommand(once, ['GETDEL', keyOf(hash)])),
   }

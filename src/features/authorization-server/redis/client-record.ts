@@ -31,6 +31,7 @@ export function describedClient(described: Described, id: string, publicUrl: str
     tokenAlgorithm: described.tokenAlgorithm,
     accessTokenSeconds: described.accessTokenSeconds,
     dpopBound: described.dpopBound ?? false,
+    profile: described.profile,
     redirectUris: described.redirectUris,
     public: described.public,
     disabled: false,

@@ -28,6 +28,10 @@ export const GRANT_TYPES = [
 /** Signature algorithms of `private_key_jwt` assertions (RFC 7523), asymmetric only. */
 export const ASSERTION_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
 
+/** Security profiles of the OpenID Foundation. */
+export const PROFILES = ['fapi2'] as const
+export type SecurityProfile = (typeof PROFILES)[number]
+
 const SHA256_BYTES = 32
 
 const keys = z.array(z.looseObject({ kty: z.string() })).check(z.minLength(1), z.maxLength(10))
@@ -55,6 +59,8 @@ export const clientMembers = {
   tokenAlgorithm: z.optional(z.enum(SIGNING_ALGORITHMS)),
   accessTokenSeconds: z.optional(accessTokenSeconds),
   dpopBound: z.optional(z.boolean()),
+  /** The security profile whose rules apply to the client. */
+  profile: z.optional(z.enum(PROFILES)),
   /** Where users return to after `/oauth/authorize`. */
   redirectUris: z.optional(z.array(z.string()).check(z.minLength(1), z.maxLength(20))),
   /** Whether the client has no secret and no key (RFC 6749 section 2.1). */

@@ -13,6 +13,7 @@ interface Described {
   readonly grants: readonly GrantName[]
   readonly redirectUris?: readonly string[] | undefined
   readonly public?: boolean | undefined
+  readonly profile?: string | undefined
   readonly jwks?: unknown
   readonly secretSha256?: unknown
 }
@@ -27,6 +28,8 @@ export const clientAgreement = superRefine<Described>((client, context) => {
   for (const [index, uri] of (redirectUris ?? []).entries())
     if (classifyRedirect(uri, schemeOf(uri)) === undefined)
       add(['redirectUris', index], redirectUriMessage)
+  if (client.profile !== undefined && client.jwks === undefined)
+    add(['profile'], `${client.profile} needs jwks: its clients authenticate by private_key_jwt`)
   if (client.public !== true) return
   if (!grants.every((grant) => PUBLIC_GRANT_TYPES.includes(grant)))
     add(['grants'], `of a public client may only be ${PUBLIC_GRANT_TYPES.join(' and ')}`)
