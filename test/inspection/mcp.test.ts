@@ -165,8 +165,8 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
     async (_, body, status, code, reason) => {
       const response = await send('reader', body)
       expect(response.status).toBe(status)
-      expect(response.headers.get('Content-Type')).toBe('application/problem+json')
-      expect(await response.json()).toMatchObject({ code })
+      expect(response.headers.get('Content-Type')).toBe('application/json')
+      expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { data: { code } } })
       expect(received).toEqual([])
       expect(events.map((event) => [event.decision, event.reason, event.status])).toEqual([
         ['deny', reason, status],
