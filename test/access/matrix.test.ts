@@ -81,15 +81,15 @@ function subsetsOf(roles: readonly string[]): string[][] {
   )
 }
 
-describe('S64: the matrix of the shipped policy', () => {
-  test('S64: the oracle has each role and each route of the policy', () => {
+describe('the matrix of the shipped policy [S64]', () => {
+  test('the oracle has each role and each route of the policy [S64]', () => {
     expect([...policy.roles.keys()]).toEqual(ROLES)
     const routed = policy.routes.map(({ method, path }) => `${method} ${path.replace(':id', ID)}`)
     expect(Object.keys(ORACLE).sort()).toEqual(routed.sort())
   })
 
   test.each(subsetsOf(ROLES).map((roles) => [roles.join('+') || 'none', roles]))(
-    'S64: roles %s may do on every path, with every method, what the table permits and no more',
+    'roles %s may do on every path, with every method, what the table permits and no more [S64]',
     async (_, roles) => {
       const sub = `approver-${crypto.randomUUID()}`
       await approve(sub)
@@ -103,7 +103,7 @@ describe('S64: the matrix of the shipped policy', () => {
     },
   )
 
-  test('S64: without the relation no role gives access to a route that requires one', async () => {
+  test('without the relation no role gives access to a route that requires one [S64]', async () => {
     const token = await gateway.token({ roles: ROLES })
     for (const row of RELATED) {
       const [method = '', path = ''] = row.split(' ')
@@ -111,7 +111,7 @@ describe('S64: the matrix of the shipped policy', () => {
     }
   })
 
-  test('S64: without a token only public routes are served', async () => {
+  test('without a token only public routes are served [S64]', async () => {
     for (const row of Object.keys(ORACLE)) {
       const [method = '', path = ''] = row.split(' ')
       expect(await statusOf(method, path, undefined), row).toBe(
@@ -138,7 +138,7 @@ describe('S64: the matrix of the shipped policy', () => {
     ['in one text', 'reader admin'],
     ['in one text with commas', 'reader,admin'],
     ['in JSON in a text', '["admin"]'],
-  ])('S64: roles %s grant nothing', async (_, roles) => {
+  ])('roles %s grant nothing [S64]', async (_, roles) => {
     const token = await gateway.token({ roles })
     for (const row of Object.keys(ORACLE)) {
       const [method = '', path = ''] = row.split(' ')
@@ -148,7 +148,7 @@ describe('S64: the matrix of the shipped policy', () => {
     }
   })
 
-  test('S64: a single role may be a string', async () => {
+  test('a single role may be a string [S64]', async () => {
     const token = await gateway.token({ roles: 'reader' })
     expect(await statusOf('GET', '/orders', token)).toBe(200)
     expect(await statusOf('POST', '/orders', token)).toBe(403)

@@ -52,7 +52,7 @@ describe('permission patterns', () => {
   })
 })
 
-describe('S64: the shipped policy', () => {
+describe('the shipped policy [S64]', () => {
   const isPermitted = createAuthorizer(policy.roles)
   // Copied by hand from the table of the documentation, not from the policy.
   const oracle: Record<string, readonly string[]> = {
@@ -84,7 +84,7 @@ describe('S64: the shipped policy', () => {
     '',
     '*',
     'orders:read',
-  ])('S25: the role %j is unknown and grants nothing', (role) => {
+  ])('the role %j is unknown and grants nothing [S25]', (role) => {
     for (const permission of permissions) {
       expect(isPermitted(caller([role]), permission)).toBe(false)
     }

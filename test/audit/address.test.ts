@@ -19,7 +19,7 @@ function recording() {
   }
 }
 
-describe('S66: the client address in audit events', () => {
+describe('the client address in audit events [S66]', () => {
   test.each([
     ['192.0.2.77', '192.0.2.0/24'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],

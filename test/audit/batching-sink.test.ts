@@ -100,7 +100,7 @@ test('a batch is sent again by a later request if its sender has ended: it arriv
   expect(sent.filter((ids) => ids[0] === first)).toHaveLength(2)
 })
 
-test('S66: the id is the same when an event is sent again', async () => {
+test('the id is the same when an event is sent again [S66]', async () => {
   const { request, advance, sent, outcomes } = arrange()
   outcomes.push(new Promise(() => {}))
   const id = request()

@@ -110,7 +110,7 @@ describeStores((start, isFirst) => {
       await vi.waitFor(async () => expect(await count()).toBe(EVENTS + 2), PATIENCE)
     })
 
-    test('R21: each event is in the chain once, sealed by signatures; old rows stay outside', async () => {
+    test('each event is in the chain once, sealed by signatures; old rows stay outside [R21]', async () => {
       const verdict = await verify(publicKeysIn(keySet))
       expect(verdict.findings).toEqual([])
       expect(verdict).toMatchObject({ ok: true, events: EVENTS + 1, first: 1, last: EVENTS + 1 })
@@ -123,7 +123,7 @@ describeStores((start, isFirst) => {
       expect(await verify()).toMatchObject({ ok: true, unchained: 1 })
     })
 
-    test(`S66: each of ${tamperings} random tamperings is found, and its row is named`, async () => {
+    test(`each of ${tamperings} random tamperings is found, and its row is named [S66]`, async () => {
       const random = seeded(SEED)
       const whole = await wholeChain()
       await batch(['DROP TABLE IF EXISTS kept', 'CREATE TABLE kept AS SELECT * FROM audit_events'])
@@ -167,7 +167,7 @@ describeStores((start, isFirst) => {
     beforeAll(() => harness.migrate())
     beforeEach(empty)
 
-    test('R21: two concurrent consumers extend it and never fork it, with or without duplicates', async () => {
+    test('two concurrent consumers extend it and never fork it, with or without duplicates [R21]', async () => {
       const shared = some(200)
       const consumer = async (events: readonly AuditEvent[]) => {
         for (let from = 0; from < events.length; from += 10) {

@@ -35,7 +35,7 @@ async function column(sql: string): Promise<readonly unknown[]> {
 const storedIds = () => column('SELECT id FROM audit_events ORDER BY id')
 const verify = () => verifyChain((after) => stores.chainPage(after), undefined)
 
-describe('R21: the consumer', () => {
+describe('the consumer [R21]', () => {
   test('stores each of repeated and reordered events once', async () => {
     const events = eventsOf(120)
     await stores.enqueue('audit', [...events.toReversed(), ...events, ...events.slice(30, 90)])

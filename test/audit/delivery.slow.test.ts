@@ -55,7 +55,7 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map(({ item }) => item)
 }
 
-test('S66: through a real queue into a real D1, each decision is exactly one event', async () => {
+test('through a real queue into a real D1, each decision is exactly one event [S66]', async () => {
   const paths = Array.from({ length: 250 }, (_, index) => (index % 2 ? '/ok' : '/denied'))
   const statuses = await Promise.all(
     paths.map(async (path) => (await fetch(new URL(path, harness.url))).status),
@@ -80,7 +80,7 @@ test('S66: through a real queue into a real D1, each decision is exactly one eve
   })
 })
 
-test.concurrent('R21: duplicated and reordered messages store each event once', async () => {
+test.concurrent('duplicated and reordered messages store each event once [R21]', async () => {
   const events = named('duplicated', 120)
   await harness.enqueue('audit', shuffled([...events, ...events, ...events.slice(0, 60)]))
   await harness.enqueue('audit', shuffled(events))
@@ -88,20 +88,20 @@ test.concurrent('R21: duplicated and reordered messages store each event once', 
   expect((await idsOf('duplicated')).sort()).toEqual(events.map(({ id }) => id).sort())
 })
 
-test.concurrent('R21: a consumer that dies in the middle of a batch, twice, loses and duplicates nothing', async () => {
+test.concurrent('a consumer that dies in the middle of a batch, twice, loses and duplicates nothing [R21]', async () => {
   const events = named('crashed', 1_000)
   await harness.enqueue('crash', events)
   await vi.waitFor(async () => expect(await idsOf('crashed')).toHaveLength(1_000), PATIENCE)
   expect((await idsOf('crashed')).sort()).toEqual(events.map(({ id }) => id).sort())
 })
 
-test.concurrent('R21: without D1 nothing is acknowledged, and everything arrives afterwards', async () => {
+test.concurrent('without D1 nothing is acknowledged, and everything arrives afterwards [R21]', async () => {
   const events = named('outage', 40)
   await harness.enqueue('outage', events)
   await vi.waitFor(async () => expect(await idsOf('outage')).toHaveLength(40), PATIENCE)
 })
 
-test.concurrent('R21: a malformed message becomes a dead letter, and no event is lost with it', async () => {
+test.concurrent('a malformed message becomes a dead letter, and no event is lost with it [R21]', async () => {
   const events = named('beside_poison', 20)
   const poison = [
     'not JSON {',
@@ -127,7 +127,7 @@ test.concurrent('R21: a malformed message becomes a dead letter, and no event is
   expect(await idsOf('beside_poison')).toHaveLength(20)
 })
 
-test('R22: a request is audited exactly once if its client disconnects early', async () => {
+test('a request is audited exactly once if its client disconnects early [R22]', async () => {
   const called = new Promise<void>((resolve) => originReached.push(resolve))
   const request = get(new URL('/origin', harness.url))
   request.on('error', () => {})
@@ -148,7 +148,7 @@ test.each([
   ['hangs', 298],
   ['refuses', 299],
 ])(
-  'R20: while the queue %s, requests are answered, and their events arrive afterwards',
+  'while the queue %s, requests are answered, and their events arrive afterwards [R20]',
   async (mood, status) => {
     // A unique status marks the requests of this test.
     const sendOne = async () => (await fetch(new URL(`/ok/${status}`, harness.url))).status

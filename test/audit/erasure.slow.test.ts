@@ -110,7 +110,7 @@ describeStores((start, isFirst) => {
     await carryOutErasures(upkeep(nowMs, bucket))
   }
 
-  test('S88: an erasure within a tenant leaves the events of every other tenant, exported or late', async () => {
+  test('an erasure within a tenant leaves the events of every other tenant, exported or late [S88]', async () => {
     await empty()
     const of = (tenant: string | null, different: Partial<AuditEvent> = {}) =>
       by(ALICE, {
@@ -219,7 +219,7 @@ describeStores((start, isFirst) => {
     },
   )
 
-  describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in the export only`, () => {
+  describe(`an erasure over ${EVENTS} events, some of them exported, some in the export only [S66]`, () => {
     const OTHERS_SAMPLE = 3
     beforeAll(async () => {
       await empty()
@@ -336,7 +336,7 @@ describeStores((start, isFirst) => {
     })
   })
 
-  describe('S66: an erasure', () => {
+  describe('an erasure [S66]', () => {
     beforeEach(empty)
 
     test('that is forged is found, with an unknown id and with the id of another erasure', async () => {

@@ -90,7 +90,7 @@ describeStores((start) => {
   /** Returns another character of base64url. */
   const otherThan = (character: string) => (character === '_' ? '-' : '_')
 
-  describe('S66: the export of the chain', () => {
+  describe('the export of the chain [S66]', () => {
     test('has each sealed row once, in objects with ordered names, and verifies offline', async () => {
       await append(2_350)
       await run(T0)

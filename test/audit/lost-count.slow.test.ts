@@ -102,7 +102,7 @@ test.each([
   ['live', false],
   ['die at random', true],
 ])(
-  'R20: isolates that %s report the exact number of lost events, whatever replies are lost',
+  'isolates that %s report the exact number of lost events, whatever replies are lost [R20]',
   async (_, mayDie) => {
     for (const seed of SEEDS) {
       const { counted, lost } = await run(seed, CALLS - 1, mayDie)
@@ -112,7 +112,7 @@ test.each([
   },
 )
 
-test('R20: if even batches get no answer, the reported number is never too small', async () => {
+test('if even batches get no answer, the reported number is never too small [R20]', async () => {
   for (const seed of SEEDS) {
     const { counted, lost } = await run(seed, Number.POSITIVE_INFINITY, false)
     expect(counted, `seed ${seed}`).toBeGreaterThanOrEqual(lost)

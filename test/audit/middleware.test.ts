@@ -45,7 +45,7 @@ function gatewayWith(sink?: AuditSink) {
   return { app, events }
 }
 
-test('S27, S66: an allowed request is one event with actor, action, outcome, reason and ids, and without credentials', async () => {
+test('an allowed request is one event with actor, action, outcome, reason and ids, and without credentials [S27, S66]', async () => {
   const { app, events } = gatewayWith()
   app.get('/orders/:id', (c) => {
     c.set('portcullis.requestId', 'request-1')
@@ -120,7 +120,7 @@ test('S27, S66: an allowed request is one event with actor, action, outcome, rea
   expect(JSON.stringify(events)).not.toMatch(/secret|eyJ|Bearer|jti-1/)
 })
 
-test('S66: the data centre is recorded after any request has provided it', async () => {
+test('the data centre is recorded after any request has provided it [S66]', async () => {
   const { app, events } = gatewayWith()
   app.get('/orders', (c) => c.text('fine'))
   const from = (cf: object | undefined) =>
@@ -132,14 +132,14 @@ test('S66: the data centre is recorded after any request has provided it', async
   expect(events.map(({ colo }) => colo)).toEqual([null, null, 'FRA', 'FRA'])
 })
 
-test("S66: an error of the origin is an allowed request with the origin's status", async () => {
+test("an error of the origin is an allowed request with the origin's status [S66]", async () => {
   const { app, events } = gatewayWith()
   app.get('/orders', (c) => c.text('broken', 500))
   await app.request('/orders')
   expect(events).toMatchObject([{ decision: 'allow', reason: 'ok', status: 500 }])
 })
 
-test('S66: a refusal is one event with its precise reason, and the origin is not called', async () => {
+test('a refusal is one event with its precise reason, and the origin is not called [S66]', async () => {
   const { app, events } = gatewayWith()
   let called = false
   app.use(() => {
@@ -218,7 +218,7 @@ test('an anonymous caller has no actor', async () => {
   expect(events[0]).toMatchObject({ decision: 'allow', actor: { subject: null } })
 })
 
-test('R20: a sink that throws does not change the response', async () => {
+test('a sink that throws does not change the response [R20]', async () => {
   const { app } = gatewayWith({
     record() {
       throw new Error('queue is unavailable')
@@ -237,7 +237,7 @@ test('the response does not wait for the sink', async () => {
   expect((await app.request('/orders')).status).toBe(200)
 })
 
-test('R22: waitUntil is called with the whole pipeline before any decision', async () => {
+test('waitUntil is called with the whole pipeline before any decision [R22]', async () => {
   const { app, events } = gatewayWith()
   const pending: Promise<unknown>[] = []
   const gate = Promise.withResolvers<void>()
@@ -262,7 +262,7 @@ test('R22: waitUntil is called with the whole pipeline before any decision', asy
   await answer
 })
 
-test('S66: the event lists each rule in observe mode that would have refused, once', async () => {
+test('the event lists each rule in observe mode that would have refused, once [S66]', async () => {
   const { app, events } = gatewayWith()
   app.get('/observed', (c) => {
     for (const reason of ['rate_limited:standard', 'banned:address', 'rate_limited:standard'])

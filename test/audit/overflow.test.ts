@@ -75,7 +75,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect((await peek(overflow)).events).toEqual(['same'])
   })
 
-  test(`${kind}: R20: a batch stored again changes nothing, and has the same answer`, async () => {
+  test(`${kind}: a batch stored again changes nothing, and has the same answer [R20]`, async () => {
     const overflow = spillOf(4)
     await keep(overflow, ['1', '2', '3'])
     const twice = ['4', '5', '6']
@@ -91,14 +91,14 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await counted()).toBe(11)
   })
 
-  test(`${kind}: R20: a batch larger than the bound, stored again, is cut and counted once`, async () => {
+  test(`${kind}: a batch larger than the bound, stored again, is cut and counted once [R20]`, async () => {
     const overflow = spillOf(2)
     for (let time = 0; time < 2; time += 1)
       expect(await overflow.keep('large', ['1', '2', '3', '4', '5'], 0)).toBe(3)
     expect(await counted()).toBe(3)
   })
 
-  test(`${kind}: R20: the numbers of lost events add up to one event, which stays`, async () => {
+  test(`${kind}: the numbers of lost events add up to one event, which stays [R20]`, async () => {
     const overflow = spillOf()
     await keep(overflow, ['a'], 3)
     await keep(overflow, ['b'], 4)
@@ -119,7 +119,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await peek(overflow, 9, 'sixth')).toEqual({ events: ['c'], lostEvent: undefined })
   })
 
-  test(`${kind}: R20: one of several concurrent readers creates the audit_lost event`, async () => {
+  test(`${kind}: one of several concurrent readers creates the audit_lost event [R20]`, async () => {
     await keep(spillOf(), ['a'], 6)
     const readers = Array.from({ length: 8 }, (_, at) => peek(spillOf(), 9, `reader ${at}`))
     const seen = (await Promise.all(readers)).flatMap(({ lostEvent }) => lostEvent ?? [])
@@ -137,7 +137,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     ['after its event was sent, and larger by now', true, 8, 'slow: 6', 2],
     ['while its event is stored, and larger by now', false, 8, undefined, 8],
   ])(
-    `${kind}: R20: a count that other readers have read, %s, loses nothing`,
+    `${kind}: a count that other readers have read, %s, loses nothing [R20]`,
     async (_, hasGone, grown, expected, left) => {
       let arrive = () => {}
       const atScript = new Promise<void>((resolve) => {
@@ -216,7 +216,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect((await peek(overflow)).events).toEqual([])
   })
 
-  test(`${kind}: S66: an erasure removes a subject everywhere in stored events, and the events stay`, async () => {
+  test(`${kind}: an erasure removes a subject everywhere in stored events, and the events stay [S66]`, async () => {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const person = { issuer: 'https://issuer.example', subject: 'alice@home.example' }
     const actor = { ...anEvent().actor, ...person }

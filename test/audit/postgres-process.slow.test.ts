@@ -7,7 +7,7 @@ import { type Gateways, prepareGateways } from './gateways.ts'
 /** Longer than a consumer needs to take over the entries of another one. */
 const PATIENCE = { timeout: 50_000, interval: 200 }
 
-describe.skipIf(!hasPostgres)('R39: gateways with PostgreSQL', () => {
+describe.skipIf(!hasPostgres)('gateways with PostgreSQL [R38]', () => {
   let server: PostgresServer
   let gateways: Gateways
   beforeEach(async () => {

@@ -32,7 +32,7 @@ import { startTrail } from './node-harness.ts'
 const PATIENCE = { timeout: 50_000, interval: 100 }
 const eventsOf = (count: number) => Array.from({ length: count }, () => anEvent())
 
-describe.skipIf(!hasPostgres)('R39: PostgreSQL', () => {
+describe.skipIf(!hasPostgres)('PostgreSQL [R38]', () => {
   let server: PostgresServer
   let redis: TestRedis
   let stores: AuditStores

@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => gateways.close())
 
-test('R35: after SIGKILL of one of two processes under load, the event of each response is stored once', async () => {
+test('after SIGKILL of one of two processes under load, the event of each response is stored once [R35]', async () => {
   const [doomed, survivor] = [await gateways.start(), await gateways.start()]
   const answered: string[] = []
   let isKilled = false
@@ -42,7 +42,7 @@ test('R35: after SIGKILL of one of two processes under load, the event of each r
   await expect.poll(() => gateways.redis.direct.xlen(DEFAULT_KEYS.auditStream), PATIENCE).toBe(0)
 })
 
-test('R36: a process that ends with SIGTERM has stored the events of all its responses', async () => {
+test('a process that ends with SIGTERM has stored the events of all its responses [R36]', async () => {
   const gateway = await gateways.start()
   const ids = await Promise.all(Array.from({ length: 40 }, () => gateways.request(gateway.url)))
   expect(await gateway.running.stop()).toBe(0)
@@ -50,7 +50,7 @@ test('R36: a process that ends with SIGTERM has stored the events of all its res
   expect(await gateways.verdict()).toMatchObject({ ok: true, events: 40 })
 })
 
-test('R38: while the database is locked, requests go on; a consumer that is killed loses nothing', async () => {
+test('while the database is locked, requests go on; a consumer that is killed loses nothing [R38]', async () => {
   const doomed = await gateways.start()
   const first = await gateways.request(doomed.url)
   await expect.poll(() => gateways.missing([first]), PATIENCE).toBe(0)
@@ -70,7 +70,7 @@ test('R38: while the database is locked, requests go on; a consumer that is kill
   expect(await gateways.verdict()).toMatchObject({ ok: true, events: 52 })
 })
 
-test('R38: an event is not stored without a database, waits in Redis, and is stored by another process', async () => {
+test('an event is not stored without a database, waits in Redis, and is stored by another process [R38]', async () => {
   const { AUDIT_DATABASE, ...others } = gateways.environment
   gateways.environment = { ...others, AUDIT_STREAM: 'redis' }
   const sender = await gateways.start()
@@ -82,7 +82,7 @@ test('R38: an event is not stored without a database, waits in Redis, and is sto
 })
 
 test.skipIf(!hasRedisServer)(
-  'R38: Redis is killed and starts again: no event of a response is lost',
+  'Redis is killed and starts again: no event of a response is lost [R38]',
   async () => {
     const options = ['--appendonly', 'yes', '--dir', gateways.folder]
     const first = await startRealServer(options)
@@ -102,7 +102,7 @@ test.skipIf(!hasRedisServer)(
 )
 
 test.skipIf(!hasRedisServer)(
-  'R38: while Redis is full, requests are answered, and each event is stored later or counted as lost',
+  'while Redis is full, requests are answered, and each event is stored later or counted as lost [R38]',
   async () => {
     const server = await startRealServer(['--maxmemory-policy', 'noeviction'])
     onTestFinished(() => server.close())

@@ -101,7 +101,7 @@ test('a working queue gets the batch as text, once, without a call to Redis', as
   expect(redis.calls()).toBe(before)
 })
 
-describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %s', (mood) => {
+describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('a queue that %s [R20]', (mood) => {
   test('is tried twice, and then every event is stored in Redis', async () => {
     const { transport, state, arrived } = isolate()
     state.mood = mood
@@ -143,7 +143,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
   })
 })
 
-test('R20: a recovered queue is probed after the cool-down, and receives the overflow at once', async () => {
+test('a recovered queue is probed after the cool-down, and receives the overflow at once [R20]', async () => {
   const { transport, state, arrived } = isolate()
   state.mood = 'refuses'
   const first = events(2)
@@ -157,7 +157,7 @@ test('R20: a recovered queue is probed after the cool-down, and receives the ove
   expect(await stored()).toEqual([])
 })
 
-test('R20: a drained event leaves Redis only after the queue has accepted it', async () => {
+test('a drained event leaves Redis only after the queue has accepted it [R20]', async () => {
   const { transport, state } = isolate()
   state.mood = 'refuses'
   const batch = events(2)
@@ -181,7 +181,7 @@ test('R20: a drained event leaves Redis only after the queue has accepted it', a
   expect((await stored()).sort()).toEqual([...batch].sort())
 })
 
-test('R20: a drained batch stays within the limits of the queue', async () => {
+test('a drained batch stays within the limits of the queue [R20]', async () => {
   const { transport, state, sizes, bytes, arrived } = isolate()
   state.mood = 'refuses'
   const large = Array.from({ length: 60 }, () =>
@@ -200,7 +200,7 @@ test('R20: a drained batch stays within the limits of the queue', async () => {
   expect(lostIn(arrived)).toEqual([3])
 })
 
-test('R20: events dropped by the bound are reported with their exact number as an audit_lost event', async () => {
+test('events dropped by the bound are reported with their exact number as an audit_lost event [R20]', async () => {
   const { transport, state, arrived } = isolate({ maxEvents: 10 })
   state.mood = 'refuses'
   await transport.send(events(8), 0)
@@ -214,7 +214,7 @@ test('R20: events dropped by the bound are reported with their exact number as a
   expect(arrived).toHaveLength(10 + 1 + 1)
 })
 
-test('R20: events lost without queue and Redis are counted, and reported after the recovery', async () => {
+test('events lost without queue and Redis are counted, and reported after the recovery [R20]', async () => {
   const { transport, state, arrived, warnings } = isolate({ redisUrl: 'http://127.0.0.1:9' })
   state.mood = 'hangs'
   await transport.send(events(3), 2)
@@ -231,7 +231,7 @@ test('R20: events lost without queue and Redis are counted, and reported after t
   expect(lostIn(arrived)).toEqual([9])
 })
 
-test('R20: a call to the overflow without an answer is repeated once, and nothing counts as lost', async () => {
+test('a call to the overflow without an answer is repeated once, and nothing counts as lost [R20]', async () => {
   let pauses = 0
   const { transport, state, arrived } = isolate({
     sleep: async () => {
@@ -251,7 +251,7 @@ test('R20: a call to the overflow without an answer is repeated once, and nothin
   expect(lostIn(arrived)).toEqual([])
 })
 
-test('R20: a count that one isolate leaves in Redis is reported by another', async () => {
+test('a count that one isolate leaves in Redis is reported by another [R20]', async () => {
   const [failing, healthy] = [isolate({ maxEvents: 1 }), isolate()]
   failing.state.mood = 'refuses'
   await failing.transport.send(events(6), 0)
@@ -263,7 +263,7 @@ test('R20: a count that one isolate leaves in Redis is reported by another', asy
   expect(lostIn(healthy.arrived)).toEqual([6])
 })
 
-describe('R20: if replies of Redis are lost, the effects of the call stay counted:', () => {
+describe('if replies of Redis are lost, the effects of the call stay counted [R20]:', () => {
   let lossy: LossyRedis
   beforeAll(async () => {
     lossy = await startLossyRedis(redis)
@@ -334,7 +334,7 @@ test.each([
   ['refuses', () => Promise.reject(new Error('unavailable again'))],
   ['hangs', () => new Promise(() => {})],
 ])(
-  'R20: a count that was read while the queue %s is reported by another isolate',
+  'a count that was read while the queue %s is reported by another isolate [R20]',
   async (_, failure) => {
     const failing = isolate({ maxEvents: 4 })
     failing.state.mood = 'refuses'
@@ -360,7 +360,7 @@ test.each([
   ['both live', false, false],
   ['the first dies', true, false],
   ['the second dies', false, true],
-])('R20: two isolates drain at once, %s, and the reported count is exact', async (_, ...dies) => {
+])('two isolates drain at once, %s, and the reported count is exact [R20]', async (_, ...dies) => {
   const failing = isolate({ maxEvents: 4 })
   failing.state.mood = 'refuses'
   await failing.transport.send(events(9), 2)
@@ -402,7 +402,7 @@ test.each([
   expect(lostOnce([...arrived, ...other.arrived])).toEqual([7])
 })
 
-test('R20: a count without stored events is reported', async () => {
+test('a count without stored events is reported [R20]', async () => {
   await redis.direct.incrby(DEFAULT_KEYS.overflowLost, 12)
   const { transport, state, arrived, sizes } = isolate()
   await transport.send(events(1), 0)
@@ -413,7 +413,7 @@ test('R20: a count without stored events is reported', async () => {
   expect(await redis.direct.keys('pc:audit:lost*')).toEqual([])
 })
 
-test('R20: the audit_lost event counts towards the maximum size of a batch', async () => {
+test('the audit_lost event counts towards the maximum size of a batch [R20]', async () => {
   const { transport, state, arrived, sizes } = isolate({ maxEvents: 150 })
   state.mood = 'refuses'
   await transport.send(events(100), 5)
@@ -445,7 +445,7 @@ test('without an overflow, events that the queue refuses are counted and reporte
   expect(lostIn(arrived)).toEqual([2])
 })
 
-test('R20: a patient transport keeps a batch until the queue works, and loses nothing', async () => {
+test('a patient transport keeps a batch until the queue works, and loses nothing [R20]', async () => {
   let pauses = 0
   const { transport, state, arrived, warnings } = isolate({
     redisUrl: 'http://127.0.0.1:9',
@@ -464,7 +464,7 @@ test('R20: a patient transport keeps a batch until the queue works, and loses no
   expect(warnings[0]).toContain('2 lost')
 })
 
-test('R20: of the batches of a patient transport, only the first tries the stores', async () => {
+test('of the batches of a patient transport, only the first tries the stores [R20]', async () => {
   let pauses = 0
   const { transport, state, arrived } = isolate({
     redisUrl: 'http://127.0.0.1:9',
@@ -483,7 +483,7 @@ test('R20: of the batches of a patient transport, only the first tries the store
   expect(state.attempts).toBeLessThan(200)
 })
 
-test('R20: a transport that is no longer patient counts its batch as lost', async () => {
+test('a transport that is no longer patient counts its batch as lost [R20]', async () => {
   let pauses = 0
   const { transport, state, arrived } = isolate({
     redisUrl: 'http://127.0.0.1:9',

@@ -48,7 +48,7 @@ const forged = (header: object, claims: object) =>
   `${encode({ alg: 'ES256', kid: 'ES256', typ: 'at+jwt', ...header })}.${encode({ iss: ISSUER, ...claims })}.AAAA`
 
 describe('the audit event of a refused token', () => {
-  test('S29: contains the seen and the expected value, and the response contains neither', async () => {
+  test('contains the seen and the expected value, and the response contains neither [S29]', async () => {
     const { event, text } = await send(await signer.token({}, { typ: 'secret-typ' }))
     expect(event).toMatchObject({
       reason: 'token_rejected:typ',
@@ -92,7 +92,7 @@ describe('the audit event of a refused token', () => {
     expect(event.rejected).toMatchObject({ seen: '["other"]', expected: '["web","mobile"]' })
   })
 
-  test('S30: contains only printable ASCII of a bounded length', async () => {
+  test('contains only printable ASCII of a bounded length [S30]', async () => {
     for (const iss of [
       'a\r\nb\u0000\u001b[31m',
       '\u202e\u2028\ud800 \u00e9',

@@ -100,7 +100,7 @@ describe.each([
     expect(bodies).toEqual([...events, '["other","value","event","x"]'])
   })
 
-  test('R38: accepts a batch completely or not at all, and never more than its bound', async () => {
+  test('accepts a batch completely or not at all, and never more than its bound [R38]', async () => {
     await append(texts(6), 10)
     await expect(append(texts(5), 10)).rejects.toThrow('is full')
     expect(await redis.direct.xlen(STREAM)).toBe(6)
@@ -108,7 +108,7 @@ describe.each([
     expect(await redis.direct.xlen(STREAM)).toBe(10)
   })
 
-  test('R38: of more events than stream and overflow may have, each is stored or counted as lost', async () => {
+  test('of more events than stream and overflow may have, each is stored or counted as lost [R38]', async () => {
     let nowMs = Date.now()
     const transport = createAuditQueue({
       queue: createStreamQueue(connection, 20),

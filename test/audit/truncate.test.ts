@@ -22,7 +22,7 @@ test.each([
   ['lone surrogates', '\ud800'],
   ['control characters, six bytes each in JSON', '\u0001'],
   ['quotes', '"'],
-])('R20: an event beyond 128 KB is cut to 8 KB, marked, and still valid: %s', (_, character) => {
+])('an event beyond 128 KB is cut to 8 KB, marked, and still valid: %s [R20]', (_, character) => {
   const long = character.repeat(150_000)
   const event = anEvent({
     requestId: long,
@@ -72,7 +72,7 @@ test('a single long field leaves the other fields whole', () => {
   expect(cut).toEqual({ ...event, reason: `${'r'.repeat(512)}…[+199488]` })
 })
 
-test('S66: line breaks and JSON in a field stay inside the field', () => {
+test('line breaks and JSON in a field stay inside the field [S66]', () => {
   const forged = 'alice"}\r\n{"id":"forged","decision":"allow"}\u2028'
   const event = anEvent({ actor: { ...anEvent().actor, subject: forged } })
   const text = serializeEvent(event)

@@ -152,7 +152,7 @@ describe('failures that a fault explains', () => {
   })
 })
 
-describe('R33: the ledger finds', () => {
+describe('the ledger finds [R33]', () => {
   test('a bad request with a 2xx, or at the origin', () => {
     const { ledger, open } = ledgerWith()
     expect(ledger.settle(open(BAD), answer(200), 2_000)).toBe('wrong_accept')
@@ -222,7 +222,7 @@ describe('R33: the ledger finds', () => {
   })
 })
 
-describe('R33: the comparison with audit events', () => {
+describe('the comparison with audit events [R33]', () => {
   const answered = (requestId: string, more: Partial<Answered> = {}): Answered => ({
     requestId,
     gateway: 0,

@@ -48,7 +48,7 @@ const nameOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
 /** The embedded Redis is no process that a test can pause. */
 
 describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
-  test('R33: a short soak with faults has no wrong accept and no lost audit event', async () => {
+  test('a short soak with faults has no wrong accept and no lost audit event [R33]', async () => {
     const file = join(folder, 'short.json')
     const ended = await soak(
       [
@@ -78,7 +78,7 @@ describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
   })
 
   test.runIf(isInstalled('redis-server'))(
-    'R33: a 503 without a fault breaks an invariant',
+    'a 503 without a fault breaks an invariant [R33]',
     async () => {
       const file = join(folder, 'unexplained.json')
       const options = ['--minutes', '0.3', '--rate', '20', '--window', '60', '--out', file]

@@ -122,7 +122,7 @@ async function earnBan(address: string): Promise<Listed> {
 }
 
 describe('automatic bans', () => {
-  test('S44, S66: five bad tokens ban their address at both gateways; the ban is listed and lifted, and the address is served', async () => {
+  test('five bad tokens ban their address at both gateways; the ban is listed and lifted, and the address is served [S44, S66]', async () => {
     const address = newAddress()
     const known = await good()
     await expectStatus(200, here, known, address)
@@ -162,7 +162,7 @@ describe('automatic bans', () => {
     await expectStatus(200, here, await good(), address)
   })
 
-  test('R18: a caller who continues over its limit is banned as a subject, from every address', async () => {
+  test('a caller who continues over its limit is banned as a subject, from every address [R18]', async () => {
     const sub = crypto.randomUUID()
     const token = await good(sub)
     const spend = Array.from({ length: 101 }, (_, sent) =>
@@ -228,7 +228,7 @@ async function waitOf(another: Promise<Response>): Promise<number> {
 }
 
 test(
-  'S44, R18: in a flood of bad tokens from one address few are verified, and other callers are served',
+  'in a flood of bad tokens from one address few are verified, and other callers are served [S44, R18]',
   async () => {
     const address = newAddress()
     const counts = new Map<number, number>()

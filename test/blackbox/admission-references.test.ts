@@ -144,7 +144,7 @@ describe('round trips under two limits', () => {
 })
 
 describe('two gateways on one Redis', () => {
-  test('S30: a revoked reference is refused by both on the next request, uncached or cached', async () => {
+  test('a revoked reference is refused by both on the next request, uncached or cached [S30]', async () => {
     const [warm, cold] = [await keep(), await keep()]
     for (const gateway of [here, there]) expect((await send(gateway, warm.text)).status).toBe(200)
     await forget(stack.origin)
@@ -158,7 +158,7 @@ describe('two gateways on one Redis', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('S31: another spelling of a revoked reference is refused', async () => {
+  test('another spelling of a revoked reference is refused [S31]', async () => {
     const { text, record } = await keep()
     expect((await send(here, text)).status).toBe(200)
     const hash = await tokenIdHash(publicUrl, record.tokenId)

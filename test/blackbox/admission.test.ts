@@ -127,7 +127,7 @@ describe('round trips', () => {
 })
 
 describe('two gateways on one Redis', () => {
-  test('R15: of 200 concurrent requests at a limit of 30, exactly 30 reach the origin', async () => {
+  test('of 200 concurrent requests at a limit of 30, exactly 30 reach the origin [R15]', async () => {
     await awayFromWindowEnd()
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
     const responses = await Promise.all(
@@ -148,7 +148,7 @@ describe('two gateways on one Redis', () => {
     expect([admitted, spent]).toEqual([30, 170])
   })
 
-  test('S30: a revoked token is refused by both on the next request', async () => {
+  test('a revoked token is refused by both on the next request [S30]', async () => {
     const jti = crypto.randomUUID()
     const token = await mint(stack.inlineKey, { claims: { jti } })
     expect((await get(here, token)).status).toBe(200)
@@ -160,7 +160,7 @@ describe('two gateways on one Redis', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('S32: a revocation of one jti affects no other, however similar it is spelled', async () => {
+  test('a revocation of one jti affects no other, however similar it is spelled [S32]', async () => {
     const jti = `a:b*${crypto.randomUUID()}`
     await revoke(jti)
     const refused = await mint(stack.inlineKey, { claims: { jti } })
@@ -172,7 +172,7 @@ describe('two gateways on one Redis', () => {
   })
 })
 
-test('S30: a request does not reach the origin if its token is revoked before its body ends', async () => {
+test('a request does not reach the origin if its token is revoked before its body ends [S30]', async () => {
   const jti = crypto.randomUUID()
   const token = await mint(stack.inlineKey, { claims: { jti, roles: ['admin'] } })
   await forget(stack.rest)
@@ -202,7 +202,7 @@ describe('without Redis', () => {
   })
 
   test.each(['refuse', 'hang', 'error'] as const)(
-    'R01, R02, R05: %s: 503 with Retry-After, no request at the origin, no details; then 200 again',
+    '%s: 503 with Retry-After, no request at the origin, no details; then 200 again [R01, R02, R05]',
     async (mode) => {
       const token = await mint(stack.inlineKey)
       expect((await get(here, token)).status).toBe(200)

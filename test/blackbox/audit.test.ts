@@ -29,7 +29,7 @@ const get =
   (gateway, token) =>
     fetch(gateway + path, authorized ? { headers: { authorization: `Bearer ${token}` } } : {})
 
-describe('S66: the audit trail', () => {
+describe('the audit trail [S66]', () => {
   test('has exactly one event for each of 1,000 requests of mixed outcomes', async () => {
     const kinds: readonly Send[] = [
       get('/orders'),

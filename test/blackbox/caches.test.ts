@@ -21,8 +21,8 @@ async function asReader(method: string, path: string): Promise<Response> {
   return fetch(here + path, { method, headers })
 }
 
-describe('S61: shared caches', () => {
-  test('S61: an anonymous and an authenticated caller of one URL get responses that vary by Authorization', async () => {
+describe('shared caches [S61]', () => {
+  test('an anonymous and an authenticated caller of one URL get responses that vary by Authorization [S61]', async () => {
     const anonymous = await ping()
     expect([anonymous.status, anonymous.headers.get('vary')]).toEqual([200, 'Authorization'])
     const known = await asReader('GET', '/public/ping')
@@ -39,14 +39,14 @@ describe('S61: shared caches', () => {
     ['an unknown path', 404, () => fetch(`${here}/nowhere`)],
     ['an unknown method', 405, () => fetch(`${here}/orders`, { method: 'PUT' })],
     ['invalid input', 422, () => asReader('GET', '/orders/1')],
-  ])('S61: the refusal of %s is not stored: %d', async (_name, status, call) => {
+  ])('the refusal of %s is not stored: %d [S61]', async (_name, status, call) => {
     const refused = await call()
     expect(refused.status).toBe(status)
     expect(refused.headers.get('cache-control')).toBe('no-store')
     expect(await recordsOf(stack.origin)).toEqual([])
   })
 
-  test('S61: the refusal of an exhausted limit is not stored: 429', async () => {
+  test('the refusal of an exhausted limit is not stored: 429 [S61]', async () => {
     const address = newAddress()
     const statuses: number[] = []
     // Two windows, because the first one may end while this loop runs.

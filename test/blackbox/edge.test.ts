@@ -30,13 +30,13 @@ const call = (path: string, init: RequestInit) => fetch(here + path, init)
 beforeEach(() => forget(origin))
 afterEach(() => setMode(origin, 'serve'))
 
-describe('S49: methods', () => {
+describe('methods [S49]', () => {
   const METHODS = 'TRACE TRACK PROPFIND QUERY PURGE LINK LOCK MKCOL OPTIONS SEARCH'.split(' ')
   const INVENTED = ['GETS', 'get', 'Get', 'DEBUG', 'X', 'GET,POST', '*']
   const PATHS = ['/orders', `/orders/${ORDER_ID}`, '/reports', '/public/ping', '/-/healthz']
 
   test.each([...METHODS, ...INVENTED])(
-    'S49: %s reaches no origin, for any caller',
+    '%s reaches no origin, for any caller [S49]',
     async (method) => {
       const token = await mint(stack.inlineKey, everything)
       for (const path of PATHS) {
@@ -54,8 +54,8 @@ describe('S49: methods', () => {
   )
 })
 
-describe('S57: a foreign origin', () => {
-  test('S57: no form of a target, of Host or of a forwarding header leads to it', async () => {
+describe('a foreign origin [S57]', () => {
+  test('no form of a target, of Host or of a forwarding header leads to it [S57]', async () => {
     let canaryCalls = 0
     const canary = await startHttpServer((_, response) => {
       canaryCalls += 1
@@ -97,7 +97,7 @@ describe('S57: a foreign origin', () => {
   })
 })
 
-describe('S60: pages of other sites', () => {
+describe('pages of other sites [S60]', () => {
   const PATHS = [
     '/orders',
     '/nowhere',
@@ -109,7 +109,7 @@ describe('S60: pages of other sites', () => {
     '/.well-known/oauth-protected-resource',
   ]
 
-  test.each(PATHS)('S60: %s gives no access to a foreign origin, nor to "null"', async (path) => {
+  test.each(PATHS)('%s gives no access to a foreign origin, nor to "null" [S60]', async (path) => {
     for (const from of ['https://evil.test', 'null']) {
       const preflight = {
         origin: from,
@@ -129,8 +129,8 @@ describe('S60: pages of other sites', () => {
   })
 })
 
-describe('S61: answers', () => {
-  test('S61: a HEAD by one caller never answers a GET by another; each request reaches the origin', async () => {
+describe('answers [S61]', () => {
+  test('a HEAD by one caller never answers a GET by another; each request reaches the origin [S61]', async () => {
     const [alice, bob] = [
       await mint(stack.inlineKey, { claims: { sub: 'alice' } }),
       await mint(stack.inlineKey, { claims: { sub: 'bob' } }),
@@ -160,8 +160,8 @@ describe('S61: answers', () => {
   })
 })
 
-describe('S62: compressed bodies', () => {
-  test('S62: a body that would decompress to 50 MB is refused undecompressed, and never reaches the origin', async () => {
+describe('compressed bodies [S62]', () => {
+  test('a body that would decompress to 50 MB is refused undecompressed, and never reaches the origin [S62]', async () => {
     const order = JSON.stringify({ item: 'x', quantity: 1, more: 'x'.repeat(50 * 1_048_576) })
     const body = gzipSync(order)
     expect(body.length).toBeLessThan(65_536)
@@ -180,8 +180,8 @@ describe('S62: compressed bodies', () => {
   })
 })
 
-describe('R22: a client that disconnects early', () => {
-  test('R22: has spent exactly one request of its budget for each request', async () => {
+describe('a client that disconnects early [R22]', () => {
+  test('has spent exactly one request of its budget for each request [R22]', async () => {
     await awayFromWindowEnd(5_000)
     const token = await mint(stack.inlineKey)
     await setMode(origin, 'hang')
@@ -201,7 +201,7 @@ describe('R22: a client that disconnects early', () => {
   })
 })
 
-describe('R29: calls to dependencies', () => {
+describe('calls to dependencies [R29]', () => {
   const MAX_CALLS = 6
   /**
    * The calls to Redis of one request. Background writes are attributed by the address that they
@@ -215,7 +215,7 @@ describe('R29: calls to dependencies', () => {
     ).length
   const json = { 'content-type': 'application/json' }
 
-  test('R29: no request makes more than six, and an ordinary request makes two', async () => {
+  test('no request makes more than six, and an ordinary request makes two [R29]', async () => {
     const admin = await mint(stack.inlineKey, everything)
     const remote = () => mint(stack.remoteKey, { claims: { iss: REMOTE_ISSUER, roles: ['admin'] } })
     const report = { method: 'POST', body: '{"from":"2026-01-01","to":"2026-01-31"}' }

@@ -25,7 +25,7 @@ async function send(lines: readonly string[]): Promise<void> {
 }
 
 test.each(Object.entries(TRUSTED_HEADERS))(
-  'S73: no name of %s reaches the origin, in any spelling',
+  'no name of %s reaches the origin, in any spelling [S73]',
   async (_topic, names) => {
     const sent = names.filter((name) => !CREDENTIALS.has(name)).flatMap(spellingsOf)
     await send(sent.map((name) => `${name}: forged`))
@@ -39,7 +39,7 @@ test.each(Object.entries(TRUSTED_HEADERS))(
 )
 
 test.each(Object.entries(ORDINARY_HEADERS))(
-  'S73: names of %s reach the origin',
+  'names of %s reach the origin [S73]',
   async (_topic, names) => {
     await send(names.map((name) => `${name}: value of ${name}`))
     const records = await recordsOf(stack.origin)

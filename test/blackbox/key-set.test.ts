@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 
 describe('the key set of an issuer', () => {
-  test('R08: 100 concurrent first requests fetch it once, and all are served', async () => {
+  test('100 concurrent first requests fetch it once, and all are served [R08]', async () => {
     const held: ServerResponse[] = []
     let fetches = 0
     const issuer = await startHttpServer((_, response) => {
@@ -71,7 +71,7 @@ describe('the key set of an issuer', () => {
     }
   })
 
-  test('R07, S07: 1,000 unknown key ids, 100 at a time, fetch it at most once and delay no other caller', async () => {
+  test('1,000 unknown key ids, 100 at a time, fetch it at most once and delay no other caller [R07, S07]', async () => {
     const stranger = await createKey('stranger')
     await forget(stack.keySet)
     await forget(stack.origin)
@@ -92,7 +92,7 @@ describe('the key set of an issuer', () => {
   })
 
   test.each(['refuse', 'hang', 'error'] as const)(
-    'R09: while the issuer is down (%s), tokens with cached keys are accepted',
+    'while the issuer is down (%s), tokens with cached keys are accepted [R09]',
     async (mode) => {
       await setMode(stack.keySet, mode)
       const fresh = await mint(stack.remoteKey, { claims })
@@ -100,7 +100,7 @@ describe('the key set of an issuer', () => {
     },
   )
 
-  test('S12: the key of one issuer verifies no token of another', async () => {
+  test('the key of one issuer verifies no token of another [S12]', async () => {
     await forget(stack.origin)
     const crossed = [
       await mint(stack.remoteKey),

@@ -42,7 +42,7 @@ test('the decisions of one gateway appear in the metrics of the other', async ()
   if (hasPromtool) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
 })
 
-test('R18: every key of the metrics has a TTL', async () => {
+test('every key of the metrics has a TTL [R18]', async () => {
   const keys = await redis.keys('pc:metrics:*')
   expect(keys).toContain('pc:metrics:totals')
   for (const key of keys) expect(await redis.ttl(key)).toBeGreaterThan(0)

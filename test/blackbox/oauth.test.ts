@@ -77,7 +77,7 @@ describe('oauth4webapi', () => {
     }
   })
 
-  test('S30: exchanges, refreshes, introspects and revokes: the next request is 401 at both', async () => {
+  test('exchanges, refreshes, introspects and revokes: the next request is 401 at both [S30]', async () => {
     const auth = oauth.ClientSecretBasic(own.secret)
     const exchanged = await oauth.processGenericTokenEndpointResponse(
       server,
@@ -209,7 +209,7 @@ describe('openid-client', () => {
   })
 })
 
-test('S36: a stolen refresh token, used at the other gateway, ends the session at both', async () => {
+test('a stolen refresh token, used at the other gateway, ends the session at both [S36]', async () => {
   const requestToken = async (gateway: string, params: Record<string, string>) =>
     (await (await postAs(own, `${gateway}/oauth/token`, params)).json()) as Record<string, string>
   const refresh = (gateway: string, refresh_token = '') =>

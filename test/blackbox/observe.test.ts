@@ -46,7 +46,7 @@ function observedOf(id: string | null, reason: string): Promise<string[]> {
   }, PATIENCE)
 }
 
-test('S66: an observed limit, permission, throttle and ban refuse no request, and are audited', async () => {
+test('an observed limit, permission, throttle and ban refuse no request, and are audited [S66]', async () => {
   const address = newAddress()
   const alice = await mint(stack.inlineKey)
   for (let sent = 0; sent < 2; sent++)

@@ -139,7 +139,7 @@ describe('a Redis behind a faulty network', () => {
   const ROUNDS = 3
 
   test.each<readonly [string, Fault]>([...FAULTS, flapping, ...wire])(
-    'R01, R02, R03, R04, R05, R06, R32: %s: only permitted callers are served, all or none as the fault implies, and all of them afterwards',
+    '%s: only permitted callers are served, all or none as the fault implies, and all of them afterwards [R01, R02, R03, R04, R05, R06, R32]',
     async (_, fault) => {
       const { good, refused } = await cast()
       await toRedis.set(fault)
@@ -162,7 +162,7 @@ describe('a Redis behind a faulty network', () => {
     },
   )
 
-  test('R01, R15: a limit admits no more while Redis flaps', async () => {
+  test('a limit admits no more while Redis flaps [R01, R15]', async () => {
     const { spent } = await cast()
     const window = () => Math.floor(Date.now() / WINDOW_MS)
     const leftMs = WINDOW_MS - (Date.now() % WINDOW_MS)
@@ -191,7 +191,7 @@ describe('a Redis behind a faulty network', () => {
     expect([...counts.keys()].sort()).toEqual([200, 429, 503])
   })
 
-  test('R02: while Redis is down only probes are sent to it, and afterwards one call for each request', async () => {
+  test('while Redis is down only probes are sent to it, and afterwards one call for each request [R02]', async () => {
     const { good } = await cast()
     await recovered(good)
     await toRedis.set({ kind: 'refuse' })
@@ -213,7 +213,7 @@ describe('a Redis behind a faulty network', () => {
 })
 
 describe('an origin behind a faulty network', () => {
-  test('R23: random octets are 502 for the request that gets them, and the next response is complete', async () => {
+  test('random octets are 502 for the request that gets them, and the next response is complete [R23]', async () => {
     const { good } = await cast()
     await recovered(good)
     await toOrigin.set({ kind: 'garbage' })
@@ -227,7 +227,7 @@ describe('an origin behind a faulty network', () => {
   test.each<readonly [string, Fault, number, string]>([
     ['no connection', { kind: 'refuse' }, 502, 'origin_unreachable'],
   ])(
-    'R23: %s: after five failures calls to the route are short-circuited with Retry-After, and to no other route',
+    '%s: after five failures calls to the route are short-circuited with Retry-After, and to no other route [R23]',
     async (_, fault, status, code) => {
       const { good } = await cast()
       await recovered(good)

@@ -65,7 +65,7 @@ const spellings = [
 
 beforeEach(() => forget(stack.origin))
 
-describe('S50: a protected path in every spelling', () => {
+describe('a protected path in every spelling [S50]', () => {
   test.each(spellings)('%s reaches no origin without a token', async (target) => {
     const { status } = await getRaw(here, target)
     expect([400, 401, 404, 405]).toContain(status)
@@ -85,7 +85,7 @@ describe('S50: a protected path in every spelling', () => {
  * uses plain workerd.
  */
 describe.runIf(stack.runtime === 'workerd')(
-  'S50: dot segments that the development runtime resolves',
+  'dot segments that the development runtime resolves [S50]',
   () => {
     test.each(['/public/../orders', '/./orders', '/public/%2e%2e/orders'])(
       '%s is /orders to the gateway and to the origin',
@@ -100,7 +100,7 @@ describe.runIf(stack.runtime === 'workerd')(
   },
 )
 
-describe('S51, S52, S53: only the path selects the route', () => {
+describe('only the path selects the route [S51, S52, S53]', () => {
   test.each([
     ['/orders?x=/public/ping', []],
     ['/orders?/../public/ping', []],

@@ -57,7 +57,7 @@ describe('a refused request gets its standard response and never reaches the ori
     ['OPTIONS', '/orders', {}, 405, 'method_not_allowed'],
     ['PROPFIND', '/orders', {}, 405, 'method_not_allowed'],
     ['GET', '/a%2fb', {}, 400, 'ambiguous_path'],
-  ])('S49: %s %s %o is %i %s', async (method, path, headers, status, code) => {
+  ])('%s %s %o is %i %s [S49]', async (method, path, headers, status, code) => {
     const response = await fetch(here + path, { method, headers })
     expect(response.status).toBe(status)
     expect(response.headers.get('content-type')).toBe('application/problem+json')
@@ -79,7 +79,7 @@ describe('a refused request gets its standard response and never reaches the ori
     expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
   })
 
-  test('S29: without credentials the challenge has no error; with a bad token it has invalid_token', async () => {
+  test('without credentials the challenge has no error; with a bad token it has invalid_token [S29]', async () => {
     const none = await fetch(`${here}/orders`)
     expect(none.headers.get('www-authenticate')).toMatch(/^Bearer realm="portcullis"/)
     expect(none.headers.get('www-authenticate')).not.toContain('error')
@@ -88,7 +88,7 @@ describe('a refused request gets its standard response and never reaches the ori
     expect(bad.headers.get('www-authenticate')).toContain('error="invalid_token"')
   })
 
-  test('S29: a missing permission is named as a scope', async () => {
+  test('a missing permission is named as a scope [S29]', async () => {
     const response = await fetch(`${here}/orders`, {
       method: 'POST',
       headers: { ...bearer(await token()), 'content-type': 'application/json' },
@@ -125,7 +125,7 @@ describe('a refused request gets its standard response and never reaches the ori
     expect(await atOrigin()).toEqual([])
   })
 
-  test('S62: a body over the maximum is 413, with or without a Content-Length', async () => {
+  test('a body over the maximum is 413, with or without a Content-Length [S62]', async () => {
     const headers = {
       ...bearer(await token({ roles: ['writer'] })),
       'content-type': 'application/json',
@@ -157,7 +157,7 @@ describe('public endpoints of the gateway', () => {
     })
   })
 
-  test('S46: publish public keys only, with an ETag', async () => {
+  test('publish public keys only, with an ETag [S46]', async () => {
     const response = await fetch(`${here}/.well-known/jwks.json`)
     expect(response.status).toBe(200)
     const etag = response.headers.get('etag')

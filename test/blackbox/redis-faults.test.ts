@@ -114,12 +114,12 @@ async function expectOutage(token: string): Promise<void> {
   expect(said.length).toBeLessThan(2_000)
 }
 
-describe('R03: a slow Redis', () => {
+describe('a slow Redis [R03]', () => {
   const REQUESTS = 40
   const AT_ONCE = 4
 
   test.each([50, 200])(
-    'R03: %i ms late, within the deadline: every request is decided, and the breaker stays closed',
+    '%i ms late, within the deadline: every request is decided, and the breaker stays closed [R03]',
     async (delayMs) => {
       const counts = { served: 0, refused: 0, other: 0 }
       const count = async (right: keyof typeof counts, expected: number, token: string) => {
@@ -143,7 +143,7 @@ describe('R03: a slow Redis', () => {
     },
   )
 
-  test('R03: the gateway does not wait for a reply past its deadline, and ignores it afterwards', async () => {
+  test('the gateway does not wait for a reply past its deadline, and ignores it afterwards [R03]', async () => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     await bad.revoke()
@@ -165,14 +165,14 @@ describe('R03: a slow Redis', () => {
   })
 })
 
-describe('R04: a flapping Redis', () => {
+describe('a flapping Redis [R04]', () => {
   /** Requests while Redis is down, and from the first 200 on while it is up. */
   const DOWN = 15
   const UP = 30
   const PAUSE_MS = 20
   const sleep = () => new Promise((done) => setTimeout(done, PAUSE_MS))
 
-  test('R04, R32: the error rate is the fraction of time in which Redis is down, and no lockout lasts longer', async () => {
+  test('the error rate is the fraction of time in which Redis is down, and no lockout lasts longer [R04, R32]', async () => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     await bad.revoke()
@@ -224,7 +224,7 @@ describe('R04: a flapping Redis', () => {
   })
 })
 
-describe('R02: a Redis that is down for longer', () => {
+describe('a Redis that is down for longer [R02]', () => {
   /** The shortest period with the maximum jitter. */
   const SHORTEST_PERIOD_MS = 250
 
@@ -233,7 +233,7 @@ describe('R02: a Redis that is down for longer', () => {
     ['closed connections', hangingUp],
     ['an error page', saying('<html>oops</html>', 502)],
   ])(
-    'R02, R32: %s: after detection no caller waits, and only probes are sent',
+    '%s: after detection no caller waits, and only probes are sent [R02, R32]',
     async (_, fault) => {
       const [good, bad] = [await mint(stack.inlineKey), await revocable()]
       expect([await statusOf(good), await statusOf(bad.token)]).toEqual([200, 200])
@@ -264,7 +264,7 @@ describe('R02: a Redis that is down for longer', () => {
     },
   )
 
-  test('R05: operators get a line of JSON, not one per request, without secrets', () => {
+  test('operators get a line of JSON, not one per request, without secrets [R05]', () => {
     const logged = gateway
       .output()
       .split('\n')
@@ -279,7 +279,7 @@ describe('R02: a Redis that is down for longer', () => {
   })
 })
 
-describe('R05: a Redis that refuses', () => {
+describe('a Redis that refuses [R05]', () => {
   test.each<[number, string]>([
     [400, '{"error":"ERR max requests limit exceeded. Limit: 10000"}'],
     [401, '{"error":"WRONGPASS invalid or missing auth token"}'],
@@ -291,7 +291,7 @@ describe('R05: a Redis that refuses', () => {
     [200, '[{"error":"READONLY"},{"error":"READONLY"},{"error":"READONLY"}]'],
     [200, '[{"error":"LOADING"},{"error":"OOM command not allowed"},{"error":"CLUSTERDOWN"}]'],
   ])(
-    'R05, R12: %i %s is 503 after two calls at most, and no detail of it is exposed',
+    '%i %s is 503 after two calls at most, and no detail of it is exposed [R05, R12]',
     async (status, body) => {
       const token = await mint(stack.inlineKey)
       rest.setFault(saying(body, status))
@@ -304,7 +304,7 @@ describe('R05: a Redis that refuses', () => {
   )
 })
 
-describe('R06: a Redis with malformed replies', () => {
+describe('a Redis with malformed replies [R06]', () => {
   const nothing = '{"result":[null,null,null,null,null,null,null,null]}'
   const malformed: readonly (readonly [string, Fault])[] = [
     ['half an object', saying('{"result":')],
@@ -324,7 +324,7 @@ describe('R06: a Redis with malformed replies', () => {
   ]
 
   test.each(malformed)(
-    'R06: %s is an outage, never a "no", for cached and uncached callers',
+    '%s is an outage, never a "no", for cached and uncached callers [R06]',
     async (_, fault) => {
       const bad = await revocable()
       expect(await statusOf(bad.token)).toBe(200)
@@ -344,7 +344,7 @@ describe('R06: a Redis with malformed replies', () => {
   )
 })
 
-describe('R06: a Redis with one malformed part in its reply', () => {
+describe('a Redis with one malformed part in its reply [R06]', () => {
   /**
    * The script's reply: the number of existing keys, whether the proof was used, and three numbers
    * for the limit.
@@ -367,7 +367,7 @@ describe('R06: a Redis with one malformed part in its reply', () => {
     ['one part added', (sound) => ({ result: [...sound, 0] })],
   ]
 
-  test.each(partly)('R06: %s is an outage of the whole reply', async (_, spoil) => {
+  test.each(partly)('%s is an outage of the whole reply [R06]', async (_, spoil) => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     const [{ result }] = JSON.parse(rest.lastReply().toString()) as [{ result: Sound }]
@@ -380,8 +380,8 @@ describe('R06: a Redis with one malformed part in its reply', () => {
   })
 })
 
-describe('R13: a replica that lags', () => {
-  test('R13: a revocation takes effect with the first reply that includes it', async () => {
+describe('a replica that lags [R13]', () => {
+  test('a revocation takes effect with the first reply that includes it [R13]', async () => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     const stale = rest.lastReply()
@@ -397,12 +397,12 @@ describe('R13: a replica that lags', () => {
   })
 })
 
-test('S34, S40: after all these faults Redis holds only documented keys, and no credential', async () => {
+test('after all these faults Redis holds only documented keys, and no credential [S34, S40]', async () => {
   expect(await statusOf(await mint(stack.inlineKey))).toBe(200)
   expect(await complaintsAbout(rest.redis.direct)).toEqual([])
 })
 
-describe('R14: a Redis that loses all data', () => {
+describe('a Redis that loses all data [R14]', () => {
   /** Stores the record of an opaque token and returns the token. */
   async function opaque(): Promise<string> {
     const text = crypto.randomUUID()
@@ -413,7 +413,7 @@ describe('R14: a Redis that loses all data', () => {
     return text
   }
 
-  test('R14: data that only Redis has is lost and grants nothing; the rest works, and limits start anew', async () => {
+  test('data that only Redis has is lost and grants nothing; the rest works, and limits start anew [R14]', async () => {
     const [good, bad] = [await mint(stack.inlineKey), await revocable()]
     const [opened, unopened] = [await opaque(), await opaque()]
     const here = { ...stack, gateways: [url, url] } as const

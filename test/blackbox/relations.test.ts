@@ -276,7 +276,7 @@ describe('consistency tokens', () => {
   })
 })
 
-describe('S65: tenants with equal ids', () => {
+describe('tenants with equal ids [S65]', () => {
   test('a tuple of one tenant grants nothing in another', async () => {
     const [anne, one, other] = [newId(), newId(), newId()]
     const id = await orderOf(anne, one)
@@ -289,7 +289,7 @@ describe('S65: tenants with equal ids', () => {
   })
 })
 
-describe('S65: hostile parameters', () => {
+describe('hostile parameters [S65]', () => {
   test('are refused or denied in every encoding, and never name another object', async () => {
     const anne = newId()
     const id = await orderOf(anne)

@@ -78,7 +78,7 @@ async function live(index: number): Promise<string[]> {
   return wrong
 }
 
-test(`S30: ${SESSIONS} sessions, ${AT_ONCE} at a time, over ${GATEWAYS} gateways: every response is correct`, {
+test(`${SESSIONS} sessions, ${AT_ONCE} at a time, over ${GATEWAYS} gateways: every response is correct [S30]`, {
   timeout: 600_000,
 }, async () => {
   const wrong: string[] = []

@@ -21,7 +21,7 @@ const answers = (state: object) => ({
   [`/-/admin/audit/erasures/${ID}`]: { body: state },
 })
 
-test('S66: audit erase orders an erasure, waits until it is done, and prints the number of rows', async () => {
+test('audit erase orders an erasure, waits until it is done, and prints the number of rows [S66]', async () => {
   const { url, requests } = await startStubGateway(answers(done))
   const { code, stdout, stderr } = await runCli(['audit', 'erase', ...PERSON, '--url', url], {
     env: ENV,

@@ -27,7 +27,7 @@ async function verify(body: unknown, ...args: readonly string[]) {
 
 afterEach(closeStubGateways)
 
-test('S66: audit verify accepts an unchanged chain, and prints what it verified and what it did not', async () => {
+test('audit verify accepts an unchanged chain, and prints what it verified and what it did not [S66]', async () => {
   expect(chainPageSchema.parse(page)).toEqual(page)
   const { code, stdout, stderr } = await verify(page)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -45,7 +45,7 @@ test('S66: audit verify accepts an unchanged chain, and prints what it verified 
   })
 })
 
-test('S66: audit verify exits with 1 for a changed chain, and names the changed rows', async () => {
+test('audit verify exits with 1 for a changed chain, and names the changed rows [S66]', async () => {
   const changed = rows.map((row) => (row.seq === 3 ? { ...row, subject: '\u001b[2Jmallory' } : row))
   const { code, stdout } = await verify({ ...page, rows: changed })
   expect(code).toBe(1)
@@ -116,7 +116,7 @@ test('audit verify verifies files without a gateway, and together with the rest 
   }
 })
 
-test('S66: audit verify refuses a file without rows, and a chain without a valid end after pruned rows', async () => {
+test('audit verify refuses a file without rows, and a chain without a valid end after pruned rows [S66]', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
   try {
     await writeFile(join(folder, 'exported.ndjson'), '')

@@ -98,13 +98,13 @@ describe('audit query', () => {
   })
 })
 
-test('S66: audit verify accepts the chain of a running gateway', async () => {
+test('audit verify accepts the chain of a running gateway [S66]', async () => {
   await refusedRequest()
   const verified = () => operator.run('audit', 'verify')
   await expect.poll(verified, { timeout: 30_000 }).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
 })
 
-test('S66: AUDIT_ADDRESSES=truncated removes the end of the caller’s address from the trail', async () => {
+test('AUDIT_ADDRESSES=truncated removes the end of the caller’s address from the trail [S66]', async () => {
   const answer = await fetch(`${operator.url}/orders`, {
     headers: { 'CF-Connecting-IP': '203.0.113.99' },
   })
@@ -116,7 +116,7 @@ test('S66: AUDIT_ADDRESSES=truncated removes the end of the caller’s address f
   expect(JSON.stringify(events)).not.toContain('203.0.113.99')
 })
 
-test('S66: audit erase removes a subject from the trail of a running gateway', async () => {
+test('audit erase removes a subject from the trail of a running gateway [S66]', async () => {
   const minted = await operator.runJson<{ token: string }>(
     'token',
     'mint',

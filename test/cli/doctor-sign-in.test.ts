@@ -47,7 +47,7 @@ async function found(path: string) {
   return finding
 }
 
-test('S89: names the callback of each of several providers', async () => {
+test('names the callback of each of several providers [S89]', async () => {
   const entries = ['/plain', '/good'].map((path) => `${server.url}${path}`)
   const [first, other] = entries
   const seen = async (callback?: string) => {

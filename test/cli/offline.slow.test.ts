@@ -51,7 +51,7 @@ describe('token decode', () => {
 describe('clients hash-secret', () => {
   const hash = (secret: string) => createHash('sha256').update(secret).digest('base64url')
 
-  test('S41: prints an entry for CLIENTS that the gateway accepts, with a secret of 256 bits', async () => {
+  test('prints an entry for CLIENTS that the gateway accepts, with a secret of 256 bits [S41]', async () => {
     const { code, stdout, stderr } = await runCli(['clients', 'hash-secret'])
     expect(code).toBe(0)
     const [, id = ''] = /^clientId +(\S+)$/m.exec(stdout) ?? []
@@ -82,7 +82,7 @@ describe('clients hash-secret', () => {
   test.each([
     [['-'], 'too short'],
     [['--id', 'operator'], ''],
-  ])('S47: refuses %j', async (args, input) => {
+  ])('refuses %j [S47]', async (args, input) => {
     const { code, stdout } = await runCli(['clients', 'hash-secret', ...args], { input })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })

@@ -71,7 +71,7 @@ describe('token', () => {
 })
 
 describe('revoke', () => {
-  test('S33: revokes all tokens of a subject, is listed, and can be deleted', async () => {
+  test('revokes all tokens of a subject, is listed, and can be deleted [S33]', async () => {
     const { token = '' } = await mint('bob')
     expect(await operator.statusFor(token)).toBe(200)
     const { id = '' } = await operator.runJson('revoke', 'subject', 'bob', '--reason', 'left')
@@ -84,7 +84,7 @@ describe('revoke', () => {
     expect(await failure('revocations', 'delete', id)).toEqual(notFound)
   })
 
-  test('S30: revokes one token, by the token or by its id, and no other token of the subject', async () => {
+  test('revokes one token, by the token or by its id, and no other token of the subject [S30]', async () => {
     const [one, two, three] = await Promise.all([mint('carol'), mint('carol'), mint('carol')])
     const byToken = await operator.attempt(['revoke', 'token', '-'], one.token)
     expect(byToken.code).toBe(0)
@@ -252,7 +252,7 @@ test('keys list prints no private member of a key', async () => {
 })
 
 describe('a client without the role of an operator', () => {
-  test('S42: is refused with invalid_client for a wrong secret, which is not printed', async () => {
+  test('is refused with invalid_client for a wrong secret, which is not printed [S42]', async () => {
     const clientSecret = `pcs_${'w'.repeat(43)}`
     for (const clientId of [randomUUID(), await operator.clientId()]) {
       const client = { clientId, clientSecret }

@@ -9,7 +9,7 @@ export const serviceCases: readonly FieldCase[] = [
     expected: '503, except for anonymous routes whose limits say that they admit',
     runtimes: EVERY_RUNTIME,
     proof: {
-      tests: ['test/redis/rest.test.ts > R01: a connection that breaks is tried at most twice'],
+      tests: ['test/redis/rest.test.ts > a connection that breaks is tried at most twice'],
     },
   },
   {

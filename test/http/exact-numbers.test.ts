@@ -55,8 +55,8 @@ const INEXACT = [
   '1.7976931348623159e308',
 ]
 
-test.each(EXACT)('S63: %s is exact', (text) => expect(isExact(text)).toBe(true))
-test.each(INEXACT)('S63: %s is not exact', (text) => expect(isExact(text)).toBe(false))
+test.each(EXACT)('%s is exact [S63]', (text) => expect(isExact(text)).toBe(true))
+test.each(INEXACT)('%s is not exact [S63]', (text) => expect(isExact(text)).toBe(false))
 
 const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,24})(\.\d{1,24})?([eE][+-]?\d{1,3})?$/)
 
@@ -69,7 +69,7 @@ function fractionOf(text: string): readonly [bigint, bigint] {
   return scale >= 0 ? [number * 10n ** BigInt(scale), 1n] : [number, 10n ** BigInt(-scale)]
 }
 
-test('S63: a number is exact if it equals the text of its double, for random numbers', () => {
+test('a number is exact if it equals the text of its double, for random numbers [S63]', () => {
   fc.assert(
     fc.property(digits, (text) => {
       const value = Number(text)
@@ -83,7 +83,7 @@ test('S63: a number is exact if it equals the text of its double, for random num
 })
 
 const number = z.number()
-describe('S63: in a body', () => {
+describe('in a body [S63]', () => {
   test.each(INEXACT)('%s is 422 where a schema reads it, and reaches no handler', async (text) => {
     for (const [schema, body, path] of [
       [z.strictObject({ a: number }), `{"a":${text}}`, '/a'],
@@ -152,7 +152,7 @@ describe('S63: in a body', () => {
   })
 })
 
-describe('S63: in a query, a path and a list', () => {
+describe('in a query, a path and a list [S63]', () => {
   const coerced = z.strictObject({ id: z.coerce.number() })
   const imported = z.strictObject({ id: numberText(number) })
   test.each([...INEXACT.filter((text) => Number.isFinite(Number(text)))])(

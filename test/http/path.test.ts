@@ -117,15 +117,15 @@ const PASSED: readonly string[] = [
 ]
 
 describe('ambiguity', () => {
-  test.each(REFUSED)('S50: %j is refused as %s', (path, check) => {
+  test.each(REFUSED)('%j is refused as %s [S50]', (path, check) => {
     expect(ambiguity(path)).toBe(check)
   })
 
-  test.each(PASSED)('S50: %j has a single reading', (path) => {
+  test.each(PASSED)('%j has a single reading [S50]', (path) => {
     expect(ambiguity(path)).toBeUndefined()
   })
 
-  test('S50: an encoded unreserved character is refused, for each of them', () => {
+  test('an encoded unreserved character is refused, for each of them [S50]', () => {
     const unreserved = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'
     for (const character of unreserved) {
       const hex = character.charCodeAt(0).toString(16)
@@ -134,7 +134,7 @@ describe('ambiguity', () => {
     }
   })
 
-  test('S50: an accepted path stays the same after decoding it once and twice', () => {
+  test('an accepted path stays the same after decoding it once and twice [S50]', () => {
     for (let byte = 0; byte < 0x80; byte++) {
       const path = `/a%${byte.toString(16).padStart(2, '0')}b`
       if (ambiguity(path) !== undefined) continue
@@ -153,13 +153,13 @@ describe('the path of a URL', () => {
     ['http://h/a?b?c', '/a', '/a?b?c'],
     ['http://h/a/../b', '/a/../b', '/a/../b'],
     ['http://h//evil.test/x', '//evil.test/x', '//evil.test/x'],
-  ])('S51: %s has the path %s', (url, path, target) => {
+  ])('%s has the path %s [S51]', (url, path, target) => {
     expect(pathOf(url)).toBe(path)
     expect(targetOf(url)).toBe(target)
   })
 
   test.each(['http://h*', 'http://h?c/admin', 'http://u@h#/admin', 'http:///x', 'http://a, b/x'])(
-    'S57: a Host that changes the path of %s leaves no path',
+    'a Host that changes the path of %s leaves no path [S57]',
     (url) => {
       expect(pathOf(url)).toBe('')
       expect(targetOf(url)).toBe('')
@@ -183,7 +183,7 @@ describe('canonicalPath', () => {
   }
 
   test.each(['//admin/x', '/admin%2fx', '/%2561dmin/x', '/admin;/x', '/admin%00/x', '/%zz'])(
-    'S50: %s is refused with ambiguous_path and reaches no handler',
+    '%s is refused with ambiguous_path and reaches no handler [S50]',
     async (path) => {
       const { app, reached } = guarded()
       const response = await app.fetch(new Request(`http://gateway.test${path}`))
@@ -194,7 +194,7 @@ describe('canonicalPath', () => {
   )
 
   test.each(['a/b?c', 'gateway.test/public', 'a\\b', 'a?b', 'a#b', 'a@b'])(
-    'S57: the Host %s changes the path: it is refused and reaches no handler',
+    'the Host %s changes the path: it is refused and reaches no handler [S57]',
     async (host) => {
       const { app, reached } = guarded()
       const response = await app.request('http://gateway.test/public', { headers: { host } })
@@ -214,7 +214,7 @@ describe('canonicalPath', () => {
     },
   )
 
-  test('S51: nothing in a query makes a path ambiguous', async () => {
+  test('nothing in a query makes a path ambiguous [S51]', async () => {
     const { app, reached } = guarded()
     const query = '?x=/../admin&y=%2f%00%zz//;'
     const response = await app.fetch(new Request(`http://gateway.test/public${query}`))
@@ -224,7 +224,7 @@ describe('canonicalPath', () => {
 })
 
 describe('refuseLookAlikes', () => {
-  test('S67: the reason names the route that the origin could match', async () => {
+  test('the reason names the route that the origin could match [S67]', async () => {
     const reached: string[] = []
     const app = new Hono()
     app.onError((error, c) => c.json(error instanceof Denied ? error.denial : {}, 400))

@@ -34,7 +34,7 @@ const failing = (create: () => Error): MiddlewareHandler =>
     throw create()
   }
 
-describe.each(Object.entries(ERRORS))('S85: after a response, %s', (_, create) => {
+describe.each(Object.entries(ERRORS))('after a response, %s [S85]', (_, create) => {
   const compositions: Record<string, (app: Hono) => void> = {
     'by Hono': (app) => app.use(failing(create)),
     'by the gateway': (app) => app.use(inOrder([failing(create)], onError)),
@@ -72,7 +72,7 @@ describe.each(Object.entries(ERRORS))('S85: after a response, %s', (_, create) =
   )
 })
 
-test('S85: a body that is replaced keeps the headers of the response, except those about its bytes', async () => {
+test('a body that is replaced keeps the headers of the response, except those about its bytes [S85]', async () => {
   const kept = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', 'X-Kept': 'yes' }
   const app = new Hono()
     .use(async (c, next) => {

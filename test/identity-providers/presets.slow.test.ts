@@ -176,14 +176,14 @@ describe.each(rows)('%s', (preset, row) => {
     expect(await outcomeOf(preset, forged)).toBe('401 token_rejected:signature')
   })
 
-  test('S31: refuses a revoked token and a revoked subject on the next request', async () => {
+  test('refuses a revoked token and a revoked subject on the next request [S31]', async () => {
     expect((await measured(preset)).revoked).toMatch(
       /^(401 token_revoked:token, )?401 token_revoked:subject$/,
     )
   })
 })
 
-test('S64: scopes grant nothing to a user whose roles are all dropped by the map', async () => {
+test('scopes grant nothing to a user whose roles are all dropped by the map [S64]', async () => {
   const row = DOCUMENTED.okta
   // The other subject and its token are revoked.
   const bob = { sub: 'bob@example.com', jti: 'AT.bob' }

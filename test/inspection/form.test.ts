@@ -12,7 +12,7 @@ const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 const named = (count: number) =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at])))
 
-describe('S63: a query is 400 and never reaches the handler with', () => {
+describe('a query is 400 and never reaches the handler with [S63]', () => {
   test.each([
     ['a repeated name', '?a=1&a=2', 'query_repeated'],
     ['a repeated name in two spellings', '?a=1&%61=2', 'query_repeated'],
@@ -47,7 +47,7 @@ describe('S63: a query is 400 and never reaches the handler with', () => {
   })
 })
 
-describe('S63: a body is 400 and never reaches the handler with', () => {
+describe('a body is 400 and never reaches the handler with [S63]', () => {
   test.each([
     ['a repeated name', JSON_TYPE, '{"a":1,"\\u0061":2}', 'body_duplicate_name'],
     ['__proto__', JSON_TYPE, '{"a":[{"__proto__":{}}]}', 'body_prototype_name'],

@@ -17,7 +17,7 @@ async function answer(body: string) {
 const message = (members: string) => `{"jsonrpc":"2.0",${members}}`
 const ERROR = '"error":{"code":-32000,"message":"declined"}'
 
-describe("S63: a client's response to a request of the server", () => {
+describe("a client's response to a request of the server [S63]", () => {
   test.each([
     '"id":99,"result":{}',
     '"result":{"role":"assistant","content":{"type":"text","text":"hi"}},"id":"a"',
@@ -67,7 +67,7 @@ describe("S63: a client's response to a request of the server", () => {
   })
 })
 
-describe('S63: a batch', () => {
+describe('a batch [S63]', () => {
   const ping = (id: number) => message(`"id":${id},"method":"ping"`)
   const result = (id: number) => message(`"id":${id},"result":{}`)
 

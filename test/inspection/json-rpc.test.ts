@@ -40,7 +40,7 @@ function drawing(seed: string) {
     createHash('sha256').update(`${seed} ${drawn++}`).digest().readUInt32BE() % below
 }
 
-describe('S63: a route of JSON-RPC', () => {
+describe('a route of JSON-RPC [S63]', () => {
   test(`answers each of ${SHAPES} shapes as its parts require, and only valid ones arrive`, async () => {
     const { send, reached } = inspected(options, reader)
     const counted = new Map<Worth, number>()

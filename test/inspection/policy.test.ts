@@ -44,7 +44,7 @@ test.each([
     'anonymous callers of methods without a permission',
     { permission: undefined, anonymous: true, inspect: { jsonRpc: { methods, tools } } },
   ],
-])('R31: a policy may have %s', (_, good) => {
+])('a policy may have %s [R31]', (_, good) => {
   expect(mistakesOf(good)).toEqual([])
 })
 
@@ -78,7 +78,7 @@ test.each([
     { jsonRpc: { methods, tools: { a: dropping } } },
     /tools\.a.*z\.strictObject/,
   ],
-])('R31: a policy with %s in its inspection is refused', (_, inspect, message) => {
+])('a policy with %s in its inspection is refused [R31]', (_, inspect, message) => {
   expect(mistakesOf({ inspect }).join('\n')).toMatch(message)
 })
 
@@ -88,14 +88,14 @@ test.each([
   ['no category', { categories: [] }, /^inspect\.signatures\.categories: /],
   ['an unknown mode', { mode: true }, /^inspect\.signatures\.mode: /],
   ['an unknown setting', { limit: 5 }, /^inspect\.signatures: .*limit/],
-])('R31: signatures() refuses %s', (_, settings, message) => {
+])('signatures() refuses %s [R31]', (_, settings, message) => {
   const create = () => signatures(settings as unknown as SignaturesDefinition)
   expect(create).toThrow(
     expect.objectContaining({ mistakes: [expect.stringMatching(message)] }) as Misconfigured,
   )
 })
 
-test('R31: JSON-RPC requires POST, and callers who can have the required permissions', () => {
+test('JSON-RPC requires POST, and callers who can have the required permissions [R31]', () => {
   const jsonRpc = { methods: { ping: { permission: 'a:b' } } }
   expect(mistakesOf({ method: 'PUT', inspect: { jsonRpc } }).join()).toContain('requires POST')
   const anonymous = { permission: undefined, anonymous: true, inspect: { jsonRpc } }

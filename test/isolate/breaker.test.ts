@@ -50,7 +50,7 @@ function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
 }
 
 describe('a breaker', () => {
-  test('R02: opens with the fifth consecutive failure, and refuses at once with the last fault', () => {
+  test('opens with the fifth consecutive failure, and refuses at once with the last fault [R02]', () => {
     const { breaker, fail, refusal, transitions } = build()
     fail(DEFAULT_FAILURES - 1)
     expect(breaker.state()).toBe('closed')
@@ -85,7 +85,7 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('closed')
   })
 
-  test('R02, R32: lets one call through after its period, and closes for all after a success', () => {
+  test('lets one call through after its period, and closes for all after a success [R02, R32]', () => {
     const { breaker, fail, refusal, pass, transitions } = build()
     fail(DEFAULT_FAILURES)
     pass(FIRST_PERIOD_MS - 1)
@@ -200,7 +200,7 @@ describe('a breaker', () => {
   })
 
   test.each([0, 0.25, 0.5, 0.75, 0.99])(
-    'R04: of a dependency that flaps each second, uses every up phase (%d)',
+    'of a dependency that flaps each second, uses every up phase (%d) [R04]',
     (first) => {
       let chance = first
       const random = () => {
@@ -245,8 +245,8 @@ describe('a passive breaker', () => {
   })
 })
 
-describe('R05: the log of a breaker', () => {
-  test('R05: logs when it opens, once a minute while requests are refused, and when it closes', () => {
+describe('the log of a breaker [R05]', () => {
+  test('logs when it opens, once a minute while requests are refused, and when it closes [R05]', () => {
     const { breaker, alarms, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
     for (let second = 0; second < 150; second++) {
@@ -272,7 +272,7 @@ describe('R05: the log of a breaker', () => {
     expect(() => refusal()).toThrow('let the call through')
   })
 
-  test('R05: logs once a minute for a flapping dependency too', () => {
+  test('logs once a minute for a flapping dependency too [R05]', () => {
     const { breaker, alarms, fail, pass } = build()
     for (let second = 0; second < 120; second += 2) {
       fail(DEFAULT_FAILURES)

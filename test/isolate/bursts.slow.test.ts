@@ -151,7 +151,7 @@ async function session(subject_token = ''): Promise<string> {
   return (JSON.parse(body) as { refresh_token: string }).refresh_token
 }
 
-test.each([200, MOST])('R03: in a burst of %i each request is served', TIMEOUT, async (count) => {
+test.each([200, MOST])('in a burst of %i each request is served [R03]', TIMEOUT, async (count) => {
   for (let round = 0; round < 3; round++) {
     const before = reached
     expect(counted(await burst(count)), `round ${round}`).toEqual({ 200: count })
@@ -175,7 +175,7 @@ test.each<[string, Fault]>([
   ['answers after a minute', { kind: 'latency', ms: 60_000 }],
   ['is silent', { kind: 'hang' }],
 ])(
-  'R02, R03: a Redis that %s is an outage for each request of a burst',
+  'a Redis that %s is an outage for each request of a burst [R02, R03]',
   TIMEOUT,
   async (_, fault) => {
     const before = reached

@@ -185,7 +185,7 @@ describe('deadlines in a model of an isolate', () => {
     ['10 calls a second', steady(10)],
     ['1,000 calls a second', steady(1_000)],
     ['a burst of 50', Array<number>(50).fill(0)],
-  ])('R03: a Redis that answers after 400 ms times out for %s', (_, arrivalsMs) => {
+  ])('a Redis that answers after 400 ms times out for %s [R03]', (_, arrivalsMs) => {
     for (const service of [late, hung]) {
       const loop = installEventLoop()
       const outcomes = outcomesOf({ ...running, loop, arrivalsMs, service })
@@ -201,7 +201,7 @@ describe('deadlines in a model of an isolate', () => {
     [2, 1_000],
     [10, 1_000],
   ])(
-    'R03: with one late response in %i at %i a second, only the late ones time out',
+    'with one late response in %i at %i a second, only the late ones time out [R03]',
     (n, perSecond) => {
       const loop = installEventLoop()
       const isLate = (index: number) => index % n === 0
@@ -214,7 +214,7 @@ describe('deadlines in a model of an isolate', () => {
   )
 
   test.each([10, 100, 1_000])(
-    'R03: a Redis that becomes late under %i calls a second times out for each call from then on',
+    'a Redis that becomes late under %i calls a second times out for each call from then on [R03]',
     (perSecond) => {
       const loop = installEventLoop()
       const [lateFromMs, promptAgainMs] = [500, 1_500]
@@ -267,7 +267,7 @@ describe('deadlines in a model of an isolate', () => {
     expect(passedMs).toBeCloseTo(LONGEST_QUEUE_MS, -1)
   })
 
-  test('R03: a burst to a silent Redis times out on a slow isolate as well', () => {
+  test('a burst to a silent Redis times out on a slow isolate as well [R03]', () => {
     fc.assert(
       fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
         const loop = installEventLoop()

@@ -29,7 +29,7 @@ const BOUNDED = /\b(withDeadline|within|withinQuery)[(<]/
 const CALLS = /\.(run|first|all|batch|sendBatch|head|put)[(<]/
 
 describe('every call to a dependency has a deadline', () => {
-  test('R02, R09, R24: an HTTP call has a signal', () => {
+  test('an HTTP call has a signal [R02, R09, R24]', () => {
     const calls = sources.flatMap((path) => {
       // This function passes its parameters on. Its caller is checked below.
       const code = codeOf(path)
@@ -48,7 +48,7 @@ describe('every call to a dependency has a deadline', () => {
     expect(codeOf('src/origin/origin.ts')).toMatch(/const init = \{[^}]*signal: abort\.signal/)
   })
 
-  test('R20: a call to D1, R2 or the queue races with a timer', () => {
+  test('a call to D1, R2 or the queue races with a timer [R20]', () => {
     const users = sources.filter((path) => {
       const code = codeOf(path)
       return /^src\/[a-z-]+\/(?:d1|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)

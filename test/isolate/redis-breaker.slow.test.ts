@@ -84,7 +84,7 @@ describe('while the breaker is open', () => {
     ['no connection', { kind: 'refuse' }, 'unreachable'],
     ['a page of HTML', RUBBISH[1]?.[1] ?? { kind: 'none' }, 'malformed'],
     ['an error status', { kind: 'answer', status: 500, body: '{"error":"x"}' }, 'refused'],
-  ])('R02, R05: %s: no call is sent, and each error names the fault', async (_, fault, name) => {
+  ])('%s: no call is sent, and each error names the fault [R02, R05]', async (_, fault, name) => {
     // Only silence is detected by the deadline.
     const { breaker, ping, outcomes } = isolate(name === 'timeout' ? 150 : 5_000)
     await proxy.set(fault)
@@ -103,7 +103,7 @@ describe('while the breaker is open', () => {
     expect(outcomes).toEqual(Array(DEFAULT_FAILURES).fill(name))
   })
 
-  test('R02, R32: one probe in each period; after the first success every request makes one call', async () => {
+  test('one probe in each period; after the first success every request makes one call [R02, R32]', async () => {
     const { breaker, ping, patientPing, pass } = isolate()
     await proxy.set({ kind: 'hang' })
     while (breaker.state() === 'closed') await failed(ping())
@@ -127,7 +127,7 @@ describe('while the breaker is open', () => {
     expect(redis.calls() - recovered).toBe(steady)
   })
 
-  test('R32: of many requests at the end of a period one is sent, until it is answered', async () => {
+  test('of many requests at the end of a period one is sent, until it is answered [R32]', async () => {
     const { breaker, ping, pass } = isolate(5_000)
     await proxy.set({ kind: 'refuse' })
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
@@ -158,7 +158,7 @@ describe('while the breaker is open', () => {
 })
 
 describe('not an outage:', () => {
-  test('R03: a Redis that needs 50 ms or more never opens the breaker', async () => {
+  test('a Redis that needs 50 ms or more never opens the breaker [R03]', async () => {
     const { breaker, ping, outcomes } = isolate(5_000)
     await proxy.set({ kind: 'latency', ms: 50, jitterMs: 20 })
     for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 40 }, ping))
@@ -200,7 +200,7 @@ describe('a call that must not be repeated', () => {
 })
 
 describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
-  test('R01, R02, R03, R04, R05, R06: refuses each caller that must be refused, and admits the rest after the fault', async () => {
+  test('refuses each caller that must be refused, and admits the rest after the fault [R01, R02, R03, R04, R05, R06]', async () => {
     const good = principal()
     const [revoked, revokedBefore] = [principal(), principal()]
     const spent = limitOf({ limit: 1 })

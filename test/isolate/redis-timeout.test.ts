@@ -21,7 +21,7 @@ afterAll(async () => {
 test.each([
   ['too slow by default', {}, 503],
   ['fast enough for a longer deadline', { REDIS_TIMEOUT_MS: '4000' }, 200],
-])('R03: a Redis that answers after 400 ms is %s', async (_, env, expected) => {
+])('a Redis that answers after 400 ms is %s [R03]', async (_, env, expected) => {
   const isolate = world.isolate({
     env: { UPSTASH_REDIS_REST_URL: proxy.url, REDIS_TIMEOUT_MS: '250', ...env },
   })

@@ -76,7 +76,7 @@ describe('in workerd', () => {
     ['an origin that refuses connections', { kind: 'refuse' }, 'unreachable'],
     ['an origin that never answers', { kind: 'hang' }, 'timeout'],
   ] as const)(
-    'R23, R24: %s gets no more calls, and gets them again after its recovery',
+    '%s gets no more calls, and gets them again after its recovery [R23, R24]',
     async (_, fault, name) => {
       const path = newPath()
       await proxy.set(fault)

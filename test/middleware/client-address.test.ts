@@ -22,7 +22,7 @@ test.each([
   ['::ffff:203.0.113.7', '203.0.113.7'],
   ['::FFFF:cb00:7107', '203.0.113.7'],
   ['0000:0000:0000:0000:0000:ffff:198.168.100.107', '198.168.100.107'],
-])('S56: CF-Connecting-IP %s is the address %s', async (header, address) => {
+])('CF-Connecting-IP %s is the address %s [S56]', async (header, address) => {
   expect(await seen({ 'CF-Connecting-IP': header })).toBe(address)
 })
 
@@ -48,7 +48,7 @@ test.each([
   '::ffff:1.2.3.256',
   '::ffff:1.2.3',
   `::ffff:${'0'.repeat(38)}1.2.3.4`,
-])('S56: %j is not an address and counts in the shared bucket', async (header) => {
+])('%j is not an address and counts in the shared bucket [S56]', async (header) => {
   expect(addressGroup(header)).toBeUndefined()
   expect(await seen({ 'CF-Connecting-IP': header })).toBe('unknown')
 })
@@ -63,7 +63,7 @@ test.each([
   'X-Cluster-Client-IP',
   'CF_Connecting_IP',
   'CF-Connecting-IPv6',
-])('S56: %s is ignored', async (name) => {
+])('%s is ignored [S56]', async (name) => {
   expect(await seen({ [name]: '198.51.100.1' })).toBe('unknown')
   expect(await seen({ [name]: '198.51.100.1', 'CF-Connecting-IP': '203.0.113.7' })).toBe(
     '203.0.113.7',

@@ -26,7 +26,7 @@ test.each([
   ['a line', `bad reply:\n${SECRET}\n`],
   ['a line that looks like a stack frame', `bad reply:\n    at ${SECRET}\n`],
 ])(
-  'S29, S66: the log has the kind and the place of a defect, the response has neither, and no output has %s of its message',
+  'the log has the kind and the place of a defect, the response has neither, and no output has %s of its message [S29, S66]',
   async (_, message) => {
     const log = await logOf(() => {
       throw new RangeError(message)
@@ -36,7 +36,7 @@ test.each([
   },
 )
 
-test('S66: the log does not have a value that a schema error mentions', async () => {
+test('the log does not have a value that a schema error mentions [S66]', async () => {
   const log = await logOf(() => {
     z.strictObject({}).parse({ [SECRET]: 1 })
     throw new Error('the schema accepted the value')

@@ -61,7 +61,7 @@ function app(maxBytes: number, read: Reader = readAll) {
 }
 
 describe('limitBody', () => {
-  test('S62: a declared length over the maximum is refused, and nothing of the body is forwarded', async () => {
+  test('a declared length over the maximum is refused, and nothing of the body is forwarded [S62]', async () => {
     const { hono, reached } = app(10)
     const { seen, stream } = source([11])
     const response = await hono.fetch(post(stream, { 'Content-Length': '11' }))
@@ -71,7 +71,7 @@ describe('limitBody', () => {
     expect(seen.released).toBe(true)
   })
 
-  test('S62: a body without a length is cut off at the first byte over the maximum', async () => {
+  test('a body without a length is cut off at the first byte over the maximum [S62]', async () => {
     const { hono } = app(10)
     const { seen, stream } = source([6, 6, 6, 6, 6])
     const response = await hono.fetch(post(stream))
@@ -79,13 +79,13 @@ describe('limitBody', () => {
     expect(seen.released).toBe(true)
   })
 
-  test('S62: a false length does not help', async () => {
+  test('a false length does not help [S62]', async () => {
     const { hono } = app(10)
     const { stream } = source([6, 6])
     expect((await hono.fetch(post(stream, { 'Content-Length': '5' }))).status).toBe(413)
   })
 
-  test('S62: a length beside Transfer-Encoding is ignored', async () => {
+  test('a length beside Transfer-Encoding is ignored [S62]', async () => {
     const { hono } = app(10)
     const { stream } = source([6, 6])
     const headers = { 'Content-Length': '5', 'Transfer-Encoding': 'chunked' }
@@ -97,7 +97,7 @@ describe('limitBody', () => {
     }
   })
 
-  test('S62: a body of exactly the maximum is forwarded', async () => {
+  test('a body of exactly the maximum is forwarded [S62]', async () => {
     for (const headers of [{}, { 'Content-Length': '10' }] as Record<string, string>[]) {
       const { stream } = source([5, 5])
       const response = await app(10).hono.fetch(post(stream, headers))
@@ -106,7 +106,7 @@ describe('limitBody', () => {
   })
 
   test.each(['-1', '+5', '1e1', '5, 5', ' ', 'abc', '9999999999999999', '0x5'])(
-    'S62: the length %j is malformed',
+    'the length %j is malformed [S62]',
     async (length) => {
       const { hono, reached } = app(10)
       const { seen, stream } = source([5])
@@ -118,7 +118,7 @@ describe('limitBody', () => {
     },
   )
 
-  test('S62: a maximum of zero refuses every body and accepts none', async () => {
+  test('a maximum of zero refuses every body and accepts none [S62]', async () => {
     expect((await app(0).hono.fetch(post('x', { 'Content-Length': '1' }))).status).toBe(413)
     expect((await app(0).hono.fetch(post(source([1]).stream))).status).toBe(413)
     const empty = await app(0).hono.fetch(post(source([]).stream))
@@ -129,7 +129,7 @@ describe('limitBody', () => {
     expect([none.status, await none.text()]).toEqual([200, 'null'])
   })
 
-  test('S62: a reader that rethrows the refusal gets one response', async () => {
+  test('a reader that rethrows the refusal gets one response [S62]', async () => {
     const answered: Error[] = []
     const hono = new Hono<{ Variables: BodyVariables }>()
     hono.onError((error, c) => {
@@ -141,7 +141,7 @@ describe('limitBody', () => {
     expect(answered).toHaveLength(1)
   })
 
-  test('S62: the response is 413 even if the reader throws its own error', async () => {
+  test('the response is 413 even if the reader throws its own error [S62]', async () => {
     const { hono } = app(10, async (body) => {
       await readAll(body).catch(() => {
         throw new Unavailable('origin', 'unreachable')
@@ -151,14 +151,14 @@ describe('limitBody', () => {
     expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
   })
 
-  test('S62: the response is 413 even if the reader swallows the error', async () => {
+  test('the response is 413 even if the reader swallows the error [S62]', async () => {
     const { hono } = app(10, async (body) => readAll(body).catch(() => 'fine'))
     const response = await hono.fetch(post(source([11]).stream))
     expect(response.status).toBe(413)
     expect(response.headers.get('Set-Cookie')).toBeNull()
   })
 
-  test('S62: the response is 413 even if the reader swallows the error and sends no body', async () => {
+  test('the response is 413 even if the reader swallows the error and sends no body [S62]', async () => {
     const hono = new Hono<{ Variables: BodyVariables }>()
     hono.onError((error, c) => c.text(error.name, error instanceof Denied ? 413 : 500))
     hono.post('/', limitBody({ maxBytes: 10 }), async (c) => {
@@ -168,7 +168,7 @@ describe('limitBody', () => {
     expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
   })
 
-  test('R26: a byte stream is forwarded to its end', async () => {
+  test('a byte stream is forwarded to its end [R26]', async () => {
     let chunks = 3
     const stream = new ReadableStream({
       type: 'bytes',
@@ -181,7 +181,7 @@ describe('limitBody', () => {
     expect(await (await app(10).hono.fetch(post(stream))).text()).toBe('6')
   })
 
-  test('R26: a response may stream the body back after the handler has returned', async () => {
+  test('a response may stream the body back after the handler has returned [R26]', async () => {
     const hono = new Hono<{ Variables: BodyVariables }>()
     hono.use(limitBody({ maxBytes: 10 }))
     hono.post('/', (c) => c.body(bodyOf(c) as ReadableStream))
@@ -189,7 +189,7 @@ describe('limitBody', () => {
     expect((await response.arrayBuffer()).byteLength).toBe(5)
   })
 
-  test('R26: nothing of a body is read before the reader requests it', async () => {
+  test('nothing of a body is read before the reader requests it [R26]', async () => {
     const { seen, stream } = source([1, 2])
     let pulled: number | undefined
     const { hono } = app(10, async (body) => {
@@ -201,7 +201,7 @@ describe('limitBody', () => {
     expect(pulled).toBe(0)
   })
 
-  test('R29: a body that its reader cancels is released', async () => {
+  test('a body that its reader cancels is released [R29]', async () => {
     const { seen, stream } = source([1, 2, 3])
     const { hono } = app(10, async (body) => {
       await (body as ReadableStream).cancel()
@@ -210,7 +210,7 @@ describe('limitBody', () => {
     expect(await (await hono.fetch(post(stream))).text()).toBe('true')
   })
 
-  test('R26: chunks are forwarded one at a time, as the reader requests them', async () => {
+  test('chunks are forwarded one at a time, as the reader requests them [R26]', async () => {
     const { seen, stream } = source([1, 2, 3])
     const sizes: unknown[] = []
     const { hono } = app(10, async (body) => {
@@ -229,7 +229,7 @@ describe('limitBody', () => {
     ])
   })
 
-  test('R29: a body that a later guard refuses unread is released', async () => {
+  test('a body that a later guard refuses unread is released [R29]', async () => {
     const { seen, stream } = source([1, 2, 3])
     const { hono } = app(10, async () => {
       throw new Denied({ code: 'missing_token' })
@@ -239,7 +239,7 @@ describe('limitBody', () => {
   })
 
   test.each([{}, { 'Content-Length': '99999999' }] as Record<string, string>[])(
-    'R27: only a bounded part of a refused body is read (%o)',
+    'only a bounded part of a refused body is read (%o) [R27]',
     async (headers) => {
       const chunkBytes = 100_000
       const { seen, stream } = source(Array.from({ length: 10_000 }, () => chunkBytes))
@@ -250,7 +250,7 @@ describe('limitBody', () => {
   )
 
   test.each(['GET', 'HEAD'])(
-    'R27: a %s with a body is refused, and without one the request has no body',
+    'a %s with a body is refused, and without one the request has no body [R27]',
     async (method) => {
       const { hono, reached } = app(10)
       const { stream } = source([1])
@@ -268,7 +268,7 @@ describe('limitBody', () => {
   )
 
   test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
-    'R31: a maximum of %d is refused',
+    'a maximum of %d is refused [R31]',
     (cap) => {
       expect(() => limitBody({ maxBytes: cap })).toThrow(
         new RangeError(`limitBody: maxBytes must be an integer of at least 0, not ${cap}`),

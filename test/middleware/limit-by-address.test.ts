@@ -31,24 +31,24 @@ const statuses = async (sent: readonly (readonly [string | undefined, object?])[
 const claiming = (host: number) =>
   Object.fromEntries(CLAIMS.map((name) => [name, `198.51.100.${host}`]))
 
-test('S56: a new X-Forwarded-For in each request spends the same budget', async () => {
+test('a new X-Forwarded-For in each request spends the same budget [S56]', async () => {
   const sent = [1, 2, 3, 4].map((host) => ['203.0.113.1', claiming(host)] as const)
   expect(await statuses(sent)).toEqual([200, 200, 429, 429])
   expect(await statuses([['203.0.113.2', claiming(1)]])).toEqual([200])
 })
 
-test('S56: an IPv6 network has one budget, and its neighbor another', async () => {
+test('an IPv6 network has one budget, and its neighbor another [S56]', async () => {
   const network = ['2001:db8:1:2::1', '2001:DB8:1:2:ffff::2', '2001:db8:1:2:3:4:5:6']
   expect(await statuses(network.map((address) => [address]))).toEqual([200, 200, 429])
   expect(await statuses([['2001:db8:1:3::1']])).toEqual([200])
 })
 
-test('S56: an IPv4-mapped IPv6 address has the budget of the IPv4 address', async () => {
+test('an IPv4-mapped IPv6 address has the budget of the IPv4 address [S56]', async () => {
   const spelled = ['203.0.113.9', '::ffff:203.0.113.9', '::FFFF:cb00:7109']
   expect(await statuses(spelled.map((address) => [address]))).toEqual([200, 200, 429])
 })
 
-test('S56: all callers without an address share one budget, whatever they claim', async () => {
+test('all callers without an address share one budget, whatever they claim [S56]', async () => {
   const sent = [
     [undefined, claiming(1)],
     ['not an address', claiming(2)],

@@ -6,7 +6,7 @@ import { receivedHeaders } from '../../src/middleware/request-headers.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
 
-test('S54: a header that another middleware removed is not forwarded', async () => {
+test('a header that another middleware removed is not forwarded [S54]', async () => {
   const app = new Hono<{ Variables: GatewayVariables }>()
   app.use(requestId(), async (c, next) => {
     const headers = new Headers(c.req.raw.headers)

@@ -53,7 +53,7 @@ describe('requestId', () => {
   })
 
   test.each(['', 'a b', 'a,b', 'é', '<script>', 'a'.repeat(129)])(
-    'S66: %j is not a valid client id',
+    '%j is not a valid client id [S66]',
     async (id) => {
       expect((await see({ 'X-Request-Id': id })).parent).toBeNull()
     },

@@ -147,7 +147,7 @@ describe.each(RUNTIMES)('on $name', ({ start }) => {
   })
 
   describe('a credential that is not in the cache of the isolate', () => {
-    test('R08: 100 simultaneous first requests make 100 calls to Redis for counting, and no more', async () => {
+    test('100 simultaneous first requests make 100 calls to Redis for counting, and no more [R08]', async () => {
       // Redis must have the script already: otherwise the first call is repeated with its full text.
       await askAtOnce('/single/b', [await newKeyOf('weekly')])
       const apiKey = await newKeyOf('nightly')

@@ -75,14 +75,14 @@ const revokeBefore = async (subject: string) => {
   await world.redis.direct.set(key, Math.floor(Date.now() / 1000) + 5, 'EX', 600)
 }
 
-test('S30: a caller that is revoked while its requests wait does not call the origin', async () => {
+test('a caller that is revoked while its requests wait does not call the origin [S30]', async () => {
   const token = await world.token('anne')
   const { statuses } = await sendThree('/shared/1', token, () => revokeBefore('anne'))
   expect(await statuses()).toEqual([401, 401])
   expect(calls).toBe(1)
 })
 
-test('S30: a revoked caller does not replace a first request that left', async () => {
+test('a revoked caller does not replace a first request that left [S30]', async () => {
   const token = await world.token('bob')
   const { leave, statuses } = await sendThree('/shared/2', token, () => revokeBefore('bob'))
   leave()

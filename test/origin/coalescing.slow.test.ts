@@ -22,7 +22,7 @@ const ALICE = {
   expiresAtSeconds: 4_000_000_000,
 }
 
-describe.each(RUNTIMES)('S75: on $name', ({ start }) => {
+describe.each(RUNTIMES)('on $name [S75]', ({ start }) => {
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let gateway: Running
   let handler: Handler

@@ -47,36 +47,36 @@ describe.each(RUNTIMES)('cookies on $name', ({ name: runtime }) => {
     'percent=%2C%3B; plus=a+b==',
     'tab=a\tb',
     'utf8=caf\xc3\xa9, \xe2\x82\xac; sid=1',
-  ])('S68: %j arrives byte for byte', async (cookie) => {
+  ])('%j arrives byte for byte [S68]', async (cookie) => {
     expect(await arrived(runtime, FORWARDING, `Cookie: ${cookie}`)).toEqual([cookie])
   })
 
-  test('S68: a comma never creates a cookie that the client did not send', async () => {
+  test('a comma never creates a cookie that the client did not send [S68]', async () => {
     const cookie = 'a=1,__Host-a=2, __Secure-b=3,\t__Host-c=4;d=5'
     const [field] = await arrived(runtime, FORWARDING, `Cookie: ${cookie}`)
     expect(namesIn(field)).toEqual(['a', 'd'])
   })
 
-  test('S68: several Cookie fields arrive as the one field that the platform joins', async () => {
+  test('several Cookie fields arrive as the one field that the platform joins [S68]', async () => {
     const fields = await arrived(runtime, FORWARDING, 'Cookie: a=1; b=2', 'cookie: c=3; d=4')
     // A browser sends only one (RFC 6265 section 5.4). Each platform joins them in its own way.
     expect(fields).toEqual([runtime === 'workerd' ? 'a=1; b=2, c=3; d=4' : 'a=1; b=2; c=3; d=4'])
   })
 
-  test('S68: bytes that are not UTF-8 do not change a separator', async () => {
+  test('bytes that are not UTF-8 do not change a separator [S68]', async () => {
     const [field] = await arrived(runtime, FORWARDING, 'Cookie: a=\xe9\xff; b=2')
     // workerd decodes headers as UTF-8 and encodes them again; \xef\xbf\xbd is U+FFFD.
     const changed = 'a=\xef\xbf\xbd\xef\xbf\xbd; b=2'
     expect(field).toBe(runtime === 'workerd' ? changed : 'a=\xe9\xff; b=2')
   })
 
-  test('S68: without cookies, or with an empty field, the origin receives no cookie', async () => {
+  test('without cookies, or with an empty field, the origin receives no cookie [S68]', async () => {
     expect((await arrived(runtime, FORWARDING)).join('')).toBe('')
     origin.requests.length = 0
     expect((await arrived(runtime, FORWARDING, 'Cookie:')).join('')).toBe('')
   })
 
-  test('S59: a route that does not forward cookies forwards none', async () => {
+  test('a route that does not forward cookies forwards none [S59]', async () => {
     expect(await arrived(runtime, 'Cookie: a=1,b=2', 'Cookie: c=3')).toEqual([])
   })
 })

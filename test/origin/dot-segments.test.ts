@@ -10,7 +10,7 @@ import { startHttpOrigin } from './origin-server.ts'
 import { RUNTIMES } from './runtimes.ts'
 import type { Running } from './workerd.ts'
 
-describe.each(RUNTIMES)('S50, S75: the shipped gateway on $name', ({ startShipped }) => {
+describe.each(RUNTIMES)('the shipped gateway on $name [S50, S75]', ({ startShipped }) => {
   let redis: TestRedis
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let gateway: Running

@@ -46,7 +46,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
   }
 
   describe('an origin without a response', () => {
-    test('R23: a refused connection is 502', async () => {
+    test('a refused connection is 502 [R23]', async () => {
       const deaf = await startForwarding(runtime, `http://127.0.0.1:${await freePort()}`)
       const reply = await exchange(deaf.port, 'GET /x HTTP/1.1\r\nHost: gateway.test\r\n\r\n')
       expect([reply.status, reply.body]).toEqual([502, '{"fault":"unreachable"}'])
@@ -59,7 +59,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       ['breaks off in its headers', 'HTTP/1.1 200 OK\r\nContent-'],
       ['has an invalid status', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
     ])(
-      'R25: an origin that %s is 502 after one call, and the next request succeeds',
+      'an origin that %s is 502 after one call, and the next request succeeds [R25]',
       async (_, text) => {
         for (const method of ['GET', 'DELETE']) {
           origin.received.length = 0
@@ -73,7 +73,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       },
     )
 
-    test('R24: silence is 504 at the deadline after one call, and the call is cancelled', async () => {
+    test('silence is 504 at the deadline after one call, and the call is cancelled [R24]', async () => {
       let released: Promise<unknown> = Promise.resolve()
       answer = (socket) => {
         released = once(socket, 'close')
@@ -85,7 +85,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       await expectWell()
     })
 
-    test('R24: the deadline applies to headers only; a body may take longer', async () => {
+    test('the deadline applies to headers only; a body may take longer [R24]', async () => {
       answer = (socket) => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl')
         setTimeout(() => socket.end('ow'), 2 * DEADLINE_MS)
@@ -94,7 +94,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'slow', false])
     })
 
-    test('R24: a client that leaves cancels its request to the origin', SOON, async () => {
+    test('a client that leaves cancels its request to the origin [R24]', SOON, async () => {
       const connected = Promise.withResolvers<Socket>()
       answer = connected.resolve
       const client = await dial(gateway.port, `GET /left HTTP/1.1\r\nHost: g\r\n${PATIENT}\r\n`)
@@ -134,7 +134,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
         'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\nshort',
         'end',
       ],
-    ])('R25: %s, breaks off for the client as well', async (_, text, how) => {
+    ])('%s, breaks off for the client as well [R25]', async (_, text, how) => {
       answer = (socket) => {
         socket.write(text)
         setTimeout(() => {

@@ -212,7 +212,7 @@ async function statusesOf(port: number, text: string, expected: number): Promise
   return statuses()
 }
 
-describe.each(RUNTIMES)('S75, S78: on $name', ({ name }) => {
+describe.each(RUNTIMES)('on $name [S75, S78]', ({ name }) => {
   const port = () => gateways.get(name)?.port ?? 0
 
   async function expectRefused(text: string) {

@@ -23,7 +23,7 @@ const ALICE: Principal = {
 
 describe('identity headers', () => {
   test.each(['alice', 'auth0|5f7', 'a@b.test', 'https://issuer.test/?a=b&c=(d)', '!"#$&\'()*+,'])(
-    'S54: %j is forwarded unchanged',
+    '%j is forwarded unchanged [S54]',
     (value) => {
       expect(headerWord(value)).toBe(value)
     },
@@ -39,13 +39,13 @@ describe('identity headers', () => {
     'a\r\nX-Auth-Roles: admin',
     '\u0000',
     '\u007f',
-  ])('S17: %j becomes one visible word that decodes to itself', (value) => {
+  ])('%j becomes one visible word that decodes to itself [S17]', (value) => {
     const word = headerWord(value)
     expect(word).toMatch(/^[!-~]+$/)
     expect(decodeURIComponent(word)).toBe(value)
   })
 
-  test('S17: a lone surrogate does not throw', () => {
+  test('a lone surrogate does not throw [S17]', () => {
     expect(headerWord('a\ud800')).toBe('a%EF%BF%BD')
   })
 
@@ -64,7 +64,7 @@ describe('identity headers', () => {
     ])
   })
 
-  test('S54: a role that contains a comma cannot be read as two roles', () => {
+  test('a role that contains a comma cannot be read as two roles [S54]', () => {
     const headers = new Headers()
     const roles = ['reader,admin', 'a b', 'é,', 'plain']
     setIdentity(headers, { ...ALICE, roles, scopes: ['orders:read', 'a b'] })
@@ -87,7 +87,7 @@ describe.each([
   ['of the platform', (init: Readonly<Record<string, string>>) => new Headers(init)],
   ['as plain data on Node', onNode],
 ])('response headers %s', (_, headersOf) => {
-  test('S60: headers about the infrastructure and headers that the gateway sets are dropped', () => {
+  test('headers about the infrastructure and headers that the gateway sets are dropped [S60]', () => {
     const headers = headersOf({
       Server: 'nginx',
       Via: '1.1 a',
@@ -118,7 +118,7 @@ describe.each([
     ])
   })
 
-  test('S61: a header that `Connection` removes counts as absent', () => {
+  test('a header that `Connection` removes counts as absent [S61]', () => {
     const headers = headersOf({ Connection: 'vary', Vary: 'Authorization' })
     const fields = fieldsOf(headers)
     sanitizeResponse(fields, 200)
@@ -126,7 +126,7 @@ describe.each([
     expect(headers.get('Vary')).toBe('Authorization')
   })
 
-  test('S60: Set-Cookie fields stay separate', () => {
+  test('Set-Cookie fields stay separate [S60]', () => {
     const headers = headersOf({})
     const cookies = ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2', 'c=3']
     for (const cookie of cookies) headers.append('Set-Cookie', cookie)
@@ -134,7 +134,7 @@ describe.each([
     expect(headers.getSetCookie()).toEqual(cookies)
   })
 
-  test('S60: `Connection` can remove Set-Cookie fields', () => {
+  test('`Connection` can remove Set-Cookie fields [S60]', () => {
     const headers = headersOf({ Connection: 'close, Set-Cookie', 'Set-Cookie': 'a=1' })
     sanitizeResponse(fieldsOf(headers), 200)
     expect(headers.getSetCookie()).toEqual([])
@@ -153,13 +153,13 @@ describe.each([
     ['no-store', 'no-store'],
     ['No-Store, public', 'No-Store, public'],
     ['"unterminated, public', 'private, "unterminated, public'],
-  ])('S61: Cache-Control %j becomes %j', (before, after) => {
+  ])('Cache-Control %j becomes %j [S61]', (before, after) => {
     const headers = headersOf(before === undefined ? {} : { 'Cache-Control': before })
     makePrivate(fieldsOf(headers))
     expect(headers.get('Cache-Control')).toBe(after)
   })
 
-  test('S61: headers that only intermediaries read are dropped', () => {
+  test('headers that only intermediaries read are dropped [S61]', () => {
     const headers = headersOf({
       'CDN-Cache-Control': 'max-age=60',
       'Cloudflare-CDN-Cache-Control': 'max-age=60',
@@ -176,7 +176,7 @@ describe.each([
     ['X-Authorization', 'X-Authorization, Authorization'],
     ['*', '*'],
     ['Accept,*', 'Accept,*'],
-  ])('S61: Vary %j becomes %j', (before, after) => {
+  ])('Vary %j becomes %j [S61]', (before, after) => {
     const headers = headersOf(before === undefined ? {} : { Vary: before })
     varyBy(fieldsOf(headers), ['Authorization'])
     expect(headers.get('Vary')).toBe(after)

@@ -64,7 +64,7 @@ async function awayFromWindowEnd() {
 }
 
 test.each(RUNTIMES)(
-  'R30, S75: on $name a new isolate honours the decisions of its predecessor, and only requests in progress are lost',
+  'on $name a new isolate honours the decisions of its predecessor, and only requests in progress are lost [R30, S75]',
   async (runtime) => {
     const jti = crypto.randomUUID()
     const [good, bad] = [await mint(key), await mint(key, { claims: { jti } })]

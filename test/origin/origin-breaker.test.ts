@@ -59,7 +59,7 @@ describe('the breaker of a route', () => {
     ['unreachable', 'origin_unreachable', 502],
     ['timeout', 'origin_timeout', 504],
   ])(
-    'R23, R24: %s: opens, short-circuits with the same error and Retry-After, and closes again',
+    '%s: opens, short-circuits with the same error and Retry-After, and closes again [R23, R24]',
     async (fault, code, status) => {
       const { failing, answering, failure, send, calls, pass, breakers } = build()
       failing(new Unavailable('origin', fault))
@@ -113,7 +113,7 @@ describe('the breaker of a route', () => {
     },
   )
 
-  test('R23: clients that disconnect during every probe do not lock others out', async () => {
+  test('clients that disconnect during every probe do not lock others out [R23]', async () => {
     const { failing, answering, failure, send, calls, pass, breakers } = build()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failure()

@@ -28,7 +28,7 @@ describe('createOrigin', () => {
     { url: 'https://user:secret@origin.test' },
     { url: 'https://origin.test?key=secret' },
     { url: 'https://origin.test/#a' },
-  ])('R31: refuses %j without repeating it in the message', (options) => {
+  ])('refuses %j without repeating it in the message [R31]', (options) => {
     let thrown: unknown
     try {
       createOrigin(options)
@@ -65,7 +65,7 @@ describe('the authority of a request', () => {
   })
   afterAll(() => Promise.all([origin.close(), canary.close()]))
 
-  test('S57: is the configured one, whatever the request target is', async () => {
+  test('is the configured one, whatever the request target is [S57]', async () => {
     const evil = `127.0.0.1:${canary.port}`
     const targets = [
       `http://gateway.test//${evil}/x`,
@@ -87,7 +87,7 @@ describe('the authority of a request', () => {
     expect(canary.requests).toHaveLength(0)
   })
 
-  test('S58: is not changed by a redirect', async () => {
+  test('is not changed by a redirect [S58]', async () => {
     const redirecting = await startHttpOrigin((_, response) => {
       response.writeHead(302, { Location: `http://127.0.0.1:${canary.port}/` }).end()
     })
@@ -109,7 +109,7 @@ describe('an origin failure', () => {
     return (error as Unavailable).fault
   }
 
-  test('R23: a refused connection, an unknown host and a missing TLS are unreachable', async () => {
+  test('a refused connection, an unknown host and a missing TLS are unreachable [R23]', async () => {
     expect(await fault(`http://127.0.0.1:${await freePort()}`)).toBe('unreachable')
     expect(await fault('http://origin.invalid')).toBe('unreachable')
     const plain = await startHttpOrigin((_, response) => response.end())
@@ -118,7 +118,7 @@ describe('an origin failure', () => {
     expect(plain.requests).toHaveLength(0)
   })
 
-  test('R24: silence past the deadline is a timeout, after one call', async () => {
+  test('silence past the deadline is a timeout, after one call [R24]', async () => {
     const silent = await startHttpOrigin(() => {})
     open.push(silent)
     expect(await fault(`http://127.0.0.1:${silent.port}`, 50)).toBe('timeout')
@@ -131,7 +131,7 @@ describe('an origin failure', () => {
     ['half of the headers', 'HTTP/1.1 200 OK\r\nContent-'],
     ['an invalid status', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
   ])(
-    'R25: an origin that sends %s never counts as a response, and is called once',
+    'an origin that sends %s never counts as a response, and is called once [R25]',
     async (_, text) => {
       const malformed = await startTcpOrigin((socket) => socket.end(text))
       open.push(malformed)
@@ -142,7 +142,7 @@ describe('an origin failure', () => {
     },
   )
 
-  test('R24: a client that left is not counted as a fault of the origin', async () => {
+  test('a client that left is not counted as a fault of the origin [R24]', async () => {
     const silent = await startHttpOrigin(() => {})
     open.push(silent)
     const left = new AbortController()

@@ -156,7 +156,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       ['/br', 'br', BROTLI, String(BROTLI.length)],
       ['/zstd', 'zstd', PLAIN, String(PLAIN.length)],
     ])(
-      'R26: %s is neither decompressed nor compressed again',
+      '%s is neither decompressed nor compressed again [R26]',
       async (path, encoding, body, length) => {
         for (const headers of [{ 'Accept-Encoding': 'gzip, br, zstd' }, {}] as Sent['headers'][]) {
           const [response, bytes] = await get(path, headers && { headers })
@@ -167,14 +167,14 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       },
     )
 
-    test('R26: HEAD returns the headers of GET without a body', async () => {
+    test('HEAD returns the headers of GET without a body [R26]', async () => {
       const [response, bytes] = await get('/gzip', { method: 'HEAD' })
       expect(response.headers['content-length']).toBe(String(GZIPPED.length))
       expect(response.headers['content-encoding']).toBe('gzip')
       expect(bytes).toHaveLength(0)
     })
 
-    test('R26: ranges, 204 and 304 pass unchanged', async () => {
+    test('ranges, 204 and 304 pass unchanged [R26]', async () => {
       const [partial, bytes] = await get('/range', { headers: { Range: 'bytes=0-9' } })
       expect([partial.statusCode, partial.headers['content-range']]).toEqual([206, 'bytes 0-9/100'])
       expect(bytes.equals(PLAIN.subarray(0, 10))).toBe(true)
@@ -184,7 +184,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       expect([same.statusCode, same.headers.etag]).toEqual([304, '"a"'])
     })
 
-    test('R26: early hints and trailers do no harm', async () => {
+    test('early hints and trailers do no harm [R26]', async () => {
       const [hinted, afterHints] = await get('/hints')
       expect([hinted.statusCode, String(afterHints)]).toEqual([200, 'after hints'])
       const [trailed, withTrailers] = await get('/trailers')
@@ -192,7 +192,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       expect(trailed.headers.trailer).toBeUndefined()
     })
 
-    test('R26: an event arrives before the origin writes the next one', async () => {
+    test('an event arrives before the origin writes the next one [R26]', async () => {
       let write: (event: string) => void = () => {}
       onEvents = (writer) => {
         write = writer
@@ -207,7 +207,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       response.destroy()
     })
 
-    test('R26: a large download arrives complete, with bounded memory', async () => {
+    test('a large download arrives complete, with bounded memory [R26]', async () => {
       await get('/large?megabytes=16')
       const before = residentBytes()
       const response = await answer(startRequest(`/large?megabytes=${LARGE_MEGABYTES}`).end())
@@ -221,7 +221,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       // Measured in JavaScript: what accumulates is garbage, and must level off.
       ['in chunks', { 'Transfer-Encoding': 'chunked' }, undefined, 2],
     ])(
-      'R26: a large upload %s arrives complete, with bounded memory',
+      'a large upload %s arrives complete, with bounded memory [R26]',
       async (_, headers, declared, warm) => {
         for (let at = 0; at < warm; at++) await upload(LARGE_MEGABYTES, headers)
         const before = residentBytes()
@@ -235,7 +235,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
   describe('uploads', () => {
     const capped = (maxBodyBytes: number) => ({ 'Test-Route': JSON.stringify({ maxBodyBytes }) })
 
-    test('R27: Expect: 100-continue is answered, and the body arrives', async () => {
+    test('Expect: 100-continue is answered, and the body arrives [R27]', async () => {
       const headers = { Expect: '100-continue', 'Content-Length': PLAIN.length }
       const outgoing = startRequest('/digest', { method: 'POST', headers })
       outgoing.flushHeaders()
@@ -245,7 +245,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       expect(origin.requests.at(-1)?.headers.expect).toBeUndefined()
     })
 
-    test('R27, S62: a body with a declared length above the limit is refused before it is sent', async () => {
+    test('a body with a declared length above the limit is refused before it is sent [R27, S62]', async () => {
       const reached = origin.requests.length
       const headers = { Expect: '100-continue', 'Content-Length': 11, ...capped(10) }
       const outgoing = startRequest('/digest', { method: 'POST', headers })
@@ -256,7 +256,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       outgoing.destroy()
     })
 
-    test('S62: a body that exceeds the limit while it is read is 413, and no origin receives all of it', async () => {
+    test('a body that exceeds the limit while it is read is 413, and no origin receives all of it [S62]', async () => {
       for (const sizes of [[11], [6, 6], [6, 6, 6, 6]]) {
         const reached = origin.requests.length
         const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
@@ -276,7 +276,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       }
     })
 
-    test('S62: a stage that reads the body in the gateway gets the same 413', async () => {
+    test('a stage that reads the body in the gateway gets the same 413 [S62]', async () => {
       const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
       const outgoing = startRequest('/read-here', { method: 'POST', headers })
       const response = await answer(outgoing.end(Buffer.alloc(11)))
@@ -287,7 +287,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     test.each([
       ['with a length', 'Content-Length: 1000\r\n\r\nabcde'],
       ['in chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n'],
-    ])('R25: an upload %s that breaks off never looks complete to the origin', async (_, rest) => {
+    ])('an upload %s that breaks off never looks complete to the origin [R25]', async (_, rest) => {
       const reached = origin.requests.length
       const socket = await dial(
         gateway.port,
@@ -299,7 +299,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       expect(seen && (await arrivedWhole(seen))).toBe(false)
     })
 
-    test('R27: an early response of the origin reaches the client, and nothing hangs', async () => {
+    test('an early response of the origin reaches the client, and nothing hangs [R27]', async () => {
       const headers = { 'Content-Length': 4 * MEGABYTE }
       const outgoing = startRequest('/early', { method: 'POST', headers })
       outgoing.write(block.subarray(0, 16_384))
@@ -311,7 +311,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
 
     // The runtime reads 64 KB more and then closes the connection, which may lose the response on its
     // way: https://datatracker.ietf.org/doc/html/rfc9112#section-9.6
-    test('R27: a client that continues to send after an early response is disconnected', async () => {
+    test('a client that continues to send after an early response is disconnected [R27]', async () => {
       const headers = { 'Content-Length': 4 * MEGABYTE }
       const outgoing = startRequest('/early', { method: 'POST', headers })
       const heard: (number | undefined)[] = []
@@ -324,7 +324,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     })
 
     test.each(['GET', 'HEAD'])(
-      'R27: a %s with a body is refused, and nothing hangs',
+      'a %s with a body is refused, and nothing hangs [R27]',
       async (method) => {
         const reached = origin.requests.length
         const outgoing = startRequest('/digest', { method, headers: { 'Content-Length': 5 } })
@@ -335,7 +335,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       },
     )
 
-    test('R29: the runtime reports no unread body', () => {
+    test('the runtime reports no unread body [R29]', () => {
       expect(gateway.log()).not.toMatch(/stalled|deadlock|hung|unread/i)
     })
   })

@@ -45,7 +45,7 @@ const arrived = () => origin.requests.flatMap(headersOf)
 
 describe.each(RUNTIMES)('trusted names on $name', ({ name: runtime }) => {
   test.each(Object.entries(TRUSTED_HEADERS))(
-    'S73: no name of %s arrives, in any spelling',
+    'no name of %s arrives, in any spelling [S73]',
     async (_topic, names) => {
       const chunks = chunksOf(names.flatMap(spellingsOf).map((name) => `${name}: forged`))
       for (const lines of chunks) expect(await send(runtime, lines)).toBe(200)
@@ -59,13 +59,13 @@ describe.each(RUNTIMES)('trusted names on $name', ({ name: runtime }) => {
     'X-User Id: forged',
     'X-User-Id : forged',
     '\tX-User-Id: forged',
-  ])('S73: %j is refused or does not arrive', async (line) => {
+  ])('%j is refused or does not arrive [S73]', async (line) => {
     const status = await send(runtime, ['Accept: */*', line])
     expect(origin.requests).toHaveLength(status === 200 ? 1 : 0)
     expect(JSON.stringify(arrived())).not.toContain('forged')
   })
 
-  test('S73: ordinary names arrive with their values', async () => {
+  test('ordinary names arrive with their values [S73]', async () => {
     const names = allOf(ORDINARY_HEADERS)
     for (const lines of chunksOf(names.map((name) => `${name}: value of ${name}`)))
       expect(await send(runtime, lines)).toBe(200)
@@ -75,7 +75,7 @@ describe.each(RUNTIMES)('trusted names on $name', ({ name: runtime }) => {
   })
 })
 
-test('S73: a policy adds names to the removed ones, and keeps others', async () => {
+test('a policy adds names to the removed ones, and keeps others [S73]', async () => {
   const gateway = await startGateway(
     definePolicy({
       roles: {},

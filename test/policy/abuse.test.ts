@@ -20,7 +20,7 @@ const bans = {
   refuses: 'credentials',
 }
 
-test('S44: by default, a policy throttles bad credentials and bans, and exempts loopback', () => {
+test('by default, a policy throttles bad credentials and bans, and exempts loopback [S44]', () => {
   const exempt = ['127.0.0.0/8', '::1/128']
   const defaults = { authenticationFailures: failures, bans, exempt }
   expect(policyWith()).toEqual(defaults)

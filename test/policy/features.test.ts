@@ -113,7 +113,7 @@ describe('the authorization server', () => {
     composeServices(env, withServer)
   })
 
-  test('R31: one error names the mistakes in the variables of features and in all others', () => {
+  test('one error names the mistakes in the variables of features and in all others [R31]', () => {
     const env = { ...signing, CLIENTS: '[{}]', PUBLIC_URL: 'ftp://x' }
     const compose = () => composeServices(env, withServer)
     expect(compose).toThrow('CLIENTS[0].id: must be a UUID')

@@ -40,7 +40,7 @@ function lookAlikes(...rows: readonly Row[]): readonly string[] {
   return last === undefined ? [] : findLookAlikes(last, routes).map(({ path }) => path)
 }
 
-describe('S67: two routes that differ only in spelling', () => {
+describe('two routes that differ only in spelling [S67]', () => {
   test.each([
     ['/users/export', '/Users/Export'],
     ['/users/export', '/users/export/'],
@@ -91,7 +91,7 @@ describe('S67: two routes that differ only in spelling', () => {
   })
 })
 
-describe('S67: look-alikes of a route', () => {
+describe('look-alikes of a route [S67]', () => {
   test.each<[string, readonly Row[], readonly string[]]>([
     ['above a wildcard', [row('/api/admin', 'x'), row('/api/*', 'y')], ['/api/admin']],
     ['above a parameter', [row('/u/export', 'x'), row('/u/:id', 'y')], ['/u/export']],
@@ -142,7 +142,7 @@ describe('S67: look-alikes of a route', () => {
   })
 })
 
-describe('S67: a policy with strict routes', () => {
+describe('a policy with strict routes [S67]', () => {
   let gateway: TestGateway
 
   beforeAll(async () => {

@@ -23,7 +23,7 @@ function mistakesOf(...routes: readonly object[]): readonly string[] {
 
 const route = { method: 'GET', path: '/a', permission: 'orders:read' }
 
-describe('R31: a policy', () => {
+describe('a policy [R31]', () => {
   test('that is valid has its defaults filled in', () => {
     const policy = definePolicy({
       roles: { reader: ['orders:read'] },
@@ -251,7 +251,7 @@ describe('R31: a policy', () => {
   })
 })
 
-describe('R31: a policy with mistakes of several kinds', () => {
+describe('a policy with mistakes of several kinds [R31]', () => {
   const rows = [
     { ...route, limits: ['absent'], allow: 'all' },
     { ...route, path: '/b', limits: ['absent'] },
@@ -333,7 +333,7 @@ describe('R31: a policy with mistakes of several kinds', () => {
   })
 })
 
-describe('R31, S73: header rules of a policy', () => {
+describe('header rules of a policy [R31, S73]', () => {
   const define = (rules: object) => () =>
     definePolicy({
       roles: {},

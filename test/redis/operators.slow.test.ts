@@ -61,7 +61,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('orders of operators ($name)', ({ prefer, con
   beforeEach(() => redis.direct.flushall())
 
   test.each(orders)(
-    'R20: %s is written in one command, so it is never half written',
+    '%s is written in one command, so it is never half written [R20]',
     async (_, order) => {
       const writes: string[][] = []
       const watched: RedisConnection = {
@@ -77,7 +77,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('orders of operators ($name)', ({ prefer, con
     },
   )
 
-  test('R20: an effect that cannot be written leaves no record', async () => {
+  test('an effect that cannot be written leaves no record [R20]', async () => {
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:alice`
     await redis.direct.rpush(key, 'not a cut-off')
     const { revocations } = stores(rest)
@@ -153,7 +153,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('orders of operators ($name)', ({ prefer, con
   })
 })
 
-describe('R20: a malformed reply of Redis is Unavailable:', () => {
+describe('a malformed reply of Redis is Unavailable [R20]:', () => {
   const answers: readonly (readonly [string, RedisReply])[] = [
     ['an error', { error: 'OOM command not allowed' }],
     ['text', { result: 'OK' }],

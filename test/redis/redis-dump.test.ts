@@ -16,7 +16,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-test('S40: the scan of Redis finds each kind of credential, in keys and in values', async () => {
+test('the scan of Redis finds each kind of credential, in keys and in values [S40]', async () => {
   const refreshToken = `${'a'.repeat(22)}.${'b'.repeat(43)}`
   await redis.set(`pc:reference:pk_${'A'.repeat(49)}`, '{}', 'EX', 60)
   await redis.hset('pc:refresh:x', { current: refreshToken })
@@ -32,7 +32,7 @@ test('S40: the scan of Redis finds each kind of credential, in keys and in value
   ])
 })
 
-test('S34: the scan of Redis finds a key without a TTL that the document does not list', async () => {
+test('the scan of Redis finds a key without a TTL that the document does not list [S34]', async () => {
   await redis.set('pc:revoked:x', '1')
   await redis.set('pc:client:x', '{}')
   await redis.zadd('pc:clients', 0, 'x')

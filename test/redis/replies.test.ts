@@ -74,7 +74,7 @@ describe.each(['auto', 'embedded'] as const)('replies of Redis (%s)', (prefer) =
     expect(resp[6]).toEqual({ result: null })
   })
 
-  test('R12: a script runs once in each call, also after its text was forgotten', async () => {
+  test('a script runs once in each call, also after its text was forgotten [R12]', async () => {
     const script = createScript("return redis.call('INCR', KEYS[1])")
     const resp = overResp(redis)
     await redis.direct.flushall()

@@ -76,7 +76,7 @@ async function admitAndRevoke(redis: ReturnType<typeof clientOf>['redis']) {
 }
 
 describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
-  test('R31: a cluster is refused, and the message says why', async () => {
+  test('a cluster is refused, and the message says why [R31]', async () => {
     const { port } = await server('--cluster-enabled', 'yes')
     expect(await mistakesOf(`redis://127.0.0.1:${port}`)).toEqual([
       expect.stringMatching(
@@ -106,7 +106,7 @@ describe.skipIf(!hasRedisServer)('a server that a gateway must not use', () => {
     expect(await mistakesOf(url)).toEqual(mistakes)
   })
 
-  test('S16: a wrong login or database is a mistake that does not contain the password', async () => {
+  test('a wrong login or database is a mistake that does not contain the password [S16]', async () => {
     const { port } = await server('--requirepass', PASSWORD, '--databases', '2')
     const login = ['REDIS_URL: Redis refuses the user or the password']
     expect(await mistakesOf(`redis://127.0.0.1:${port}`)).toEqual(login)
@@ -198,7 +198,7 @@ describe.skipIf(!hasRedisServer)('TLS', () => {
 })
 
 describe.skipIf(!hasRedisServer)('Sentinel', () => {
-  test('R37: after a failover, calls reach the new master, and a revocation that it has is in force', async () => {
+  test('after a failover, calls reach the new master, and a revocation that it has is in force [R37]', async () => {
     const login = ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
     const master = await server(...login)
     const replica = await server(...login, '--replicaof', '127.0.0.1', String(master.port))

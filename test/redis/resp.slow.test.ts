@@ -76,7 +76,7 @@ describe('a faulty Redis over RESP', () => {
     ['half a reply', GOOD.slice(0, -4)],
     ['half a reply, then the end', { last: GOOD.slice(0, -4) }],
     ['nothing, then the end', { last: '' }],
-  ])('R06: %s is an outage, never a refusal', async (_, reply) => {
+  ])('%s is an outage, never a refusal [R06]', async (_, reply) => {
     const { url, connections } = await stubbed((socket) => {
       if (typeof reply === 'string') socket.write(reply)
       else socket.end(reply.last)
@@ -86,7 +86,7 @@ describe('a faulty Redis over RESP', () => {
     expect(connections()).toBeLessThanOrEqual(2)
   })
 
-  test('R06: after a malformed reply, no reply of the same socket is used', async () => {
+  test('after a malformed reply, no reply of the same socket is used [R06]', async () => {
     const { url, connections } = await stubbed((socket) => {
       socket.write(connections() === 1 ? '?1\r\n+STALE\r\n+STALE\r\n' : '+FRESH\r\n')
     })
@@ -95,7 +95,7 @@ describe('a faulty Redis over RESP', () => {
     expect(await redis.send([['GET', 'a']])).toEqual([{ result: 'FRESH' }])
   })
 
-  test('R06: a socket with a reply to no command is replaced', async () => {
+  test('a socket with a reply to no command is replaced [R06]', async () => {
     const { url, connections } = await stubbed((socket) => {
       socket.write(connections() === 1 ? '+FIRST\r\n+UNASKED\r\n' : '+FRESH\r\n')
     })
@@ -114,7 +114,7 @@ describe('a faulty Redis over RESP', () => {
     'MOVED 1 127.0.0.1:7001',
     'WRONGTYPE Operation against a key holding the wrong kind of value',
     'ERR pc:secret',
-  ])('R05 R12: the error "%s" is an outage, and its text is not shown', async (text) => {
+  ])('the error "%s" is an outage, and its text is not shown [R05, R12]', async (text) => {
     const { url, received } = await stubbed((socket) => socket.write(`-${text}\r\n`))
     const outcome = (await outcomeOf(admitOver(connectionTo(url)))) as Unavailable
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'refused' })
@@ -124,14 +124,14 @@ describe('a faulty Redis over RESP', () => {
   })
 
   test.each(['NOAUTH Authentication required.', "ERR unknown command 'INFO'"])(
-    'R05: a server that refuses the handshake (%s) is an outage',
+    'a server that refuses the handshake (%s) is an outage [R05]',
     async (text) => {
       const { url } = await stubbed(() => {}, `-${text}\r\n`)
       expect(await faultOf(connectionTo(url).send([['PING']]))).toBe('refused')
     },
   )
 
-  test('R12: after READONLY, the next call uses another socket, as after a failover', async () => {
+  test('after READONLY, the next call uses another socket, as after a failover [R12]', async () => {
     const { url, connections } = await stubbed((socket) => {
       socket.write(connections() === 1 ? '-READONLY no\r\n' : '+OK\r\n')
     })
@@ -159,7 +159,7 @@ describe('a faulty Redis over RESP', () => {
 })
 
 describe('a Redis behind a faulty network', () => {
-  test('R01: a refused connection is an outage at once, and a call after it is served', async () => {
+  test('a refused connection is an outage at once, and a call after it is served [R01]', async () => {
     const { proxy, url } = await proxied()
     const redis = connectionTo(url, 5_000)
     await proxy.set({ kind: 'refuse' })
@@ -170,7 +170,7 @@ describe('a Redis behind a faulty network', () => {
     await expect.poll(() => outcomeOf(redis.send([['PING']]))).toEqual([{ result: 'PONG' }])
   })
 
-  test('R02: a Redis that hangs is a timeout, and no call after it gets a late reply', async () => {
+  test('a Redis that hangs is a timeout, and no call after it gets a late reply [R02]', async () => {
     const { proxy, url } = await proxied()
     const redis = connectionTo(url)
     await redis.send([['SET', 'a', 'first']])
@@ -183,7 +183,7 @@ describe('a Redis behind a faulty network', () => {
       .toEqual([{ result: 'PONG' }, { result: 1 }])
   })
 
-  test('R02: a silent socket is replaced, while the server behind it accepts others', async () => {
+  test('a silent socket is replaced, while the server behind it accepts others [R02]', async () => {
     const { url, connections } = await stubbed((socket) => {
       if (connections() > 1) socket.write('+PONG\r\n')
     })
@@ -193,7 +193,7 @@ describe('a Redis behind a faulty network', () => {
     expect(connections()).toBe(2)
   })
 
-  test('R03: a slow network delays replies, and mixes up none', async () => {
+  test('a slow network delays replies, and mixes up none [R03]', async () => {
     const { proxy, url } = await proxied()
     const redis = connectionTo(url, 5_000)
     await proxy.set({ kind: 'latency', ms: 50, jitterMs: 20 })
@@ -209,7 +209,7 @@ describe('a Redis behind a faulty network', () => {
     expect(replies.map(([, reply]) => reply?.result)).toEqual(names)
   })
 
-  test('R04: while the network flaps, each reply is the right one or an outage', async () => {
+  test('while the network flaps, each reply is the right one or an outage [R04]', async () => {
     const { proxy, url } = await proxied()
     const redis = connectionTo(url)
     await redis.send(Array.from({ length: 50 }, (_, n) => ['SET', `n${n}`, n]))
@@ -234,7 +234,7 @@ describe('a Redis behind a faulty network', () => {
   test.each([
     ['before its replies', ''],
     ['in the middle of its replies', ':1\r\n:'],
-  ])('R25: a call that is cut %s is sent a second time, or with `once` never', async (_, part) => {
+  ])('a call that is cut %s is sent a second time, or with `once` never [R25]', async (_, part) => {
     const { url, received, connections } = await stubbed((socket) => {
       if (connections() % 2 === 1) socket.end(part)
       else socket.write(':3\r\n:4\r\n')
@@ -251,7 +251,7 @@ describe('a Redis behind a faulty network', () => {
     expect(received).toHaveLength(3)
   })
 
-  test('R25: a call that is cut through the proxy runs at most twice, with `once` at most once', async () => {
+  test('a call that is cut through the proxy runs at most twice, with `once` at most once [R25]', async () => {
     const { proxy, url, direct } = await proxied()
     const redis = connectionTo(url, 5_000)
     const other = connectionTo(direct, 5_000)

@@ -84,7 +84,7 @@ describe('a faulty Redis endpoint', () => {
     ['nulls', '[{"result":[null,null,null,null,null]}]'],
     ['an error', '[{"error":"LOADING"}]'],
     ['both a result and an error', `[${good.slice(0, -1)},"error":"ERR"}]`],
-  ])('R06: %s is an outage, never a refusal', async (_, body) => {
+  ])('%s is an outage, never a refusal [R06]', async (_, body) => {
     const { outcome } = await admitOver((response) => response.end(body))
     expect(outcome).toBeInstanceOf(Unavailable)
   })
@@ -105,7 +105,7 @@ describe('a faulty Redis endpoint', () => {
     ['text in a window', [others[0], '{"result":["9","9"]}']],
     ['an error for a window', [others[0], '{"error":"OOM command not allowed"}']],
     ['both a result and an error', [others[0], '{"result":[2,3],"error":"ERR"}']],
-  ])('R06: of the upstash engine, %s is an outage, never a refusal', async (_, replies) => {
+  ])('of the upstash engine, %s is an outage, never a refusal [R06]', async (_, replies) => {
     const body = `[{"result":[0,0]},${replies}]`
     const { outcome } = await admitOver((response) => response.end(body), upstash())
     expect(outcome).toBeInstanceOf(Unavailable)
@@ -118,7 +118,7 @@ describe('a faulty Redis endpoint', () => {
     [200, '{"error":"READONLY"}'],
     [302, ''],
   ])(
-    'R05: status %i is an outage after at most two calls, and its error quotes nothing',
+    'status %i is an outage after at most two calls, and its error quotes nothing [R05]',
     async (status, body) => {
       const { outcome, calls } = await admitOver((response) => {
         response.writeHead(status, { location: 'http://127.0.0.1:1/' })
@@ -131,17 +131,17 @@ describe('a faulty Redis endpoint', () => {
     },
   )
 
-  test('R02: a reply that never arrives is a timeout, not null', async () => {
+  test('a reply that never arrives is a timeout, not null [R02]', async () => {
     const { outcome } = await admitOver(() => undefined)
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'timeout' })
   })
 
-  test('R02: a reply that never ends is a timeout', async () => {
+  test('a reply that never ends is a timeout [R02]', async () => {
     const { outcome } = await admitOver((response) => response.write('[{"result":'))
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'timeout' })
   })
 
-  test('R01: a connection that breaks is tried at most twice', async () => {
+  test('a connection that breaks is tried at most twice [R01]', async () => {
     const { outcome, calls } = await admitOver((response) => response.destroy())
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'unreachable' })
     expect(calls).toBeLessThanOrEqual(2)

@@ -27,14 +27,14 @@ const absent = table.filter(({ state }) => state.startsWith('not yet'))
 const range = (letter: string, from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, n) => `${letter}${String(from + n).padStart(2, '0')}`)
 
-/** Reports whether a file has a test or a group of tests with the row in its name. */
-function names(file: string, id: string): boolean {
-  // The name is the first text of the call, or of the call after a table of cases.
-  const title = new RegExp(
-    `(?:\\b(?:test|it|describe)\\b[^'"\`]*|\\)\\(\\s*)(['"\`])(?:(?!\\1).)*\\b${id}\\b`,
-  )
-  return title.test(read(file))
-}
+/** The rows at the end of the name of a test, of a group or of a case: `... is refused [S01, S02]`. */
+const TAG = /\[((?:[RS]\d\d, )*[RS]\d\d)\][:,]?['"`]/g
+
+/** Returns the rows that names of tests in a file end with. */
+const rowsIn = (file: string): ReadonlySet<string> =>
+  new Set([...read(file).matchAll(TAG)].flatMap(([, ids = '']) => ids.split(', ')))
+
+const names = (file: string, id: string): boolean => rowsIn(file).has(id)
 
 const testFiles = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.test.ts'))
@@ -76,6 +76,16 @@ describe('docs/checklist.md', () => {
     ])
     expect(named).toEqual([])
   })
+})
+
+test('every row that a test names is in the table, and rows are nowhere but at the end of names', () => {
+  const known = new Set(table.map(({ id }) => id))
+  const unknown = testFiles.flatMap((file) => [...rowsIn(file)].filter((id) => !known.has(id)))
+  expect(unknown).toEqual([])
+  const first = testFiles.filter((file) =>
+    /(?:test|it|describe)\(\s*['"`][RS]\d\d\b/.test(read(file)),
+  )
+  expect(first).toEqual([])
 })
 
 test('a row is found in the name of a test, and not in the text around it', () => {

@@ -12,7 +12,7 @@ const policy = definePolicy({
   routes: [{ method: 'GET', path: '/', anonymous: true }],
 })
 
-describe.each(['REST', 'RESP'] as const)('R18: over %s', (over) => {
+describe.each(['REST', 'RESP'] as const)('over %s [R18]', (over) => {
   let redis: TestRedis
   let check: () => Promise<unknown>
   let close = async () => {}

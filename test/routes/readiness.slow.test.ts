@@ -73,7 +73,7 @@ describe('readyz in workerd', () => {
   }
   const many = () => Array.from({ length: AT_ONCE }, probe)
 
-  test('R18, S74: 200 concurrent requests cost one call to Redis, and all get its result', async () => {
+  test('200 concurrent requests cost one call to Redis, and all get its result [R18, S74]', async () => {
     const held: (() => void)[] = []
     rest.setFault((response) => {
       held.push(() => {
@@ -91,7 +91,7 @@ describe('readyz in workerd', () => {
     expect(writes()).toBe(1)
   })
 
-  test('R18, R02, S74: so do 200 while Redis hangs, and the result is correct again when Redis is back', async () => {
+  test('so do 200 while Redis hangs, and the result is correct again when Redis is back [R18, R02, S74]', async () => {
     rest.setFault(hanging)
     const answers = await Promise.all(many().map(({ answer }) => answer))
     for (const { status, body } of answers) {

@@ -88,31 +88,31 @@ describe('a WebSocket upgrade', () => {
     ['from a page with an opaque origin', 'GET', [...HANDSHAKE, 'Origin: null']],
     ['from a page of a similar name', 'GET', [...HANDSHAKE, 'Origin: https://app.test.evil.test']],
     ['from a page over http', 'GET', [...HANDSHAKE, 'Origin: http://app.test']],
-  ])('R28: %s is refused and reaches no origin', async (_, method, headers) => {
+  ])('%s is refused and reaches no origin [R28]', async (_, method, headers) => {
     const before = await atOrigin()
     const route = 'Test-Route: {"webSocketOrigins":["https://app.test"]}'
     expect((await upgrade(method, route, ...headers)).status).toBe(400)
     expect((await atOrigin()).opened).toBe(before.opened)
   })
 
-  test('R28: of an anonymous caller is refused if the route lists no origins', async () => {
+  test('of an anonymous caller is refused if the route lists no origins [R28]', async () => {
     const before = await atOrigin()
     expect((await upgrade('GET', ...HANDSHAKE)).status).toBe(400)
     expect((await atOrigin()).opened).toBe(before.opened)
   })
 
-  test('R28: from a page that the route lists is accepted', async () => {
+  test('from a page that the route lists is accepted [R28]', async () => {
     const route = 'Test-Route: {"webSocketOrigins":["https://app.test"]}'
     const reply = await upgrade('GET', route, ...HANDSHAKE, 'Origin: https://app.test')
     expect(reply.status).toBe(101)
   })
 
-  test('S55: to another protocol is ignored, and the request is served as plain HTTP', async () => {
+  test('to another protocol is ignored, and the request is served as plain HTTP [S55]', async () => {
     const reply = await upgrade('GET', 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings')
     expect(reply.status).toBe(200)
   })
 
-  test('S60: is answered with only the protocol from the headers of the origin', async () => {
+  test('is answered with only the protocol from the headers of the origin [S60]', async () => {
     const headers = [...HANDSHAKE, 'Sec-WebSocket-Protocol: chat']
     for (const caller of ['null', callerUntil(FAR)]) {
       const reply = await upgrade(
@@ -133,7 +133,7 @@ describe('an open WebSocket', () => {
   test.each([
     ['an anonymous caller', { 'Test-Route': LISTED }, 'anonymous'],
     ['a known caller', { 'Test-Caller': callerUntil(FAR), X_Auth_Subject: 'admin' }, 'alice'],
-  ])('R28: of %s carries messages both ways, in order and unchanged', async (_, headers, who) => {
+  ])('of %s carries messages both ways, in order and unchanged [R28]', async (_, headers, who) => {
     const { socket, closed, messages } = await open(headers as Record<string, string>)
     expect(socket.protocol).toBe('chat')
     socket.send('who')
@@ -146,7 +146,7 @@ describe('an open WebSocket', () => {
     expect(await closed).toEqual({ code: 4001, reason: 'as requested' })
   })
 
-  test('R28: is closed with 1008 when the token of its caller expires', async () => {
+  test('is closed with 1008 when the token of its caller expires [R28]', async () => {
     const expired = await open({ 'Test-Caller': callerUntil(Date.now() / 1_000 + 0.5) })
     const lasting = await open({ 'Test-Caller': callerUntil(FAR) })
     expect(await expired.closed).toEqual({ code: 1008, reason: 'invalid_token' })
@@ -160,14 +160,14 @@ describe('an open WebSocket', () => {
   test.each([
     ['closes with a code and a reason of its own', 4002, 'mine'],
     ['closes with a registered code and without a reason', 3000, ''],
-  ])('R28: of a client that %s is closed at the origin as well', async (_, code, reason) => {
+  ])('of a client that %s is closed at the origin as well [R28]', async (_, code, reason) => {
     const { socket, closed } = await open({ 'Test-Caller': callerUntil(FAR) })
     socket.close(code, reason)
     await closed
     await expect.poll(async () => (await atOrigin()).closed).toContain(`${code} ${reason}`)
   })
 
-  test('R28: of a client that disappears does not stay open at the origin', async () => {
+  test('of a client that disappears does not stay open at the origin [R28]', async () => {
     const before = await atOrigin()
     const lines = [
       'GET /chat HTTP/1.1',

@@ -95,7 +95,7 @@ const count = (recheckSeconds: number, revocations: number) =>
   })
 
 test(
-  'S79: no stream is open later than the bound, with Redis healthy, slow or hung',
+  'no stream is open later than the bound, with Redis healthy, slow or hung [S79]',
   async () => {
     const counts = await count(RECHECK_SECONDS, REVOCATIONS)
     expect(counts.late, NEVER).toBe(0)

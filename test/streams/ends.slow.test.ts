@@ -21,7 +21,7 @@ const MARGIN_MS = 4_000
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-describe.each(RUNTIMES)('S79: on %s', (runtime) => {
+describe.each(RUNTIMES)('on %s [S79]', (runtime) => {
   let gateway: StreamGateway
   beforeAll(async () => {
     gateway = await startStreamGateway(runtime)

@@ -18,7 +18,7 @@ const REQUESTS = 200
 const START_MS = 1_800_000_000_000
 
 describe('stores in memory', () => {
-  test('R15, R16, R17: limits agree with the model over random schedules, also if the clock is set back', () => {
+  test('limits agree with the model over random schedules, also if the clock is set back [R15, R16, R17]', () => {
     const backs = fc.array(
       fc.record({ at: fc.nat(REQUESTS), micros: fc.integer({ min: 1, max: 600e6 }) }),
       { maxLength: 2 },
@@ -47,7 +47,7 @@ describe('stores in memory', () => {
       .then(() => expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(REQUESTS))
   })
 
-  test('S44: violations cause the bans of the model', async () => {
+  test('violations cause the bans of the model [S44]', async () => {
     let earned = 0
     const property = fc.asyncProperty(
       rules,

@@ -47,7 +47,7 @@ describe('the environment', () => {
     ])
   })
 
-  it('R31: one error names every mistake', () => {
+  it('one error names every mistake [R31]', () => {
     expect(
       mistakes({
         ISSUERS: '[{"issuer":"a","nonsense":1}]',
@@ -71,11 +71,11 @@ describe('the environment', () => {
     ["'[{}]'", 'must be valid JSON with double quotes, and none around it'],
     ['[{issuer:https://a.test}]', 'must be valid JSON with double quotes, and none around it'],
     ['[{"issuer":}]', 'must be valid JSON'],
-  ])('R31: the mistake of %s says whether its quotes are wrong', (ISSUERS, mistake) => {
+  ])('the mistake of %s says whether its quotes are wrong [R31]', (ISSUERS, mistake) => {
     expect(mistakes({ ...good, ISSUERS })).toEqual([`ISSUERS: ${mistake}`])
   })
 
-  it('R31: hashed addresses need a real key', () => {
+  it('hashed addresses need a real key [R31]', () => {
     const hashed = { ...good, AUDIT_ADDRESSES: 'hashed' }
     expect(mistakes({ ...good, AUDIT_ADDRESSES: 'none', AUDIT_ADDRESS_KEY: 'short' })).toEqual([
       'AUDIT_ADDRESSES: must be full, truncated or hashed',
@@ -94,13 +94,13 @@ describe('the environment', () => {
     })
   })
 
-  it('R31: JSON with a duplicate member is refused', () => {
+  it('JSON with a duplicate member is refused [R31]', () => {
     expect(mistakes({ ...good, ISSUERS: '[{"issuer":"a","issuer":"b"}]' })).toEqual([
       'ISSUERS: has a duplicate member name',
     ])
   })
 
-  it('R31: the REST token is required, and may have any form', () => {
+  it('the REST token is required, and may have any form [R31]', () => {
     expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: '' })).toHaveLength(1)
     expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: undefined })).toHaveLength(1)
     expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: 'local' })).toEqual([])
@@ -141,7 +141,7 @@ describe('the environment', () => {
     expect(mistakes(withClients(good, 'ES256'))).toHaveLength(1)
   })
 
-  it('S16 S47 R31: no error contains the value of a secret', () => {
+  it('no error contains the value of a secret [S16, S47, R31]', () => {
     const value = 'c2VjcmV0LXZhbHVlLW5vYm9keS1tYXktc2Vl'
     const weak = { ...es256.privateJwk, kid: '', d: value, x: value }
     const errors = [

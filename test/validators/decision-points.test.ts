@@ -55,7 +55,7 @@ describe('policy decision points', () => {
     })
   })
 
-  test('R31: one error names every mistake and no secret', () => {
+  test('one error names every mistake and no secret [R31]', () => {
     const env = {
       ...good,
       OPENFGA_URL: 'http://fga.test',
@@ -92,7 +92,7 @@ describe('policy decision points', () => {
     [`{"a":"${store}","a":"${other}"}`, 'OPENFGA_STORES: has a duplicate member name'],
     // Two tenants must not share their tuples.
     [`{"a":"${store}","b":"${store}"}`, 'OPENFGA_STORES.b: duplicates the store of another tenant'],
-  ])('R31: stores as %j are refused', (OPENFGA_STORES, mistake) => {
+  ])('stores as %j are refused [R31]', (OPENFGA_STORES, mistake) => {
     const found = mistakes({ ...openfga({}), OPENFGA_STORES })
     expect(found).toHaveLength(1)
     expect(found[0]).toContain(mistake)
@@ -106,7 +106,7 @@ describe('policy decision points', () => {
     'https://pdp.test/#a',
     'pdp.test',
     '',
-  ])('R31: a server at %j is refused', (url) => {
+  ])('a server at %j is refused [R31]', (url) => {
     const [mistake, ...others] = mistakes(authzen({ '': url }))
     expect(mistake).toMatch(/^AUTHZEN_URLS/)
     expect(mistake).not.toContain('hush')
@@ -115,7 +115,7 @@ describe('policy decision points', () => {
 
   describe.each(['AUTHORITY_TIMEOUT_MS', 'REDIS_TIMEOUT_MS'])('%s', (name) => {
     test.each(['', '0', '9', '5001', '1e3', '250ms', '-250', ' 250'])(
-      'R31: a deadline of %j is refused',
+      'a deadline of %j is refused [R31]',
       (text) => {
         const [mistake, ...others] = mistakes({ ...good, [name]: text })
         expect(mistake).toMatch(new RegExp(`^${name}: must be`))

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { es256, mistakes, remote, rs256, secret, withIssuers } from './environment.ts'
 
 describe('ISSUERS', () => {
-  it('S05: key sets are fetched over https or from this machine', () => {
+  it('key sets are fetched over https or from this machine [S05]', () => {
     const of = (jwksUri: string) => mistakes(withIssuers({ ...remote, jwksUri })).length
     for (const uri of [
       'https://idp.test/k',
@@ -26,14 +26,14 @@ describe('ISSUERS', () => {
       expect(of(uri), uri).toBe(1)
   })
 
-  it('S12: an issuer is listed once, with at most one source of keys', () => {
+  it('an issuer is listed once, with at most one source of keys [S12]', () => {
     expect(mistakes(withIssuers(remote, remote))).toEqual(['ISSUERS[1].issuer: duplicate issuer'])
     expect(mistakes(withIssuers({ ...remote, jwks: { keys: [es256.publicJwk] } }))).toEqual([
       'ISSUERS[0]: has both jwksUri and jwks; remove one',
     ])
   })
 
-  it('S05: an issuer without keys must be a URL with metadata', () => {
+  it('an issuer without keys must be a URL with metadata [S05]', () => {
     const of = (issuer: string) => mistakes(withIssuers({ issuer, audience: 'api' }))
     for (const issuer of ['https://idp.test', 'https://idp.test/a/', 'http://127.0.0.1:1'])
       expect(of(issuer), issuer).toEqual([])
@@ -57,19 +57,19 @@ describe('ISSUERS', () => {
     expect(mistakes(withIssuers({ ...own, jwks: { keys: [es256.publicJwk] } }))).toEqual([])
   })
 
-  it('S16: a clock tolerance above 300 s is refused', () => {
+  it('a clock tolerance above 300 s is refused [S16]', () => {
     expect(mistakes(withIssuers({ ...remote, clockTolerance: 300 }))).toEqual([])
     for (const clockTolerance of [301, -1, '5', null])
       expect(mistakes(withIssuers({ ...remote, clockTolerance }))).toHaveLength(1)
   })
 
-  it('S01: none and unknown algorithms cannot be configured', () => {
+  it('none and unknown algorithms cannot be configured [S01]', () => {
     for (const algorithm of ['none', 'HS384', 'HS512', 'ES256K', 'RSA1_5', ''])
       expect(mistakes(withIssuers({ ...remote, algorithms: [algorithm] }))).toHaveLength(1)
     expect(mistakes(withIssuers({ ...remote, algorithms: [] }))).toHaveLength(1)
   })
 
-  it('S02 S47: HS256 needs a long secret with that algorithm, and a secret needs HS256', () => {
+  it('HS256 needs a long secret with that algorithm, and a secret needs HS256 [S02, S47]', () => {
     const of = (algorithms: string[], ...keys: object[]) =>
       mistakes(withIssuers({ ...remote, jwksUri: undefined, algorithms, jwks: { keys } }))
     const oct = (text: string) => ({ kty: 'oct', k: Buffer.from(text).toString('base64url') })
@@ -106,7 +106,7 @@ describe('ISSUERS', () => {
     for (let n = 0; n < 2_000; n++) expect(of(['HS256'], { kty: 'oct', k: secret(n) })).toEqual([])
   })
 
-  it('S08: every inline key must be usable', () => {
+  it('every inline key must be usable [S08]', () => {
     const inline = (...keys: object[]) =>
       mistakes(withIssuers({ ...remote, jwksUri: undefined, jwks: { keys } }))
     expect(inline(es256.publicJwk, rs256.publicJwk)).toEqual([])

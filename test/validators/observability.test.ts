@@ -15,7 +15,7 @@ describe('access to the metrics', () => {
     expect(parseConfig(env).metricsAccess).toBe(access)
   })
 
-  test.each(['', 'Public', 'everyone', ' public'])('R31: %j is refused', (METRICS_ACCESS) => {
+  test.each(['', 'Public', 'everyone', ' public'])('%j is refused [R31]', (METRICS_ACCESS) => {
     const [mistake, ...others] = mistakes({ ...good, METRICS_ACCESS })
     expect(mistake).toMatch(/^METRICS_ACCESS: /)
     expect(others).toEqual([])
@@ -47,7 +47,7 @@ describe('trace export', () => {
   })
 
   test.each(['', '2', '1.1', '-0.1', 'half', '1e-3', '0x1', 'NaN', ' 1'])(
-    'R31: a ratio of %j is refused',
+    'a ratio of %j is refused [R31]',
     (OTLP_SAMPLE_RATIO) => {
       expect(mistakes({ ...traced, OTLP_SAMPLE_RATIO })).toEqual([
         'OTLP_SAMPLE_RATIO: must be a number from 0 to 1',
@@ -64,7 +64,7 @@ describe('trace export', () => {
     'a=hush,',
     'a=',
     'a=h%C3%BCsh',
-  ])('R31: headers %j are refused, and the error hides their values', (OTLP_HEADERS) => {
+  ])('headers %j are refused, and the error hides their values [R31]', (OTLP_HEADERS) => {
     const errors = mistakes({ ...traced, OTLP_HEADERS })
     expect(errors).toEqual([
       'OTLP_HEADERS: must be name=value pairs separated by commas, with percent-encoded values',
@@ -72,7 +72,7 @@ describe('trace export', () => {
   })
 
   test.each(['collector.example', 'ftp://collector.example', 'https://collector.example/?a=b', ''])(
-    'R31: the endpoint %j is refused',
+    'the endpoint %j is refused [R31]',
     (OTLP_ENDPOINT) => {
       expect(mistakes({ ...good, OTLP_ENDPOINT }).join()).toMatch(/^OTLP_ENDPOINT: /)
     },

@@ -38,7 +38,7 @@ describe('SIGNING_KEYS', () => {
     ])
   })
 
-  it('S47: must be private, valid, and have distinct kids', () => {
+  it('must be private, valid, and have distinct kids [S47]', () => {
     const of = (...keys: unknown[]) => mistakes(withKeys(...keys))
     expect(of(es256.publicJwk)).toEqual(['SIGNING_KEYS.keys[0].d: is missing'])
     expect(of({ ...es256.privateJwk, kid: undefined })).toEqual([
@@ -65,7 +65,7 @@ describe('SIGNING_KEYS', () => {
     ])
   })
 
-  it('S46: may have validity periods, but not all may have expired', () => {
+  it('may have validity periods, but not all may have expired [S46]', () => {
     const second = Math.floor(Date.now() / 1000)
     const of = (...times: object[]) =>
       mistakes(withKeys(...times.map((time, i) => ({ ...es256.privateJwk, kid: `${i}`, ...time }))))
@@ -81,7 +81,7 @@ describe('SIGNING_KEYS', () => {
       expect(of({ exp: odd })).toEqual([expect.stringMatching(/^SIGNING_KEYS\.keys\[0\]\.exp: /)])
   })
 
-  it('S47: keys printed in a standard are refused', () => {
+  it('keys printed in a standard are refused [S47]', () => {
     // RFC 8037 appendix A.1.
     const printed = {
       kty: 'OKP',

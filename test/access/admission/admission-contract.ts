@@ -106,7 +106,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     expect(resetMs).toBeLessThanOrEqual(Date.now() + 60_010)
   })
 
-  test('R15: 100 concurrent requests at a limit of 10 are 10 admitted ones', async () => {
+  test('100 concurrent requests at a limit of 10 are 10 admitted ones [R15]', async () => {
     const limit = limitOf({ limit: 10 })
     const all = await Promise.all(Array.from({ length: 100 }, () => consult({ limits: [limit] })))
     const admitted = all.filter(
@@ -129,7 +129,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
   })
 
   test.each(['session', 'subject', 'client', 'tenant'] as const)(
-    'S33: a cutoff by %s refuses tokens issued up to its second, and costs nothing',
+    'a cutoff by %s refuses tokens issued up to its second, and costs nothing [S33]',
     async (kind) => {
       const atSeconds = nowSeconds()
       const old = principal({ issuedAtSeconds: atSeconds })
@@ -289,7 +289,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     expect([...read.values()].filter(isPresent)).toEqual([])
   })
 
-  test('S88: a caller without a tenant costs no key of a tenant, and one with a tenant five more', async () => {
+  test('a caller without a tenant costs no key of a tenant, and one with a tenant five more [S88]', async () => {
     const { tenant: _, ...record } = recordOf()
     const without = await stored(stores.references, record)
     const within = await keep()
@@ -300,7 +300,7 @@ export function admissionContract(open: () => Promise<TestedStores>): void {
     expect(many).toHaveLength(few.length + 2 + 5)
   })
 
-  test('S88: a ban within a tenant refuses its members alone', async () => {
+  test('a ban within a tenant refuses its members alone [S88]', async () => {
     const { hash, record } = await keep()
     const { issuer, subject, tenant } = record
     const other = await keep({ issuer, subject, tenant: 'globex' })

@@ -71,7 +71,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
   })
 
   test.each(['session', 'subject', 'client', 'tenant'] as const)(
-    'S33: a cutoff by %s revokes tokens issued up to its second, and no later ones',
+    'a cutoff by %s revokes tokens issued up to its second, and no later ones [S33]',
     async (kind) => {
       const atSeconds = nowSeconds()
       const old = principal({ issuedAtSeconds: atSeconds })
@@ -106,7 +106,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     expect((await admission().admit(request(who))).denial).toBeUndefined()
   })
 
-  test('S34, R18: every key has a time to live', async () => {
+  test('every key has a time to live [S34, R18]', async () => {
     const who = principal()
     await revocations().revokeToken({ tokenIdHash: 'x', untilSeconds: nowSeconds() + 9 })
     await revocations().revokeBefore({
@@ -123,7 +123,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     for (const key of keys) expect(await redis.direct.ttl(key), key).toBeGreaterThan(0)
   })
 
-  test('R15: 200 parallel requests at a limit of 10 over two isolates admit exactly 10', async () => {
+  test('200 parallel requests at a limit of 10 over two isolates admit exactly 10 [R15]', async () => {
     await warmUp()
     const limit = limitOf({ limit: 10 })
     const gateways = [admission(), admission()]
@@ -207,13 +207,13 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     })
   })
 
-  test('R12: a key of the wrong type is an outage, not "not revoked"', async () => {
+  test('a key of the wrong type is an outage, not "not revoked" [R12]', async () => {
     const who = principal()
     await redis.direct.hset(`pc:revoked:${who.tokenIdHash}`, 'a', 'b')
     await expect(admission().admit(request(who))).rejects.toBeInstanceOf(Unavailable)
   })
 
-  test('R12: an unreadable cutoff is an outage, not "no cutoff"', async () => {
+  test('an unreadable cutoff is an outage, not "no cutoff" [R12]', async () => {
     const who = principal()
     await revocations().revokeBefore({
       kind: 'subject',
@@ -228,7 +228,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
   })
 
   test.each(['deny', 'allow'] as const)(
-    'R12: a window of the wrong type fails as its onUnavailable says (%s)',
+    'a window of the wrong type fails as its onUnavailable says (%s) [R12]',
     async (onUnavailable) => {
       const limit = limitOf({ onUnavailable })
       const gateway = admission()
@@ -243,7 +243,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     },
   )
 
-  test('R12: after SCRIPT FLUSH the script is sent once and the request counted once', async () => {
+  test('after SCRIPT FLUSH the script is sent once and the request counted once [R12]', async () => {
     const limit = limitOf()
     const gateway = admission()
     await gateway.admit(request(null, [limit]))

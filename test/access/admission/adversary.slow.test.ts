@@ -63,9 +63,9 @@ function moments(fromMs: number): number[] {
   return Array.from({ length }, (_, n) => startMs + fromMs + n * STEP_MS)
 }
 
-describe('R16: the worst rolling window of a caller who uses every unit as soon as possible', () => {
+describe('the worst rolling window of a caller who uses every unit as soon as possible [R16]', () => {
   test.each([0, WINDOW_MS / 2, WINDOW_MS - 2])(
-    'R16: starting %i ms into a window, admits exactly the limit in each window',
+    'starting %i ms into a window, admits exactly the limit in each window [R16]',
     async (fromMs) => {
       const times = await admittedAt(moments(fromMs), 'exact')
       expect(worstOf(times), NEVER).toBe(LIMIT)
@@ -74,7 +74,7 @@ describe('R16: the worst rolling window of a caller who uses every unit as soon 
   )
 
   test.each([0, WINDOW_MS / 2])(
-    'R16: with the upstash engine, starting %i ms into a window, admits at most twice the limit',
+    'with the upstash engine, starting %i ms into a window, admits at most twice the limit [R16]',
     async (fromMs) => {
       const times = await admittedAt(moments(fromMs), upstash())
       expect(times.length).toBeGreaterThanOrEqual(2 * LIMIT)
@@ -82,7 +82,7 @@ describe('R16: the worst rolling window of a caller who uses every unit as soon 
     },
   )
 
-  test('R16: with the upstash engine, an attack on the boundary gets twice the limit, as documented', async () => {
+  test('with the upstash engine, an attack on the boundary gets twice the limit, as documented [R16]', async () => {
     expect(worstOf(await admittedAt(moments(WINDOW_MS - 2), upstash()))).toBe(2 * LIMIT)
   })
 })

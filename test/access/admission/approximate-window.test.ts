@@ -12,7 +12,7 @@ function isCounted(counts: WindowCounts, atMs: number, nowMs: number): boolean {
   return Math.floor((1 - (atMs % windowMs) / windowMs) * before) + here < limit
 }
 
-describe('R16: an exhausted limit', () => {
+describe('an exhausted limit [R16]', () => {
   const nowMs = 1_700_000_000_000 - (1_700_000_000_000 % 60_000) + 20_000
   const cases: WindowCounts[] = []
   for (const limit of [1, 2, 30, 100, 1000]) {

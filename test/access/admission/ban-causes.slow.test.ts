@@ -258,7 +258,7 @@ describe.each(['workerd', 'Node'] as const)('refused credentials on %s', (runtim
   )
 
   test.each(GUESSES)(
-    'S44: $cause: bans the credentials of the address, and no anonymous request',
+    '$cause: bans the credentials of the address, and no anonymous request [S44]',
     async ({ credential, status }) => {
       const address = newAddress()
       const token = await good()

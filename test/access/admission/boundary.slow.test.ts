@@ -44,7 +44,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     return createRedisAdmissionStore(recorded)
   }
 
-  test('R15, R16: four gateways admit 100 in the worst 2 s, and refuse none of the first 94', async () => {
+  test('four gateways admit 100 in the worst 2 s, and refuse none of the first 94 [R15, R16]', async () => {
     expect(RECORDED_SCRIPT).toContain(RECORD)
     const stores = Array.from({ length: GATEWAYS }, recordedStore)
     const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_SECONDS })

@@ -38,7 +38,7 @@ async function bytesOf(key: string): Promise<number> {
   return Number(reported ?? key.length + (await redis.direct.strlen(key)) + OVERHEAD_BYTES)
 }
 
-describe('R18: 100,000 callers of one limit', () => {
+describe('100,000 callers of one limit [R18]', () => {
   const CALLERS = 100_000
   const SAMPLE = 300
   const WINDOW_SECONDS = 60
@@ -69,7 +69,7 @@ describe('R18: 100,000 callers of one limit', () => {
       { issuer: 'https://idp.test', value: callerOf(n) },
     )
 
-  test('R18: use 100,000 bounded keys', async () => {
+  test('use 100,000 bounded keys [R18]', async () => {
     const keys = new Set<string>()
     for (let n = 0; n < CALLERS; n++) {
       const key = await keyOf(n)
@@ -79,7 +79,7 @@ describe('R18: 100,000 callers of one limit', () => {
     expect(keys.size).toBe(CALLERS)
   })
 
-  test('R18: use at most 100 MB, for one window', async () => {
+  test('use at most 100 MB, for one window [R18]', async () => {
     const gateway = isolate()
     const before = new Set(await redis.direct.keys('*'))
     for (let n = 0; n < SAMPLE; n++) {
@@ -102,8 +102,8 @@ describe('R18: 100,000 callers of one limit', () => {
   })
 })
 
-describe('R19: the refusals that an isolate caches', () => {
-  test('R19: are at most 10,000, and the least recently used are evicted first', () => {
+describe('the refusals that an isolate caches [R19]', () => {
+  test('are at most 10,000, and the least recently used are evicted first [R19]', () => {
     const REFUSED = 300_000
     const { revoked } = createRefusals()
     for (let n = 0; n < REFUSED; n++) {
@@ -124,7 +124,7 @@ describe('R19: the refusals that an isolate caches', () => {
   })
 })
 
-describe('R17: clocks', () => {
+describe('clocks [R17]', () => {
   const WINDOW_MS = 60_000
   const SKEW_MS = 5_000
   const LIMIT = 10
@@ -152,18 +152,18 @@ describe('R17: clocks', () => {
   const windowStartMs = () => (Math.floor(Date.now() / WINDOW_MS) + 2) * WINDOW_MS
 
   test.each([-1, 0, 1, WINDOW_MS / 2])(
-    'R17: with clocks five seconds off, %i ms from a possible window end, admits exactly the limit',
+    'with clocks five seconds off, %i ms from a possible window end, admits exactly the limit [R17]',
     async (offMs) => {
       expect(await admittedAt(windowStartMs() + offMs, 'exact')).toBe(LIMIT)
     },
   )
 
-  test('R17: the upstash engine in the middle of a window admits exactly the limit', async () => {
+  test('the upstash engine in the middle of a window admits exactly the limit [R17]', async () => {
     expect(await admittedAt(windowStartMs() + WINDOW_MS / 2, upstash())).toBe(LIMIT)
   })
 
   test.each([-1, 0, 1])(
-    'R17: the upstash engine, %i ms from a window end, admits at most the limit on each side',
+    'the upstash engine, %i ms from a window end, admits at most the limit on each side [R17]',
     async (offMs) => {
       const admitted = await admittedAt(windowStartMs() + offMs, upstash())
       expect(admitted).toBeGreaterThanOrEqual(LIMIT)

@@ -23,15 +23,15 @@ const isNeverOver = (schedule: Schedule, horizon?: number) =>
   worstOf(outcomesOf(schedule, horizon), schedule.windowSeconds * 1e6, schedule.cost) <=
   schedule.limit
 
-describe('R16: an exact window', () => {
-  test('R16: admits at most the limit in any rolling window, for every schedule', () => {
+describe('an exact window [R16]', () => {
+  test('admits at most the limit in any rolling window, for every schedule [R16]', () => {
     fc.assert(
       fc.property(schedules(REQUESTS), (schedule) => isNeverOver(schedule)),
       RUNS,
     )
   })
 
-  test('R16: the property fails for a window that releases units one step early', () => {
+  test('the property fails for a window that releases units one step early [R16]', () => {
     const broken = fc.check(
       fc.property(schedules(REQUESTS), (schedule) => isNeverOver(schedule, 7 / 8)),
       RUNS,
@@ -45,14 +45,14 @@ describe('R16: an exact window', () => {
     return leastBefore(outcomesOf(schedule, horizon), windowSeconds * 1e6, cost) > limit - share
   }
 
-  test('R16: refuses only after 15/16 of the limit in the last window; small limits are exact', () => {
+  test('refuses only after 15/16 of the limit in the last window; small limits are exact [R16]', () => {
     fc.assert(
       fc.property(schedules(REQUESTS), (schedule) => isGenerous(schedule)),
       RUNS,
     )
   })
 
-  test('R16: the property fails for a window that releases units one step late', () => {
+  test('the property fails for a window that releases units one step late [R16]', () => {
     const broken = fc.check(
       fc.property(schedules(REQUESTS), (schedule) => isGenerous(schedule, 9 / 8)),
       RUNS,
@@ -61,7 +61,7 @@ describe('R16: an exact window', () => {
   })
 
   test.each([1.05, 1.2, 2, 7, 100])(
-    'R16: at %f times the limit, admits at least 0.93 of the limit',
+    'at %f times the limit, admits at least 0.93 of the limit [R16]',
     (times) => {
       const [limit, windowSeconds, windows] = [100, 60, 40]
       const gap = Math.floor((windowSeconds * 1e6) / (limit * times))
@@ -73,7 +73,7 @@ describe('R16: an exact window', () => {
     },
   )
 
-  test('R16: has room again at the time it reports, and not before', () => {
+  test('has room again at the time it reports, and not before [R16]', () => {
     fc.assert(
       fc.property(schedules(200), ({ limit, windowSeconds, cost, gaps }) => {
         const make = () => createModel({ limit, windowMicros: windowSeconds * 1e6 })
@@ -94,14 +94,14 @@ describe('R16: an exact window', () => {
     )
   })
 
-  test('R16: a limit of 1 has room again after exactly its window', () => {
+  test('a limit of 1 has room again after exactly its window [R16]', () => {
     const model = createModel({ limit: 1, windowMicros: 60e6 })
     expect(model.admit(1e15, 1)).toMatchObject({ admitted: true, left: 0, waitMs: 60_000 })
     expect(model.admit(1e15 + 60e6 - 1, 1)).toMatchObject({ admitted: false, left: 0, waitMs: 1 })
     expect(model.admit(1e15 + 60e6, 1).admitted).toBe(true)
   })
 
-  test('R18: stores at most 40 shares, for any limit and cost', () => {
+  test('stores at most 40 shares, for any limit and cost [R18]', () => {
     fc.assert(
       fc.property(schedules(REQUESTS), ({ limit, windowSeconds, cost, gaps }) => {
         const model = createModel({ limit, windowMicros: windowSeconds * 1e6 })
@@ -117,7 +117,7 @@ describe('R16: an exact window', () => {
     )
   })
 
-  test('R17: a clock that is set back admits no extra request and refuses no caller for more than two windows', () => {
+  test('a clock that is set back admits no extra request and refuses no caller for more than two windows [R17]', () => {
     const hour = 3_600e6
     const backs = fc.array(
       fc.record({ at: fc.nat(REQUESTS), micros: fc.integer({ min: 1, max: hour }) }),

@@ -43,7 +43,7 @@ describe.each(['principal', 'reference'] as const)('Redis without free memory (%
     }
   }
 
-  test('R12: a limit that cannot be written fails as its onUnavailable says', async ({ skip }) => {
+  test('a limit that cannot be written fails as its onUnavailable says [R12]', async ({ skip }) => {
     if (redis.kind === 'embedded') skip('the embedded Redis has no memory limit')
     const admit = await caller()
     const [strict, lax, watched, spent] = [

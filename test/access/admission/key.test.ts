@@ -26,7 +26,7 @@ const hostile = [
   ':'.repeat(100),
 ]
 
-describe('R18: key parts', () => {
+describe('key parts [R18]', () => {
   test('are bounded, without separators, patterns, braces or control characters', async () => {
     for (const text of hostile) {
       const part = await keyPart(text)

@@ -40,7 +40,7 @@ async function admittedLate(subject: string, meanwhile: () => Promise<unknown>):
   return status
 }
 
-test('S30: a caller who was revoked before a late admission was read is refused', async () => {
+test('a caller who was revoked before a late admission was read is refused [S30]', async () => {
   const reached = world.reached.length
   const nowSeconds = Math.floor(Date.now() / 1000)
   const status = await admittedLate('revoked', async () =>

@@ -23,7 +23,7 @@ function lend(one: LeaseAccount, sentMs: number, units?: number): number {
   return granted
 }
 
-describe('R16: a lease account', () => {
+describe('a lease account [R16]', () => {
   test('requests no units for a rare caller, and requests them for a frequent one', () => {
     const one = account()
     use(one, 3)
@@ -157,7 +157,7 @@ describe('R16: a lease account', () => {
   })
 })
 
-describe('R16: the size of a lease request', () => {
+describe('the size of a lease request [R16]', () => {
   /** Returns an account that has used 100 in this lifetime and holds 150. */
   function filled(max = 1_000): LeaseAccount {
     const one = account(max)
@@ -223,7 +223,7 @@ describe('R16: the size of a lease request', () => {
   })
 })
 
-describe('R16: an account with several leases', () => {
+describe('an account with several leases [R16]', () => {
   /**
    * Two concurrent calls: the first counts as lost, and its answer arrives after the second answer.
    */
@@ -298,7 +298,7 @@ describe('R16: an account with several leases', () => {
   })
 })
 
-test('R16: a grant that is returned whole does not delay the next renewal', () => {
+test('a grant that is returned whole does not delay the next renewal [R16]', () => {
   const ttlMs = 4_000
   const one = new LeaseAccount({ windowSeconds: WINDOW_SECONDS, lease: { max: 100, ttlMs } })
   use(one, 100)
@@ -310,7 +310,7 @@ test('R16: a grant that is returned whole does not delay the next renewal', () =
   expect(one.renewal(START_MS + ttlMs / 2)).toMatchObject({ units: 10, returned: 100 })
 })
 
-describe('R19: a set of accounts', () => {
+describe('a set of accounts [R19]', () => {
   const lease = { max: 1_000, ttlMs: TTL_MS }
   const leased = (more = {}) => limitOf({ limit: 1_000, lease, ...more })
   const stateOf = (limit: ReturnType<typeof leased>) => ({

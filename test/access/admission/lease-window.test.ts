@@ -60,8 +60,8 @@ const worlds = fc
 const isNeverOver = (world: World, wrongs?: Wrongs) =>
   worstOf(live(world, wrongs).outcomes, world.windowMicros, world.cost) <= world.limit
 
-describe('R16: leases', () => {
-  test('R16: never let a rolling window exceed the limit, whatever happens to calls and isolates', {
+describe('leases [R16]', () => {
+  test('never let a rolling window exceed the limit, whatever happens to calls and isolates [R16]', {
     timeout: 60_000 + RUNS.numRuns * MS_A_SCHEDULE,
   }, () => {
     const seen = { local: 0, returned: 0, refused: 0 }
@@ -87,7 +87,7 @@ describe('R16: leases', () => {
     ['are returned twice', {}, { repeatsRenewals: true }],
     ['are returned after they have left the window', { returnMicros: 1e12 }, { windowMs: 1e9 }],
   ]
-  test.each(broken)('R16: the property fails for units that %s', (_, options, wrongs) => {
+  test.each(broken)('the property fails for units that %s [R16]', (_, options, wrongs) => {
     const most = { ...options, forecast: 1 }
     const property = fc.property(worlds, (world) => isNeverOver({ ...world, ...most }, wrongs))
     expect(fc.check(property, { ...RUNS, numRuns: 20_000, endOnFailure: true }).failed).toBe(true)
@@ -123,18 +123,18 @@ describe('R16: leases', () => {
     [100, 250, 500].map((ttlMs) => [times, ttlMs] as const),
   )
   test.each(overloads)(
-    'R16: admit at least 0.93 of the limit in each window at %f times the limit, for %i ms',
+    'admit at least 0.93 of the limit in each window at %f times the limit, for %i ms [R16]',
     (times, ttlMs) => {
       expect(Math.min(...shares(times, ttlMs))).toBeGreaterThanOrEqual(0.93)
     },
   )
 
-  test.each([0.5, 0.7, 0.9])('R16: refuse almost nothing at %f of the limit', (times) => {
+  test.each([0.5, 0.7, 0.9])('refuse almost nothing at %f of the limit [R16]', (times) => {
     for (const ttlMs of [100, 250, 500])
       expect(Math.min(...shares(times, ttlMs)) / times).toBeGreaterThanOrEqual(0.97)
   })
 
-  test('R16: the property fails for windows that release units an eighth early', () => {
+  test('the property fails for windows that release units an eighth early [R16]', () => {
     const property = fc.property(worlds, (world) =>
       isNeverOver({ ...world, horizonMicros: (world.windowMicros * 7) / 8 }),
     )

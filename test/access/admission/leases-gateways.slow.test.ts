@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([redis.close(), origin.close()]))
 
-test('R15: a gateway admits a frequent caller without a call, with RateLimit headers from its lease', async () => {
+test('a gateway admits a frequent caller without a call, with RateLimit headers from its lease [R15]', async () => {
   const policy = definePolicy({
     roles: { reader: ['orders:read'] },
     limits: {
@@ -67,7 +67,7 @@ test('R15: a gateway admits a frequent caller without a call, with RateLimit hea
   for (const [index, value] of left.entries()) expect(value).toBeLessThan(10_000 - 50 - index)
 })
 
-test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they hold', async () => {
+test('four isolates with leases admit 100 in the worst 2 s, whatever they hold [R16]', async () => {
   // The same script, with a record of its decisions on requests. A renewal has no cost.
   const recorded = ADMIT_SCRIPT.replace(
     /return reply\n$/,

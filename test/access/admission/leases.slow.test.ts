@@ -108,7 +108,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(redis.calls() - before).toBeLessThanOrEqual(4)
   })
 
-  test('R15: isolates with leases share the limit and admit not one more', async () => {
+  test('isolates with leases share the limit and admit not one more [R15]', async () => {
     const [who, limit] = [principal(), leased({ limit: 500 })]
     const isolates = [isolate(), isolate(), isolate(), isolate()]
     let admitted = 0
@@ -165,7 +165,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(strict + one.tally.admitted).toBe(503)
   })
 
-  test('S30, S33: a revoked or banned caller is refused when the bound has passed, however frequent', async () => {
+  test('a revoked or banned caller is refused when the bound has passed, however frequent [S30, S33]', async () => {
     const orders: [string, (who: Principal) => Promise<unknown>][] = [
       [
         'token_revoked',
@@ -261,7 +261,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect((await one.admit(null, [limit])).denial?.code).toBe('banned')
   })
 
-  test('S34: a window with leased units expires one window after the end of the lease', async () => {
+  test('a window with leased units expires one window after the end of the lease [S34]', async () => {
     const [one, who, limit] = [isolate(), principal(), leased({ windowSeconds: 60 })]
     await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
     const leftMs = await redis.direct.pttl(counterName(DEFAULT_KEYS, limit.key))

@@ -87,7 +87,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     },
   )
 
-  test('S88: of an override in every tenant and one within a tenant, the smaller one applies', async () => {
+  test('of an override in every tenant and one within a tenant, the smaller one applies [S88]', async () => {
     const owner = { issuer: IDP, value: 'alice' }
     const everywhere = await limitKeyOf(rule('subject'), owner)
     const within = await limitKeyOf(rule('subject'), { ...owner, tenant: 'acme' })
@@ -177,7 +177,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     expect(here.reached()).toBe(3)
   })
 
-  test('R06: an override that is not a number is an outage of that limit', async () => {
+  test('an override that is not a number is an outage of that limit [R06]', async () => {
     const who = principal()
     const key = await limitKeyOf(rule('subject'), {
       issuer: IDP,
@@ -207,7 +207,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
   })
 })
 
-test('S32: names of windows escape separators, and never collide', async () => {
+test('names of windows escape separators, and never collide [S32]', async () => {
   const owners = ['a', 'a:b', 'a%3Ab', '*', '', ':', 'x'.repeat(500)]
   const keys = new Set<string>()
   for (const issuer of owners)

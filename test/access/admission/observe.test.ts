@@ -75,7 +75,7 @@ describe('observe mode', () => {
   }
 
   test.each(['a JWT', 'an opaque token'])(
-    'S66: an observed limit counts, refuses nothing, and appears only in the audit trail: %s',
+    'an observed limit counts, refuses nothing, and appears only in the audit trail: %s [S66]',
     async (kind) => {
       const { send, events } = gateway()
       const alice = kind === 'a JWT' ? await token('alice') : await opaque()
@@ -96,7 +96,7 @@ describe('observe mode', () => {
     },
   )
 
-  test('S66: next to an enforced limit, only the enforced limit appears in the headers, with one call to Redis', async () => {
+  test('next to an enforced limit, only the enforced limit appears in the headers, with one call to Redis [S66]', async () => {
     const { send, events } = gateway()
     const alice = await token('alice')
     for (let count = 0; count < 2; count++) await send('/both', newAddress(), alice)
@@ -124,7 +124,7 @@ describe('observe mode', () => {
     })
   })
 
-  test('R01: an observed limit that cannot be counted is no outage', async () => {
+  test('an observed limit that cannot be counted is no outage [R01]', async () => {
     const { send, events } = gateway()
     const alice = await token('alice')
     expect((await send('/watched', newAddress(), alice)).status).toBe(200)
@@ -140,7 +140,7 @@ describe('observe mode', () => {
     expect((await send('/watched', newAddress(), alice)).status).toBe(503)
   })
 
-  test('S66: an observed ban refuses no request, is listed and can be lifted, and costs no extra call', async () => {
+  test('an observed ban refuses no request, is listed and can be lifted, and costs no extra call [S66]', async () => {
     const { send, events } = gateway({ mode: 'observe' })
     const address = newAddress()
     const [alice, bob] = [await token('alice'), await opaque()]
@@ -210,7 +210,7 @@ describe('observe mode', () => {
     expect((await enforcing('/free', address, await token())).status).toBe(403)
   })
 
-  test('S66: an observed permission admits authenticated callers, and the audit names those who lack it', async () => {
+  test('an observed permission admits authenticated callers, and the audit names those who lack it [S66]', async () => {
     const { send, events } = gateway()
     const alice = await token('alice')
     for (let count = 0; count < 2; count++)
@@ -225,7 +225,7 @@ describe('observe mode', () => {
     expect(await originCalls()).toBe(before)
   })
 
-  test('S66: an observed rule weakens no enforced rule: bad, revoked and expired tokens are refused', async () => {
+  test('an observed rule weakens no enforced rule: bad, revoked and expired tokens are refused [S66]', async () => {
     const { send, events } = gateway({ mode: 'observe' })
     const revocations = createRevocations(rest(), Date.now)
     await revocations.revokeToken({

@@ -90,7 +90,7 @@ const ban = async (subject: string) =>
     600,
   )
 
-describe.concurrent('S30: a request with a slow body', () => {
+describe.concurrent('a request with a slow body [S30]', () => {
   test.each(['/notes', '/inspected'])(
     '%s: is refused if its subject was revoked meanwhile',
     async (path) => {
@@ -173,7 +173,7 @@ test('a prompt body costs one call to Redis and a slow body costs two', async ()
   expect([await callsOf(0), await callsOf(SLOW_MS)]).toEqual([1, 2])
 })
 
-test('S30: a slow body is refused if the second admission is unavailable', async () => {
+test('a slow body is refused if the second admission is unavailable [S30]', async () => {
   const outcome = await send(strict, ['/notes/outage', 'outage', SLOW_MS], async () =>
     world.redis.setAnswering(false),
   )

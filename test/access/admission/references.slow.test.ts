@@ -143,7 +143,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     ['aud', { audiences: ['https://elsewhere.test'] }],
     ['dpop_binding', { confirmation: 'k'.repeat(43) }],
   ] as const)(
-    "S13, S14: a reference that fails %s is 401 and spends nothing of its owner's limits",
+    "a reference that fails %s is 401 and spends nothing of its owner's limits [S13, S14]",
     async (check, claims) => {
       const reference = await keep()
       const record = recordOf(claims as Partial<ReferenceRecord>)
@@ -163,7 +163,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   )
 
   test.each(['cold', 'warm'] as const)(
-    'S30: a revoked reference is 401 on the next request (%s), has its actor in the audit, and spends nothing',
+    'a revoked reference is 401 on the next request (%s), has its actor in the audit, and spends nothing [S30]',
     async (state) => {
       const record = recordOf()
       const { text } = await stored(createReferenceStore(rest()), record)
@@ -207,7 +207,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     ['subject', IDP],
     ['subject', GATEWAY],
   ] as const)(
-    'S33: a cutoff by %s of %s revokes uncached and cached references alike',
+    'a cutoff by %s of %s revokes uncached and cached references alike [S33]',
     async (kind, issuer) => {
       const atSeconds = nowSeconds()
       const record = recordOf({ issuedAtSeconds: atSeconds })
@@ -236,7 +236,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     },
   )
 
-  test('S12: a cutoff or a ban of another issuer affects no reference', async () => {
+  test('a cutoff or a ban of another issuer affects no reference [S12]', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     for (const kind of ['session', 'client'] as const) {
@@ -308,7 +308,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached.length).toBe(3)
   })
 
-  test('R06: an unreadable record is 503, never "unknown"', async () => {
+  test('an unreadable record is 503, never "unknown" [R06]', async () => {
     const gateway = isolate([rule()])
     for (const value of ['', 'null', '[]', '{}', '{"record":{},"parts":{}}', 'no json', '7']) {
       const { text, hash } = await keep()
@@ -322,7 +322,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('R06: a record with the key parts of another subject is 503, because the wrong keys were read', async () => {
+  test('a record with the key parts of another subject is 503, because the wrong keys were read [R06]', async () => {
     const gateway = isolate([rule()])
     for (const part of [
       'token',
@@ -345,7 +345,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('R12: a cutoff of the wrong type or that is not a number is 503, not "no cutoff"', async () => {
+  test('a cutoff of the wrong type or that is not a number is 503, not "no cutoff" [R12]', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     const revokeBefore = { kind: 'session', issuer: GATEWAY, value: record.session ?? '' } as const
@@ -365,7 +365,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('R12: any value of a revocation counts, and an empty cutoff or ban is 503', async () => {
+  test('any value of a revocation counts, and an empty cutoff or ban is 503 [R12]', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     const revoked = `pc:revoked:${await tokenIdHash(GATEWAY, record.tokenId)}`
@@ -387,7 +387,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   })
 
   test.each(['deny', 'allow'] as const)(
-    'R12: a window of the wrong type fails as its onUnavailable says (%s)',
+    'a window of the wrong type fails as its onUnavailable says (%s) [R12]',
     async (onUnavailable) => {
       const limits = [rule({ onUnavailable })]
       const record = recordOf()
@@ -401,7 +401,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     },
   )
 
-  test('R12: after SCRIPT FLUSH the script is sent once, and the request counted once', async () => {
+  test('after SCRIPT FLUSH the script is sent once, and the request counted once [R12]', async () => {
     const { text } = await keep()
     const gateway = isolate([rule()])
     await redis.direct.script('FLUSH')
@@ -411,7 +411,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(redis.calls() - before).toBe(2)
   })
 
-  test('R01: an unreachable Redis is 503 for an uncached reference, whatever its limits say', async () => {
+  test('an unreachable Redis is 503 for an uncached reference, whatever its limits say [R01]', async () => {
     const away = createRedisAdmissionStore(
       createRedisRest({ url: 'http://127.0.0.1:1', token: 'x', timeoutMs: 200 }),
     )
@@ -422,7 +422,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     await expect(admission.admitReference(request)).rejects.toBeInstanceOf(Unavailable)
   })
 
-  test('R15: 100 concurrent uncached requests at a limit of 10 over two isolates admit exactly 10', async () => {
+  test('100 concurrent uncached requests at a limit of 10 over two isolates admit exactly 10 [R15]', async () => {
     const record = recordOf()
     const store = createReferenceStore(rest())
     const tokens = await Promise.all(

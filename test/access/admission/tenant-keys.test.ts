@@ -44,20 +44,20 @@ async function keysOf(who: Principal): Promise<readonly string[]> {
 const caller = (claims: Partial<Principal>) =>
   principal({ subject: 'alice', client: 'app', session: undefined, ...claims })
 
-test('S88: a caller without a tenant reads 8 keys in one call, none of them of a tenant', async () => {
+test('a caller without a tenant reads 8 keys in one call, none of them of a tenant [S88]', async () => {
   const keys = await keysOf(caller({ tenant: undefined }))
   expect(keys).toHaveLength(8)
   expect(new Set(keys).size).toBe(8)
 })
 
-test('S88: a caller with a tenant reads 14 keys in one call, a session adds two', async () => {
+test('a caller with a tenant reads 14 keys in one call, a session adds two [S88]', async () => {
   const keys = await keysOf(caller({ tenant: 'acme' }))
   expect(keys).toHaveLength(14)
   expect(keys.filter((key) => key.includes(':acme:'))).toHaveLength(6)
   expect(await keysOf(caller({ tenant: 'acme', session: 's' }))).toHaveLength(16)
 })
 
-test('S88: no key of a tenant is that of another tenant, issuer, subject or kind', async () => {
+test('no key of a tenant is that of another tenant, issuer, subject or kind [S88]', async () => {
   const names = ['acme', 'acme:alice', 'alice', 'a%3Ab', ':']
   const seen = new Map<string, string>()
   for (const issuer of ['https://a.test', 'https://a.test:acme'])

@@ -69,7 +69,7 @@ describe('a burst of credentials in workerd', () => {
       Array.from({ length: BURST }, () => mint(by, { claims: { sub: crypto.randomUUID() } })),
     )
 
-  test('S44: of 300 forged tokens from one address at most 23 are verified, and none reaches the origin', async () => {
+  test('of 300 forged tokens from one address at most 23 are verified, and none reaches the origin [S44]', async () => {
     const [forged, address] = [await tokensOf(stranger), newAddress()]
     const statuses = await Promise.all(forged.map((text) => statusOf(text, address)))
     const checked = await verifications()

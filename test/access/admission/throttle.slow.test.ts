@@ -138,7 +138,7 @@ describe('throttle over Redis', () => {
       expect((await gateway.sendToken(forged(), address)).status).toBe(401)
   }
 
-  test('S44, R18: of 10,000 forged tokens from one address only the first are verified, and no other address waits', async () => {
+  test('of 10,000 forged tokens from one address only the first are verified, and no other address waits [S44, R18]', async () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const statuses: number[] = []
@@ -173,7 +173,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('S44: a cached caller is served from the same address, and a new caller must wait', async () => {
+  test('a cached caller is served from the same address, and a new caller must wait [S44]', async () => {
     const gateway = isolate()
     const { text } = await stored(createReferenceStore(rest()), recordOf({ subject: 'carol' }))
     const alice = await token({ sub: 'alice' })
@@ -191,7 +191,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual(['alice', 'carol', 'alice', 'carol', undefined])
   })
 
-  test('S44: another isolate learns of the count with its first failure, and verifies no second token', async () => {
+  test('another isolate learns of the count with its first failure, and verifies no second token [S44]', async () => {
     await spend(isolate())
     const other = isolate()
     expect((await other.sendToken(forged(), BAD)).status).toBe(401)
@@ -200,7 +200,7 @@ describe('throttle over Redis', () => {
     expect(other.reached).toEqual([])
   })
 
-  test('S44: failures of exempt and unknown addresses are not counted', async () => {
+  test('failures of exempt and unknown addresses are not counted [S44]', async () => {
     const gateway = isolate({ exempt: ['127.0.0.0/8', '203.0.113.0/24', '::1/128'] })
     for (const address of [BAD, '127.0.0.1', '::1', 'x']) {
       for (let sent = 0; sent <= limit; sent++)
@@ -213,7 +213,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached.length).toBe(4)
   })
 
-  test('S66: a throttle in observe mode refuses nothing, and records what it would refuse', async () => {
+  test('a throttle in observe mode refuses nothing, and records what it would refuse [S66]', async () => {
     const gateway = isolate({ mode: 'observe' })
     const alice = await token({ sub: 'alice' })
     expect((await gateway.sendToken(alice, BAD)).status).toBe(200)
@@ -257,7 +257,7 @@ describe('throttle over Redis', () => {
     expect(await callsOf(() => gateway.sendToken(forged(), GOOD))).toEqual([429, 0])
   })
 
-  test('R01: without Redis each isolate counts for itself, and no response is a 5xx', async () => {
+  test('without Redis each isolate counts for itself, and no response is a 5xx [R01]', async () => {
     const gateway = isolate()
     redis.setAnswering(false)
     await spend(gateway)
@@ -267,7 +267,7 @@ describe('throttle over Redis', () => {
   })
 
   test.each(['LPUSH', 'SET'] as const)(
-    'R12: a malformed counter (%s) admits no request',
+    'a malformed counter (%s) admits no request [R12]',
     async (by) => {
       await redis.direct.call(by, `pc:authentication-failures:${BAD}`, 'x')
       const gateway = isolate()
@@ -277,7 +277,7 @@ describe('throttle over Redis', () => {
     },
   )
 
-  test('R18: a counter expires with its window, gets a lost TTL back, and is bounded', async () => {
+  test('a counter expires with its window, gets a lost TTL back, and is bounded [R18]', async () => {
     const gateway = isolate()
     await redis.direct.set(`pc:authentication-failures:${GOOD}`, '1')
     await gateway.sendToken(forged(), GOOD)
@@ -295,7 +295,7 @@ describe('throttle over Redis', () => {
     }
   })
 
-  test('R19: an address evicted from the memory is refused again after one lookup', async () => {
+  test('an address evicted from the memory is refused again after one lookup [R19]', async () => {
     const gateway = isolate({ maxAddresses: 10 })
     await spend(gateway)
     for (let host = 0; host < 10; host++) await gateway.sendToken(forged(), `198.51.100.${host}`)
@@ -321,7 +321,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('S44: no address is refused forever: the window ends by the clock', async () => {
+  test('no address is refused forever: the window ends by the clock [S44]', async () => {
     let nowMs = Date.now()
     const gateway = isolate({ now: () => nowMs })
     await spend(gateway)
@@ -366,7 +366,7 @@ describe('throttle over Redis', () => {
   const countOf = (responses: readonly Response[], status: number) =>
     responses.filter((response) => response.status === status).length
 
-  test('S44: 300 concurrent forged tokens from a new address cost no more than sequential ones', async () => {
+  test('300 concurrent forged tokens from a new address cost no more than sequential ones [S44]', async () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const responses = await Promise.all(burstOf(() => gateway.sendToken(forged(), BAD)))
@@ -378,7 +378,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('S44: one forged token sent 300 times does not either', async () => {
+  test('one forged token sent 300 times does not either [S44]', async () => {
     const [gateway, text] = [isolate(), forged()]
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const responses = await Promise.all(burstOf(() => gateway.sendToken(text, BAD)))
@@ -410,7 +410,7 @@ describe('throttle over Redis', () => {
     expect(verify.mock.calls.length).toBeLessThanOrEqual(limit)
   })
 
-  test('S44: of 300 forged and 300 valid concurrent tokens few forged ones are verified, and none is admitted', async () => {
+  test('of 300 forged and 300 valid concurrent tokens few forged ones are verified, and none is admitted [S44]', async () => {
     const gateway = isolate()
     const good = await Promise.all(burstOf(() => token({ sub: 'alice' })))
     const responses = await Promise.all(
@@ -429,7 +429,7 @@ describe('throttle over Redis', () => {
     expect(countOf(responsesElsewhere, 200)).toBe(BURST)
   })
 
-  test('S44, R18: of 300 unknown references at most 23 are looked up', async () => {
+  test('of 300 unknown references at most 23 are looked up [S44, R18]', async () => {
     const gateway = isolate()
     const before = redis.calls()
     const responses = await Promise.all(burstOf(() => gateway.sendToken(crypto.randomUUID(), BAD)))
@@ -450,7 +450,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toHaveLength(BURST)
   })
 
-  test('S66: a throttle in observe mode verifies a whole burst, and records what exceeds the limit', async () => {
+  test('a throttle in observe mode verifies a whole burst, and records what exceeds the limit [S66]', async () => {
     const gateway = isolate({ mode: 'observe' })
     const responses = await Promise.all(burstOf(() => gateway.sendToken(forged(), BAD)))
     expect(countOf(responses, 401)).toBe(BURST)
@@ -513,7 +513,7 @@ describe('concurrent checks', () => {
     expect(roomOf(failures)).toBe(limit)
   })
 
-  test('R19: keep only addresses with checks in progress, within the bound of the memory', () => {
+  test('keep only addresses with checks in progress, within the bound of the memory [R19]', () => {
     const failures = failuresOf(10)
     const first = failures.begin(BAD)
     for (let host = 0; host < 10; host++) failures.begin(`198.51.100.${host}`)
@@ -523,7 +523,7 @@ describe('concurrent checks', () => {
     expect(roomOf(failures)).toBe(0)
   })
 
-  test('R19: wait at most ten seconds for a place: then 503, and the token is not verified', async () => {
+  test('wait at most ten seconds for a place: then 503, and the token is not verified [R19]', async () => {
     vi.useFakeTimers()
     try {
       let verified = 0

@@ -125,7 +125,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       ({ key }) => redis.direct.set(overrideKey(DEFAULT_KEYS, key), '-1e9'),
     ],
   ]
-  test.each(broken)('R12: a %s charges nothing to the others, or is skipped', async (_, ruin) => {
+  test.each(broken)('a %s charges nothing to the others, or is skipped [R12]', async (_, ruin) => {
     for (const rule of [
       { onUnavailable: 'deny' },
       { onUnavailable: 'allow' },
@@ -143,7 +143,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     }
   })
 
-  test('S30, S33: a revoked, banned or replayed request is charged nothing', async () => {
+  test('a revoked, banned or replayed request is charged nothing [S30, S33]', async () => {
     const limit = limitOf()
     const [revoked, cut, good] = [principal(), principal(), principal()]
     await createRevocations(rest(), Date.now).revokeToken({
@@ -183,7 +183,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await redis.direct.keys('pc:dpop:*')).toEqual(['pc:dpop:spent'])
   })
 
-  test('R12: after SCRIPT FLUSH a proof and its limits are charged once', async () => {
+  test('after SCRIPT FLUSH a proof and its limits are charged once [R12]', async () => {
     const limits = [limitOf(), limitOf({ engine: upstash() })]
     const proof = { replayId: 'flushed', replayTtlSeconds: 60 }
     const who = principal()

@@ -87,7 +87,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     return Number((await redis.direct.get(name))?.split(' ')[0] ?? 0)
   }
 
-  test('S44: refusals cause the same bans, however they are spread over 1 to 50 isolates', async () => {
+  test('refusals cause the same bans, however they are spread over 1 to 50 isolates [S44]', async () => {
     let earned = 0
     const property = fc.asyncProperty(
       rules,
@@ -197,7 +197,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     }
   })
 
-  test('R18: a count expires with its window, and a malformed one starts anew', async () => {
+  test('a count expires with its window, and a malformed one starts anew [R18]', async () => {
     const by = offenderOf('address')
     const name = `pc:violations:address:${by.value}`
     await redis.direct.set(name, '4', 'EX', 600)

@@ -76,7 +76,7 @@ describe('automatic bans', () => {
     return wholeGateway({ redis, originUrl: origin.url, key, policy })
   }
 
-  test('S44: five bad credentials ban their address for an hour, everywhere, with an audit event', async () => {
+  test('five bad credentials ban their address for an hour, everywhere, with an audit event [S44]', async () => {
     const [{ send }, { send: other }, address] = [gateway(), gateway(), newAddress()]
     const good = await token()
     for (let count = 0; count < 4; count++)
@@ -127,7 +127,7 @@ describe('automatic bans', () => {
     expect(await listed()).toMatchObject([{ kind: 'subject', value: 'alice', issuer: ISSUER }])
   })
 
-  test('S44: a burst over a limit is one violation in five seconds, over twenty isolates', async () => {
+  test('a burst over a limit is one violation in five seconds, over twenty isolates [S44]', async () => {
     const isolates = Array.from({ length: 20 }, () => gateway({ violations: 10 }))
     const [alice, address] = [await token('alice'), newAddress()]
     expect((await isolates[0]?.send('/mine', address, alice))?.status).toBe(200)
@@ -156,7 +156,7 @@ describe('automatic bans', () => {
   })
 
   test.each(['tenant', 'client', 'address', () => 'everybody'] as const)(
-    'S44: no caller is banned for a window that others have spent (by %s)',
+    'no caller is banned for a window that others have spent (by %s) [S44]',
     async (by) => {
       const rule = { limit: 1, windowSeconds: 86_400, by, onUnavailable: 'deny' } as const
       const policy = definePolicy({
@@ -198,7 +198,7 @@ describe('automatic bans', () => {
     expect(await listed()).toEqual([])
   })
 
-  test('R18: further requests of a banned address write nothing on routes that do not check bans', async () => {
+  test('further requests of a banned address write nothing on routes that do not check bans [R18]', async () => {
     const [{ send }, address] = [gateway({ violations: 1, refuses: 'everything' }), newAddress()]
     expect((await send('/open?x=%ff', address)).status).toBe(400)
     expect(await listed()).toHaveLength(1)
@@ -234,7 +234,7 @@ describe('automatic bans', () => {
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
-  test('R01: without Redis no caller is banned, and no response changes', async () => {
+  test('without Redis no caller is banned, and no response changes [R01]', async () => {
     const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
     redis.setAnswering(false)
     expect((await send('/free', address, 'a.b.c')).status).toBe(401)
@@ -258,7 +258,7 @@ describe('automatic bans', () => {
     expect((await send('/free', address, await token())).status).toBe(403)
   })
 
-  test('S63: input refused by inspection bans the subject, or the address of an anonymous caller', async () => {
+  test('input refused by inspection bans the subject, or the address of an anonymous caller [S63]', async () => {
     const { send } = gateway({ violations: 3, refuses: 'everything' })
     const call = (body: string, sub: string, query = '') =>
       token(sub).then((credential) =>
@@ -322,7 +322,7 @@ describe('automatic bans', () => {
     expect((await strict('/free', '127.0.0.1', await token())).status).toBe(403)
   })
 
-  test('S44: a bad credential from a banned address is refused with the ban, without a call to Redis', async () => {
+  test('a bad credential from a banned address is refused with the ban, without a call to Redis [S44]', async () => {
     const [{ send, events }, { send: other }, address] = [gateway(), gateway(), newAddress()]
     for (let count = 0; count < 5; count++)
       expect((await send('/free', address, 'a.b.c')).status).toBe(401)
@@ -348,7 +348,7 @@ describe('automatic bans', () => {
     expect(await listed()).toHaveLength(1)
   })
 
-  test('S44: a ban is reported for its whole time, and refreshed every ten seconds while it is reported', async () => {
+  test('a ban is reported for its whole time, and refreshed every ten seconds while it is reported [S44]', async () => {
     let nowMs = Date.now()
     const clock = () => nowMs
     const address = newAddress()
@@ -398,7 +398,7 @@ describe('automatic bans', () => {
     expect(violations.banSeconds(address, 'credential', waitUntil)).toBeUndefined()
   })
 
-  test('S44: a ban costs accepted requests no extra call, and a lifted one ends at once', async () => {
+  test('a ban costs accepted requests no extra call, and a lifted one ends at once [S44]', async () => {
     const [{ send }, address] = [gateway(), newAddress()]
     const alice = await token('alice')
     const callsOf = async () => {
@@ -418,7 +418,7 @@ describe('automatic bans', () => {
     expect((await send('/free', address, await token())).status).toBe(200)
   })
 
-  test('S44, R18: of 10,000 forged tokens to a default gateway about 20 are verified', async () => {
+  test('of 10,000 forged tokens to a default gateway about 20 are verified [S44, R18]', async () => {
     const { send } = gateway()
     const [address, atOnce] = [newAddress(), 50]
     const [head = '', payload = '', signature = ''] = (await token()).split('.')
@@ -458,7 +458,7 @@ describe('automatic bans', () => {
     expect(await listed()).toHaveLength(1)
   })
 
-  test('R18: each ban is twice as long as the last, up to a day, and every key has a TTL', async () => {
+  test('each ban is twice as long as the last, up to a day, and every key has a TTL [R18]', async () => {
     let nowMs = Date.now()
     const counter = createViolationCounter(rest(), () => nowMs)
     const rule = { ...DEFAULT_BANS, violations: 2 }
@@ -483,7 +483,7 @@ describe('automatic bans', () => {
     expect(await countOf(counter, offender, rule)).toBe(HOUR)
   })
 
-  test('R18: refusals during a ban extend neither it nor the next ban', async () => {
+  test('refusals during a ban extend neither it nor the next ban [R18]', async () => {
     let nowMs = Date.now()
     const counter = createViolationCounter(rest(), () => nowMs)
     const offender = { kind: 'address', value: newAddress() } as const
@@ -497,7 +497,7 @@ describe('automatic bans', () => {
     expect(await countOf(counter, offender, rule)).toBe(2 * HOUR)
   })
 
-  test('R18: violations of many addresses cost at most 100 calls a second', async () => {
+  test('violations of many addresses cost at most 100 calls a second [R18]', async () => {
     let nowMs = Date.now()
     const counter = createViolationCounter(rest(), () => nowMs)
     const violations = createViolations({ rule: DEFAULT_BANS, counter, now: () => nowMs })
@@ -523,7 +523,7 @@ describe('automatic bans', () => {
     expect(await callsOf(1)).toBe(1)
   })
 
-  test('R18: 50 concurrent violations in as many isolates are one ban', async () => {
+  test('50 concurrent violations in as many isolates are one ban [R18]', async () => {
     const offender = { kind: 'address', value: newAddress() } as const
     const counts = Array.from({ length: 50 }, () =>
       countOf(createViolationCounter(rest(), Date.now), offender, DEFAULT_BANS),

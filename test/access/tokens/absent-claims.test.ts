@@ -16,7 +16,7 @@ const OPTIONAL = {
   jti: { tokenId: undefined, tokenIdHash: undefined },
 } as const
 
-describe.each([null, ''])('S81: a claim that is %j', (empty) => {
+describe.each([null, ''])('a claim that is %j [S81]', (empty) => {
   test.each(Object.entries(OPTIONAL))('%s is absent', async (name, expected) => {
     expect(await verify({ [name]: empty })).toMatchObject(expected)
     expect(await verify({ [name]: empty })).toEqual(await verify({ [name]: undefined }))
@@ -80,7 +80,7 @@ describe.each([null, ''])('S81: a claim that is %j', (empty) => {
   })
 })
 
-test('S81: a binding is absent only if it is null: what is not understood is refused', async () => {
+test('a binding is absent only if it is null: what is not understood is refused [S81]', async () => {
   expect(await verify({ cnf: null })).toMatchObject({ confirmation: undefined })
   for (const cnf of ['', {}, [], { jkt: null }, { jkt: '' }, { 'x5t#S256': 'x' }, false, 0])
     expect([cnf, await check({ cnf })]).toEqual([cnf, 'token_rejected:cnf'])

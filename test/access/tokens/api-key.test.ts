@@ -17,7 +17,7 @@ function crc32(text: string): number {
 }
 
 describe('the form of API keys', () => {
-  it('S41: 10,000 keys are unique, have one form, and use every character about equally often', () => {
+  it('10,000 keys are unique, have one form, and use every character about equally often [S41]', () => {
     const keys = new Set(Array.from({ length: 10_000 }, () => newApiKey()))
     expect(keys.size).toBe(10_000)
     const counts = new Map<string, number>()
@@ -34,7 +34,7 @@ describe('the form of API keys', () => {
     }
   })
 
-  it('S41: 43 of 62 characters hold at least 256 bits, and bytes that would cause a bias are skipped', () => {
+  it('43 of 62 characters hold at least 256 bits, and bytes that would cause a bias are skipped [S41]', () => {
     expect(62 ** 43).toBeGreaterThan(2 ** 256)
     let calls = 0
     const key = newApiKey((count) => new Uint8Array(count).fill(calls++ === 0 ? 255 : 7))

@@ -50,7 +50,7 @@ function signing(options: { key?: typeof key } = {}) {
 }
 
 describe('the assertion for the origin', () => {
-  it('S46: is signed by the key that is active at that time', async () => {
+  it('is signed by the key that is active at that time [S46]', async () => {
     const [next, last] = keys as [typeof key, typeof key]
     const clock = { nowMs: NOW_MS }
     const signer = createAssertionSigner({
@@ -76,7 +76,7 @@ describe('the assertion for the origin', () => {
   })
 
   it.each(keys)(
-    'S59: an independent verifier accepts it with the published key ($alg)',
+    'an independent verifier accepts it with the published key ($alg) [S59]',
     async (key) => {
       const { signer } = signing({ key })
       const { payload, protectedHeader } = await jwtVerify(
@@ -120,7 +120,7 @@ describe('the assertion for the origin', () => {
     ])
   })
 
-  it('S11 S59: is refused by gateways, though the same key signs access tokens', async () => {
+  it('is refused by gateways, though the same key signs access tokens [S11, S59]', async () => {
     const config = parseConfig({
       UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:1',
       UPSTASH_REDIS_REST_TOKEN: crypto.randomUUID(),
@@ -165,7 +165,7 @@ describe('the assertion for the origin', () => {
 })
 
 describe('the signing keys', () => {
-  it('S46: publish no private member', () => {
+  it('publish no private member [S46]', () => {
     const published = publicKeySet(keys)
     for (const jwk of published.keys) {
       expect(Object.keys(jwk)).toEqual(
@@ -187,7 +187,7 @@ describe('the signing keys', () => {
     })
   })
 
-  it('S47: are refused if the private and public parts do not match', async () => {
+  it('are refused if the private and public parts do not match [S47]', async () => {
     const other = await createSigner('EdDSA', 'x')
     const [mixed] = parseSigningKeys({
       keys: [{ ...signers[2]?.privateJwk, x: other.publicJwk.x }],

@@ -39,7 +39,7 @@ describe('authenticate', () => {
     expect(reached).toEqual(['alice', 'alice', 'alice'])
   })
 
-  it('S29: answers a request without credentials with a challenge without an error attribute, and the handler does not run', async () => {
+  it('answers a request without credentials with a challenge without an error attribute, and the handler does not run [S29]', async () => {
     const { send, reached } = gateway()
     for (const headers of [[], authorization('Basic YTpi')]) {
       const response = await send('/private', headers)
@@ -50,7 +50,7 @@ describe('authenticate', () => {
     expect(reached).toEqual([])
   })
 
-  it('S28: answers a repeated header with invalid_request on every route', async () => {
+  it('answers a repeated header with invalid_request on every route [S28]', async () => {
     const { send, reached } = gateway()
     const doubled: [string, string][] = [
       ...authorization(`Bearer ${token}`),
@@ -66,7 +66,7 @@ describe('authenticate', () => {
     expect(reached).toEqual([])
   })
 
-  it('S28: answers a malformed header with invalid_token on every route, and never with 500', async () => {
+  it('answers a malformed header with invalid_token on every route, and never with 500 [S28]', async () => {
     const { send, reached } = gateway()
     const bad = [
       `Bearer`,
@@ -92,7 +92,7 @@ describe('authenticate', () => {
     expect(reached).toEqual(['anonymous'])
   })
 
-  it('S27: ignores a token in the query, the body or a cookie', async () => {
+  it('ignores a token in the query, the body or a cookie [S27]', async () => {
     const { send, reached } = gateway()
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const responses = await Promise.all([
@@ -111,7 +111,7 @@ describe('authenticate', () => {
     expect(reached).toEqual([])
   })
 
-  it('R09: answers 503 with Retry-After, never 401, while the provider is unreachable', async () => {
+  it('answers 503 with Retry-After, never 401, while the provider is unreachable [R09]', async () => {
     const provider = await startProvider(refusing)
     const { send, reached } = gateway([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
     for (const path of ['/private', '/public']) {

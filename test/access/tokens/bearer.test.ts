@@ -7,12 +7,12 @@ const GOOD = 'eyJh.eyJz.c2ln'
 const read = (header: string | undefined) => outcome(() => bearerToken(header))
 
 describe('the grammar of bearer tokens', () => {
-  it('S28: accepts any letter case of the scheme and any number of spaces', () => {
+  it('accepts any letter case of the scheme and any number of spaces [S28]', () => {
     for (const header of [`Bearer ${GOOD}`, `bearer ${GOOD}`, `BEARER ${GOOD}`, `Bearer   ${GOOD}`])
       expect(bearerToken(header)).toBe(GOOD)
   })
 
-  it('S29: treats a missing header or another scheme as a missing token, not as an invalid one', async () => {
+  it('treats a missing header or another scheme as a missing token, not as an invalid one [S29]', async () => {
     for (const header of [
       undefined,
       'Basic YWxpY2U6c2VjcmV0',
@@ -23,12 +23,12 @@ describe('the grammar of bearer tokens', () => {
       expect(await read(header), header).toBe('missing_token')
   })
 
-  it('S28: refuses a scheme without a token', async () => {
+  it('refuses a scheme without a token [S28]', async () => {
     for (const header of ['Bearer', 'Bearer ', 'bearer    '])
       expect(await read(header)).toBe('token_rejected:empty')
   })
 
-  it('S28: refuses lists, two tokens, tabs and unusual spaces', async () => {
+  it('refuses lists, two tokens, tabs and unusual spaces [S28]', async () => {
     for (const header of [
       `Bearer ${GOOD}, Bearer ${GOOD}`,
       `Bearer ${GOOD},Bearer ${GOOD}`,
@@ -59,7 +59,7 @@ describe('the grammar of bearer tokens', () => {
     expect(await read(`Bearer\t${GOOD}`)).toBe('token_rejected:authorization_grammar')
   })
 
-  it('S20: refuses anything but three non-empty segments', async () => {
+  it('refuses anything but three non-empty segments [S20]', async () => {
     for (const token of [
       'eyJh',
       'eyJh.eyJz',
@@ -78,7 +78,7 @@ describe('the grammar of bearer tokens', () => {
     expect(await read('Bearer {"payload":"eyJz","signature":"c2ln"}')).toMatch(/^token_rejected/)
   })
 
-  it('S19: refuses a segment with padding, invalid characters or non-canonical bits, in each position', async () => {
+  it('refuses a segment with padding, invalid characters or non-canonical bits, in each position [S19]', async () => {
     const good = ['eyJh', 'eyJz', 'c2ln']
     // The last character has 16 spare values after one byte and 4 after two; one of them is
     // canonical.
@@ -112,7 +112,7 @@ describe('the grammar of bearer tokens', () => {
     }
   })
 
-  it('S19: accepts exactly one spelling of each segment', () => {
+  it('accepts exactly one spelling of each segment [S19]', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const accepted = (length: number) =>
       [...alphabet].filter((last) => {
@@ -133,7 +133,7 @@ describe('the grammar of bearer tokens', () => {
     }
   })
 
-  it('S21: accepts a token of 16,384 bytes, and refuses a longer one by its length alone', async () => {
+  it('accepts a token of 16,384 bytes, and refuses a longer one by its length alone [S21]', async () => {
     const longest = `AAAA.AAAA.${'A'.repeat(DEFAULT_MAX_TOKEN_BYTES - 12)}AA`
     expect(longest).toHaveLength(DEFAULT_MAX_TOKEN_BYTES)
     expect(await read(`Bearer ${longest}`)).toBe('ok')

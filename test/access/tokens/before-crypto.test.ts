@@ -40,7 +40,7 @@ async function cost(token: string) {
   return { result, operations, decompressions }
 }
 
-describe('S21, S22: no cryptography and no decompression is run for', () => {
+describe('no cryptography and no decompression is run for [S21, S22]', () => {
   it.each([
     ['a token of 66 KB', `${header}.${payload}${'A'.repeat(66_000)}.${signature}`, 'length'],
     ['a token of 120 KB', `${header}.${'A'.repeat(120_000)}.${signature}`, 'length'],

@@ -36,7 +36,7 @@ const tokensOf = (count: number) => {
 const BYTES = 1_048_576
 
 describe('tokenCacheBytes', () => {
-  test('R19: bounds the signed tokens that a gateway keeps, and drops the least recently used', async () => {
+  test('bounds the signed tokens that a gateway keeps, and drops the least recently used [R19]', async () => {
     const { verifier } = credentialsOf(BYTES)
     const tokens = await tokensOf(400)
     const first = tokens[0] ?? ''
@@ -53,7 +53,7 @@ describe('tokenCacheBytes', () => {
     verify.mockRestore()
   })
 
-  test('R19: bounds the references that a gateway keeps', async () => {
+  test('bounds the references that a gateway keeps [R19]', async () => {
     const { verifier, references } = credentialsOf(BYTES)
     const [token = ''] = await tokensOf(1)
     const principal: Principal = await verifier.verify(token)

@@ -4,7 +4,7 @@ import { createChecks } from './checks.ts'
 const { verify, check } = await createChecks()
 
 describe('text in claims', () => {
-  it('S17: sub is required, printable, well-formed and of bounded length', async () => {
+  it('sub is required, printable, well-formed and of bounded length [S17]', async () => {
     for (const sub of [
       'a',
       'a'.repeat(255),
@@ -43,7 +43,7 @@ describe('text in claims', () => {
     expect(await check({ sub: 'a'.repeat(1_000_000) })).toBe('token_rejected:length')
   })
 
-  it('S17: every other text that may reach a header or a log has the same limits', async () => {
+  it('every other text that may reach a header or a log has the same limits [S17]', async () => {
     for (const [claim, name] of [
       ['client_id', 'client_id'],
       ['azp', 'client_id'],

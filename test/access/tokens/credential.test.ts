@@ -18,7 +18,7 @@ const read = (header: string | undefined, forms = ALL) =>
   outcome(() => readCredential(header, forms))
 
 describe('the grammar of credentials', () => {
-  it('S28: accepts a JWT, a UUID of version 4 and an API key, each with either scheme in any case', () => {
+  it('accepts a JWT, a UUID of version 4 and an API key, each with either scheme in any case [S28]', () => {
     for (const [text, kind] of [
       [JWT, 'jwt'],
       [UUID, 'opaque'],
@@ -31,7 +31,7 @@ describe('the grammar of credentials', () => {
     }
   })
 
-  it('S29: treats an unsupported scheme as a missing token, and DPoP as well if proofs are not checked', async () => {
+  it('treats an unsupported scheme as a missing token, and DPoP as well if proofs are not checked [S29]', async () => {
     for (const header of [undefined, 'Basic YTpi', `Token ${UUID}`, 'Digest', `Bearerx ${JWT}`])
       expect(await read(header), header).toBe('missing_token')
     const forms = { references: true, dpop: false }
@@ -45,7 +45,7 @@ describe('the grammar of credentials', () => {
     expect(await read(`Bearer ${KEY}`, forms)).toBe('token_rejected:segments')
   })
 
-  it('S19: accepts one spelling of a UUID: lower case, hyphens, version 4, variant 10', async () => {
+  it('accepts one spelling of a UUID: lower case, hyphens, version 4, variant 10 [S19]', async () => {
     for (const text of [
       UUID.toUpperCase(),
       UUID.replaceAll('-', ''),
@@ -64,7 +64,7 @@ describe('the grammar of credentials', () => {
       expect(await read(`Bearer ${text}`), text).toBe('token_rejected:segments')
   })
 
-  it('S28: refuses lists, several credentials, tabs and unusual spaces for every kind', async () => {
+  it('refuses lists, several credentials, tabs and unusual spaces for every kind [S28]', async () => {
     for (const text of [JWT, UUID, KEY]) {
       for (const header of [
         `Bearer ${text} ${text}`,
@@ -83,7 +83,7 @@ describe('the grammar of credentials', () => {
       expect(await read(header)).toBe('token_rejected:empty')
   })
 
-  it('S28: reports several credentials as ambiguous, whatever their schemes are', async () => {
+  it('reports several credentials as ambiguous, whatever their schemes are [S28]', async () => {
     const digest = 'Digest username="a", realm="b, c d", uri="/x", nc=00000001'
     for (const text of [JWT, UUID, KEY]) {
       const bearer = `Bearer ${text}`
@@ -162,7 +162,7 @@ describe('the grammar of credentials', () => {
     )
   })
 
-  it('S21: checks the length of a header before any pattern', async () => {
+  it('checks the length of a header before any pattern [S21]', async () => {
     const long = `${'a'.repeat(DEFAULT_MAX_TOKEN_BYTES)}.a.a`
     expect(await read(`Bearer ${long}`)).toBe('token_rejected:length')
     expect(await read(`DPoP ${' '.repeat(DEFAULT_MAX_TOKEN_BYTES)}${UUID}`)).toBe(

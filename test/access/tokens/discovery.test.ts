@@ -149,14 +149,14 @@ describe('a discovered key set', () => {
     }
   })
 
-  it('R08: fifty simultaneous first requests make two calls', async () => {
+  it('fifty simultaneous first requests make two calls [R08]', async () => {
     const { find } = discoveredOn(server.url)
     const found = await Promise.all(Array.from({ length: 50 }, () => find(signer)))
     expect(new Set(found)).toEqual(new Set(['ok']))
     expect(seen).toEqual([OPENID, '/keys'])
   })
 
-  it('R10: metadata that is wrong is an outage, not an invalid token', async () => {
+  it('metadata that is wrong is an outage, not an invalid token [R10]', async () => {
     const keys = `${server.url}/keys`
     const wrong: [Behavior, string][] = [
       [json({ issuer: `${server.url}/`, jwks_uri: keys }), 'malformed'],
@@ -196,7 +196,7 @@ describe('a discovered key set', () => {
     ])
   })
 
-  it('R09: tokens are accepted for a day while the provider is down', async () => {
+  it('tokens are accepted for a day while the provider is down [R09]', async () => {
     const { find, advance, settled } = discoveredOn(server.url)
     expect(await find(signer)).toBe('ok')
     paths = {}
@@ -214,7 +214,7 @@ describe('a discovered key set', () => {
     ['absent', status(404)],
     ['wrong', json({ issuer: 'https://evil.test', jwks_uri: 'https://evil.test/keys' })],
     ['silent', hanging],
-  ])('R09: is refreshed from its last location while the metadata is %s', async (_, behavior) => {
+  ])('is refreshed from its last location while the metadata is %s [R09]', async (_, behavior) => {
     const { find, advance, settled } = discoveredOn(server.url, { timeoutMs: 400 })
     expect(await find(signer)).toBe('ok')
     paths = { [OPENID]: behavior, '/keys': json({ keys: [second.publicJwk] }) }
@@ -224,7 +224,7 @@ describe('a discovered key set', () => {
     expect(await find(signer)).toBe('token_rejected:kid_unknown')
   })
 
-  it('R11: moves with its metadata, at the next refresh', async () => {
+  it('moves with its metadata, at the next refresh [R11]', async () => {
     const { find, advance } = discoveredOn(server.url)
     expect(await find(signer)).toBe('ok')
     paths[OPENID] = json({ issuer: server.url, jwks_uri: `${server.url}/moved` })
@@ -234,7 +234,7 @@ describe('a discovered key set', () => {
     expect(await find(second)).toBe('ok')
   })
 
-  it('R07: unknown keys cause one download per cool-down, and metadata once a minute', async () => {
+  it('unknown keys cause one download per cool-down, and metadata once a minute [R07]', async () => {
     const { find, advance } = discoveredOn(server.url)
     expect(await find(signer)).toBe('ok')
     seen = []
@@ -265,7 +265,7 @@ describe('a discovered key set in workerd', () => {
     return `${response.status} ${await response.text()}`
   }
 
-  it('R08: fifty simultaneous first requests make at most two calls', async () => {
+  it('fifty simultaneous first requests make at most two calls [R08]', async () => {
     const issuer = server.url
     const good = paths
     paths = Object.fromEntries(
@@ -282,7 +282,7 @@ describe('a discovered key set in workerd', () => {
     expect(seen.length).toBeLessThanOrEqual(2)
   })
 
-  it('R09: verifies new tokens for a day after its provider has ended', async () => {
+  it('verifies new tokens for a day after its provider has ended [R09]', async () => {
     const issuer = server.url
     expect(await verify(issuer, await signer.token({ iss: issuer }))).toBe('200 alice')
     await server.close()
@@ -299,7 +299,7 @@ describe('a discovered key set in workerd', () => {
     }
   })
 
-  it('R10: a document of another issuer is an outage', async () => {
+  it('a document of another issuer is an outage [R10]', async () => {
     paths[OPENID] = json({ issuer: 'https://idp.test', jwks_uri: `${server.url}/keys` })
     const token = await signer.token({ iss: server.url })
     expect(await verify(server.url, token)).toBe('503 key_set: malformed')

@@ -55,7 +55,7 @@ describe('in workerd, a DPoP proof', () => {
     expect(await send(forged)).toEqual({ status: 401, body: refusal })
   })
 
-  it.each(NO_POINTS)('S08: with %s is refused', async (_, point) => {
+  it.each(NO_POINTS)('with %s is refused [S08]', async (_, point) => {
     const { proof, jwk } = await createProver()
     const header = await proof({ htu: `${origin}/orders`, nonce }, { jwk: { ...jwk, ...point } })
     const refusal = { code: 'invalid_dpop_proof', check: 'jwk_import' }

@@ -94,7 +94,7 @@ const CLAIMS = [
 ]
 
 describe('a fuzzed token', () => {
-  it('S23 S28: with mutated text is refused without any other error', async () => {
+  it('with mutated text is refused without any other error [S23, S28]', async () => {
     const token = await es256.token()
     const { below, pick } = dice(1)
     const letters = [...'AZaz09-_.=+/ ,\t\n\u00a0\u00e9\ud83d\u0000%"{}']
@@ -119,7 +119,7 @@ describe('a fuzzed token', () => {
     }
   })
 
-  it('S23: with signed nonsense is accepted or refused without any other error', async () => {
+  it('with signed nonsense is accepted or refused without any other error [S23]', async () => {
     const { below, pick } = dice(2)
     const seen = new Set<string>()
     for (let round = 0; round < 2_000; round++) {
@@ -143,7 +143,7 @@ describe('a fuzzed token', () => {
     for (const result of seen) expect(result).toMatch(/^(ok|token_rejected:\w+)$/)
   })
 
-  it('S04 S23: with a random signature of any length is refused', async () => {
+  it('with a random signature of any length is refused [S04, S23]', async () => {
     const { below } = dice(3)
     for (const signer of [es256, rs256, eddsa]) {
       const input = (await signer.token()).split('.').slice(0, 2).join('.')

@@ -139,7 +139,7 @@ describe('roles', () => {
       expect(configMistakes({ rolesSeparator }), `${rolesSeparator}`).toHaveLength(1)
   })
 
-  it('S64: in an object of the default claim refuse the token', async () => {
+  it('in an object of the default claim refuse the token [S64]', async () => {
     for (const value of [{ reader: true }, true, 1, [{ name: 'reader' }]])
       expect(await check({ roles: value })).toBe('token_rejected:roles')
   })

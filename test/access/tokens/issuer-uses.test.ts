@@ -120,7 +120,7 @@ const CLIENT_RULES: readonly (readonly [string, object, object, object, string])
   ),
 ]
 
-describe.each(Object.keys(DOORS))('S83: by %s', (door) => {
+describe.each(Object.keys(DOORS))('by %s [S83]', (door) => {
   test.each(RULES)('the rule %j applies', async (rule, met, unmet, check) => {
     expect(await checkOf(door, configOf(rule), met)).toBe(undefined)
     expect(await checkOf(door, configOf(rule), unmet)).toBe(check)
@@ -128,21 +128,21 @@ describe.each(Object.keys(DOORS))('S83: by %s', (door) => {
 })
 
 test.each(CLIENT_RULES)(
-  'S83: by %s, the rule %j applies',
+  'by %s, the rule %j applies [S83]',
   async (door, rule, met, unmet, check) => {
     expect(await checkOf(door, configOf(rule), met)).toBe(undefined)
     expect(await checkOf(door, configOf(rule), unmet)).toBe(check)
   },
 )
 
-test('S83: rules about the kind of an access token do not apply to other tokens', async () => {
+test('rules about the kind of an access token do not apply to other tokens [S83]', async () => {
   const config = configOf({ require: { token_use: 'access', typ: 'Bearer' }, refuse: ['nonce'] })
   expect(await checkOf('an ID token', config, { nonce: 'n' })).toBe(undefined)
   expect(await checkOf('an identity assertion', config, {})).toBe(undefined)
   expect(await checkOf('an access token', config, {})).toBe('required_claim')
 })
 
-test('S81: in an assertion, no other claim takes the place of `client_id`', async () => {
+test('in an assertion, no other claim takes the place of `client_id` [S81]', async () => {
   const config = issuerFor(configOf({}), { use: 'assertion', audience: GATEWAY })
   const verifier = createTokenVerifier({ issuers: [config], now })
   for (const client_id of [undefined, null, '']) {

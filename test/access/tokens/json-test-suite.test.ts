@@ -27,19 +27,19 @@ describe('JSONTestSuite', () => {
     expect(texts).toHaveLength(318)
   })
 
-  it('S23: each text as a header is a rejected token without any other error', async () => {
+  it('each text as a header is a rejected token without any other error [S23]', async () => {
     for (const [name, text] of texts) {
       expect(await verify(await signer.signRaw(text, good)), name).toMatch(/^token_rejected:/)
     }
   })
 
-  it('S23: each text as a signed payload is a rejected token without any other error', async () => {
+  it('each text as a signed payload is a rejected token without any other error [S23]', async () => {
     for (const [name, text] of texts) {
       expect(await verify(await signer.signRaw(goodHeader, text)), name).toMatch(/^token_rejected:/)
     }
   })
 
-  it('S23: as the value of a claim, only invalid JSON rejects the token', async () => {
+  it('as the value of a claim, only invalid JSON rejects the token [S23]', async () => {
     const open = new TextEncoder().encode(`${JSON.stringify(goodClaims).slice(0, -1)},"x":`)
     const close = new TextEncoder().encode('}')
     for (const [name, text] of texts) {
@@ -53,7 +53,7 @@ describe('JSONTestSuite', () => {
     }
   })
 
-  it('S18: duplicate names are refused, though the suite calls them valid', async () => {
+  it('duplicate names are refused, though the suite calls them valid [S18]', async () => {
     const duplicated = texts.filter(([name]) => name.startsWith('y_object_duplicated_key'))
     expect(duplicated).toHaveLength(2)
     for (const [, text] of duplicated) {

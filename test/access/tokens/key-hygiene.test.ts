@@ -40,7 +40,7 @@ function rocaModulus(): string {
 
 const number = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 
-describe('S08, S72: keys in a key set', () => {
+describe('keys in a key set [S08, S72]', () => {
   it('are used if sound, each for the algorithms that its type and the issuer allow', async () => {
     const { alg: _rsa, ...anyRsa } = rsa.publicJwk
     const { alg: _ed, ...anyEd } = ed.publicJwk

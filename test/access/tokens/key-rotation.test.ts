@@ -44,7 +44,7 @@ const schedule = fc.record({
   ),
 })
 
-it('R07 R11: a new key works one cool-down after its publication, with one download per cool-down', async () => {
+it('a new key works one cool-down after its publication, with one download per cool-down [R07, R11]', async () => {
   await fc.assert(
     fc.asyncProperty(schedule, async ({ publishedMs, maxAgeSeconds, sharedAgeMs, requests }) => {
       const downloads: number[] = []

@@ -45,7 +45,7 @@ function isolateOf(name: 'first' | 'second', jwksUri: string) {
 }
 
 describe('the shared cache of key sets', () => {
-  it('R08 R30: serves keys to a second isolate, and missing keys are fetched', async () => {
+  it('serves keys to a second isolate, and missing keys are fetched [R08, R30]', async () => {
     const provider = await startProvider(publishing(keys))
     const first = isolateOf('first', provider.url)
     expect(await first.verify(await signer.token())).toBe('200 alice')
@@ -56,7 +56,7 @@ describe('the shared cache of key sets', () => {
     await provider.close()
   })
 
-  it('R11: downloads bypass HTTP caches, so that an old copy never hides a published key', async () => {
+  it('downloads bypass HTTP caches, so that an old copy never hides a published key [R11]', async () => {
     const cacheControls: (string | undefined)[] = []
     const provider = await startProvider((response, request) => {
       cacheControls.push(request.headers['cache-control'])
@@ -68,7 +68,7 @@ describe('the shared cache of key sets', () => {
     await provider.close()
   })
 
-  it('R10: content of the shared cache is checked like a download', async () => {
+  it('content of the shared cache is checked like a download [R10]', async () => {
     const weak = keys.map((key) => ({ ...key, use: 'enc' }))
     for (const text of [
       '<html>',

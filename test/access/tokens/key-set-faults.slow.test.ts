@@ -105,7 +105,7 @@ const FAULTS: Record<string, readonly [Behavior, string]> = {
 
 describe('a provider that answers with', () => {
   it.concurrent.each(Object.entries(FAULTS))(
-    'R10: %s does not affect a cached set',
+    '%s does not affect a cached set [R10]',
     async (_, [fault, name]) => {
       const provider = await provide(good)
       const incidents: KeySetIncident[] = []
@@ -133,7 +133,7 @@ describe('a provider that answers with', () => {
   )
 
   it.concurrent.each(Object.entries(FAULTS))(
-    'R10: %s is an outage for an isolate without a cached set, not an invalid token',
+    '%s is an outage for an isolate without a cached set, not an invalid token [R10]',
     async (_, [fault, name]) => {
       const provider = await provide(fault)
       expect(await keySetOn(provider.url).find(signer)).toBe(`key_set:${name}`)
@@ -142,7 +142,7 @@ describe('a provider that answers with', () => {
 })
 
 describe('an unreachable provider', () => {
-  it('R10: redirects are never followed', async () => {
+  it('redirects are never followed [R10]', async () => {
     const elsewhere = await provide(publishing([attacker.publicJwk]))
     for (const status of [301, 302, 303, 307, 308]) {
       const provider = await provide(respondingWith('', status, { location: elsewhere.url }))
@@ -151,7 +151,7 @@ describe('an unreachable provider', () => {
     expect(elsewhere.hits).toBe(0)
   })
 
-  it('R09: a refused connection and an unknown host name are outages', async () => {
+  it('a refused connection and an unknown host name are outages [R09]', async () => {
     const provider = await startProvider(good)
     await provider.close()
     expect(await keySetOn(provider.url).find(signer)).toBe('key_set:unreachable')
@@ -162,7 +162,7 @@ describe('an unreachable provider', () => {
 })
 
 describe('a set with some unusable keys', () => {
-  it('R10 S08: serves the usable ones and reports the unusable ones once', async () => {
+  it('serves the usable ones and reports the unusable ones once [R10, S08]', async () => {
     const provider = await provide(
       publishing([key, { ...key, kid: 'weak', use: 'enc' }, { ...key, kid: 'off', y: key.x }]),
     )

@@ -44,7 +44,7 @@ describe('a key set in the shared cache', () => {
     expect(provider.hits).toBe(1)
   })
 
-  it('R09: serves an isolate without a cached set for a day while the provider fails', async () => {
+  it('serves an isolate without a cached set for a day while the provider fails [R09]', async () => {
     provider = await startProvider(refusing)
     for (const [age, found] of [
       [3_600, 'ok'],

@@ -42,7 +42,7 @@ async function largest(sign: (claims: object) => Promise<string>): Promise<strin
   })
 }
 
-test('R34: a token of 16 KB with the last of 64 keys, RSA 4096 or P-521, takes one verification and at most 10 ms', async () => {
+test('a token of 16 KB with the last of 64 keys, RSA 4096 or P-521, takes one verification and at most 10 ms [R34]', async () => {
   const others = await Promise.all(
     Array.from({ length: 62 }, (_, n) => createSigner('ES256', `other-${n}`)),
   )
@@ -63,7 +63,7 @@ test('R34: a token of 16 KB with the last of 64 keys, RSA 4096 or P-521, takes o
   }
 })
 
-test('R34: a decision over a role of 10,000 permissions takes at most 10 ms', async () => {
+test('a decision over a role of 10,000 permissions takes at most 10 ms [R34]', async () => {
   const permissions = Array.from({ length: 10_000 }, (_, n) => `area-${n}:read`)
   const isPermitted = createAuthorizer(
     new Map([

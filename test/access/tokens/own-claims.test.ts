@@ -27,14 +27,14 @@ describe('the issuer of a subject', () => {
     expect(await verify({ iss: GATEWAY })).toMatchObject({ issuer: GATEWAY, tokenIssuer: GATEWAY })
   })
 
-  it('S12: cannot be set by any other issuer', async () => {
+  it('cannot be set by any other issuer [S12]', async () => {
     for (const iss of [ISSUER, `${GATEWAY}/`]) {
       for (const sub_iss of [IDP, GATEWAY, 7, null, ['x']])
         expect(await verify({ iss, sub_iss })).toMatchObject({ issuer: iss, tokenIssuer: iss })
     }
   })
 
-  it('S17: must be printable text in sub_iss, or the token is refused', async () => {
+  it('must be printable text in sub_iss, or the token is refused [S17]', async () => {
     for (const sub_iss of ['', 7, null, [IDP], { iss: IDP }, 'a\r\nb', ' x', 'x'.repeat(2_049)])
       expect(await check({ iss: GATEWAY, sub_iss }), String(sub_iss)).toBe('token_rejected:sub_iss')
   })

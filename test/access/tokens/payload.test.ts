@@ -5,7 +5,7 @@ import { goodClaims, NOW_SECONDS } from './signer.ts'
 const { verify, check, checkText } = await createChecks()
 
 describe('the payload', () => {
-  it('S18: duplicate claims are refused', async () => {
+  it('duplicate claims are refused [S18]', async () => {
     const duplicated = (extra: string) =>
       checkText(`${JSON.stringify(goodClaims).slice(0, -1)},${extra}}`)
     expect(await duplicated('"x":1')).toBe('ok')
@@ -20,7 +20,7 @@ describe('the payload', () => {
     }
   })
 
-  it('S21: deep nesting is refused, for any length of the payload', async () => {
+  it('deep nesting is refused, for any length of the payload [S21]', async () => {
     expect(await check({ x: JSON.parse('['.repeat(15) + ']'.repeat(15)) })).toBe('ok')
     expect(await check({ x: JSON.parse('['.repeat(16) + ']'.repeat(16)) })).toBe(
       'token_rejected:payload_json',
@@ -29,7 +29,7 @@ describe('the payload', () => {
     expect(await checkText('['.repeat(5_000))).toBe('token_rejected:payload_json')
   })
 
-  it('S24: a payload that is not an object is refused', async () => {
+  it('a payload that is not an object is refused [S24]', async () => {
     for (const payload of ['"x"', '[]', '1', 'null', 'true', 'x', '{', '{}x', '\ufeff{}']) {
       expect(await checkText(payload), payload).toBe('token_rejected:payload_json')
     }
@@ -40,7 +40,7 @@ describe('the payload', () => {
     expect(await checkText('{}')).toBe('token_rejected:iss')
   })
 
-  it('S25: names of prototypes are ordinary claims and ordinary roles', async () => {
+  it('names of prototypes are ordinary claims and ordinary roles [S25]', async () => {
     const text = JSON.stringify(goodClaims).slice(0, -1)
     expect(
       await checkText(
@@ -64,7 +64,7 @@ describe('the payload', () => {
       expect(await check({ cnf })).toBe('token_rejected:cnf')
   })
 
-  it('S32: the identity of a token is its issuer and jti, and never collides with another', async () => {
+  it('the identity of a token is its issuer and jti, and never collides with another [S32]', async () => {
     const hash = async (claims: object) => (await verify(claims)).tokenIdHash
     expect(await hash({})).toBe(await hash({ sub: 'bob', exp: NOW_SECONDS + 5 }))
     expect(await hash({ jti: undefined })).toBeUndefined()

@@ -37,7 +37,7 @@ describe('the principal of a record', () => {
     } satisfies Principal)
   })
 
-  it('S14: expires with the record, with five seconds of tolerance', () => {
+  it('expires with the record, with five seconds of tolerance [S14]', () => {
     const failed = (expiresAtSeconds: number | null) =>
       checkRecord(record({ expiresAtSeconds }), use)
     expect(failed(NOW_SECONDS)).toBeUndefined()
@@ -46,7 +46,7 @@ describe('the principal of a record', () => {
     expect(failed(null)).toBeUndefined()
   })
 
-  it('S13: is accepted for its audiences only, compared as a whole', () => {
+  it('is accepted for its audiences only, compared as a whole [S13]', () => {
     for (const audiences of [[], ['https://elsewhere.test'], [`${GATEWAY}/`], ['https://gateway']])
       expect(checkRecord(record({ audiences }), use)).toBe('aud')
     expect(checkRecord(record({ audiences: [GATEWAY] }), use)).toBeUndefined()
@@ -75,7 +75,7 @@ describe('the stored form of a record', () => {
     }
   })
 
-  it('R06: is an outage if the text is anything else, not an unknown reference', async () => {
+  it('is an outage if the text is anything else, not an unknown reference [R06]', async () => {
     const text = await storedReference(record())
     for (const malformed of [
       '',
@@ -124,7 +124,7 @@ describe('the cache of references', () => {
     expect(references.recall('long')).toBeUndefined()
   })
 
-  it('R19: is bounded in bytes by the size of its principals, and evicts the least recently used', async () => {
+  it('is bounded in bytes by the size of its principals, and evicts the least recently used [R19]', async () => {
     nowMs = NOW_MS
     const small = await principalOfRecord(record({ roles: [] }))
     const large = await principalOfRecord(record({ roles: ['r'.repeat(5_000)] }))

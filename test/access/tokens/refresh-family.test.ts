@@ -25,7 +25,7 @@ describe('the status of a refresh token in its family', () => {
     ['the current token of an ended family', hasEnded, 'h2', 0, 'ended'],
     ['the previous token of an ended family', hasEnded, 'h1', 0, 'ended'],
     ['an older token of an ended family', hasEnded, 'h0', 0, 'ended'],
-  ])('S36, S37: %s', (_name, of, hash, afterMs, expected) => {
+  ])('%s [S36, S37]', (_name, of, hash, afterMs, expected) => {
     const at = { nowMs: ROTATED_AT_MS + afterMs, graceMs: 10_000 }
     expect(statusOf(of, hash, at)).toBe(expected)
   })

@@ -136,7 +136,7 @@ async function live(seed: number, met: Set<string>): Promise<void> {
   }
 }
 
-it(`S35, S36, S37: ${RUNS} random sessions behave like a simple model`, async () => {
+it(`${RUNS} random sessions behave like a simple model [S35, S36, S37]`, async () => {
   const met = new Set<string>()
   for (let seed = 1; seed <= RUNS; seed++) await live(seed, met)
   expect([...met].sort()).toEqual(['cut_off', 'ended', 'replayed', 'reused', 'rotated'])

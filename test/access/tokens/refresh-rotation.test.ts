@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterAll(() => redis.close())
 
 describe('parallel refreshes', () => {
-  it('S35: 50 with one token, at two gateways, all get the same successor, in every round', async () => {
+  it('50 with one token, at two gateways, all get the same successor, in every round [S35]', async () => {
     const clock = newClock()
     const gateways = [gateway(redis, { clock }), gateway(redis, { clock })]
     const session = newSession()
@@ -54,7 +54,7 @@ describe('parallel refreshes', () => {
     )
   })
 
-  it('S35: 50 with one token after the grace period all fail', async () => {
+  it('50 with one token after the grace period all fail [S35]', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -68,7 +68,7 @@ describe('parallel refreshes', () => {
     expect(await checkOf(tokens.rotate(next.refreshToken, session))).toBe('ended')
   })
 
-  it('S35: with a token and its successor at the same time never fork the family', async () => {
+  it('with a token and its successor at the same time never fork the family [S35]', async () => {
     const { tokens } = gateway(redis)
     for (let round = 0; round < 20; round++) {
       const session = newSession()
@@ -95,7 +95,7 @@ describe('reuse of a refresh token', () => {
   ): Promise<unknown> =>
     act === 'rotate' ? tokens.rotate(token, session) : tokens.inspect(token, session.grant.client)
 
-  it('S38: by another client is refused, and does not end the session', async () => {
+  it('by another client is refused, and does not end the session [S38]', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const one = await tokens.open(session)
@@ -108,7 +108,7 @@ describe('reuse of a refresh token', () => {
     expect(await checkOf(tokens.rotate(three, session))).toBe('ok')
   })
 
-  it('S38: is detected by an inspection, which changes nothing', async () => {
+  it('is detected by an inspection, which changes nothing [S38]', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const one = await tokens.open(session)
@@ -127,7 +127,7 @@ describe('reuse of a refresh token', () => {
   })
 
   it.each(['rotate', 'inspect'] as const)(
-    'S36: R1, R2, R3 and R1 again (%s) ends the family, R3 included, and its access tokens',
+    'R1, R2, R3 and R1 again (%s) ends the family, R3 included, and its access tokens [S36]',
     async (act) => {
       const { tokens } = gateway(redis)
       const other = gateway(redis).tokens
@@ -147,7 +147,7 @@ describe('reuse of a refresh token', () => {
   )
 
   it.each(['rotate', 'inspect'] as const)(
-    'S36: includes an invented secret of a known family (%s)',
+    'includes an invented secret of a known family (%s) [S36]',
     async (act) => {
       const { tokens } = gateway(redis)
       const session = newSession()
@@ -159,7 +159,7 @@ describe('reuse of a refresh token', () => {
     },
   )
 
-  it('S36: revokes an access token that a gateway with a fast clock issued as well', async () => {
+  it('revokes an access token that a gateway with a fast clock issued as well [S36]', async () => {
     const slow = gateway(redis)
     const fast = gateway(redis)
     fast.clock.advance(30)
@@ -183,7 +183,7 @@ describe('reuse of a refresh token', () => {
 })
 
 describe('a retried refresh', () => {
-  it('S37: within the grace period gets the same result at any gateway', async () => {
+  it('within the grace period gets the same result at any gateway [S37]', async () => {
     const [one, two] = [gateway(redis), gateway(redis)]
     const session = newSession()
     const token = await one.tokens.open(session)
@@ -195,7 +195,7 @@ describe('a retried refresh', () => {
     expect(await checkOf(two.tokens.rotate(rotation.refreshToken, session))).toBe('ok')
   })
 
-  it('S37: after the grace period is reuse', async () => {
+  it('after the grace period is reuse [S37]', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -204,7 +204,7 @@ describe('a retried refresh', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('reused')
   })
 
-  it('S37: succeeds if the first response was lost between Redis and the gateway', async () => {
+  it('succeeds if the first response was lost between Redis and the gateway [S37]', async () => {
     const upstream = redis.url
     let answers = false
     const proxy = await startHttpServer(async (request, response) => {

@@ -19,7 +19,7 @@ const parsed = async (text: string) => {
 afterEach(() => vi.restoreAllMocks())
 
 describe('a refresh token', () => {
-  it('S41: is unique in 10,000, with 384 random bits of the CSPRNG', async () => {
+  it('is unique in 10,000, with 384 random bits of the CSPRNG [S41]', async () => {
     const source = vi.spyOn(crypto, 'getRandomValues')
     const tokens = await Promise.all(Array.from({ length: 10_000 }, first))
     const drawn = source.mock.calls.reduce((sum, [bytes]) => sum + (bytes?.byteLength ?? 0), 0)
@@ -57,14 +57,14 @@ describe('a refresh token', () => {
     `${'A'.repeat(22)}.${'A'.repeat(42)}B`,
     'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl',
     'A'.repeat(1_000_000),
-  ])('S19: has one spelling only; not %.80j', async (text) => {
+  ])('has one spelling only; not %.80j [S19]', async (text) => {
     expect(await parseRefreshToken(good)).toBeDefined()
     expect(await parseRefreshToken(text)).toBeUndefined()
   })
 })
 
 describe('the successor of a refresh token', () => {
-  it('S37: can be derived again from the token and the nonce, and from nothing less', async () => {
+  it('can be derived again from the token and the nonce, and from nothing less [S37]', async () => {
     const [token, other] = [await first(), await first()]
     const [nonce, later] = [newNonce(randomBytes), newNonce(randomBytes)]
     const successor = await deriveSuccessor(token, nonce)
@@ -95,7 +95,7 @@ describe('the successor of a refresh token', () => {
     expect(Buffer.from(seed).toString('base64url')).not.toBe(refreshToken.text.split('.')[1])
   })
 
-  it('S41: never repeats in 10,000 generations', async () => {
+  it('never repeats in 10,000 generations [S41]', async () => {
     // Many families of a few generations instead of one long one, so that the hashing is parallel.
     const seen = new Set<string>()
     await Promise.all(

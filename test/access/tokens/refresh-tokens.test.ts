@@ -22,7 +22,7 @@ afterAll(() => redis.close())
 const familyKey = async () => (await redis.direct.keys('pc:refresh:*'))[0] ?? ''
 
 describe('an inspection of a refresh token', () => {
-  it('S38: returns the session, and consumes nothing', async () => {
+  it('returns the session, and consumes nothing [S38]', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -42,7 +42,7 @@ describe('an inspection of a refresh token', () => {
     expect(redis.calls() - before).toBe(2)
   })
 
-  it('S19: makes no call for a malformed token', async () => {
+  it('makes no call for a malformed token [S19]', async () => {
     const { tokens } = gateway(redis)
     const before = redis.calls()
     for (const text of ['', 'x', 'A'.repeat(66), `${'A'.repeat(22)}.${'A'.repeat(42)}B`]) {
@@ -65,7 +65,7 @@ describe('an inspection of a refresh token', () => {
 
 describe('reuse of a refresh token', () => {
   it.each(['inspect', 'rotate'] as const)(
-    'S36: of an old generation (%s) ends the session and its access tokens',
+    'of an old generation (%s) ends the session and its access tokens [S36]',
     async (call) => {
       const { tokens } = gateway(redis)
       const session = newSession()
@@ -91,7 +91,7 @@ describe('reuse of a refresh token', () => {
     [GRACE_SECONDS, 'ok'],
     [GRACE_SECONDS + 0.001, 'reused'],
   ])(
-    'S36, S37: an inspection of the previous token, %d s after the refresh, is %s',
+    'an inspection of the previous token, %d s after the refresh, is %s [S36, S37]',
     async (seconds, check) => {
       const { tokens, clock } = gateway(redis)
       const session = newSession()
@@ -104,7 +104,7 @@ describe('reuse of a refresh token', () => {
 })
 
 describe('the absolute lifetime of a session', () => {
-  it('S39: is the TTL in Redis from the start, and no refresh extends it', async () => {
+  it('is the TTL in Redis from the start, and no refresh extends it [S39]', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
     let token = await tokens.open(session)
@@ -118,7 +118,7 @@ describe('the absolute lifetime of a session', () => {
     expect(await redis.direct.ttl(await familyKey())).toBeLessThanOrEqual(1_000)
   })
 
-  it('S39: ends by the clock of any gateway, even if Redis still has the session', async () => {
+  it('ends by the clock of any gateway, even if Redis still has the session [S39]', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -129,7 +129,7 @@ describe('the absolute lifetime of a session', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('expired')
   })
 
-  it('S39: ends by the clock of Redis, even for a gateway with a stopped clock', async () => {
+  it('ends by the clock of Redis, even for a gateway with a stopped clock [S39]', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -155,7 +155,7 @@ describe('a cutoff', () => {
     ['of the subject, by its issuer', 'subject', IDP, 'alice'],
     ['of the subject, by the gateway', 'subject', GATEWAY, 'alice'],
   ] as const)(
-    'S33: %s refuses the refresh, and consumes nothing',
+    '%s refuses the refresh, and consumes nothing [S33]',
     async (_, kind, issuer, value) => {
       const { tokens, clock } = gateway(redis)
       const session = newSession()
@@ -220,7 +220,7 @@ describe('the end of a session', () => {
   )
 })
 
-it('S40: Redis contains no refresh token and nothing that yields one', async () => {
+it('Redis contains no refresh token and nothing that yields one [S40]', async () => {
   const { tokens } = gateway(redis)
   const secrets: string[] = []
   const remember = (text: string) => secrets.push(text, ...text.split('.'))
@@ -242,7 +242,7 @@ it('S40: Redis contains no refresh token and nothing that yields one', async () 
   expect(secrets.filter((secret) => stored.includes(secret))).toEqual([])
 })
 
-it('S34: every key has a TTL', async () => {
+it('every key has a TTL [S34]', async () => {
   const { tokens } = gateway(redis)
   const session = newSession()
   const token = await tokens.open(session)

@@ -19,7 +19,7 @@ let provider: Awaited<ReturnType<typeof startProvider>>
 afterEach(() => provider.close())
 
 describe('a remote key set', () => {
-  it('R08: fifty simultaneous requests without a cached set make one fetch', async () => {
+  it('fifty simultaneous requests without a cached set make one fetch [R08]', async () => {
     provider = await startProvider((response, request) =>
       setTimeout(() => one(response, request), 60),
     )
@@ -29,7 +29,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(1)
   })
 
-  it('R08: fifty simultaneous requests at an unreachable provider make one fetch, and share its failure', async () => {
+  it('fifty simultaneous requests at an unreachable provider make one fetch, and share its failure [R08]', async () => {
     provider = await startProvider(hanging)
     const { find } = keySetOn(provider.url)
     const found = await Promise.all(Array.from({ length: 50 }, () => find(first)))
@@ -84,7 +84,7 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
   })
 
-  it('R07, S07: a thousand unknown kids, a hundred at a time, make one fetch per cool-down', async () => {
+  it('a thousand unknown kids, a hundred at a time, make one fetch per cool-down [R07, S07]', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -107,7 +107,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(3)
   })
 
-  it('R07, S07: known keys do not wait for the fetch for unknown ones', async () => {
+  it('known keys do not wait for the fetch for unknown ones [R07, S07]', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -120,7 +120,7 @@ describe('a remote key set', () => {
     expect(order).toEqual(['ok', 'key_set:timeout'])
   })
 
-  it('R09: while the provider fails, known keys serve for a day, and an unknown key is an outage', async () => {
+  it('while the provider fails, known keys serve for a day, and an unknown key is an outage [R09]', async () => {
     for (const failing of [refusing, hanging, respondingWith('', 500)]) {
       provider = await startProvider(one)
       const { find, advance, settled, keySet } = keySetOn(provider.url)
@@ -150,7 +150,7 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
   })
 
-  it('R09: an outage has Retry-After, and the fetches back off exponentially', async () => {
+  it('an outage has Retry-After, and the fetches back off exponentially [R09]', async () => {
     provider = await startProvider(refusing)
     const { keySet, advance } = keySetOn(provider.url, { random: () => 0.999 })
     for (let second = 0; second < 300; second++) {
@@ -168,7 +168,7 @@ describe('a remote key set', () => {
     await expect(keySet.ready()).resolves.toBeUndefined()
   })
 
-  it('R11: a new key works at once after half a minute without a fetch, and within the cool-down at the latest', async () => {
+  it('a new key works at once after half a minute without a fetch, and within the cool-down at the latest [R11]', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -181,7 +181,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(2)
   })
 
-  it('R11: a key that is used just before its publication works one cool-down later', async () => {
+  it('a key that is used just before its publication works one cool-down later [R11]', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -197,7 +197,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(3)
   })
 
-  it('R11: the first key of another algorithm works for tokens without a kid as well', async () => {
+  it('the first key of another algorithm works for tokens without a kid as well [R11]', async () => {
     const rsa = await createSigner('RS256', 'r')
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
@@ -210,7 +210,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(2)
   })
 
-  it('R11: a removed key is refused within five minutes, even without requests in between', async () => {
+  it('a removed key is refused within five minutes, even without requests in between [R11]', async () => {
     provider = await startProvider(both)
     const { find, advance, keySet } = keySetOn(provider.url)
     const key = await keySet.find({ kid: 'a', alg: 'ES256' })

@@ -53,7 +53,7 @@ async function tokenAt(seconds: number, lifeSeconds = 3_600, set = keys): Promis
     .sign(privateKey)
 }
 
-describe('S46: the schedule of signing keys', () => {
+describe('the schedule of signing keys [S46]', () => {
   it('the first key with an nbf in the past and an exp in the future signs', () => {
     const signs = (seconds: number) => activeKey(keys, at(seconds))?.kid
     expect(signs(0)).toBe(old.kid)
@@ -94,7 +94,7 @@ describe('S46: the schedule of signing keys', () => {
   })
 })
 
-describe('S46: tokens during a rotation', () => {
+describe('tokens during a rotation [S46]', () => {
   const clock = { nowMs: NOW_MS }
   const { issuers } = parseConfig(environment(keys))
   const verifierOf = (options: { maxCachedBytes?: number } = {}) =>
@@ -153,7 +153,7 @@ describe('S46: tokens during a rotation', () => {
   })
 })
 
-describe('S46: GET /.well-known/jwks.json', () => {
+describe('GET /.well-known/jwks.json [S46]', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date'], now: NOW_MS })
   })

@@ -25,7 +25,7 @@ const forgedProof = (x: string, claims: object = goodProof) =>
     jti: `forged-${attempt}`,
   }))
 
-describe('S08, S72: an Ed25519 key of small order', () => {
+describe('an Ed25519 key of small order [S08, S72]', () => {
   it('is one of eight points in fourteen encodings', () => {
     expect(new Set(SMALL_ORDER_POINTS.map(({ x, y }) => `${x} ${y}`)).size).toBe(8)
     expect(new Set(SMALL_ORDER_KEYS).size).toBe(14)
@@ -69,7 +69,7 @@ describe('S08, S72: an Ed25519 key of small order', () => {
   })
 })
 
-describe('S08, S72: other encodings of Ed25519 keys', () => {
+describe('other encodings of Ed25519 keys [S08, S72]', () => {
   it('with a coordinate at or above the prime are refused', () => {
     for (let y = P; y < 2n ** 255n; y++) {
       for (const sign of [0, 1] as const) expect(ed25519Fault(bytesOf(y, sign))).toBe('encoding')
@@ -103,7 +103,7 @@ describe('S08, S72: other encodings of Ed25519 keys', () => {
   })
 })
 
-describe('S08, S72: in workerd', () => {
+describe('in workerd [S08, S72]', () => {
   let tokens: Running
   let proofs: Running
   beforeAll(async () => {

@@ -110,7 +110,7 @@ describe('the cache of verified tokens', () => {
     expect(stored()).toEqual(['d', 'e'])
   })
 
-  it('S14: refuses an expired token, to the millisecond', async () => {
+  it('refuses an expired token, to the millisecond [S14]', async () => {
     const { clock, verifier } = clocked()
     const token = await signer.token({ exp: NOW_SECONDS + 10 })
     await verifier.verify(token)
@@ -132,7 +132,7 @@ describe('the cache of verified tokens', () => {
     expect(second).toEqual(first)
   })
 
-  it('S31: does not return a cached principal for another spelling of its token', async () => {
+  it('does not return a cached principal for another spelling of its token [S31]', async () => {
     const { verifier } = clocked()
     const token = await signer.token()
     await verifier.verify(token)
@@ -182,7 +182,7 @@ describe('the cache of verified tokens', () => {
     await provider.close()
   })
 
-  it('R19: is bounded in bytes, and evicts the least recently used', () => {
+  it('is bounded in bytes, and evicts the least recently used [R19]', () => {
     const cache = createTokenCache(100 * cachedBytes('token-1234'.length))
     for (let n = 0; n < 10_000; n++) {
       cache.set(`token-${n}`, verified, NOW_MS)
@@ -213,7 +213,7 @@ describe('the cache of verified tokens', () => {
     ],
     ['with many small members', { roles: Array.from({ length: 400 }, (_, n) => `r${n}`) }],
   ])(
-    'R19: uses no more heap than it counts, with all that belongs to a caller (%s)',
+    'uses no more heap than it counts, with all that belongs to a caller (%s) [R19]',
     async (_what, claims) => {
       const { verifier } = clocked(undefined, 1_000_000_000)
       const keysOf = createKeyCache(createKeys('pc'))
@@ -241,7 +241,7 @@ describe('the cache of verified tokens', () => {
     },
   )
 
-  it('R19: stays within its limit under a flood of distinct tokens', async () => {
+  it('stays within its limit under a flood of distinct tokens [R19]', async () => {
     const maxBytes = 2_000_000
     const tally = newTally()
     const verifier = createTokenVerifier({

@@ -78,14 +78,14 @@ describe('a JWT that the gateway issues', () => {
     expect(claims.aud).toBe(GATEWAY)
   })
 
-  it('S41: has a random UUID of version 4 as id', async () => {
+  it('has a random UUID of version 4 as id [S41]', async () => {
     const { issuer } = issuing()
     const ids = await Promise.all([1, 2, 3].map(async () => (await issuer.issue(bare)).tokenId))
     for (const id of ids) expect(id).toMatch(UUID4)
     expect(new Set(ids).size).toBe(3)
   })
 
-  it('S46: is signed by the first key with an nbf in the past and an exp in the future', async () => {
+  it('is signed by the first key with an nbf in the past and an exp in the future [S46]', async () => {
     const [first, second] = keys
     if (first === undefined || second === undefined) throw new Error('unreachable')
     const next = { ...first, nbf: NOW_SECONDS + 600 }
@@ -121,7 +121,7 @@ describe('the lifetime of a token', () => {
   })
 
   it.each(['jwt', 'opaque'] as const)(
-    'S39: never exceeds the end of its session (%s)',
+    'never exceeds the end of its session (%s) [S39]',
     async (format) => {
       const { issuer, references } = issuing()
       const notAfterSeconds = NOW_SECONDS + 60.9
@@ -162,7 +162,7 @@ describe('the lifetime of a token', () => {
 })
 
 describe('an opaque token', () => {
-  it('S40: is a UUIDv4, its record is stored under its hash, and no stored value contains the token', async () => {
+  it('is a UUIDv4, its record is stored under its hash, and no stored value contains the token [S40]', async () => {
     const { issuer, references } = issuing()
     const { token, tokenId, tokenIdHash } = await issuer.issue(full, { format: 'opaque' })
     expect(token).toMatch(UUID4)
@@ -211,7 +211,7 @@ describe('an opaque token', () => {
     await expect(issuer.issue(bare)).rejects.toThrow(Misconfigured)
   })
 
-  it('S41: is unique in 10,000 together with its id, with 122 random bits of the CSPRNG each', () => {
+  it('is unique in 10,000 together with its id, with 122 random bits of the CSPRNG each [S41]', () => {
     const source = vi.spyOn(crypto, 'getRandomValues')
     const uuids: string[] = []
     for (let count = 0; count < 10_000; count++) {
@@ -226,7 +226,7 @@ describe('an opaque token', () => {
 })
 
 describe('a retried issue', () => {
-  it('S37: with the same seed gets the same id and the same opaque token, at any time', async () => {
+  it('with the same seed gets the same id and the same opaque token, at any time [S37]', async () => {
     const { clock, issuer, references } = issuing()
     const options = { seed: randomSeed(), issuedAtSeconds: NOW_SECONDS - 3 }
     const first = await issuer.issue(bare, { ...options, format: 'opaque' })

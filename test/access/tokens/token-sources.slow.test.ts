@@ -24,7 +24,7 @@ const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 const HANDSHAKE = ['Upgrade: websocket', 'Connection: Upgrade', KEY, 'Sec-WebSocket-Version: 13']
 const SAME_ORIGIN = 'Sec-Fetch-Site: same-origin'
 
-describe.each(RUNTIMES)('S75: on $name', ({ name, start }) => {
+describe.each(RUNTIMES)('on $name [S75]', ({ name, start }) => {
   let redis: TestRedis
   let origin: Awaited<ReturnType<typeof startHttpOrigin>>
   let gateway: Running
@@ -132,7 +132,7 @@ describe.each(RUNTIMES)('S75: on $name', ({ name, start }) => {
       expect(await send('GET /orders', bearer(apiKey))).toMatchObject({ body: 'dave' })
     })
 
-    test('S27: is refused in the source of another issuer, first and when it is cached', async () => {
+    test('is refused in the source of another issuer, first and when it is cached [S27]', async () => {
       const rows = [
         ['Authorization', bearer(access)],
         ['Authorization', bearer(web)],
@@ -179,12 +179,12 @@ describe.each(RUNTIMES)('S75: on $name', ({ name, start }) => {
       return (await refused('GET /public', header)).status
     }
 
-    test('S27: in a query parameter is not a credential', async () => {
+    test('in a query parameter is not a credential [S27]', async () => {
       const { status, code } = await refused(`GET /orders?access_token=${plain}`)
       expect([status, code]).toEqual([401, 'missing_token'])
     })
 
-    test('S27: in a cookie or header of another name is not a credential', async () => {
+    test('in a cookie or header of another name is not a credential [S27]', async () => {
       const others = [`Cookie: token=${web}; __host-token=${web}`, `X-Token: ${access}`]
       expect(await refused('GET /orders', ...others)).toMatchObject({ code: 'missing_token' })
       expect(await send('GET /orders', bearer(plain), ...others)).toMatchObject({ body: 'alice' })
@@ -348,7 +348,7 @@ describe.each(RUNTIMES)('S75: on $name', ({ name, start }) => {
   describe('the origin', () => {
     const arrived = () => origin.requests.flatMap(headersOf)
 
-    test('S59: receives no token, in no header and with every option of the route', async () => {
+    test('receives no token, in no header and with every option of the route [S59]', async () => {
       const requests = [
         ['GET /orders', assertion(access)],
         ['GET /credentials', assertion(access)],
@@ -372,7 +372,7 @@ describe.each(RUNTIMES)('S75: on $name', ({ name, start }) => {
         `__host-token=1; x${COOKIE}=2; ${COOKIE}x=3`,
       ],
       [`CF_Authorization=TOKEN; a=1; ${COOKIE}=TOKEN`, 'a=1'],
-    ])('S68: receives the other cookies byte for byte: %s', async (sent, expected) => {
+    ])('receives the other cookies byte for byte: %s [S68]', async (sent, expected) => {
       const field = sent.replaceAll('TOKEN', web)
       expect((await send('GET /cookies', `Cookie: ${field}`)).status).toBe(200)
       expect(arrived().filter(([name]) => name === 'cookie')).toEqual([['cookie', expected]])

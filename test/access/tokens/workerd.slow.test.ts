@@ -45,7 +45,7 @@ describe('the token verifier in workerd', () => {
     await provider.close()
   })
 
-  it('R08: makes at most two fetches for fifty simultaneous requests without a cached set', async () => {
+  it('makes at most two fetches for fifty simultaneous requests without a cached set [R08]', async () => {
     const provider = await startProvider((response, request) =>
       setTimeout(() => publishing(keys)(response, request), 100),
     )
@@ -75,7 +75,7 @@ describe('the token verifier in workerd', () => {
     }
   })
 
-  it('R10: treats redirects, error pages and silence as outages', async () => {
+  it('treats redirects, error pages and silence as outages [R10]', async () => {
     for (const [behavior, fault] of [
       [respondingWith('', 302, { location: '/elsewhere' }), 'refused'],
       [respondingWith('<h1>Oops</h1>', 500), 'refused'],

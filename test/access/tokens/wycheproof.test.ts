@@ -71,7 +71,7 @@ describe('Wycheproof: JSON Web Signature', () => {
   })
 
   it.each(testGroups.map((group, index) => ({ group, name: `${index} ${group.comment}` })))(
-    'S01 S02 S04 S08 S19: group $name',
+    'group $name [S01, S02, S04, S08, S19]',
     async ({ group }) => {
       const { tests, private: own, public: published = own } = group
       for (const { tcId, comment, jws, result } of tests) {

@@ -73,7 +73,7 @@ async function storedOf(ids: readonly string[]): Promise<readonly string[]> {
 }
 
 describe.skipIf(!hasRedisServer)('while Redis is down', () => {
-  test('R38: the event of each response survives SIGKILL, and the next process stores all, once, in order', async () => {
+  test('the event of each response survives SIGKILL, and the next process stores all, once, in order [R38]', async () => {
     const redis = await startRedis()
     const doomed = await gateways.start()
     await gateways.request(doomed.url)
@@ -89,7 +89,7 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     expect(spooled()).toEqual([])
   })
 
-  test('R36: a process that ends with SIGTERM leaves its events to the next one', async () => {
+  test('a process that ends with SIGTERM leaves its events to the next one [R36]', async () => {
     const redis = await startRedis()
     const first = await gateways.start()
     await gateways.request(first.url)
@@ -103,7 +103,7 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     expect(await storedOf(ids)).toEqual(ids)
   })
 
-  test('R38: several processes share a spool; the survivors send what a killed one left, each event once', async () => {
+  test('several processes share a spool; the survivors send what a killed one left, each event once [R38]', async () => {
     const redis = await startRedis()
     const started = [await gateways.start(), await gateways.start(), await gateways.start()]
     await redis.close()
@@ -119,7 +119,7 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     await expect.poll(() => spooledMetric(started[1]?.url), PATIENCE).toBeGreaterThanOrEqual(200)
   })
 
-  test('R38: of several processes without a database, one at a time sends the spool: each event once, in order', async () => {
+  test('of several processes without a database, one at a time sends the spool: each event once, in order [R38]', async () => {
     const redis = await startRedis()
     const { AUDIT_DATABASE: _, ...others } = gateways.environment
     gateways.environment = { ...others, AUDIT_STREAM: 'redis', AUDIT_SPOOL: spool() }
@@ -136,7 +136,7 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     expect(entries.map(([, [, event]]) => JSON.parse(event ?? '').requestId)).toEqual(ids)
   })
 
-  test('R38: while Redis hangs, the event of each response survives SIGKILL', async () => {
+  test('while Redis hangs, the event of each response survives SIGKILL [R38]', async () => {
     const redis = await startRedis()
     const doomed = await gateways.start()
     await gateways.request(doomed.url)
@@ -150,7 +150,7 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     expect((await storedOf(ids)).toSorted()).toEqual(ids.toSorted())
   })
 
-  test('R38: with a full spool, events wait in memory as well, and each is stored', async () => {
+  test('with a full spool, events wait in memory as well, and each is stored [R38]', async () => {
     const redis = await startRedis()
     const gateway = await gateways.start({ AUDIT_SPOOL_MAX_MIB: '1' })
     await gateways.request(gateway.url)
@@ -165,7 +165,7 @@ describe.skipIf(!hasRedisServer)('while Redis is down', () => {
     expect((await storedOf(ids)).toSorted()).toEqual(ids.toSorted())
   })
 
-  test('R38: with an unusable spool, requests are answered, and events wait in memory until it is usable', async () => {
+  test('with an unusable spool, requests are answered, and events wait in memory until it is usable [R38]', async () => {
     const place = join(gateways.folder, 'place')
     writeFileSync(place, '')
     const redis = await startRedis()

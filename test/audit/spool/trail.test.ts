@@ -17,7 +17,7 @@ const WAVES = 60
 const WAVE = 400
 
 test.skipIf(!hasRedisServer)(
-  'R38: an outage with several times more events than memory may have loses none, and keeps their order',
+  'an outage with several times more events than memory may have loses none, and keeps their order [R38]',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-spool-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

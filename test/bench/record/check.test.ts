@@ -10,7 +10,7 @@ const worstOf = (...events: readonly (readonly HistoryEvent[])[]) => {
   return findings.map(({ limit, certain, possible }) => ({ limit, certain, possible }))
 }
 
-describe('R16: the check of windows', () => {
+describe('the check of windows [R16]', () => {
   /** The limit, at the end of each of five windows. */
   const good = many(50, (index) => request(Math.floor(index / 10) * 1_010 + (index % 10)))
 

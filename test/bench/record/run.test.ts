@@ -33,7 +33,7 @@ async function record(...args: readonly string[]) {
 }
 
 describe('npm run record', { timeout: TIMEOUT_MS }, () => {
-  test('R16: four processes, with leases and without: no window above its limit, and no late admission after a revocation', async () => {
+  test('four processes, with leases and without: no window above its limit, and no late admission after a revocation [R16]', async () => {
     const history = join(folder, 'history.gz')
     const { stdout, stderr, code } = await record(
       ...['--bursts', '4', '--seconds', '24', '--window', '4', '--faults', 'hang', '--seed', '7'],

@@ -334,7 +334,7 @@ describe('schemas of OpenAPI 3.0', () => {
   })
 })
 
-describe('S84: a pattern that could block the process', () => {
+describe('a pattern that could block the process [S84]', () => {
   const bodyOf = async (schema: object) => {
     const { module, notes } = await importValue(documentOf('/a', jsonBody(schema)))
     const body = module.routes[0]?.input?.body

@@ -59,7 +59,7 @@ const SCHEMAS: readonly object[] = [
   { pattern: '(x+x+)+y', maxLength: 30 },
 ]
 
-describe('S84: an imported schema decides hostile texts of any length', () => {
+describe('an imported schema decides hostile texts of any length [S84]', () => {
   test.each(SCHEMAS)('%j', async (schema) => {
     const text = { type: 'string', ...schema }
     const { pattern, maxLength } = schema as {
@@ -84,7 +84,7 @@ describe('S84: an imported schema decides hostile texts of any length', () => {
   })
 })
 
-describe('S84: every pattern that the importer emits for a document of this repository', () => {
+describe('every pattern that the importer emits for a document of this repository [S84]', () => {
   const files = [
     join(DOCUMENTS, 'fastapi.json'),
     join(DOCUMENTS, 'nestjs.json'),

@@ -58,7 +58,7 @@ const patternsOf = (names: readonly string[]) => [
   ),
 ]
 
-describe('S84: a pattern that reads what a caller or an origin sends takes linear time:', () => {
+describe('a pattern that reads what a caller or an origin sends takes linear time [S84]:', () => {
   test.each(patternsOf(files.filter((file) => !MEASURED.has(file))))(
     '%s',
     (_, { pattern, file }) => {

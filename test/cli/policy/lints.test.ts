@@ -198,7 +198,7 @@ test.each([undefined, '', 'no JSON', '{}', '[null]'])('the audiences of ISSUERS=
   )
 })
 
-test('S81: the providers of the environment are named with what is known of auth_time', () => {
+test('the providers of the environment are named with what is known of auth_time [S81]', () => {
   const ISSUERS = JSON.stringify([
     { issuer: 'https://a.example/', preset: 'auth0' },
     { issuer: 'https://b.example', preset: 'entra' },
@@ -274,7 +274,7 @@ test.each([
   ],
   ['a name of a record', z.record(z.string().regex(/^(\d+)*$/), z.string())],
   ['a lazy schema', z.lazy(() => z.string().regex(/^(\d+)*$/))],
-])('S84: slow-pattern is found in %s', (_, name) => {
+])('slow-pattern is found in %s [S84]', (_, name) => {
   const definition = withName(name as z.ZodType)
   const found = lint(policyWith(definition), VARIABLES, runTimes)
   expect(found).toMatchObject([{ rule: 'slow-pattern', path: ['routes', 1, 'input', 'body'] }])

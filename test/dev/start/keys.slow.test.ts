@@ -82,7 +82,7 @@ describe('npm run -s keys', () => {
     expect(await checkout.file('bad.json')).toBe('precious')
   })
 
-  it('S46: rotate adds a new key at the front, ten minutes before it signs', async () => {
+  it('rotate adds a new key at the front, ten minutes before it signs [S46]', async () => {
     await printed('generate')
     const [old] = await setInDevVars()
     const output = await printed('rotate')

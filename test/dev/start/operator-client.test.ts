@@ -39,7 +39,7 @@ describe("the operator's client of a checkout", () => {
     expect(clientsWithOperator(devVars, text)).toBe(text)
   })
 
-  it('S40: is stored by its hash in the gateway, and the secret is not in its environment', () => {
+  it('is stored by its hash in the gateway, and the secret is not in its environment [S40]', () => {
     const { SIGNING_KEYS, ...keyless } = devVars
     const settings = readSettings([], { CLIENTS: JSON.stringify([other]) }, '/')
     if (settings === 'help')

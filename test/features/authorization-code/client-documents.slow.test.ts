@@ -136,7 +136,7 @@ describe('URLs of documents', () => {
     await server.close()
   })
 
-  test('S77: DNS rebinding: a connection uses the addresses that were checked, of one answer', () => {
+  test('DNS rebinding: a connection uses the addresses that were checked, of one answer [S77]', () => {
     const [checked, later] = ['2606:4700::1', '127.0.0.1']
     let answers = 0
     const look = publicLookup((_host, _options, resolved) => {
@@ -181,7 +181,7 @@ describe('redirect URIs of clients', () => {
   })
 })
 
-describe('S77: documents', () => {
+describe('documents [S77]', () => {
   let server: TestServer
   let gateway: CodeGateway
   let calls: string[] = []
@@ -256,7 +256,7 @@ describe('S77: documents', () => {
 
   // Registration has the whole table: both read metadata with one function.
   test.each(INVISIBLE.slice(0, 2))(
-    'S77: a name with %s in a document is refused',
+    'a name with %s in a document is refused [S77]',
     async (_what, character) => {
       const id = newId()
       json(described(id, { client_name: `Ba${character}nk` }))
@@ -578,7 +578,7 @@ describe('registration', () => {
     return registered
   }
 
-  test('S77: flooding: an address registers as often as the policy says, and more get nothing', async () => {
+  test('flooding: an address registers as often as the policy says, and more get nothing [S77]', async () => {
     const address = '198.51.100.7'
     const before = await stored()
     for (let n = 0; n < 3; n++)
@@ -612,7 +612,7 @@ describe('registration', () => {
     '/cb',
     '',
   ])(
-    'S77: the redirect URI %j is refused alone and beside another; nothing is stored or issued',
+    'the redirect URI %j is refused alone and beside another; nothing is stored or issued [S77]',
     async (uri) => {
       for (const uris of [[uri], [REDIRECT, uri]])
         expect(await registeringNothing({ redirect_uris: uris }, uri)).toMatchObject({
@@ -644,7 +644,7 @@ describe('registration', () => {
       'invalid_client_metadata',
     ],
     ['a secret', { redirect_uris: [REDIRECT], client_secret: 'chosen' }, 'invalid_client_metadata'],
-  ])('S77: %s is refused, and nothing is stored or issued', async (_, body, error) => {
+  ])('%s is refused, and nothing is stored or issued [S77]', async (_, body, error) => {
     expect(await registeringNothing(body)).toMatchObject({ status: 400, body: { error } })
   })
 
@@ -689,7 +689,7 @@ describe('registration', () => {
     }
   })
 
-  test('S77: a software statement vouches for nothing', async () => {
+  test('a software statement vouches for nothing [S77]', async () => {
     const evil = 'https://evil.example.org/cb'
     const claims = { client_name: 'Portcullis', redirect_uris: [evil], client_id: 'chosen' }
     const statements = [

@@ -25,7 +25,7 @@ afterAll(() => gateway.close())
 
 const requestOf = (more = {}, clientId = id) => gateway.requestOf(clientId, newVerifier(), more)
 
-test('S66: a withdrawal of what was never allowed writes nothing into the audit trail', async () => {
+test('a withdrawal of what was never allowed writes nothing into the audit trail [S66]', async () => {
   const cookie = gateway.signIn({ subject: 'writer' })
   const withdraw = (client: string) =>
     gateway.send('/oauth/consents', {
@@ -42,7 +42,7 @@ test('S66: a withdrawal of what was never allowed writes nothing into the audit 
   expect(JSON.stringify(gateway.events.slice(before))).not.toContain('made-up')
 })
 
-describe('S77: consent', () => {
+describe('consent [S77]', () => {
   test('the page names the client, the host of the redirect and the permissions in words', async () => {
     const { text, status } = await gateway.authorize(requestOf(), gateway.signIn())
     expect(status).toBe(200)
@@ -351,7 +351,7 @@ describe('pushed requests', () => {
   const open = (query: Record<string, string>, cookie: string) =>
     gateway.send(`/oauth/authorize?${new URLSearchParams(query)}`, { headers: { cookie } })
 
-  test('S77: a pushed request replaces the parameters of the query, and lives for a minute', async () => {
+  test('a pushed request replaces the parameters of the query, and lives for a minute [S77]', async () => {
     const verifier = newVerifier()
     const request = gateway.requestOf(id, verifier) as Record<string, string>
     const { status, body, headers } = await push(request)
@@ -373,7 +373,7 @@ describe('pushed requests', () => {
     expect((await gateway.redeem(id, code, verifier)).body.scope).toBe('mcp:use books:read')
   })
 
-  test('S77: a request_uri is used once, also at the same time, and gets one code', async () => {
+  test('a request_uri is used once, also at the same time, and gets one code [S77]', async () => {
     const cookie = gateway.signIn({ subject: 'pushed-once' })
     await gateway.codeFor(requestOf(), cookie)
     const { body } = await push(requestOf() as Record<string, string>)
@@ -386,7 +386,7 @@ describe('pushed requests', () => {
     })
   })
 
-  test('S77: two consent pages of one pushed request get one code', async () => {
+  test('two consent pages of one pushed request get one code [S77]', async () => {
     const cookie = gateway.signIn({ subject: 'pushed-twice' })
     const { body } = await push(requestOf() as Record<string, string>)
     const load = () => open({ client_id: id, request_uri: body.request_uri }, cookie)
@@ -397,7 +397,7 @@ describe('pushed requests', () => {
     expect(other?.answer.get('error')).toBe('invalid_request_uri')
   })
 
-  test('S77: a client with a secret or keys authenticates, as at the token endpoint', async () => {
+  test('a client with a secret or keys authenticates, as at the token endpoint [S77]', async () => {
     const described = {
       name: 'web',
       grants: ['authorization_code' as const],
@@ -472,7 +472,7 @@ describe('pushed requests', () => {
     expect((await open(query, cookie)).status).toBe(400)
   })
 
-  test('S77: a proof binds the code to its key, and is used once', async () => {
+  test('a proof binds the code to its key, and is used once [S77]', async () => {
     const { proof, thumbprint } = await createProver()
     const claims = () => ({ jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000) })
     const proofOf = (path: string) => proof({ htm: 'POST', htu: PUBLIC_URL + path, ...claims() })

@@ -38,7 +38,7 @@ async function refused(accessToken: string, path?: string) {
   return status
 }
 
-describe('S77: code replay', () => {
+describe('code replay [S77]', () => {
   test('a code is valid once; a second use ends the session and its tokens', async () => {
     const { code, verifier } = await allowed()
     const first = await gateway.redeem(id, code, verifier)
@@ -80,7 +80,7 @@ describe('S77: code replay', () => {
   })
 })
 
-describe('S77: code injection', () => {
+describe('code injection [S77]', () => {
   test.each([
     ['another verifier', { code_verifier: newVerifier() }],
     ['no verifier', { code_verifier: undefined }],
@@ -130,7 +130,7 @@ describe('S77: code injection', () => {
   })
 })
 
-describe('S77: PKCE downgrade', () => {
+describe('PKCE downgrade [S77]', () => {
   test.each([
     ['no challenge', { code_challenge: undefined, code_challenge_method: undefined }],
     ['no method', { code_challenge_method: undefined }],
@@ -146,7 +146,7 @@ describe('S77: PKCE downgrade', () => {
   })
 })
 
-describe('S77: redirect confusion', () => {
+describe('redirect confusion [S77]', () => {
   test.each([
     'https://evil.example.com/callback',
     'https://app.example.com/callback/',
@@ -222,7 +222,7 @@ describe('S77: redirect confusion', () => {
   })
 })
 
-test('S77: mix-up: each answer at the redirect URI names the issuer', async () => {
+test('mix-up: each answer at the redirect URI names the issuer [S77]', async () => {
   const cookie = gateway.signIn()
   const request = gateway.requestOf(id, newVerifier())
   const page = await gateway.authorize({ ...request, prompt: 'consent' }, cookie)
@@ -248,7 +248,7 @@ test('S77: mix-up: each answer at the redirect URI names the issuer', async () =
     })
 })
 
-describe('S77: CSRF on the consent', () => {
+describe('CSRF on the consent [S77]', () => {
   async function shown() {
     const cookie = gateway.signIn()
     const request = gateway.requestOf(id, newVerifier(), { prompt: 'consent' })
@@ -302,7 +302,7 @@ describe('S77: CSRF on the consent', () => {
   })
 })
 
-test('S77: clickjacking: no page can be framed, and none runs a script', async () => {
+test('clickjacking: no page can be framed, and none runs a script [S77]', async () => {
   const cookie = gateway.signIn()
   const pages = [
     await gateway.authorize(gateway.requestOf(id, newVerifier(), { prompt: 'consent' }), cookie),
@@ -443,7 +443,7 @@ describe('public clients', () => {
     expect(used.body.error).toBe('unauthorized_client')
   })
 
-  test('S44: failures of others do not lock out a public client', async () => {
+  test('failures of others do not lock out a public client [S44]', async () => {
     const { code, verifier } = await allowed()
     const fail = (address: string) =>
       gateway.token(

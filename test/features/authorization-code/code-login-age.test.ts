@@ -8,7 +8,7 @@ import { startLoginGateway } from './login-gateway.ts'
 const REDIRECT_URI = 'https://agent.example.org/cb'
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-describe.each(['Node', 'workerd'] as const)('S81: a demanded login on %s', (runtime) => {
+describe.each(['Node', 'workerd'] as const)('a demanded login on %s [S81]', (runtime) => {
   let gateway: Awaited<ReturnType<typeof startLoginGateway<SigningProvider>>>
   let browser: UserAgent
   let client = ''

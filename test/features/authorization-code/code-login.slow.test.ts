@@ -28,7 +28,7 @@ describe.each(['Node', 'workerd'] as const)('the authorization code flow on %s',
       body: new URLSearchParams(form).toString(),
     })
 
-  test('S77: a client registers, the user signs in at the provider and allows it, and the tokens work', async () => {
+  test('a client registers, the user signs in at the provider and allows it, and the tokens work [S77]', async () => {
     const browser = createUserAgent()
     const registered = await browser.send(`${gateway.url}/oauth/register`, {
       method: 'POST',
@@ -169,7 +169,7 @@ describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
     return `${gateway.url}/oauth/authorize?${query}`
   }
 
-  test('S77: the user signs in and allows it by a click; the browser returns to the app with the code', async () => {
+  test('the user signs in and allows it by a click; the browser returns to the app with the code [S77]', async () => {
     const page = await browser.open(await requestUrl(), 800, 900)
     expect(await page.evaluate('document.querySelector("h1").textContent')).toBe('Allow access?')
     await page.evaluate('document.querySelector("button[value=allow]").click()')
@@ -177,7 +177,7 @@ describe.skipIf(CHROMIUM === undefined)('the consent page in Chromium', () => {
     expect(received.at(-1)).toContain(`iss=${encodeURIComponent(gateway.url)}`)
   })
 
-  test('S77: a page of another origin can neither frame the consent page nor send its form', async () => {
+  test('a page of another origin can neither frame the consent page nor send its form [S77]', async () => {
     const url = await requestUrl()
     const page = await browser.open(url, 800, 900)
     const handle = await page.evaluate<string>('document.querySelector("[name=request]").value')

@@ -364,7 +364,7 @@ describe.each([
   ['/oauth/introspect', INTROSPECT_ROWS],
   ['/oauth/par', PUSHED_ROWS],
   ['/oauth/register', REGISTER_ROWS],
-] as const)('S77: %s refuses', (path, rows) => {
+] as const)('%s refuses [S77]', (path, rows) => {
   test.each(rows)('%s', async (_, mistake, status, error) => {
     const reply = await gateway.issuingNothing(() => sendTo(path, mistake()))
     expect({ status: reply.status, error: reply.body.error }).toEqual({ status, error })
@@ -408,7 +408,7 @@ const SHOWN: readonly (readonly [string, string])[] = [
   ['a broken escape', 'client_id=%zz'],
 ]
 
-describe('S77: /oauth/authorize', () => {
+describe('/oauth/authorize [S77]', () => {
   test.each(REPORTED)('reports %s at the redirect URI', async (_, more, error) => {
     const request = gateway.requestOf(id, newVerifier(), more)
     const reply = await gateway.issuingNothing(() => gateway.authorize(request, gateway.signIn()))

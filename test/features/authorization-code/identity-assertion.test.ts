@@ -95,7 +95,7 @@ const reasonOfToken = () => gateway.events.findLast(({ route }) => route === '/o
 const presentInVain = (assertion: string, more = {}) =>
   gateway.issuingNothing(() => present(assertion, more), [assertion])
 
-describe('S77: refused, without a token or a request to the origin:', () => {
+describe('refused, without a token or a request to the origin [S77]:', () => {
   test.each<[string, object, object, string]>([
     ['another audience', { aud: 'https://other.test' }, {}, 'aud'],
     ['the audience of the resource', { aud: MCP }, {}, 'aud'],
@@ -198,7 +198,7 @@ describe('S77: refused, without a token or a request to the origin:', () => {
   })
 })
 
-describe('S83: the rules of the issuer apply to assertions', () => {
+describe('the rules of the issuer apply to assertions [S83]', () => {
   test.each<[string, string, object, string | number]>([
     ['a required claim', 'require', { department: 'sales' }, 200],
     ['no required claim', 'require', {}, 'required_claim'],

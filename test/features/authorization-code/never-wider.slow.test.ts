@@ -93,7 +93,7 @@ async function reachOf(token: string): Promise<readonly string[]> {
   return PATHS.filter((_, at) => replies[at]?.status === 200)
 }
 
-describe('S82: a token for one path of the gateway', () => {
+describe('a token for one path of the gateway [S82]', () => {
   test.each(WHOLE)('is not widened with the resource %s at the code', async (resource) => {
     const before = gateway.originCalls()
     const { reply } = await allowed([MCP], [resource])
@@ -164,7 +164,7 @@ describe('S82: a token for one path of the gateway', () => {
 })
 
 test.each(WHOLE)(
-  'S82: an assertion for one path is not widened with the resource %s',
+  'an assertion for one path is not widened with the resource %s [S82]',
   async (name) => {
     const { status, body } = await asserted([MCP], [name])
     expect([status, body.error]).toEqual([400, 'invalid_target'])
@@ -172,7 +172,7 @@ test.each(WHOLE)(
   },
 )
 
-describe('S82: a client for one path of the gateway', () => {
+describe('a client for one path of the gateway [S82]', () => {
   test.each([
     ['no registered audience', undefined],
     ['the path as its audience', [MCP]],
@@ -213,7 +213,7 @@ describe('S82: a client for one path of the gateway', () => {
   })
 })
 
-test('S82: a gateway without the authorization endpoint limits a token to its paths, too', async () => {
+test('a gateway without the authorization endpoint limits a token to its paths, too [S82]', async () => {
   const plain = await startGateway()
   try {
     const client = await plain.createClient({
@@ -231,7 +231,7 @@ test('S82: a gateway without the authorization endpoint limits a token to its pa
   }
 })
 
-test('S82: a token for a path is not accepted at the same path of another host', async () => {
+test('a token for a path is not accepted at the same path of another host [S82]', async () => {
   const app = new Hono<{ Variables: GatewayVariables }>()
   app.onError((error, c) => c.text(String(error), 401))
   const principal = principalOfGrant(
@@ -280,7 +280,7 @@ const registered = fc.uniqueArray(
   { minLength: 1, maxLength: 3 },
 )
 
-test('S82: no sequence of grants returns more than the grant before it', async () => {
+test('no sequence of grants returns more than the grant before it [S82]', async () => {
   let issued = 0
   let refused = 0
   const first = fc.constantFrom('code', 'client', 'foreign', 'assertion' as const)

@@ -45,7 +45,7 @@ const WRONG: readonly Readonly<Record<string, string | undefined>>[] = [
 ]
 const requestOf = (client: string, more = {}) => gateway.requestOf(client, newVerifier(), more)
 
-describe.each(KINDS)('S77: for a client that %s', (kind) => {
+describe.each(KINDS)('for a client that %s [S77]', (kind) => {
   const own = () => clients.get(kind) ?? ''
 
   test.each([{ prompt: 'none' }, ...WRONG])(
@@ -97,7 +97,7 @@ test('the page for a signed-in user has a link with the error', async () => {
   expect(text).toContain('return to app.example.com')
 })
 
-test.each(WRONG)('S77: a client of an operator gets its errors at once: %j', async (more) => {
+test.each(WRONG)('a client of an operator gets its errors at once: %j [S77]', async (more) => {
   const client = await gateway.createClient()
   const { location, answer } = await gateway.authorize(requestOf(client, more))
   if (location?.startsWith('/oauth/sign-in?')) return

@@ -42,7 +42,7 @@ const seen = ({ status, headers, text }: Reply) => {
 }
 
 describe('client authentication with a secret', () => {
-  test('S42: Basic with form-encoded parts is accepted, in any letter case of the scheme', async () => {
+  test('Basic with form-encoded parts is accepted, in any letter case of the scheme [S42]', async () => {
     expect((await withBasic(basic(client.id, client.secret))).status).toBe(200)
     const encoded = basic(CONFIGURED.id, CONFIGURED.secret)
     expect((await withBasic(encoded)).status).toBe(200)
@@ -52,12 +52,12 @@ describe('client authentication with a secret', () => {
     expect((await withBasic(raw)).status).toBe(401)
   })
 
-  test('S42: an id and a secret in the form are accepted', async () => {
+  test('an id and a secret in the form are accepted [S42]', async () => {
     expect((await gateway.token(client, GRANT)).status).toBe(200)
     expect((await gateway.token(CONFIGURED, GRANT)).status).toBe(200)
   })
 
-  test('S42: a client_id in the form beside Basic must be the same client', async () => {
+  test('a client_id in the form beside Basic must be the same client [S42]', async () => {
     const header = basic(client.id, client.secret)
     expect((await withBasic(header, { ...GRANT, client_id: client.id })).status).toBe(200)
     const other = await withBasic(header, { ...GRANT, client_id: CONFIGURED.id })
@@ -67,13 +67,13 @@ describe('client authentication with a secret', () => {
   test.each([
     ['Basic and a secret in the form', { client_id: 'c', client_secret: 's' }],
     ['Basic and an assertion', { client_assertion: 'a', client_assertion_type: JWT_BEARER }],
-  ])('S42: %s together are refused', async (_, params) => {
+  ])('%s together are refused [S42]', async (_, params) => {
     const header = basic(client.id, client.secret)
     const { status, body } = await withBasic(header, { ...GRANT, ...params })
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
   })
 
-  test('S42: a secret and an assertion together are refused', async () => {
+  test('a secret and an assertion together are refused [S42]', async () => {
     const params = { ...GRANT, client_assertion: 'a', client_assertion_type: JWT_BEARER }
     expect((await gateway.token(client, params)).body.error).toBe('invalid_request')
   })
@@ -91,7 +91,7 @@ describe('client authentication with a secret', () => {
     `Basic ${btoa('id:\u0000')}`,
     'Bearer abc',
     'x',
-  ])('S42: Authorization: %j is refused with a challenge', async (header) => {
+  ])('Authorization: %j is refused with a challenge [S42]', async (header) => {
     const { status, headers, body } = await withBasic(header)
     expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
     expect(headers.get('www-authenticate')).toMatch(/^Basic realm="/)
@@ -102,12 +102,12 @@ describe('client authentication with a secret', () => {
     ['only an id', { client_id: 'x' }],
     ['an empty secret', { client_id: 'x', client_secret: '' }],
     ['only a secret', { client_secret: 'x' }],
-  ])('S42: a request with %s gets invalid_client', async (_, params) => {
+  ])('a request with %s gets invalid_client [S42]', async (_, params) => {
     const { status, body } = await gateway.post('/oauth/token', { ...GRANT, ...params })
     expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
   })
 
-  test('S45: an unknown client, a disabled client, a wrong secret and a client without a secret get the same response', async () => {
+  test('an unknown client, a disabled client, a wrong secret and a client without a secret get the same response [S45]', async () => {
     const disabled = await gateway.createClient()
     await gateway.registry.disable(disabled.id)
     const { publicKey } = await generateKeyPair('ES256')
@@ -303,7 +303,7 @@ describe('client authentication with private_key_jwt', () => {
       expect((await assert(assertion)).body.error).toBe('invalid_client')
   })
 
-  test('S42: every assertion costs one signature verification, whether its key is known or not', async () => {
+  test('every assertion costs one signature verification, whether its key is known or not [S42]', async () => {
     const claims = { sub: crypto.randomUUID() }
     const tried = {
       'of an unknown client': await sign({ ...claims, iss: claims.sub }),
@@ -363,7 +363,7 @@ describe('throttling of failed authentication', () => {
     return { 200: count(200), 401: count(401), 429: count(429) }
   }
 
-  test('S44: an address may fail 20 times a minute, at once or in sequence, over all client ids', async () => {
+  test('an address may fail 20 times a minute, at once or in sequence, over all client ids [S44]', async () => {
     const address = gateway.newAddress()
     const replies = await Promise.all(
       Array.from({ length: 30 }, () => attempt(crypto.randomUUID(), 'x', address)),
@@ -380,7 +380,7 @@ describe('throttling of failed authentication', () => {
     expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
   })
 
-  test('S44: a client that fails behind an address does not block clients that succeeded there before', async () => {
+  test('a client that fails behind an address does not block clients that succeeded there before [S44]', async () => {
     const [mine, neighbor, stranger] = [
       await gateway.createClient(),
       await gateway.createClient(),
@@ -398,7 +398,7 @@ describe('throttling of failed authentication', () => {
     expect((await attempt(neighbor.id, neighbor.secret, address)).status).toBe(429)
   })
 
-  test('S44: an address may fail 100 times a minute for a client that succeeded there, at once or in sequence', async () => {
+  test('an address may fail 100 times a minute for a client that succeeded there, at once or in sequence [S44]', async () => {
     const mine = await gateway.createClient()
     const address = gateway.newAddress()
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
@@ -415,7 +415,7 @@ describe('throttling of failed authentication', () => {
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(429)
   })
 
-  test('S44: failures for one client from 150 addresses do not lock it out where it succeeded before', async () => {
+  test('failures for one client from 150 addresses do not lock it out where it succeeded before [S44]', async () => {
     const mine = await gateway.createClient()
     const home = gateway.newAddress()
     expect((await attempt(mine.id, mine.secret, home)).status).toBe(200)
@@ -434,7 +434,7 @@ describe('throttling of failed authentication', () => {
     expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
   })
 
-  test('S34: every key of a failure and of a known address expires', async () => {
+  test('every key of a failure and of a known address expires [S34]', async () => {
     await attempt(client.id, 'x', gateway.newAddress())
     for (const key of await gateway.redis.direct.keys('pc:client-*'))
       expect(await gateway.redis.direct.ttl(key), key).toBeGreaterThan(0)

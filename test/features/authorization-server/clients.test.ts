@@ -41,7 +41,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await registry().find('x')).toBeUndefined()
   })
 
-  test('S40: no content of Redis authenticates a client', async () => {
+  test('no content of Redis authenticates a client [S40]', async () => {
     const { client, secret } = await registry().create(described)
     const rotated = await registry().rotateSecret(client.id, 60)
     const stored = await redis.direct.get(`pc:client:${client.id}`)
@@ -119,7 +119,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await clients.rotateSecret(id, 0)).toBeUndefined()
   })
 
-  test('R06: an unreadable record is an outage, not an unknown client', async () => {
+  test('an unreadable record is an outage, not an unknown client [R06]', async () => {
     const { client } = await registry().create(described)
     for (const value of ['{', '{}', 'null', JSON.stringify({ ...client, extra: 1 })]) {
       await redis.direct.set(`pc:client:${client.id}`, value)

@@ -163,7 +163,7 @@ describe('a DPoP-bound session', () => {
     },
   )
 
-  test('S38: keeps its refresh token when a proof is replayed', async () => {
+  test('keeps its refresh token when a proof is replayed [S38]', async () => {
     const { mine, body } = await open()
     const proof = await by(alice)
     const next = await gateway.refresh(mine, body.refresh_token, {}, proof)

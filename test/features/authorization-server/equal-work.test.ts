@@ -32,7 +32,7 @@ async function workOf(action: () => Promise<unknown>) {
   }
 }
 
-describe('S26: secrets of clients', () => {
+describe('secrets of clients [S26]', () => {
   const secret = newClientSecret()
 
   test('cost the same work for a known, unknown, disabled or secretless client', async () => {
@@ -81,7 +81,7 @@ describe('S26: secrets of clients', () => {
   })
 })
 
-describe('S26: assertions of clients', () => {
+describe('assertions of clients [S26]', () => {
   test.each(ASSERTION_ALGORITHMS)(
     'with a wrong %s signature cost the same work for a known, unknown, disabled or keyless client',
     async (alg) => {
@@ -121,7 +121,7 @@ describe('S26: assertions of clients', () => {
   )
 })
 
-describe('S26: MACs', () => {
+describe('MACs [S26]', () => {
   test('of nonces are compared by Web Crypto, which takes constant time', async () => {
     const nonces = createDpopNonces('a secret', () => NOW_MS)
     const nonce = await nonces.current()
@@ -141,7 +141,7 @@ describe('S26: MACs', () => {
   })
 })
 
-describe('S26, S45: whole requests to the token endpoint', () => {
+describe('whole requests to the token endpoint [S26, S45]', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startGateway()

@@ -54,7 +54,7 @@ const statuses = (replies: readonly { status: number }[], status: number) =>
   replies.filter((reply) => reply.status === status).length
 const repeated = (token: string, times: number) => Array.from({ length: times }, () => token)
 
-describe('S71: exchanges of one subject token', () => {
+describe('exchanges of one subject token [S71]', () => {
   test.each(['jwt', 'opaque'] as const)(
     'are limited by the policy over all isolates and clients (%s)',
     async (tokenFormat) => {
@@ -119,7 +119,7 @@ describe('S71: exchanges of one subject token', () => {
   })
 })
 
-describe('S71: exchanges of one client', () => {
+describe('exchanges of one client [S71]', () => {
   test('are limited by the policy over all isolates and tokens', async () => {
     const client = await gateway.createClient()
     const before = await families()

@@ -184,7 +184,7 @@ describe('client_credentials', () => {
   )
 
   test.each(['client', 'subject', 'tenant'] as const)(
-    'R06: gets 503 if the cutoff of the %s is unreadable',
+    'gets 503 if the cutoff of the %s is unreadable [R06]',
     async (kind) => {
       const tenant = crypto.randomUUID()
       const client = await gateway.createClient({ tenant })
@@ -367,7 +367,7 @@ describe('token exchange', () => {
     expect(banned).toMatchObject({ status: 403, body: { error: 'access_denied' } })
   })
 
-  test('R06: gets 503 if a cutoff is unreadable', async () => {
+  test('gets 503 if a cutoff is unreadable [R06]', async () => {
     const client = await gateway.createClient()
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:odd`
     for (const write of ['set', 'lpush'] as const) {

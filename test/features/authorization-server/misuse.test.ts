@@ -26,7 +26,7 @@ async function session(described: Parameters<TestGateway['createClient']>[0] = {
 }
 
 describe('a used refresh token', () => {
-  test('S36: is inactive in introspection, and introspection does not end its session', async () => {
+  test('is inactive in introspection, and introspection does not end its session [S36]', async () => {
     const { client, dead, live, access } = await session()
     expect((await gateway.introspect(client, dead)).body).toEqual({ active: false })
     expect((await gateway.introspect(client, live)).body.active).toBe(true)
@@ -34,7 +34,7 @@ describe('a used refresh token', () => {
     expect((await gateway.refresh(client, live)).status).toBe(200)
   })
 
-  test('S38: does not end the session when another client introspects, revokes or refreshes it', async () => {
+  test('does not end the session when another client introspects, revokes or refreshes it [S38]', async () => {
     const { client, dead, live, access } = await session()
     const other = await gateway.createClient()
     const madeUp = `${dead.slice(0, 22)}.${'A'.repeat(43)}`
@@ -47,7 +47,7 @@ describe('a used refresh token', () => {
     expect((await gateway.refresh(client, live)).status).toBe(200)
   })
 
-  test('S30: revoked by its own client ends the session, as a logout must', async () => {
+  test('revoked by its own client ends the session, as a logout must [S30]', async () => {
     const { client, dead, live, access } = await session()
     expect((await gateway.revoke(client, dead)).status).toBe(200)
     expect((await gateway.call(access)).status).toBe(401)
@@ -60,7 +60,7 @@ describe('a user without roles and scopes', () => {
     ['of the API', ['orders:read'], '/orders'],
     ['of operators', ['portcullis:clients:list'], '/-/admin/clients'],
   ])(
-    'S38: does not get the permissions %s from the scopes of the client',
+    'does not get the permissions %s from the scopes of the client [S38]',
     async (_, scopes, path) => {
       const client = await gateway.createClient({ scopes })
       const login = await gateway.login({ claims: { roles: [] } })
@@ -90,7 +90,7 @@ describe('a retried refresh with another scope', () => {
   const scopes = ['orders:read', 'other:read']
   const login = () => gateway.login({ claims: { roles: ['clerk'] } })
 
-  test('S37: does not widen the opaque token that the first response contained', async () => {
+  test('does not widen the opaque token that the first response contained [S37]', async () => {
     const client = await gateway.createClient({ tokenFormat: 'opaque', scopes })
     const { refresh_token } = (await gateway.exchange(client, await login())).body
     const narrow = (await gateway.refresh(client, refresh_token, { scope: 'other:read' })).body
@@ -103,7 +103,7 @@ describe('a retried refresh with another scope', () => {
     expect((await gateway.call(wide.access_token)).status).toBe(200)
   })
 
-  test('S37: returns a JWT with its own jti, the same one for each retry', async () => {
+  test('returns a JWT with its own jti, the same one for each retry [S37]', async () => {
     const client = await gateway.createClient({ scopes })
     const { refresh_token } = (await gateway.exchange(client, await login())).body
     const idOf = async (scope?: string) => {

@@ -24,7 +24,7 @@ const login = (claims: object = {}) => gateway.login({ claims: { ...claims } })
 const scopeOf = ({ body }: Reply) => body.error ?? decodeJwt(body.access_token).scope
 const permitted = async ({ body }: Reply) => (await gateway.call(body.access_token)).status
 
-describe('S38: a client without scopes', () => {
+describe('a client without scopes [S38]', () => {
   let client: TestClient
   beforeAll(async () => {
     client = await gateway.createClient({ roles: ['clerk'] })
@@ -87,7 +87,7 @@ describe('S38: a client without scopes', () => {
   })
 })
 
-describe('S38: a client with scopes', () => {
+describe('a client with scopes [S38]', () => {
   test('gets tokens that name only scopes covered by its roles', async () => {
     const scopes = ['orders:read', 'orders:delete', 'openid']
     const client = await gateway.createClient({ scopes, roles: ['clerk'] })

@@ -36,7 +36,7 @@ describe('a refresh', () => {
     expect((await gateway.call(body.access_token)).status).toBe(200)
   })
 
-  test('S37: repeated within the grace period returns the same pair', async () => {
+  test('repeated within the grace period returns the same pair [S37]', async () => {
     const first = await open()
     const [one, two] = [
       await gateway.refresh(client, first.refresh_token),
@@ -47,7 +47,7 @@ describe('a refresh', () => {
     expect([b?.jti, b?.iat]).toEqual([a?.jti, a?.iat])
   })
 
-  test('S35: sent 20 times at once returns one and the same successor', async () => {
+  test('sent 20 times at once returns one and the same successor [S35]', async () => {
     const { refresh_token } = await open()
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => gateway.refresh(client, refresh_token)),
@@ -56,7 +56,7 @@ describe('a refresh', () => {
     expect(successors.size).toBe(1)
   })
 
-  test('S36: with a token older than the previous one ends the session for the thief and the owner', async () => {
+  test('with a token older than the previous one ends the session for the thief and the owner [S36]', async () => {
     const first = await open()
     const second = (await gateway.refresh(client, first.refresh_token)).body
     const third = (await gateway.refresh(client, second.refresh_token)).body
@@ -96,7 +96,7 @@ describe('a refresh', () => {
   })
 })
 
-describe('S38: a refresh that fails consumes no refresh token', () => {
+describe('a refresh that fails consumes no refresh token [S38]', () => {
   test.each([
     ['another client', 'invalid_grant', {}, true],
     ['a wider scope', 'invalid_scope', { scope: 'orders:read orders:delete' }, false],
@@ -191,7 +191,7 @@ describe('the parameters of a refresh', () => {
   })
 })
 
-describe('S33: a cutoff ends a session with all its tokens', () => {
+describe('a cutoff ends a session with all its tokens [S33]', () => {
   test.each([
     ['session', PUBLIC_URL],
     ['client', PUBLIC_URL],
@@ -221,7 +221,7 @@ describe('S33: a cutoff ends a session with all its tokens', () => {
   })
 })
 
-test('S40: a dump of Redis contains no token of a session and no secret', async () => {
+test('a dump of Redis contains no token of a session and no secret [S40]', async () => {
   const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
   const first = (await gateway.exchange(opaque, await gateway.login())).body
   const second = (await gateway.refresh(opaque, first.refresh_token)).body

@@ -25,7 +25,7 @@ const apiKey = () =>
 
 describe('revocation', () => {
   test.each(['jwt', 'opaque'] as const)(
-    'S30: of a refresh token ends its session and every access token of it (%s)',
+    'of a refresh token ends its session and every access token of it (%s) [S30]',
     async (tokenFormat) => {
       const mine = await gateway.createClient({ tokenFormat })
       const first = await open(mine)
@@ -43,7 +43,7 @@ describe('revocation', () => {
   )
 
   test.each(['jwt', 'opaque'] as const)(
-    'S30: of an access token ends that token, in another isolate too (%s)',
+    'of an access token ends that token, in another isolate too (%s) [S30]',
     async (tokenFormat) => {
       const mine = await gateway.createClient({ tokenFormat })
       const { access_token, refresh_token } = await open(mine)
@@ -61,7 +61,7 @@ describe('revocation', () => {
     },
   )
 
-  test('S34: writes a key that outlives the token', async () => {
+  test('writes a key that outlives the token [S34]', async () => {
     const { access_token } = await open()
     await gateway.revoke(client, access_token)
     const { exp = 0 } = decodeJwt(access_token)

@@ -14,7 +14,7 @@ const OWN = { grant_type: 'client_credentials' }
 describe.each(['jwt', 'opaque'] as const)(
   'a token that a client got for itself, exchanged as %s',
   (tokenFormat) => {
-    test('S38: begins no session in the second exchange either, and ends no later', async () => {
+    test('begins no session in the second exchange either, and ends no later [S38]', async () => {
       const service = await gateway.createClient({ roles: ['reader'] })
       const own = (await gateway.token(service, OWN)).body
       const first = await gateway.createClient({ tokenFormat })
@@ -35,7 +35,7 @@ describe.each(['jwt', 'opaque'] as const)(
   },
 )
 
-describe('S38: a client of a tenant', () => {
+describe('a client of a tenant [S38]', () => {
   const tokensOf = async (tenant: string | undefined) => [
     await gateway.login({ claims: { tenant } }),
     (await gateway.token(await gateway.createClient({ roles: ['reader'], tenant }), OWN)).body

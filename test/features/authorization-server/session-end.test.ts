@@ -38,7 +38,7 @@ async function rootOf(gateway: TestGateway, kind: (typeof ROOTS)[number], second
 
 const expOf = (token: string) => decodeJwt(token).exp ?? Number.POSITIVE_INFINITY
 
-describe.each(ROOTS)('S70: from a %s token', (kind) => {
+describe.each(ROOTS)('from a %s token [S70]', (kind) => {
   test('no chain of exchanges and refreshes gives a later expiry', async () => {
     const gateway = bounded
     const clients: TestClient[] = []
@@ -94,7 +94,7 @@ describe.each(ROOTS)('S70: from a %s token', (kind) => {
 })
 
 describe.each(['bounded', 'lasting'] as const)(
-  'S70: a token of the gateway itself (%s policy)',
+  'a token of the gateway itself (%s policy) [S70]',
   (which) => {
     test.each(FORMATS)('begins no session that outlives it (%s)', async (tokenFormat) => {
       const gateway = which === 'bounded' ? bounded : lasting
@@ -156,7 +156,7 @@ describe.each(['bounded', 'lasting'] as const)(
   },
 )
 
-test('S70: a login elsewhere outlives its token only as a session, and only if the policy sets sessionSeconds', async () => {
+test('a login elsewhere outlives its token only as a session, and only if the policy sets sessionSeconds [S70]', async () => {
   const login = await lasting.login()
   const client = await lasting.createClient()
   const { body } = await lasting.exchange(client, login)
@@ -167,7 +167,7 @@ test('S70: a login elsewhere outlives its token only as a session, and only if t
   expect(expOf(token)).toBeLessThanOrEqual(expOf(login))
 })
 
-test('S70: an expired token within the clock tolerance cannot be exchanged', async () => {
+test('an expired token within the clock tolerance cannot be exchanged [S70]', async () => {
   for (const gateway of [bounded, lasting]) {
     const client = await gateway.createClient({ grants: [EXCHANGE] })
     for (const kind of ['login', 'minted'] as const) {

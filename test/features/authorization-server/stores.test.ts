@@ -71,7 +71,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect(await store.consult({ keys: [] })).toEqual({ values: [], proofIsNew: true })
   })
 
-  test('R06, R12: a key of the wrong type is an outage, not a missing key', async () => {
+  test('a key of the wrong type is an outage, not a missing key [R06, R12]', async () => {
     await redis.direct.lpush('pc:cutoff:a', 'x')
     const consulted = createGrantStore(rest).consult({ keys: ['pc:cutoff:a', 'pc:cutoff:b'] })
     await expect(consulted).rejects.toBeInstanceOf(Unavailable)
@@ -108,7 +108,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   })
 })
 
-describe('R06: a malformed reply of Redis is an outage, never a refusal', () => {
+describe('a malformed reply of Redis is an outage, never a refusal [R06]', () => {
   const replying = (...replies: RedisReply[]): RedisConnection => ({
     keys: DEFAULT_KEYS,
     send: async () => replies,
@@ -168,7 +168,7 @@ describe('R06: a malformed reply of Redis is an outage, never a refusal', () => 
   })
 })
 
-test('S44: the wait depends on the failures by address and by client', () => {
+test('the wait depends on the failures by address and by client [S44]', () => {
   const few = { count: 19, resetSeconds: 50 }
   const none = { count: 0, resetSeconds: 1 }
   const waits = (state: object) =>

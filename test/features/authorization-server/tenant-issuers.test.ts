@@ -42,7 +42,7 @@ const POLICIES = [
 ] as const
 
 describe.each(POLICIES)(
-  'S69: a tenant is identified by issuer and name: %s',
+  'a tenant is identified by issuer and name: %s [S69]',
   (_, changed, isOwn) => {
     let gateway: TestGateway
     beforeAll(async () => {
@@ -194,7 +194,7 @@ test('a policy that names the issuers of tenants twice is refused', () => {
   expect(() => policyOf(twice)).toThrow(/tenantIssuers: cannot be combined with relations.issuers/)
 })
 
-describe('S69: with one trusted issuer and no field that names it', () => {
+describe('with one trusted issuer and no field that names it [S69]', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startGateway({ policy: policyOf({}), issuers: [ISSUER] })

@@ -21,7 +21,7 @@ const good = () => ({
 })
 const encoded = (more = '') => `${new URLSearchParams(good())}${more}`
 
-describe('S43: the OAuth endpoints', () => {
+describe('the OAuth endpoints [S43]', () => {
   test('answer uncacheable JSON, for errors as well', async () => {
     const replies = [
       await gateway.post('/oauth/token', good()),
@@ -120,7 +120,7 @@ describe('S43: the OAuth endpoints', () => {
     }
   })
 
-  test('S62: accept at most 64 KiB, declared or counted', async () => {
+  test('accept at most 64 KiB, declared or counted [S62]', async () => {
     const body = encoded(`&x=${'x'.repeat(65_536)}`)
     const declared = await gateway.post('/oauth/token', body)
     expect(declared).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
@@ -154,7 +154,7 @@ describe('S43: the OAuth endpoints', () => {
     }
   })
 
-  test('R01: answer 503 with Retry-After while Redis is unreachable', async () => {
+  test('answer 503 with Retry-After while Redis is unreachable [R01]', async () => {
     const away = await startGateway()
     const other = await away.createClient()
     await away.redis.close()
@@ -217,7 +217,7 @@ describe('discovery documents', () => {
 })
 
 describe('the audit trail of OAuth', () => {
-  test('S66: has one event per request, with the precise reason and without secrets', async () => {
+  test('has one event per request, with the precise reason and without secrets [S66]', async () => {
     gateway.events.length = 0
     const login = await gateway.login({ claims: { sub: 'audited' } })
     const { body } = await gateway.exchange(client, login)

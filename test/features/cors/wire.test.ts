@@ -87,7 +87,7 @@ describe.each(RUNTIMES)('on %s', (runtime) => {
     expect(gateway.reached.length).toBe(3)
   })
 
-  test('S60: a route without rules has no CORS headers, whatever its origin sends', async () => {
+  test('a route without rules has no CORS headers, whatever its origin sends [S60]', async () => {
     const response = await send('/closed', { Origin: PAGE, Authorization: reader })
     expect([response.status, corsHeaders(response)]).toEqual([200, []])
   })

@@ -23,7 +23,7 @@ const modernHeaders = (method: string, name?: string) => ({
 })
 const resourceCall = (uri: string, method = 'resources/read') => request(method, { uri })
 
-test('S63: a number that an argument’s schema or relation reads must be exact', async () => {
+test('a number that an argument’s schema or relation reads must be exact [S63]', async () => {
   const exact = await startMcpGateway({
     tools: {
       add: { arguments: z.strictObject({ n: z.number() }) },

@@ -159,12 +159,12 @@ describe.each(['Node', 'workerd'] as const)(`streams of ${REVISION} on %s`, (run
     await client.close()
   }
 
-  test('S79: a subscription and a call end when the token expires', async () => {
+  test('a subscription and a call end when the token expires [S79]', async () => {
     const client = await connect({ exp: Math.floor(Date.now() / 1000) + 4 })
     await expectEnded(client, await openStreams(client))
   })
 
-  test('S79: a subscription and a call end when the caller is revoked', async () => {
+  test('a subscription and a call end when the caller is revoked [S79]', async () => {
     const sub = `mallory-${runtime}`
     const client = await connect({ sub })
     const streams = await openStreams(client)

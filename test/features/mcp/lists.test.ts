@@ -98,7 +98,7 @@ describe.each(['json', 'events'] as const)('lists in %s', (form) => {
     expect(await response.text()).not.toContain('drop_everything')
   })
 
-  test('S79: a tool that is hidden cannot be called by its name', async () => {
+  test('a tool that is hidden cannot be called by its name [S79]', async () => {
     gateway.answerWith(({ id }) => resultOf(RESULTS['tools/list'], id), form)
     await gateway.send(request('tools/list'))
     gateway.reset()

@@ -118,7 +118,7 @@ test('events pass one by one', async () => {
   client.abort()
 })
 
-test('S85: the refusal of a list has no length and no coding of the server, on a connection that is kept', async () => {
+test('the refusal of a list has no length and no coding of the server, on a connection that is kept [S85]', async () => {
   respond = (response) => {
     const headers = {
       'Content-Type': 'application/json',

@@ -146,7 +146,7 @@ async function connected(role: string): Promise<Client> {
   return sdk
 }
 
-describe('S80: another spelling of a protected resource', () => {
+describe('another spelling of a protected resource [S80]', () => {
   test.each(SPELLINGS)('is not read: %j', async (uri) => {
     const read = await client.readResource({ uri }).then(JSON.stringify, String)
     expect(read).not.toContain(SECRET)

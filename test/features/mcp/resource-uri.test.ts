@@ -8,7 +8,7 @@ import { isNormalTemplate, isNormalUri } from '../../../src/features/mcp/resourc
 import { startWorkerd } from '../../origin/workerd.ts'
 import { NORMAL, OTHERS } from './uris.ts'
 
-describe('S80: the normal form of URIs', () => {
+describe('the normal form of URIs [S80]', () => {
   test.each(NORMAL)('has %s', (uri) => {
     expect(isNormalUri(uri)).toBe(true)
   })

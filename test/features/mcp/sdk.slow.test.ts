@@ -82,7 +82,7 @@ test('the SDK works without a gateway: sampling, elicitation, roots, ping', asyn
 })
 
 test.each(['no', 'yes'] as const)(
-  'S63: a server of the SDK calls a client of the SDK through the gateway (guards: %s)',
+  'a server of the SDK calls a client of the SDK through the gateway (guards: %s) [S63]',
   async (guard) => {
     const gateway = await startGateway(guard)
     const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['user'] } })
@@ -90,7 +90,7 @@ test.each(['no', 'yes'] as const)(
   },
 )
 
-test('S63: a response from a client without the permission of the route does not reach the server', async () => {
+test('a response from a client without the permission of the route does not reach the server [S63]', async () => {
   const gateway = await startGateway('yes')
   const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['guest'] } })
   const countOf = async () => (await fetch(`http://127.0.0.1:${mcpPort}/count`)).text()
@@ -138,12 +138,12 @@ async function openStream(claims: object): Promise<Response> {
   return stream
 }
 
-test('S79: on workerd, a stream ends when the token expires', async () => {
+test('on workerd, a stream ends when the token expires [S79]', async () => {
   const stream = await openStream({ exp: Math.floor(Date.now() / 1000) + 4 })
   expect(await stream.text()).toBe('')
 })
 
-test('S79: on workerd, a stream ends when the caller is revoked', async () => {
+test('on workerd, a stream ends when the caller is revoked [S79]', async () => {
   const stream = await openStream({ sub: 'mallory' })
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
   await createRevocations(rest, Date.now).revokeBefore({

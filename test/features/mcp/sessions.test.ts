@@ -74,7 +74,7 @@ describe('sessions', () => {
     expect(gateway.redis.calls() - before).toBe(1)
   })
 
-  test('S79: another subject, client, tenant or issuer cannot use it, whatever the method', async () => {
+  test('another subject, client, tenant or issuer cannot use it, whatever the method [S79]', async () => {
     const session = await beginSession()
     const others = [
       await bearer('bob'),

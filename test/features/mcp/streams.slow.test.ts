@@ -80,7 +80,7 @@ describe('the stream of a server', () => {
     await closed
   })
 
-  test('S79: it ends when the caller is revoked, on its other streams too', async () => {
+  test('it ends when the caller is revoked, on its other streams too [S79]', async () => {
     const headers = { Authorization: `Bearer ${await gateway.token('mallory')}` }
     const first = await openStream(headers)
     const server = closed

@@ -242,7 +242,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(reply.status).toBe(200)
   })
 
-  test('S40: a key appears in the response that creates it and nowhere else', async () => {
+  test('a key appears in the response that creates it and nowhere else [S40]', async () => {
     const first = await create({ name: 'shown once' })
     const rotated = (await gateway.admin('POST', `/api-keys/${first.id}/secret`)).body.apiKey
     await gateway.call(rotated)
@@ -261,7 +261,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     ['tenant', () => 'acme-2'],
     ['token', (key: { tokenId: string }) => key.tokenId],
   ] as const)(
-    'S34: a revocation of a %s lasts as long as its longest-lived key',
+    'a revocation of a %s lasts as long as its longest-lived key [S34]',
     async (kind, of) => {
       const key = await create({ tenant: 'acme-2', expiresInSeconds: 200 * 86_400 })
       expect(await statuses(key.apiKey)).toEqual([200, 200])
@@ -349,7 +349,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     })
   })
 
-  test('S34: a new expiry replaces the TTLs of the record and of each secret', async () => {
+  test('a new expiry replaces the TTLs of the record and of each secret [S34]', async () => {
     const { id, apiKey } = await create({ expiresInSeconds: 600 })
     const path = `/api-keys/${id}`
     const next = (await gateway.admin('POST', `${path}/secret`, { graceSeconds: 86_400 })).body

@@ -28,7 +28,7 @@ afterAll(async () => {
   await redis?.close()
 })
 
-describe('S66: changes by operators are audited', () => {
+describe('changes by operators are audited [S66]', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startGateway({ auditDb: harness.db })
@@ -104,7 +104,7 @@ describe('S66: changes by operators are audited', () => {
       expect((await query(bad)).status).toBe(422)
   })
 
-  test('S66: GET /audit finds requests that rules in observe mode would have refused', async () => {
+  test('GET /audit finds requests that rules in observe mode would have refused [S66]', async () => {
     await harness.migrate()
     const reason = `test_${crypto.randomUUID()}`
     const observed = [
@@ -129,7 +129,7 @@ describe('S66: changes by operators are audited', () => {
     expect(await found('banned%3Asubject')).toEqual([])
   })
 
-  test('S66: GET /audit finds the events of one request by its id, and no others', async () => {
+  test('GET /audit finds the events of one request by its id, and no others [S66]', async () => {
     await harness.migrate()
     const startedMs = Date.parse('2026-11-20T09:00:00.000Z')
     const [requestId, another] = [uuidv7({ msecs: startedMs }), uuidv7({ msecs: startedMs })]
@@ -152,7 +152,7 @@ describe('S66: changes by operators are audited', () => {
       expect((await query(bad)).status, bad).toBe(422)
   })
 
-  test('S66: the query by request id uses an index', async () => {
+  test('the query by request id uses an index [S66]', async () => {
     const statements: string[] = []
     const db = {
       prepare(sql: string) {
@@ -201,7 +201,7 @@ describe('S66: changes by operators are audited', () => {
     expect(rowsRead).toBeLessThan(50)
   })
 
-  test('R20: a failing or missing database is 503', async () => {
+  test('a failing or missing database is 503 [R20]', async () => {
     const failing = await startGateway({
       auditDb: {
         prepare: () => {
@@ -239,7 +239,7 @@ describe('a database created before the change columns existed', () => {
   const stored = async () =>
     (await log().query(auditQuerySchema.parse({ reason: 'of_the_queue' }))).events
 
-  test('R20: loses no event: the audit Worker adds the missing columns once and continues', async () => {
+  test('loses no event: the audit Worker adds the missing columns once and continues [R20]', async () => {
     const events = Array.from({ length: 30 }, (_, index) =>
       anEvent({ reason: 'of_the_queue', ...(index % 2 && { change: CHANGE }) }),
     )

@@ -46,7 +46,7 @@ test('a ban of a subject applies only to the issuer that it names', async () => 
   expect((await gateway.call(there)).status).toBe(200)
 })
 
-describe('S56: an address is banned in the form that limits count it:', () => {
+describe('an address is banned in the form that limits count it [S56]:', () => {
   test.each([
     ['203.0.113.7', '203.0.113.7', '203.0.113.7'],
     ['2001:db8:1:2::42', '2001:db8:1:2:ffff::1', '2001:db8:1:2::/64'],

@@ -95,7 +95,7 @@ test('a client that authenticates with keys never has a secret', async () => {
   expect((await gateway.admin('POST', `/clients/${clientId}/secret`)).status).toBe(422)
 })
 
-test('S40: a secret appears in the response that creates it and nowhere else, and no response has a hash', async () => {
+test('a secret appears in the response that creates it and nowhere else, and no response has a hash [S40]', async () => {
   const { clientId, clientSecret } = await create()
   const rotated = (await gateway.admin('POST', `/clients/${clientId}/secret`, { graceSeconds: 9 }))
     .body.clientSecret
@@ -140,7 +140,7 @@ test('an unknown client is 404 for every call', async () => {
     expect((await gateway.admin(method, path)).status).toBe(404)
 })
 
-test('S30: disabling a client revokes tokens and sessions that other clients obtained by exchange of its tokens', async () => {
+test('disabling a client revokes tokens and sessions that other clients obtained by exchange of its tokens [S30]', async () => {
   const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
   const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
   const requestToken = (client: { clientId: string; clientSecret: string }, params: object) =>
@@ -175,7 +175,7 @@ test('S30: disabling a client revokes tokens and sessions that other clients obt
   expect((await requestToken(front, refresh)).body.error).toBe('invalid_grant')
 })
 
-test('S33: a token issued between two revocations of a client in one second is refused after the second', async () => {
+test('a token issued between two revocations of a client in one second is refused after the second [S33]', async () => {
   const { clientId, clientSecret } = await create()
   for (let round = 0; round < 3; round++) {
     await gateway.admin('POST', '/revocations', { kind: 'client', value: clientId })

@@ -28,7 +28,7 @@ const recorded = async () =>
   (await harness.db.prepare('SELECT * FROM audit_events').all<Record<string, unknown>>()).results
 const count = async () => (await recorded()).length
 
-test('S66: an erased subject is removed from the trail and the overflow moments after the order', async () => {
+test('an erased subject is removed from the trail and the overflow moments after the order [S66]', async () => {
   await harness.enqueue('audit', [theirs(), anEvent(), theirs()])
   await vi.waitFor(async () => expect(await count()).toBe(3), PATIENCE)
   await gateway.redis.direct.zadd(DEFAULT_KEYS.overflow, 1, JSON.stringify(theirs()))
@@ -62,7 +62,7 @@ test('S66: an erased subject is removed from the trail and the overflow moments 
   ).toHaveLength(2)
 })
 
-test('S64: only an operator with the erase permission can order an erasure', async () => {
+test('only an operator with the erase permission can order an erasure [S64]', async () => {
   const body = { subject: 'bob', issuer: ISSUER }
   const auditor = await gateway.token({ sub: 'otto', roles: ['auditor'] })
   expect((await gateway.admin('POST', '/audit/erasures', body, { as: auditor })).status).toBe(403)
@@ -72,7 +72,7 @@ test('S64: only an operator with the erase permission can order an erasure', asy
   expect(results).toEqual([])
 })
 
-test('S66: an operator cannot erase their own identity', async () => {
+test('an operator cannot erase their own identity [S66]', async () => {
   const own = await gateway.admin('POST', '/audit/erasures', { subject: 'olga', issuer: ISSUER })
   expect(own.status).toBe(422)
   expect(own.body.errors).toMatchObject([{ in: 'body', path: '/subject' }])
@@ -88,7 +88,7 @@ test('an order without an issuer is 422, and an unknown erasure is 404', async (
   expect(unknown.status).toBe(404)
 })
 
-test('R20: with a missing or failing database the response is 503 and does not mention the subject', async () => {
+test('with a missing or failing database the response is 503 and does not mention the subject [R20]', async () => {
   const none = await startGateway()
   const failing = await startGateway({
     auditDb: {

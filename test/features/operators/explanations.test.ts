@@ -107,7 +107,7 @@ test('refuses what is no request of the policy, and two callers at once', async 
     expect((await explained(wrong)).status, JSON.stringify(wrong)).toBe(422)
 })
 
-test('S88: an operator with a tenant gets explanations about callers of its tenant alone', async () => {
+test('an operator with a tenant gets explanations about callers of its tenant alone [S88]', async () => {
   const as = await gateway.token({ sub: 'tom', roles: ['operator'], tenant: 'acme' })
   const request = { method: 'GET', path: '/orders' }
   const own = await explained({ ...request, caller: reader() }, { as })

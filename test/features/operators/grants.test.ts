@@ -25,7 +25,7 @@ test('every permission is unique, and no more permissions than calls exist', () 
   expect(calls.length).toBeGreaterThanOrEqual(OPERATOR_PERMISSIONS.length)
 })
 
-describe.each(HANDED_OUT)('S64: %s %s', (method, path, permission, body) => {
+describe.each(HANDED_OUT)('%s %s [S64]', (method, path, permission, body) => {
   test.each([
     { roles: ['operator'] },
     { roles: ['reader', 'auditor'] },
@@ -60,7 +60,7 @@ describe.each(HANDED_OUT)('S64: %s %s', (method, path, permission, body) => {
   })
 })
 
-test('S64: an operator cannot rotate the secret of a credential with more permissions', async () => {
+test('an operator cannot rotate the secret of a credential with more permissions [S64]', async () => {
   const client = (await gateway.admin('POST', '/clients', { ...OWN, roles: ['operator'] })).body
   const described = { name: 'x', subject: 'x', roles: ['operator'] }
   const key = (await gateway.admin('POST', '/api-keys', described)).body
@@ -81,7 +81,7 @@ test('a client with only user grants may have any scope, because it gets no toke
   expect((await gateway.admin('POST', '/clients', body, { as })).status).toBe(201)
 })
 
-describe('S33: a credential issued right after a cutoff is accepted', () => {
+describe('a credential issued right after a cutoff is accepted [S33]', () => {
   const revoke = (kind: string, value: string) =>
     gateway.admin('POST', '/revocations', { kind, value, issuer: PUBLIC_URL })
 
@@ -110,7 +110,7 @@ describe('S33: a credential issued right after a cutoff is accepted', () => {
   })
 })
 
-describe('S17: a client name or claim that a token cannot carry is refused', () => {
+describe('a client name or claim that a token cannot carry is refused [S17]', () => {
   test.each([
     { name: 'a\u001b[2Jb' },
     { name: 'a\nb' },
@@ -135,7 +135,7 @@ describe('S17: a client name or claim that a token cannot carry is refused', () 
   })
 })
 
-test('R06: a stored client with a tenant that is invalid today does not break the list', async () => {
+test('a stored client with a tenant that is invalid today does not break the list [R06]', async () => {
   const { clientId } = (await gateway.admin('POST', '/clients', OWN)).body
   const key = `pc:client:${clientId}`
   const record = JSON.parse(String(await gateway.redis.direct.get(key)))

@@ -18,7 +18,7 @@ const BODIES = {
 } as const
 const PATHS = Object.keys(BODIES) as (keyof typeof BODIES)[]
 
-describe.each(PATHS)('S63: POST %s refuses, and writes nothing:', (path) => {
+describe.each(PATHS)('POST %s refuses, and writes nothing [S63]:', (path) => {
   const good = BODIES[path]
   let before: string
   beforeAll(async () => {
@@ -82,7 +82,7 @@ describe.each(PATHS)('S63: POST %s refuses, and writes nothing:', (path) => {
   })
 })
 
-describe('S17: names that no token can carry are refused', () => {
+describe('names that no token can carry are refused [S17]', () => {
   test.each(['a\u0000b', 'line\nbreak', '\ud800', ' padded', 'padded ', '\u2028', '\u0085'])(
     '%j',
     async (value) => {
@@ -144,7 +144,7 @@ describe('paths', () => {
     },
   )
 
-  test('S49: an unknown path is 404, and a wrong method is 405 with the allowed methods', async () => {
+  test('an unknown path is 404, and a wrong method is 405 with the allowed methods [S49]', async () => {
     for (const path of ['', '/', '/nothing', '/clients/x/y/z', '/Clients'])
       expect((await gateway.admin('GET', path)).status).toBe(404)
     const reply = await gateway.admin('PUT', '/bans', {})

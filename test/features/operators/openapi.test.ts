@@ -123,7 +123,7 @@ describe('the page', () => {
     expect(page).not.toContain('[object Object]')
   })
 
-  test('S60: runs no script and loads nothing', () => {
+  test('runs no script and loads nothing [S60]', () => {
     expect(headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'/,
     )

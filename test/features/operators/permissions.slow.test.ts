@@ -73,7 +73,7 @@ test('the table has every call of the operators’ API', () => {
 
 const ROWS = CALLS.map(([method, path, permission, body]) => ({ method, path, permission, body }))
 
-describe.each(ROWS)('S64: $method $path', ({ method, path, permission, body }) => {
+describe.each(ROWS)('$method $path [S64]', ({ method, path, permission, body }) => {
   const refused = async (as: string, status: number, code: string) => {
     const before = await gateway.state()
     const reply = await gateway.admin(method, path, body, { as })

@@ -19,7 +19,7 @@ test.each([
   [`/audit?subject=${'%ff'.repeat(255)}`, 503],
   [`/audit?reason=${'%C3%28'.repeat(200)}`, 503],
   [`/audit?subject=${'%ff'.repeat(256)}`, 422],
-])('S63: the guard and the call read the same query: %s is %i', async (path, status) => {
+])('the guard and the call read the same query: %s is %i [S63]', async (path, status) => {
   const reply = await gateway.admin('GET', path)
   expect(reply.status, reply.text).toBe(status)
 })

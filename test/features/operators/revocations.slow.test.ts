@@ -27,7 +27,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     ['subject', 'sub'],
     ['client', 'client_id'],
     ['tenant', 'tenant'],
-  ])('S30, S33: of a %s', (kind, claim) => {
+  ])('of a %s [S30, S33]', (kind, claim) => {
     test('takes effect in every isolate from the next request on, and so does its deletion', async () => {
       const value = unique()
       const token = await gateway.token({ [claim]: value })
@@ -105,7 +105,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(await gateway.redis.direct.get(key)).toBe(String(later))
   })
 
-  test('S34: cutoffs outlive sessions, and revocations of tokens outlive the longest token', async () => {
+  test('cutoffs outlive sessions, and revocations of tokens outlive the longest token [S34]', async () => {
     const value = unique()
     await revoke({ kind: 'subject', value, issuer: ISSUER })
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:${value}`
@@ -177,7 +177,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
   })
 })
 
-test('S30: a revocation of a subject suspends its sessions until the revocation is deleted', async () => {
+test('a revocation of a subject suspends its sessions until the revocation is deleted [S30]', async () => {
   const gateway = await startGateway()
   try {
     const { clientId, clientSecret } = (

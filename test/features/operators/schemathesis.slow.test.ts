@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)('requests generated from the OpenAPI docu
   afterAll(() => gateway?.stop())
 
   test(
-    'S63: no operator or public call answers with 5xx or with an undocumented response',
+    'no operator or public call answers with 5xx or with an undocumented response [S63]',
     async () => {
       const { code, output } = await runSchemathesis(url, [
         ...['--header', `Authorization: Bearer ${token}`],
@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)('requests generated from the OpenAPI docu
   )
 
   test(
-    'S63: the authorization server with its flow for public clients does not either',
+    'the authorization server with its flow for public clients does not either [S63]',
     async () => {
       const server = await startFlow()
       const headers = {

@@ -26,7 +26,7 @@ const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
 /** After a revocation in this second, which covers the tenant's own operators too. */
 const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
 
-describe("S64: a tenant of the same name, of an issuer that is not the operator's", () => {
+describe("a tenant of the same name, of an issuer that is not the operator's [S64]", () => {
   const CALLS = [
     ['/limits/overrides', { limit: 'shared', value: 'initech', requests: 1 }],
     ['/limits/reset', { limit: 'shared', value: 'initech' }],
@@ -79,7 +79,7 @@ describe("S64: a tenant of the same name, of an issuer that is not the operator'
   )
 })
 
-describe('S30: an operator who is revoked while the body of a call is being sent', () => {
+describe('an operator who is revoked while the body of a call is being sent [S30]', () => {
   const tuple = { object: 'order:7', relation: 'viewer', subject: 'user:mallory' }
   const CALLS: readonly (readonly [method: string, path: string, body: object | undefined])[] = [
     ['POST', '/tokens', { subject: 'x', roles: ['operator'] }],
@@ -176,7 +176,7 @@ describe('S30: an operator who is revoked while the body of a call is being sent
   })
 })
 
-describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (tenant) => {
+describe.each(['globex', undefined])('the name of a client of tenant %s [S64]', (tenant) => {
   test('cannot be used in credentials that an operator of another tenant creates', async () => {
     const acme = await operatorOf('acme')
     const described = { name: 'x', grants: ['client_credentials'] }
@@ -197,7 +197,7 @@ describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (
   })
 })
 
-test('S66: disabling a client is audited even if its tokens could not be revoked', async () => {
+test('disabling a client is audited even if its tokens could not be revoked [S66]', async () => {
   const described = { name: 'x', grants: ['client_credentials'] }
   const { clientId } = (await gateway.admin('POST', '/clients', described)).body
   const revokeBefore = await revokedBeforeKey(DEFAULT_KEYS, 'client', PUBLIC_URL, clientId)
@@ -210,7 +210,7 @@ test('S66: disabling a client is audited even if its tokens could not be revoked
   expect(gateway.events.at(-1)).toMatchObject({ status: 204, change })
 })
 
-test('S30: no token is issued for a second after the cutoff of its operator', async () => {
+test('no token is issued for a second after the cutoff of its operator [S30]', async () => {
   const { url, token } = gateway.redis
   const revocationFacts = createGrantStore(createRedisRest({ url, token, timeoutMs: 2_000 }))
   const grant = { subject: 'olga', client: 'c', tenant: 'stark', roles: [], scopes: [] }

@@ -395,15 +395,15 @@ async function platformRefused(method: string, path: string, body?: object) {
   await tenants.gateway.expectRefused(method, path, body, tenants.operator('acme'))
 }
 
-test('S88: the matrix has a row for every call of the operators API', () => {
+test('the matrix has a row for every call of the operators API [S88]', () => {
   expect(Object.keys(ROWS).sort()).toEqual(tenants.calls.map(({ id }) => id).sort())
 })
 
-describe('S88: an operator of a tenant reads, changes and infers nothing of another tenant', () => {
+describe('an operator of a tenant reads, changes and infers nothing of another tenant [S88]', () => {
   test.each(Object.entries(ROWS))('%s', (_, row) => row())
 })
 
-test('S88: metrics count the requests of all tenants, so an operator of a tenant gets none', async () => {
+test('metrics count the requests of all tenants, so an operator of a tenant gets none [S88]', async () => {
   const read = (party: Party) =>
     tenants.gateway.send('/-/metrics', {
       headers: { Authorization: `Bearer ${tenants.operator(party)}` },

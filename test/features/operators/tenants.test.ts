@@ -25,7 +25,7 @@ const NAMED = [
   ['/revocations', { kind: 'tenant', value: 'globex' }],
 ] as const
 
-describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body) => {
+describe.each(MADE)('POST %s %j by an operator with a tenant [S64]', (path, body) => {
   test('creates nothing for another tenant', async () => {
     const acme = await operatorOf('acme')
     for (const tenant of ['globex', 'Acme', 'acme.', PUBLIC_URL])
@@ -56,7 +56,7 @@ describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body)
   })
 })
 
-test('S64: a credential created by an operator with a tenant has the same restrictions', async () => {
+test('a credential created by an operator with a tenant has the same restrictions [S64]', async () => {
   const as = await operatorOf('acme')
   const granted = { subject: 'x', roles: ['operator'] }
   const { token } = (await gateway.admin('POST', '/tokens', granted, { as })).body
@@ -64,7 +64,7 @@ test('S64: a credential created by an operator with a tenant has the same restri
   await gateway.expectRefused('POST', '/revocations', { kind: 'tenant', value: 'globex' }, token)
 })
 
-describe.each(['globex', undefined])('S64: a credential of tenant %s', (tenant) => {
+describe.each(['globex', undefined])('a credential of tenant %s [S64]', (tenant) => {
   test('cannot be rotated or revoked by an operator of another tenant', async () => {
     const acme = await operatorOf('acme')
     const ofTenant = tenant === undefined ? {} : { tenant }
@@ -99,7 +99,7 @@ test('a credential of the own tenant can be rotated and revoked; an unknown one 
   }
 })
 
-test('S64: a call that names a tenant requires an operator of that tenant, or of none', async () => {
+test('a call that names a tenant requires an operator of that tenant, or of none [S64]', async () => {
   // Minted when needed, after this second: a revocation of the tenant covers its own operators too.
   const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
   const others = [
@@ -132,7 +132,7 @@ test('S64: a call that names a tenant requires an operator of that tenant, or of
   }
 })
 
-test('S64: an operator with a tenant sees the API keys of its tenant, and no others', async () => {
+test('an operator with a tenant sees the API keys of its tenant, and no others [S64]', async () => {
   const subject = crypto.randomUUID()
   for (const tenant of ['acme', 'globex', undefined]) {
     const body = { name: 'x', subject, ...(tenant && { tenant }) }
@@ -153,7 +153,7 @@ test('S64: an operator with a tenant sees the API keys of its tenant, and no oth
   await gateway.expectRefused('GET', '/api-keys', undefined, stranger)
 })
 
-test('S88: an operator with a tenant names subjects as members of its tenant', async () => {
+test('an operator with a tenant names subjects as members of its tenant [S88]', async () => {
   const as = await operatorOf('acme')
   const revocation = { kind: 'subject', value: 'globex' }
   const override = { limit: 'few', value: 'globex', requests: 1_000 }

@@ -40,7 +40,7 @@ describe('POST /tokens', () => {
     expect((await gateway.call(body.token, 1)).status).toBe(200)
   })
 
-  test('S40: an opaque token appears in its own response and nowhere else, and its record expires', async () => {
+  test('an opaque token appears in its own response and nowhere else, and its record expires [S40]', async () => {
     const requested = { subject: 'alice', roles: ['reader'], format: 'opaque' }
     const { body } = await gateway.admin('POST', '/tokens', requested)
     expect((await gateway.call(body.token, 1)).status).toBe(200)
@@ -72,7 +72,7 @@ describe('POST /tokens', () => {
   })
 })
 
-test('S46: keys are listed with their state and without private members', async () => {
+test('keys are listed with their state and without private members [S46]', async () => {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const keys = [
     { ...generateSigningJwk('next'), nbf: nowSeconds + 600 },

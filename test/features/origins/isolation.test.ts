@@ -40,7 +40,7 @@ afterAll(async () => {
   await redis.close()
 })
 
-describe.each(['workerd', 'Node'] as const)('S57, S58, S59: on %s', (runtime) => {
+describe.each(['workerd', 'Node'] as const)('on %s [S57, S58, S59]', (runtime) => {
   let gateway: Running
   beforeAll(async () => {
     gateway = await startGateway(runtime, { policy: 'isolated-policy', entry: 'worker' }, vars)

@@ -11,7 +11,7 @@ import { PUBLIC_URL, type RecordingOrigin, startOrigin } from './world.ts'
 /** Failures in a row that open a breaker. */
 const FAILURES = 5
 
-describe.each(['workerd', 'Node'] as const)('R23, S60: on %s', (runtime) => {
+describe.each(['workerd', 'Node'] as const)('on %s [R23, S60]', (runtime) => {
   let redis: TestRedis
   let fragile: RecordingOrigin
   let steady: RecordingOrigin

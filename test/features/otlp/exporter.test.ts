@@ -109,7 +109,7 @@ test('spans of two seconds are exported in one call, in the format of OTLP', asy
   expect(tally).toEqual({ exported: 100, dropped: 0 })
 })
 
-test('R19: an isolate holds at most 512 spans, and counts those that it drops', async () => {
+test('an isolate holds at most 512 spans, and counts those that it drops [R19]', async () => {
   const { send, pass, tally } = exporter()
   for (let count = 0; count < MAX_SPANS + 88; count++) send([span()])
   await pass()

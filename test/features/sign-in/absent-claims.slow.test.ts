@@ -39,7 +39,7 @@ describe.each(RUNTIMES)('sign-in at a provider with absent claims, on %s', (runt
     return browser.visit(`${gateway.url}/oauth/sign-in?${query}`)
   }
 
-  test.each([null, ''])('S81: ID tokens may have %j in place of a claim', async (empty) => {
+  test.each([null, ''])('ID tokens may have %j in place of a claim [S81]', async (empty) => {
     const names = ['sid', 'tenant', 'azp', 'auth_time', 'nbf', 'jti', 'acr', 'scope', 'client_id']
     for (const name of [...names, 'cnf', 'amr', 'at_hash', 'events']) {
       if (name === 'cnf' && empty === '') continue

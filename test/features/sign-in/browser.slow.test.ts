@@ -8,7 +8,7 @@ if (CHROMIUM === undefined)
 
 const PATIENCE_MS = 10_000
 
-describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('S76: in a browser, on %s', (runtime) => {
+describe.skipIf(CHROMIUM === undefined).each(RUNTIMES)('in a browser, on %s [S76]', (runtime) => {
   let gateway: SignInGateway
   let browser: Browser
   let page: Page

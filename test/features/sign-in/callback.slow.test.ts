@@ -42,7 +42,7 @@ describe.each(RUNTIMES)('two providers that do not name themselves, on %s', (run
   }
   const session = () => browser.jarOf(gateway.url).get(SESSION_COOKIE)
 
-  test('S89: each has a callback of its own, in the request and in the exchange', async () => {
+  test('each has a callback of its own, in the request and in the exchange [S89]', async () => {
     for (const provider of [honest, evil]) expect((await signIn(provider)).status).toBe(200)
     const uris = [honest, evil].map(({ requests }) => requests[0]?.get('redirect_uri'))
     expect(new Set(uris).size).toBe(2)
@@ -50,7 +50,7 @@ describe.each(RUNTIMES)('two providers that do not name themselves, on %s', (run
     expect([honest.redirectUris, evil.redirectUris].flat()).toEqual(uris)
   })
 
-  test('S89: the response of one provider does not complete a login at the other', async () => {
+  test('the response of one provider does not complete a login at the other [S89]', async () => {
     const atHonest = new URL((await signIn(honest, callback)).url)
     const atEvil = new URL((await signIn(evil, callback)).url)
     // The evil provider has sent the browser to the honest one, with the state of its own login.

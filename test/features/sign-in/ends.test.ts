@@ -17,7 +17,7 @@ import { createUserAgent, type UserAgent } from './user-agent.ts'
 const DEFINITION = { idleSeconds: 60, absoluteSeconds: 120, maxSessions: 2 }
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-describe.each(RUNTIMES)('S76: a session on %s ends', (runtime) => {
+describe.each(RUNTIMES)('a session on %s ends [S76]', (runtime) => {
   let gateway: SignInGateway
   beforeAll(async () => {
     gateway = await startGateway({ runtime, definition: DEFINITION })

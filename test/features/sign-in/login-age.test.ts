@@ -21,7 +21,7 @@ const UNUSABLE: readonly [string, () => unknown, string][] = [
   ['old', () => nowSeconds() - 3_600, 'too long ago'],
 ]
 
-describe.each(RUNTIMES)('S81: the age of a login on %s', (runtime) => {
+describe.each(RUNTIMES)('the age of a login on %s [S81]', (runtime) => {
   let gateway: Awaited<ReturnType<typeof startGatewayFor>>
   let provider: SigningProvider
   let browser: UserAgent

@@ -12,7 +12,7 @@ interface SessionView {
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
-describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
+describe.each(RUNTIMES)('sign-in on %s [S76]', (runtime) => {
   let gateway: SignInGateway
   let browser: UserAgent
   beforeAll(async () => {
@@ -464,7 +464,7 @@ describe.each(RUNTIMES)('S76: sign-in on %s', (runtime) => {
     })
   })
 
-  test('while the provider is down, users go on and new logins get a page', async () => {
+  test('while the provider is down, users go on and new logins get a page [R39]', async () => {
     await browser.visit(at('/orders'))
     gateway.provider.down(true)
     try {

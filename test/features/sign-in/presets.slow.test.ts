@@ -301,7 +301,7 @@ async function tokensFor(
 const signInAt = (path: string) =>
   `${url}/oauth/sign-in?${new URLSearchParams({ return_to: '/orders', iss: server.url + path })}`
 
-describe.each(ROWS)('S76: the sign-in with the preset %s', (_preset, behavior) => {
+describe.each(ROWS)('the sign-in with the preset %s [S76]', (_preset, behavior) => {
   const { path, identity } = behavior
 
   test('leads to the page, and the origin receives the identity of the user', async () => {

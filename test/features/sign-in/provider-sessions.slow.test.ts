@@ -46,7 +46,7 @@ async function sid(): Promise<string> {
   return (JSON.parse(details) as { providerSession: string }).providerSession
 }
 
-describe('S76: back-channel logout', () => {
+describe('back-channel logout [S76]', () => {
   test('ends the session at every gateway with the next request', async () => {
     await browser.visit(`${gateway.url}/orders`)
     expect([await status(), await status(second.url)]).toEqual([200, 200])
@@ -170,7 +170,7 @@ describe('refreshed tokens', () => {
     }
   })
 
-  test('a session outlives an outage of the provider', async () => {
+  test('a session outlives an outage of the provider [R39]', async () => {
     await browser.visit(`${gateway.url}/orders`)
     await afterExpiry()
     gateway.provider.down(true)

@@ -14,7 +14,7 @@ import { policyFor } from './policy.ts'
 import { startProvider, type TestProvider } from './provider.ts'
 import { createUserAgent } from './user-agent.ts'
 
-describe('S76: two providers', () => {
+describe('two providers [S76]', () => {
   let gateway: SignInGateway
   let other: TestProvider
   beforeAll(async () => {

@@ -22,7 +22,7 @@ describe('a page of this host is accepted', () => {
   })
 })
 
-describe('S76: everything else leads to the start page', () => {
+describe('everything else leads to the start page [S76]', () => {
   test.each([
     '',
     'orders',

@@ -5,7 +5,7 @@ import { dial } from '../../origin/wire.ts'
 import { RUNTIMES, type SignInGateway, startGateway } from './gateway.ts'
 import { createUserAgent } from './user-agent.ts'
 
-describe.each(RUNTIMES)('S79: on %s', (runtime) => {
+describe.each(RUNTIMES)('on %s [S79]', (runtime) => {
   let gateway: SignInGateway
   beforeAll(async () => {
     gateway = await startGateway({ runtime, definition: { idleSeconds: 60, absoluteSeconds: 120 } })

@@ -11,7 +11,7 @@ const ID_TOKEN_BYTES = 65_536
 const groups = (count: number) =>
   Array.from({ length: count }, (_, n) => `00000000-aaaa-4bbb-8ccc-${String(n).padStart(12, '0')}`)
 
-describe.each(RUNTIMES)('S21: the size of a token on %s', (runtime) => {
+describe.each(RUNTIMES)('the size of a token on %s [S21]', (runtime) => {
   let provider: SigningProvider
   let gateway: Awaited<ReturnType<typeof startGatewayFor>>
   let raised: Awaited<ReturnType<typeof startGatewayFor>>

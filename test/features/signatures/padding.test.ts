@@ -55,7 +55,7 @@ const PADDED: readonly (readonly [attack: string, ...units: string[]])[] = [
   ["1;waitfor_delay '0:0:5'", ' ', '/**/', '\n'],
 ]
 
-describe('S63: an attack is found, whatever is its length:', () => {
+describe('an attack is found, whatever is its length [S63]:', () => {
   test.each(PADDED)('%j', (attack, ...units) => {
     expect(signatureOf(attack.replace('_', units[0] ?? '')), attack).toBeDefined()
     const missed = units.flatMap((unit) =>

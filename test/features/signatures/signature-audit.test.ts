@@ -81,7 +81,7 @@ async function post(path: string, body: string): Promise<Response> {
   )
 }
 
-test('S63: by default a signature only records: the request is served, and the event names the rule', async () => {
+test('by default a signature only records: the request is served, and the event names the rule [S63]', async () => {
   const body = JSON.stringify({ note: ATTACK })
   expect((await post('/observed/mine', body)).status).toBe(200)
   expect(received).toEqual([body])
@@ -94,7 +94,7 @@ test('S63: by default a signature only records: the request is served, and the e
   expect(JSON.stringify(events)).not.toContain('password')
 })
 
-test('S63: an enforced signature refuses its request, and the event names the rule', async () => {
+test('an enforced signature refuses its request, and the event names the rule [S63]', async () => {
   for (const [path, body] of [
     ['/enforced/mine', JSON.stringify({ note: ATTACK })],
     [`/enforced/${encodeURIComponent("mine' or 1=1 --")}`, '{}'],

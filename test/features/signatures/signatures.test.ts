@@ -22,7 +22,7 @@ const SAMPLES = {
 } as const
 const samples = Object.entries(SAMPLES)
 
-describe('S63: an attack in a text is 403 and never reaches the handler, if signatures are enforced:', () => {
+describe('an attack in a text is 403 and never reaches the handler, if signatures are enforced [S63]:', () => {
   test.each(samples)('%s', async (category, text) => {
     const { send, reached, reasons } = inspected(enforced)
     const encoded = encodeURIComponent(text)
@@ -52,7 +52,7 @@ describe('S63: an attack in a text is 403 and never reaches the handler, if sign
   })
 })
 
-describe('S63: an attack is forwarded, if signatures are not enforced:', () => {
+describe('an attack is forwarded, if signatures are not enforced [S63]:', () => {
   test.each(samples)('%s', async (category, text) => {
     for (const options of [
       { signatures: signatures() },
@@ -94,7 +94,7 @@ describe('S63: an attack is forwarded, if signatures are not enforced:', () => {
   })
 })
 
-describe('S63: scores', () => {
+describe('scores [S63]', () => {
   test('of several values are summed, and no rule counts twice', async () => {
     const { send, reached, reasons } = inspected(enforced)
     expect((await send('?a=(document.cookie)&b=alert(1)&c=eval(x)')).status).toBe(200)
@@ -116,7 +116,7 @@ describe('S63: scores', () => {
   })
 })
 
-test('S63: a path segment is inspected after decoding', async () => {
+test('a path segment is inspected after decoding [S63]', async () => {
   const { send, reached, reasons } = inspected(enforced)
   expect((await send('/x%27%20or%201=1%20--')).status).toBe(403)
   expect((await send('/plain-segment')).status).toBe(200)

@@ -30,7 +30,7 @@ const call = (name: string, values: object) =>
     params: { name, arguments: values },
   })
 
-test('S63: workerd decides on calls as Node does', async () => {
+test('workerd decides on calls as Node does [S63]', async () => {
   const search = ` ${call('search_books', { text: '白鯨 🐋' })}\n`
   expect(await send('/mcp', search)).toBe(search)
   expect(await send('/mcp', call('remove_book', { isbn: '9780000000000' }))).toBe(403)
@@ -43,7 +43,7 @@ test('S63: workerd decides on calls as Node does', async () => {
   expect(await send('/mcp', search, 'text/plain')).toBe(415)
 })
 
-test('S63: workerd decides on forms, queries and texts as Node does', async () => {
+test('workerd decides on forms, queries and texts as Node does [S63]', async () => {
   const form = 'application/x-www-form-urlencoded'
   expect(await send('/form?a=%F0%9F%90%8B', 'b=c%0D%0A', form)).toBe('b=c%0D%0A')
   expect(await send('/form', '"\\ud83d\\udc0b"')).toBe('"\\ud83d\\udc0b"')
@@ -54,7 +54,7 @@ test('S63: workerd decides on forms, queries and texts as Node does', async () =
   expect(await send('/form', 'bell \u0007', 'text/plain')).toBe(400)
 })
 
-test('S63: workerd matches signatures as Node does', async () => {
+test('workerd matches signatures as Node does [S63]', async () => {
   for (const texts of Object.values(ATTACKS)) {
     const statuses = new Set<unknown>()
     // Every ninth text, because there are many.

@@ -89,7 +89,7 @@ async function requestAs(path: string, roles: readonly string[]) {
   return { status, reached }
 }
 
-describe.each(ORIGINS)('S50, S67: before %s', (name) => {
+describe.each(ORIGINS)('before %s [S50, S67]', (name) => {
   const named = (wanted: string) => origins.find((one) => one.name === wanted) as RunningOrigin
 
   test('without the gateway, these spellings reach a strict route', async () => {

@@ -84,7 +84,7 @@ function routerOf(routes: readonly PolicyRoute[]) {
   }
 }
 
-describe('S50, S67: any policy', () => {
+describe('any policy [S50, S67]', () => {
   test('admits a path by the same route that an origin picks for it, for every rule', async () => {
     let admitted = 0
     let refused = 0

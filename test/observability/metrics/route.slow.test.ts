@@ -93,7 +93,7 @@ test('one isolate serves the counters of all isolates ten seconds later', async 
 })
 
 describe('access to the metrics', () => {
-  test('S64: requires the permission unless the metrics are public', async () => {
+  test('requires the permission unless the metrics are public [S64]', async () => {
     const { get } = isolate()
     const [reader, auditor, other] = [
       await gateway.token({ roles: ['reader'] }),
@@ -137,7 +137,7 @@ describe('access to the metrics', () => {
     expect(await callsOf(20)).toBe(1)
   })
 
-  test('R18: costs one call for simultaneous requests, and none while the breaker is open', async () => {
+  test('costs one call for simultaneous requests, and none while the breaker is open [R18]', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     const atOnce = async () => {
@@ -155,7 +155,7 @@ describe('access to the metrics', () => {
     expect(new Set(statuses)).toEqual(new Set([503]))
   })
 
-  test('R01: is refused with 503 while Redis is unreachable', async () => {
+  test('is refused with 503 while Redis is unreachable [R01]', async () => {
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     gateway.redis.setAnswering(false)
     const refused = await get('/-/metrics')

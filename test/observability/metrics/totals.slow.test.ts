@@ -189,7 +189,7 @@ describe('a report is counted once:', () => {
   })
 })
 
-describe('R18: metrics use bounded storage', () => {
+describe('metrics use bounded storage [R18]', () => {
   test('every key has a TTL', async () => {
     const isolate = metrics.isolate(['redis'])
     isolate.decide()

@@ -35,7 +35,7 @@ async function listen(
 
 const get = (port: number) => exchange(port, `GET / HTTP/1.1\r\nHost: gateway.test\r\n\r\n`)
 
-describe('R25: an origin that fails in the same turn of the event loop', () => {
+describe('an origin that fails in the same turn of the event loop [R25]', () => {
   test('before the response is written, gives the client its head and an incomplete body', async () => {
     const port = await listen(HEAD, (response, outgoing) => {
       response.data(CHUNK)

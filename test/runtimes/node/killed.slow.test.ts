@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.close())
 
-test('R35: SIGKILL of one of two processes under load exceeds no limit and ends no session', async () => {
+test('SIGKILL of one of two processes under load exceeds no limit and ends no session [R35]', async () => {
   let answered = 0
   let cut = 0
   let turn = 0

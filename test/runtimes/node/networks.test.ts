@@ -7,7 +7,7 @@ test.each([
   ['[fe80::1%en-1.2]:443', 'fe80:0:0:0::/64'],
   ['::ffff:192.0.2.7', '192.0.2.7'],
   ['192.0.2.7:80', '192.0.2.7'],
-])('S79: a client with the address %s is counted as %s, not as unknown', (text, group) => {
+])('a client with the address %s is counted as %s, not as unknown [S79]', (text, group) => {
   expect(addressGroup(addressIn(text)?.toString() ?? '')).toBe(group)
 })
 

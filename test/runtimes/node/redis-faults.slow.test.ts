@@ -64,14 +64,14 @@ async function expectOutage(token: string): Promise<void> {
 const saying = (reply: string): Fault => ({ kind: 'answer', status: 200, body: reply })
 
 describe.each<readonly [string, Fault]>([
-  ['R01: a refused connection', { kind: 'refuse' }],
-  ['R02: silence', { kind: 'hang' }],
-  ['R03: replies after the deadline', { kind: 'latency', ms: 1_000 }],
-  ['R05: a connection that is reset before the reply', { kind: 'reset', afterBytes: 0 }],
-  ['R05: a connection that is reset within the reply', { kind: 'reset', afterBytes: 3 }],
-  ['R06: random bytes', { kind: 'garbage' }],
-  ['R06: a reply of HTTP', saying('+OK\r\n')],
-  ['R06: a reply that ends early', { kind: 'truncate', afterBytes: 3 }],
+  ['a refused connection [R01]', { kind: 'refuse' }],
+  ['silence [R02]', { kind: 'hang' }],
+  ['replies after the deadline [R03]', { kind: 'latency', ms: 1_000 }],
+  ['a connection that is reset before the reply [R05]', { kind: 'reset', afterBytes: 0 }],
+  ['a connection that is reset within the reply [R05]', { kind: 'reset', afterBytes: 3 }],
+  ['random bytes [R06]', { kind: 'garbage' }],
+  ['a reply of HTTP [R06]', saying('+OK\r\n')],
+  ['a reply that ends early [R06]', { kind: 'truncate', afterBytes: 3 }],
 ])('%s', (_, fault) => {
   test('is an outage for new and known tokens, never a yes, and ends with the fault', async () => {
     const [known, bad] = [await gateway.token(), await revoked()]
@@ -89,7 +89,7 @@ describe.each<readonly [string, Fault]>([
   })
 })
 
-test('R32: after five failures no caller waits, and requests with invalid tokens still get 401', async () => {
+test('after five failures no caller waits, and requests with invalid tokens still get 401 [R32]', async () => {
   await proxy.set({ kind: 'hang' })
   const token = await gateway.token()
   await Promise.all(Array.from({ length: 5 }, () => expectOutage(token)))
@@ -101,7 +101,7 @@ test('R32: after five failures no caller waits, and requests with invalid tokens
   expect(gateway.reached).toHaveLength(0)
 })
 
-test('R03: 100 ms late, within the deadline: every request is decided', async () => {
+test('100 ms late, within the deadline: every request is decided [R03]', async () => {
   await proxy.set({ kind: 'latency', ms: 100 })
   const [token, bad] = [await gateway.token(), await revoked()]
   const replies = await Promise.all(Array.from({ length: 20 }, () => get(token)))
@@ -109,7 +109,7 @@ test('R03: 100 ms late, within the deadline: every request is decided', async ()
   expect((await get(bad)).status).toBe(401)
 })
 
-test('R12: scripts that Redis has forgotten are sent again, without a failed request', async () => {
+test('scripts that Redis has forgotten are sent again, without a failed request [R12]', async () => {
   const token = await gateway.token()
   expect((await get(token)).status).toBe(200)
   await redis.direct.script('FLUSH')
@@ -117,7 +117,7 @@ test('R12: scripts that Redis has forgotten are sent again, without a failed req
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
 })
 
-test('R15: a limit holds through resets of connections', async () => {
+test('a limit holds through resets of connections [R15]', async () => {
   const replies = []
   for (let round = 0; round < 12; round += 1) {
     await proxy.set(round % 3 === 1 ? { kind: 'reset', afterBytes: 0 } : { kind: 'none' })

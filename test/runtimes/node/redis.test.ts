@@ -36,7 +36,7 @@ describe('Redis on Node', () => {
     })
   })
 
-  it('R31: none, half of one and two are mistakes, reported with all others', () => {
+  it('none, half of one and two are mistakes, reported with all others [R31]', () => {
     expect(onNode({ ...others, ORIGIN_URL: 'x' })).toEqual([
       'REDIS_URL: is missing; set it, or UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN',
       'ORIGIN_URL: must be an http or https URL',
@@ -71,7 +71,7 @@ describe('Redis on Node', () => {
     'redis+sentinel://a,/main',
     'redis+sentinel://a/main?password=hidden',
     'unix:///run/redis.sock',
-  ])('S16: the URL %s is a mistake, and its message does not contain it', (url) => {
+  ])('the URL %s is a mistake, and its message does not contain it [S16]', (url) => {
     const [mistake, ...more] = onNode(withRedis(url))
     expect(more).toEqual([])
     expect(mistake).toMatch(/^REDIS_URL: must be redis:\/\/host:port, /)

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startNodeGateway } from './gateway.ts'
 
 describe('the end of the process', () => {
-  test('R36: answers all requests in progress and refuses no request that it accepted', async () => {
+  test('answers all requests in progress and refuses no request that it accepted [R36]', async () => {
     const held: (() => void)[] = []
     const gateway = await startNodeGateway({}, (_, response) => {
       held.push(() => response.end('[]'))

@@ -80,7 +80,7 @@ async function send(text: string): Promise<Socket> {
 /** A client that is not read from never sees the end of its connection. Its origin does. */
 const isOver = () => expect.poll(() => atOrigin.size).toBe(0)
 
-describe('R41: a connection ends if', () => {
+describe('a connection ends if [R41]', () => {
   test('bytes of a response wait for the client, and it reads none of them', async () => {
     answer = floodAfter(HEAD)
     const stalled = await Promise.all(Array.from({ length: 4 }, () => send(GET)))

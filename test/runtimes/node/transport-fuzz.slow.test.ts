@@ -12,7 +12,7 @@ const OPTIONS = {
 } as const
 
 test.each(['node', 'workerd'] as const)(
-  'R40, R41: on %s, clients and origins that break off end no process, leave nothing over, and disturb no other request',
+  'on %s, clients and origins that break off end no process, leave nothing over, and disturb no other request [R40, R41]',
   async (runtime) => {
     const { cases, controls, wrong } = await fuzz({
       ...OPTIONS,

@@ -70,7 +70,7 @@ describe('the reply of the admission script', () => {
     })
   })
 
-  test('S32: the script text contains no data of a caller', async () => {
+  test('the script text contains no data of a caller [S32]', async () => {
     const sent: RedisCommand[] = []
     const store = createRedisAdmissionStore({
       keys: DEFAULT_KEYS,
@@ -115,7 +115,7 @@ describe('the reply of the admission script', () => {
     ['more than the limit beyond a refusal', { result: [0, 0, 3, -5, 60_000] }],
     ['a time in the past', { result: [0, 0, 3, 2, -1] }],
     ['a negative limit', { result: [0, 0, -2, 0, 0] }],
-  ] as const)('R06: %s is an outage, and the error quotes nothing of it', async (_, reply) => {
+  ] as const)('%s is an outage, and the error quotes nothing of it [R06]', async (_, reply) => {
     const failure = await storeOver(reply as RedisReply)
       .consult()
       .then(

@@ -65,7 +65,7 @@ describe.each(REDIS_PROTOCOLS)('changes during a window ($name)', ({ prefer, con
     return createRedisAdmissionStore(changed)
   }
 
-  test('R16: changed limits, overrides, costs and modes never admit more than the limit in force', async () => {
+  test('changed limits, overrides, costs and modes never admit more than the limit in force [R16]', async () => {
     const outcomes = { admitted: 0, refused: 0 }
     const property = fc.asyncProperty(steps, async (schedule) => {
       let [real, setBack] = [1_795_000_000_000_000, 0]

@@ -65,7 +65,7 @@ describe.each(REDIS_PROTOCOLS)('the lease script ($name)', ({ prefer, connect })
     return createRedisAdmissionStore(changed)
   }
 
-  test('R15, R16: agrees with the model over random schedules of requests, leases and returns', async () => {
+  test('agrees with the model over random schedules of requests, leases and returns [R15, R16]', async () => {
     const seen = { granted: 0, returned: 0, emptied: 0 }
     const limits = fc.integer({ min: 1, max: 200 })
     const costs = fc.integer({ min: 1, max: 4 })

@@ -56,7 +56,7 @@ describe.each(REDIS_PROTOCOLS)('the admission script ($name)', ({ prefer, connec
     { maxLength: 2 },
   )
 
-  test('R15, R16, R17: agrees with the model over random schedules, also if the clock is set back', async () => {
+  test('agrees with the model over random schedules, also if the clock is set back [R15, R16, R17]', async () => {
     const outcomes = { admitted: 0, refused: 0 }
     const property = fc.asyncProperty(schedules(REQUESTS, [60]), backs, async (schedule, steps) => {
       const { limit, windowSeconds, cost, gaps } = schedule

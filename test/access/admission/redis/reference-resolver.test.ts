@@ -54,7 +54,7 @@ describe('the reply of the reference script', () => {
     expect(sent.map(([name]) => name)).toEqual(['EVALSHA'])
   })
 
-  test('S32: the script text contains no data of a caller', async () => {
+  test('the script text contains no data of a caller [S32]', async () => {
     const { resolve, sent } = resolverOver(
       { error: 'NOSCRIPT No matching script.' },
       { error: 'ERR' },
@@ -70,7 +70,7 @@ describe('the reply of the reference script', () => {
     ['a remainder below that of a refusal', [3, -2, 0, 0]],
     ['a remainder equal to the limit', [3, 3, 0, 0]],
     ['a negative limit', [-3, -1, 0, 0]],
-  ])('R06: of a window of the upstash engine, %s is an outage', async (_, numbers) => {
+  ])('of a window of the upstash engine, %s is an outage [R06]', async (_, numbers) => {
     const other = { rule: { ...rule, engine: upstash() }, window: { key: 'key' } }
     const resolve = createRedisReferenceResolver({
       keys: DEFAULT_KEYS,
@@ -106,7 +106,7 @@ describe('the reply of the reference script', () => {
     ['more left than the limit', { result: [text, 0, read, ['key', 3, 4, 60_000, 0]] }],
     ['a time in the past', { result: [text, 0, read, ['key', 3, 2, -1, 0]] }],
     ['a window without a name', { result: [text, 0, read, [1, 3, 2, 60_000, 0]] }],
-  ] as const)('R06: %s is an outage, and the error quotes nothing of it', async (_, reply) => {
+  ] as const)('%s is an outage, and the error quotes nothing of it [R06]', async (_, reply) => {
     const failure = await resolverOver(reply as RedisReply)
       .resolve()
       .then(

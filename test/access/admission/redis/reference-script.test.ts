@@ -41,7 +41,7 @@ describe.each(REDIS_PROTOCOLS)(
       vi.useRealTimers()
     })
 
-    test('R15: have the results and writes of the limiter, after any history', async () => {
+    test('have the results and writes of the limiter, after any history [R15]', async () => {
       const rest = connect(redis)
       const store = createRedisAdmissionStore(rest)
       const reference = await stored(createReferenceStore(rest), recordOf())

@@ -284,7 +284,7 @@ describe('the environment', () => {
   test.each([
     ['openfga', 'OPENFGA_URL'],
     ['authzen', 'AUTHZEN_URLS'],
-  ] as const)('R31: %s without %s is refused', (authority, variable) => {
+  ] as const)('%s without %s is refused [R31]', (authority, variable) => {
     const make = () => EXTERNAL[authority].create(none)
     expect(make).toThrow(Misconfigured)
     expect(make).toThrow(variable)

@@ -136,7 +136,7 @@ const NO_ANSWERS: readonly (readonly [name: string, behavior: Behavior, fault: s
 ]
 
 describe.each(KINDS)('%s that answers with', (kind) => {
-  test.each(NO_ANSWERS)('R06: %s makes no decision', async (_, behavior, fault) => {
+  test.each(NO_ANSWERS)('%s makes no decision [R06]', async (_, behavior, fault) => {
     server.behavior = behavior
     for (const question of [ALLOWED, DENIED])
       expect(await decisionOf(isolate(kind, server.url).authority, question)).toBe(
@@ -144,7 +144,7 @@ describe.each(KINDS)('%s that answers with', (kind) => {
       )
   })
 
-  test.each([301, 302, 303, 307, 308])('R06: a redirect (%d) is not followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed [R06]', async (status) => {
     server.behavior = respondingWith(YES, status, { location: `${elsewhere.url}/stores/x/check` })
     expect(await decisionOf(isolate(kind, server.url).authority, ALLOWED)).toBe('authority:refused')
     expect(redirected).toBe(0)
@@ -152,7 +152,7 @@ describe.each(KINDS)('%s that answers with', (kind) => {
 })
 
 describe.each(KINDS)('%s behind a faulty connection', (kind) => {
-  test.each([...RUBBISH, ...FAULTS])('R06: %s admits no unauthorized caller', async (_, fault) => {
+  test.each([...RUBBISH, ...FAULTS])('%s admits no unauthorized caller [R06]', async (_, fault) => {
     await proxy.set(fault)
     const { authority } = isolate(kind, proxy.url)
     const answers = await Promise.all([
@@ -167,7 +167,7 @@ describe.each(KINDS)('%s behind a faulty connection', (kind) => {
     )
   })
 
-  test('R06: a closed port and an unknown host name are outages', async () => {
+  test('a closed port and an unknown host name are outages [R06]', async () => {
     for (const url of ['http://127.0.0.1:1', 'http://nowhere.invalid'])
       expect(await decisionOf(isolate(kind, url, { timeoutMs: 2_000 }).authority, ALLOWED)).toBe(
         'authority:unreachable',
@@ -187,7 +187,7 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
     ['a token that it rejects', respondingWith('', 401), 'refused'],
     ['rubbish', respondingWith('{}'), 'malformed'],
   ] as const)(
-    'R06: opens after five times %s, and closes again later',
+    'opens after five times %s, and closes again later [R06]',
     async (_, behavior, fault) => {
       const one = isolate(kind, server.url)
       server.behavior = behavior

@@ -82,7 +82,7 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
     ['an error', `no ${TOKEN}`, 500, 'refused'],
     ['a refusal', '{"allowed":true,"decision":true}', 403, 'refused'],
   ])(
-    'R06: answers 503 while the decision point responds with %s',
+    'answers 503 while the decision point responds with %s [R06]',
     async (_, body, status, fault) => {
       const { send, events } = isolate(kind)
       const anne = await world.token('anne')
@@ -127,7 +127,7 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
 })
 
 test.each(KINDS)(
-  'R31: a policy that names %s is refused if the environment does not configure it',
+  'a policy that names %s is refused if the environment does not configure it [R31]',
   (kind) => {
     expect(() => world.isolate({ relations: { authority: EXTERNAL[kind] } })).toThrow(Misconfigured)
   },

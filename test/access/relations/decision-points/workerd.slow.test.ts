@@ -57,7 +57,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     ['null', 200, 'null', 'malformed'],
     ['half a response', 200, YES.slice(0, -1), 'malformed'],
     ['an oversized response', 200, `${YES.slice(0, -1)},"x":"${'x'.repeat(70_000)}"}`, 'malformed'],
-  ])('R06: %s is never a decision', async (_, status, body, fault) => {
+  ])('%s is never a decision [R06]', async (_, status, body, fault) => {
     server.behavior = (response) =>
       response.writeHead(status, { location: `${server.url}/elsewhere` }).end(body)
     const decide = fresh(kind)
@@ -67,7 +67,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('R06: silence is an outage, and after five failures the breaker is open', async () => {
+  test('silence is an outage, and after five failures the breaker is open [R06]', async () => {
     server.behavior = () => {}
     const decide = fresh(kind)
     for (let count = 0; count < DEFAULT_FAILURES; count++)

@@ -67,7 +67,7 @@ describe('a cached decision', () => {
     expect(memory.get(query, 101)).toEqual({ outcome: 'denied' })
   })
 
-  test('S65: belongs to one tenant, object, relation, subject and set of contextual tuples', () => {
+  test('belongs to one tenant, object, relation, subject and set of contextual tuples [S65]', () => {
     const tuple = { object: 'order:1', relation: 'parent', subject: 'folder:f' }
     const queries: RelationQuery[] = [
       query,

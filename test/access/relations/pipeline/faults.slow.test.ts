@@ -85,7 +85,7 @@ const MALFORMED: readonly (readonly [string, (sound: { result?: unknown }) => un
 const replaced = (list: unknown, at: number, value: unknown): unknown[] =>
   (list as unknown[]).map((each, index) => (index === at ? value : each))
 
-describe('R06: a reply with a malformed result for the relation', () => {
+describe('a reply with a malformed result for the relation [R06]', () => {
   test.each(MALFORMED)(
     '%s is 503 for every caller, and the origin is not reached',
     async (_, change) => {
@@ -137,7 +137,7 @@ describe('R06: a reply with a malformed result for the relation', () => {
   })
 })
 
-describe('R01 to R06: a faulty Redis', () => {
+describe('a faulty Redis [R01, R02, R03, R04, R05, R06]', () => {
   test.each([...FAULTS, ...RUBBISH])(
     '%s: an unauthorized caller is never admitted',
     async (_, fault) => {

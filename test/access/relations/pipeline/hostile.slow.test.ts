@@ -15,7 +15,7 @@ beforeEach(async () => {
   world.reached.length = 0
 })
 
-describe('S65: ambiguous path parameters', () => {
+describe('ambiguous path parameters [S65]', () => {
   /** Each is an id without any tuple, and resembles an id with tuples. */
   const SPELLINGS = [
     ...['secret#viewer@user:mallory', 'a:b#x@y*', 'secret#', '#secret', 'secret@user:mallory'],
@@ -104,7 +104,7 @@ describe('S65: ambiguous path parameters', () => {
 
 const percent = (octet: number): string => `%${octet.toString(16).toUpperCase().padStart(2, '0')}`
 
-describe('S65: tenants', () => {
+describe('tenants [S65]', () => {
   test('with equal ids on both sides: no decision uses tuples of another tenant', async () => {
     const isolate = world.isolate({ relations: { maxStalenessMs: 60_000 } })
     const strict = world.isolate()

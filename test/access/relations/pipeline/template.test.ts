@@ -72,7 +72,7 @@ describe('a template', () => {
     expect(parseTemplate(text)).toMatch(why)
   })
 
-  test('S65: any values give valid text, and different values give different text', () => {
+  test('any values give valid text, and different values give different text [S65]', () => {
     // Every separator and escape character, and their look-alikes, so that collisions would be
     // likely.
     const value = fc.string({ unit: fc.constantFrom(...'|/:%#*2357CFab@;é\u0000 '), maxLength: 6 })
@@ -98,7 +98,7 @@ describe('a template', () => {
   test.each([
     ...['o:{params.a}|{params.b}', 'o:{params.a}%3A{params.b}', 'o:{params.a}%23{params.b}'],
     ...['o:{params.a}%2A-%25{params.b}', 'o:%25{params.a}%3Ax{params.b}%2A'],
-  ])('S65: no value can cross a separator: %s', (text) => {
+  ])('no value can cross a separator: %s [S65]', (text) => {
     const letters = [...'%25|-x', ':', '#', '*', '3A', '23', '2A']
     const values = [...letters, ...letters.flatMap((a) => letters.map((b) => a + b))]
     const pairs = values.flatMap((a) => values.map((b) => ({ a, b })))

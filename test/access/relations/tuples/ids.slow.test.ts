@@ -105,7 +105,7 @@ async function expectApart(ids: readonly string[]): Promise<void> {
   }
 }
 
-describe('S65: ids of objects and subjects', () => {
+describe('ids of objects and subjects [S65]', () => {
   test('are refused or kept unchanged in their raw form: none becomes another', async () => {
     const accepted: string[] = []
     for (const id of new Set(HOSTILE)) {

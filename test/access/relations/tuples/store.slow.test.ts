@@ -228,7 +228,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     }
   })
 
-  test('R12: are not written if Redis is full, and deletions stay done', async ({ skip }) => {
+  test('are not written if Redis is full, and deletions stay done [R12]', async ({ skip }) => {
     if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
     const there = tuples('order:1#viewer@user:a', 'order:1#viewer@team:1#member')
     const { version } = await store.write('acme', { writes: there, deletes: [] })

@@ -46,7 +46,7 @@ function holds(set: ReadonlySet<string>, object: string, user: string): boolean 
   return set.has(`${object}#${relation}@${user}`) || isMember
 }
 
-describe('S65: tenants with equal ids', () => {
+describe('tenants with equal ids [S65]', () => {
   test(`see and change nothing of each other in ${TRIALS} random calls`, async () => {
     const sets = new Map(TENANTS.map((tenant) => [tenant, new Set<string>()]))
     let answers = 0

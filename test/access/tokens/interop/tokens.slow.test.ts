@@ -50,7 +50,7 @@ describe.each(languages)('$name', (language) => {
   const here = language.missing === undefined
   const now = Math.floor(Date.now() / 1000)
 
-  test.runIf(here)('S48: verifies the tokens of the gateway with its published keys', async () => {
+  test.runIf(here)('verifies the tokens of the gateway with its published keys [S48]', async () => {
     const tokens = await issued()
     const jwks = publicKeySet(publishedKeys(ownKeys, Date.now()))
     const verdicts = language.verify({ issuer: GATEWAY, audience: GATEWAY, now, jwks, tokens })
@@ -75,7 +75,7 @@ describe.each(languages)('$name', (language) => {
   })
 
   test.runIf(here)(
-    'S48: refuses forged gateway tokens and gateway tokens for another audience',
+    'refuses forged gateway tokens and gateway tokens for another audience [S48]',
     async () => {
       const tokens = await issued()
       const jwks = publicKeySet(publishedKeys(ownKeys, Date.now()))
@@ -94,7 +94,7 @@ describe.each(languages)('$name', (language) => {
   )
 
   test.runIf(here)(
-    'S48: issues tokens that the gateway accepts, and the gateway refuses forged ones',
+    'issues tokens that the gateway accepts, and the gateway refuses forged ones [S48]',
     async () => {
       const claims = {
         iss: IDP,

@@ -20,7 +20,7 @@ afterAll(() => redis.close())
 test.each([
   ['at its expiry', 60_000],
   ['in its last moment', 60_000 + TOLERANCE_MS - 1],
-])('S34: every key in Redis has a TTL after an API key is replaced %s', async (_, laterMs) => {
+])('every key in Redis has a TTL after an API key is replaced %s [S34]', async (_, laterMs) => {
   let nowMs = START_MS
   const keys = createApiKeys({ redis: rest, publicUrl: 'https://gateway.test', now: () => nowMs })
   const described = { name: 'robot', subject: 'robot', expiresInSeconds: 60 }

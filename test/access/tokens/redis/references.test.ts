@@ -52,7 +52,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('records of references ($name)', ({ prefer, c
     await store.remove(hash)
   })
 
-  test('S34: expire 5 s after the token', async () => {
+  test('expire 5 s after the token [S34]', async () => {
     await store.put(hash, record)
     expect(await redis.direct.ttl(DEFAULT_KEYS.reference + hash)).toBeGreaterThan(899)
     expect(await redis.direct.pttl(DEFAULT_KEYS.reference + hash)).toBeLessThanOrEqual(905_000)
@@ -67,13 +67,13 @@ describe.each(ALL_REDIS_PROTOCOLS)('records of references ($name)', ({ prefer, c
     expect(await store.find(hash)).toEqual(apiKey)
   })
 
-  test('R12: of a wrong type are an outage, never "unknown"', async () => {
+  test('of a wrong type are an outage, never "unknown" [R12]', async () => {
     await redis.direct.lpush(DEFAULT_KEYS.reference + hash, 'x')
     await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
   })
 
   test.each(['', 'null', '{}', '[]', 'nonsense', '{"record":{},"parts":{}}', '"text"'])(
-    'R06: with unreadable content (%j) are an outage, never "unknown"',
+    'with unreadable content (%j) are an outage, never "unknown" [R06]',
     async (text) => {
       await redis.direct.set(DEFAULT_KEYS.reference + hash, text)
       await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
@@ -98,7 +98,7 @@ describe('a faulty Redis endpoint', () => {
     ['remove', '[{"result":"OK"}]'],
     ['remove', '[{"result":null}]'],
     ['remove', '[{"error":"READONLY"}]'],
-  ] as const)('R06: %s with the reply %j is an outage', async (method, body) => {
+  ] as const)('%s with the reply %j is an outage [R06]', async (method, body) => {
     const endpoint = await answering(body)
     close = endpoint.close
     const store = createReferenceStore(endpoint.rest)

@@ -75,7 +75,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
     expect(await families.find(FAMILY)).toEqual({ ...family, current: 'h2', previous })
   })
 
-  test('S39: have the TTL of their session from the start, unchanged by every use and by the end', async () => {
+  test('have the TTL of their session from the start, unchanged by every use and by the end [S39]', async () => {
     await families.open(FAMILY, family, 1_000)
     expect(await redis.direct.pttl(KEY)).toBeGreaterThan(990_000)
     await redis.direct.pexpire(KEY, 5_000)
@@ -89,7 +89,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
     expect(await redis.direct.pttl(KEY)).toBeLessThanOrEqual(5_000)
   })
 
-  test('S39: a session of half a second has a TTL as well', async () => {
+  test('a session of half a second has a TTL as well [S39]', async () => {
     await families.open(FAMILY, family, 0.5)
     const ttl = await redis.direct.pttl(KEY)
     expect(ttl === -2 || (ttl > 0 && ttl <= 500)).toBe(true)
@@ -102,7 +102,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
     expect(await redis.direct.ttl(REVOKED_BEFORE)).toBeGreaterThan(1_190)
   })
 
-  test('S34: an end never shortens a cutoff that is valid for longer', async () => {
+  test('an end never shortens a cutoff that is valid for longer [S34]', async () => {
     await redis.direct.set(REVOKED_BEFORE, STARTED + 5_000, 'EX', 9_000)
     await families.open(FAMILY, family, 1_000)
     await families.end(FAMILY, end)
@@ -114,7 +114,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
   test.each([
     ['of two rotations ago', 'h1'],
     ['that was never issued', 'h0'],
-  ])('S36: a hash %s ends the family and its access tokens', async (_name, dead) => {
+  ])('a hash %s ends the family and its access tokens [S36]', async (_name, dead) => {
     await families.open(FAMILY, family, 1_000)
     await families.rotate(use('h1', 'h2'))
     await families.rotate(use('h2', 'h3'))
@@ -129,7 +129,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
   test.each([
     [10_000, 'replayed', false],
     [10_001, 'reused', true],
-  ])('S36, S37: the previous hash after %d ms is %s', async (ms, outcome, ended) => {
+  ])('the previous hash after %d ms is %s [S36, S37]', async (ms, outcome, ended) => {
     await families.open(FAMILY, family, 1_000)
     const first = use('h1', 'h2')
     await families.rotate(first)
@@ -171,7 +171,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
   )
 
   test.each(['soon', '', '-1', '1e9'])(
-    'R06: a cutoff that is not a second (%j) is an outage, and nothing is consumed',
+    'a cutoff that is not a second (%j) is an outage, and nothing is consumed [R06]',
     async (value) => {
       await families.open(FAMILY, family, 1_000)
       await redis.direct.set(CLIENT_CUT_OFF, value)
@@ -180,7 +180,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
     },
   )
 
-  test('R12: keys of a wrong type are an outage, and nothing is consumed', async () => {
+  test('keys of a wrong type are an outage, and nothing is consumed [R12]', async () => {
     await redis.direct.set(KEY, 'x')
     await expect(families.find(FAMILY)).rejects.toBeInstanceOf(Unavailable)
     await expect(families.rotate(use('h1', 'h2'))).rejects.toBeInstanceOf(Unavailable)
@@ -206,7 +206,7 @@ describe.each(ALL_REDIS_PROTOCOLS)('refresh families ($name)', ({ prefer, connec
       'an invalid time',
       { session: JSON.stringify(session), current: 'h2', previous: 'h1', rotated_ms: 'x' },
     ],
-  ])('R06: a family with %s is an outage', async (_, fields) => {
+  ])('a family with %s is an outage [R06]', async (_, fields) => {
     await redis.direct.hset(KEY, fields)
     await expect(families.find(FAMILY)).rejects.toBeInstanceOf(Unavailable)
   })
@@ -243,7 +243,7 @@ describe('a faulty Redis endpoint', () => {
         '[{"error":"OOM command not allowed"}]',
       ].map((body) => [act as keyof typeof acts, body] as const),
     ),
-  )('R06: %s with the reply %j is an outage, never a refusal', async (act, body) => {
+  )('%s with the reply %j is an outage, never a refusal [R06]', async (act, body) => {
     const endpoint = await answering(body)
     close = endpoint.close
     const outcome = acts[act](createRefreshFamilies(endpoint.rest))
