@@ -45,7 +45,7 @@ describe.skipIf(!hasPostgres)('gateways with PostgreSQL [R38]', () => {
     await server.crash()
     const { running, url } = await gateways.start()
     const id = await gateways.request(url)
-    await expect.poll(running.output).toContain('audit: the database failed')
+    await expect.poll(running.output).toContain('audit: the consumer failed')
     expect(running.output()).toContain('audit: the database is not reachable (ECONNREFUSED)')
     await server.start()
     await expect.poll(waiting, PATIENCE).toBe(0)

@@ -25,7 +25,7 @@ const START_MS = 1_800_000_000_000
 const ISSUER = 'https://idp.test'
 /** The script with the clock of the test, in milliseconds, as its last argument. */
 const CLOCKED_SCRIPT = COUNT_VIOLATION_SCRIPT.replace(
-  "local clock = redis.call('TIME')\nlocal at",
+  "local clock=redis.call('TIME')\nlocal at",
   'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 }\nlocal at',
 )
 

@@ -69,6 +69,6 @@ describe('examples/mcp/README.md', () => {
       'search_books',
     ])
     expect(found.result.content).toEqual([{ type: 'text', text: 'Moby Dick' }])
-    expect(refused).toMatchObject({ status: 403, code: 'insufficient_permission' })
+    expect(refused).toMatchObject({ error: { data: { code: 'insufficient_permission' } } })
   })
 })

@@ -102,7 +102,11 @@ test('a response from a client without the permission of the route does not reac
   })
   expect([response.status, (await response.json()) as object]).toEqual([
     403,
-    expect.objectContaining({ code: 'insufficient_permission' }),
+    expect.objectContaining({
+      error: expect.objectContaining({
+        data: expect.objectContaining({ code: 'insufficient_permission' }),
+      }),
+    }),
   ])
   expect(await countOf()).toBe(before)
 })

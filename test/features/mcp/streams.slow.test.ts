@@ -205,8 +205,8 @@ describe('events', () => {
       const response = await gateway.send(call('list_shelves'))
       expect(response.status).toBe(502)
       expect(await response.json()).toMatchObject({
-        code: 'origin_unreachable',
-        detail: NO_MESSAGE,
+        id: 1,
+        error: { message: NO_MESSAGE, data: { code: 'origin_unreachable' } },
       })
     },
   )
@@ -217,7 +217,7 @@ describe('events', () => {
       gateway.answerWith(() => [JSON.parse(one)], as)
       const response = await gateway.send(request('tools/list'))
       expect(response.status).toBe(502)
-      expect(await response.json()).toMatchObject({ detail: NO_MESSAGE })
+      expect(await response.json()).toMatchObject({ error: { message: NO_MESSAGE } })
     },
   )
 
@@ -291,8 +291,10 @@ describe('the version of the protocol that a server negotiates', () => {
       const response = await gateway.send(initialize)
       expect(response.status).toBe(502)
       expect(await response.json()).toMatchObject({
-        detail:
-          'The MCP server negotiated 2024-10-07, which the setting `versions` of this route does not list.',
+        error: {
+          message:
+            'The MCP server negotiated 2024-10-07, which the setting `versions` of this route does not list.',
+        },
       })
     },
   )
@@ -300,6 +302,8 @@ describe('the version of the protocol that a server negotiates', () => {
   test('is named in the refusal of a later request', async () => {
     const response = await gateway.send(request('ping'), { 'MCP-Protocol-Version': '2024-10-07' })
     expect(response.status).toBe(400)
-    expect(await response.json()).toMatchObject({ detail: expect.stringContaining('`versions`') })
+    expect(await response.json()).toMatchObject({
+      error: { message: expect.stringContaining('`versions`') },
+    })
   })
 })
