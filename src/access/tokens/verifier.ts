@@ -239,7 +239,9 @@ export function createTokenCache(
 ) {
   const entries = new LRUCache<string, Verified & CachedUntil>({
     maxSize: maxBytes,
-    sizeCalculation: (_entry, token) => cachedBytes(token.length),
+    // What introspection says of a token is not in its text.
+    sizeCalculation: ({ key, principal }, token) =>
+      cachedBytes(token.length + (key === undefined ? JSON.stringify(principal).length : 0)),
     dispose: (_entry, _token, reason) => countEviction(tally, reason),
   })
   return {
