@@ -92,7 +92,8 @@ function refuseSeenId(id: unknown, ids: Set<string | number>): void {
   ids.add(id)
 }
 
-function isId(id: unknown): id is string | number {
+/** Reports whether a value is an id that the gateway accepts: a short text or a safe integer. */
+export function isId(id: unknown): id is string | number {
   return typeof id === 'string' ? id.length <= MAX_ID_CHARS : Number.isSafeInteger(id)
 }
 

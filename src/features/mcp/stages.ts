@@ -8,6 +8,7 @@ import { writeHeaders } from '../../http/response-headers.ts'
 import { DEFAULT_INSPECTION, type InspectionLimits } from '../../inspection/definition.ts'
 import { inspectJson } from '../../inspection/json.ts'
 import {
+  isId,
   isRecord,
   type JsonObject,
   type JsonRpcCall,
@@ -194,7 +195,7 @@ async function readMessage(
 export function requestIdIn(message: JsonObject): string | number | undefined {
   if (!Object.hasOwn(message, 'method')) return undefined
   const { id } = message
-  return typeof id === 'string' || typeof id === 'number' ? id : undefined
+  return isId(id) ? id : undefined
 }
 
 /** Before 2026-07-28, a response with 404 says that the session has ended. */
