@@ -11,6 +11,14 @@ const isTextOrNull: Check = (value) => value === null || typeof value === 'strin
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const MAX_LEVELS = 3
+/** Whether lists and objects in a value end before they are too deep to be written again. */
+const isShallow = (value: unknown, levels = MAX_LEVELS): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1)))
+const isShallowObject: Check = (value) => isObject(value) && isShallow(value)
+
 const ACTOR: Readonly<Record<string, Check>> = {
   issuer: isTextOrNull,
   subject: isTextOrNull,
@@ -31,8 +39,8 @@ const REQUIRED: Readonly<Record<string, Check>> = {
   decision: (value) => DECIDED.has(value),
   reason: isText,
   status: Number.isSafeInteger,
-  limits: Array.isArray,
-  durationsMs: isObject,
+  limits: (value) => Array.isArray(value) && isShallow(value),
+  durationsMs: isShallowObject,
   address: isText,
   colo: isTextOrNull,
 }
@@ -40,11 +48,11 @@ const REQUIRED: Readonly<Record<string, Check>> = {
 const OPTIONAL: Readonly<Record<string, Check>> = {
   host: isText,
   origin: isText,
-  observed: Array.isArray,
-  rejected: isObject,
-  call: isObject,
-  grants: isObject,
-  fields: isObject,
+  observed: (value) => Array.isArray(value) && isShallow(value),
+  rejected: isShallowObject,
+  call: isShallowObject,
+  grants: isShallowObject,
+  fields: isShallowObject,
 }
 
 /**

@@ -33,3 +33,11 @@ test('a value of a wrong type, a missing member and an unknown member are left t
   const { reason: _, ...incomplete } = full
   expect(writtenEvent(incomplete)).toBeUndefined()
 })
+
+test('a list or an object that is too deep to be written again is left to the schema', () => {
+  const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`)
+  for (const name of ['limits', 'observed'] as const)
+    expect(writtenEvent({ ...full, [name]: deep })).toBeUndefined()
+  for (const name of ['durationsMs', 'rejected', 'call', 'grants', 'fields'] as const)
+    expect(writtenEvent({ ...full, [name]: { deep } })).toBeUndefined()
+})
