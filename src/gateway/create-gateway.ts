@@ -129,6 +129,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     route: PolicyRoute,
     stages: readonly RouteStages[],
     strict: boolean,
+    readmits = !strict,
   ): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes, dpop, input } = route
     const relation = requiredRelation(route, checker)
@@ -150,7 +151,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       (next, { inspect }) => inspect?.(next) ?? next,
       inspected,
     )
-    const readmission = strict ? undefined : readmittedBy(limits)
+    const readmission = readmits ? readmittedBy(limits) : undefined
     return [
       matched(route),
       ...(lookAlikes.length > 0 ? [refuseLookAlikes({ lookAlikes })] : []),
@@ -183,8 +184,8 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
     app.route('/.well-known', wellKnown)
     app.use(hygiene)
     for (const placed of apps) if (placed.at === '/') app.route('/', placed.app)
-    for (const { route, handlers } of calls) {
-      app.on(route.method, [route.path], compose(guards(route, [], true)), ...handlers)
+    for (const { route, handlers, readmits } of calls) {
+      app.on(route.method, [route.path], compose(guards(route, [], true, readmits)), ...handlers)
     }
     // The policy cannot route the gateway's own paths, whatever its patterns are.
     app.all('/-/*', refuseUnknown(app.routes.slice()))

@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { limitsNamed } from '../../policy/limits.ts'
 import type { Policy, PolicyLimit, PolicyRoute } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
-import { type AdminCall, adminGroup, type CallGroup } from '../../routes/admin/call.ts'
+import { type AdminCall, adminGroup, type CallGroup, refuseBody } from '../../routes/admin/call.ts'
 import { confinedTo, refuseTenant } from '../../routes/admin/tenant.ts'
 import type { Operation, SecurityScheme } from '../../routes/operation.ts'
 import type { Declared, FeatureCallRequest, FeatureRoute } from './declaration.ts'
@@ -94,7 +94,8 @@ export const ownRoutes = (
     return [
       {
         route: rowOf(route, policy),
-        handlers: [handler],
+        handlers: [...(route.body === undefined ? [refuseBody] : []), handler],
+        readmits: true,
         operation: operationOf(name, id, route, problems),
       },
     ]

@@ -21,15 +21,19 @@ export function defectOf(thrown: unknown): Error {
 export function ownStage(name: string, { run, describe }: FeatureStage): Stage {
   const guarded: MiddlewareHandler = async function ownStage(c, next) {
     let rest: Promise<void> | undefined
+    let isOver = false
     let answer: unknown
     try {
       answer = await run(c, () => {
+        if (isOver && rest === undefined)
+          throw new TypeError('a stage called next after it had ended')
         rest ??= next()
         return rest
       })
     } catch (error) {
       throw defectOf(error)
     } finally {
+      isOver = true
       // Whether or not the stage has waited for the rest of the pipeline.
       await rest
     }

@@ -61,6 +61,8 @@ export interface AdminCall {
   readonly route: PolicyRoute
   /** Run after the guards. */
   readonly handlers: readonly MiddlewareHandler[]
+  /** Whether a caller whose body was slow is admitted again before the handlers. Default: they do it. */
+  readonly readmits?: boolean
   readonly operation: Operation
 }
 
@@ -148,7 +150,7 @@ export function adminGroup(
 }
 
 /** Reads an unexpected body, so that `limitBody` refuses it at its first byte. */
-const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
+export const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
   const body = bodyOf(c)
   if (body !== null) await readWhole(body)
   await next()

@@ -305,6 +305,14 @@ test.each<[string, FeatureStage['run']]>([
     },
   ],
   ['neither continues nor answers', async () => {}],
+  [
+    'continues after it has ended',
+    async (_, next) => {
+      setTimeout(() => {
+        void (async () => next())().catch(() => {})
+      }, 0)
+    },
+  ],
 ])('a stage that %s is 500 without its text, and no request reaches the origin', async (_, run) => {
   for (const reply of await repliesWith(run)) {
     expect(reply).toMatchObject({ status: 500, reached: 0, decision: 'error' })
