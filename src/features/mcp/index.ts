@@ -300,7 +300,7 @@ function guard({ core, policy }: GuardParts): Contribution {
   const servers = routes.flatMap((route) => {
     if (route.mcp === undefined || route.method !== 'POST' || !isServer(route.mcp)) return []
     const { definition: server } = route.mcp
-    return [{ feature: route.mcp, path: route.path, server, ...shared(route, server) }]
+    return [{ feature: route.mcp, route, server, ...shared(route, server) }]
   })
   const known = new Map<McpFeature, (typeof servers)[number]>(
     servers.map((server) => [server.feature, server]),
@@ -308,7 +308,12 @@ function guard({ core, policy }: GuardParts): Contribution {
 
   return {
     apps: () => [{ at: '/.well-known', app: metadata }],
-    around: [jsonRpcErrors(new Map(servers.map(({ path, negotiable }) => [path, negotiable])))],
+    around: [
+      jsonRpcErrors({
+        routes,
+        negotiable: new Map(servers.map(({ route, negotiable }) => [route, negotiable])),
+      }),
+    ],
     stagesOf(route) {
       const found = route.mcp && known.get(route.mcp)
       if (found === undefined) return undefined

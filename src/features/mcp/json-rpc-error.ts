@@ -1,11 +1,15 @@
 /** Refusals of messages of MCP clients, as JSON-RPC errors that a model can read. */
 import type { Context, MiddlewareHandler } from 'hono'
 import { Denied } from '../../errors.ts'
+import { coversHost, hostOf } from '../../http/host.ts'
+import { shadows } from '../../http/path-pattern.ts'
 import { replaceBody } from '../../http/replaced-response.ts'
 import { writeHeaders } from '../../http/response-headers.ts'
 import { isRecord, type JsonObject } from '../../inspection/json-rpc.ts'
+import type { RouteVariables } from '../../middleware/context.ts'
 import { createMiddleware } from '../../middleware/create-middleware.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
+import type { PolicyRoute } from '../../policy/policy.ts'
 import type { Denial } from '../../problems/reasons.ts'
 import { usesSessions, VERSION_HEADER } from './request-headers.ts'
 import { type McpEnvironment, UNKNOWN_METHOD } from './stages.ts'
@@ -26,18 +30,36 @@ const DATA = ['code', 'requestId', 'errors', 'limit', 'plan', 'renewsAt']
 /** Findings that the text of an error names. All are in `error.data`. */
 const MAX_NAMED_FINDINGS = 5
 
+export interface JsonRpcErrorOptions {
+  /** All routes of the policy, in its order. */
+  readonly routes: readonly PolicyRoute[]
+  /** Versions of the protocol that a client may choose, by the POST route of the server. */
+  readonly negotiable: ReadonlyMap<
+    RouteVariables['portcullis.route'] | undefined,
+    () => readonly string[]
+  >
+}
+
 /**
  * Answers refused POST requests to MCP servers with a JSON-RPC error: the same status and headers, and
- * the `id` of the request if it is known. Clients show its message to the model. `negotiable` has the
- * versions of the protocol that a client may choose, by the path of the server.
+ * the `id` of the request if it is known. Clients show its message to the model. A request that is refused
+ * before its route is matched gets the form of the route that would match it.
  */
-export function jsonRpcErrors(
-  negotiable: ReadonlyMap<string, () => readonly string[]>,
-): MiddlewareHandler {
-  return createMiddleware<McpEnvironment>(function jsonRpcErrors(c, next) {
-    const versions = c.req.method === 'POST' ? negotiable.get(c.req.path) : undefined
-    return versions === undefined ? next() : next().then(() => answerAsError(c, versions))
-  })
+export function jsonRpcErrors({ routes, negotiable }: JsonRpcErrorOptions): MiddlewareHandler {
+  const posts = routes.filter(({ method }) => method === 'POST')
+  const paths = new Set(posts.filter((route) => negotiable.has(route)).map(({ path }) => path))
+  const findRoute = (host: string, path: string) =>
+    posts.find((route) => coversHost(route.host, host) && shadows(route.path, path))
+
+  return createMiddleware<McpEnvironment & { Variables: Partial<RouteVariables> }>(
+    async function jsonRpcErrors(c, next) {
+      await next()
+      if (c.req.method !== 'POST' || !paths.has(c.req.path)) return
+      const route = c.get('portcullis.route') ?? findRoute(hostOf(c.req.url), c.req.path)
+      const versions = negotiable.get(route)
+      if (versions !== undefined) await answerAsError(c, versions)
+    },
+  )
 }
 
 async function answerAsError(
