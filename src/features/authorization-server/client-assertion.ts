@@ -15,7 +15,11 @@ import {
 } from '../../validators/claims.ts'
 import { isSameKey, MIN_RSA_BITS } from '../../validators/jwk.ts'
 import type { Client } from './client.ts'
-import type { ASSERTION_ALGORITHMS } from './schemas/client.ts'
+import {
+  type ASSERTION_ALGORITHMS,
+  FAPI_ALGORITHMS,
+  type SecurityProfile,
+} from './schemas/client.ts'
 
 /** The record of the use of an assertion, which must not be accepted twice. */
 export interface AssertionUse {
@@ -28,8 +32,8 @@ export interface AssertionUse {
 export interface ClientAssertionOptions {
   /** Accepted values of `aud`: first the issuer identifier, then URLs of its endpoints. */
   readonly audiences: readonly string[]
-  /** Only the issuer is an audience, for every client (FAPI 2.0 section 5.3.2.1). Default false. */
-  readonly strictAudience?: boolean
+  /** Its rules for assertions apply to every client. Undefined: to clients with a profile. */
+  readonly profile?: SecurityProfile | undefined
   readonly now: () => number
 }
 
@@ -57,11 +61,7 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
  * If the client is unknown, disabled or has no matching key, the check takes as long as for a wrong
  * signature: one key import and one verification, with a decoy key of the same algorithm.
  */
-export function createClientAssertionVerifier({
-  audiences,
-  strictAudience = false,
-  now,
-}: ClientAssertionOptions) {
+export function createClientAssertionVerifier({ audiences, profile, now }: ClientAssertionOptions) {
   // Keys, not promises: a request must not await a promise of another request.
   const decoys = new Map<AssertionAlgorithm, JWK>()
 
@@ -117,15 +117,18 @@ export function createClientAssertionVerifier({
     return exp > latestEnd ? 'lifetime' : undefined
   }
 
-  /** The rules of FAPI 2.0: `aud` is the issuer as text, and no RSA signature with PKCS #1 padding. */
+  /**
+   * The rules of FAPI 2.0: `aud` is the issuer as text (section 5.3.2.1), and no RSA signature with PKCS
+   * #1 padding (section 5.4.1).
+   */
   function checkProfile(
     client: Client,
     alg: AssertionAlgorithm,
     aud: unknown,
   ): ClientAssertionCheck | undefined {
-    const isStrict = strictAudience || client.profile === 'fapi2'
-    if (isStrict && aud !== audiences[0]) return 'audience'
-    return client.profile === 'fapi2' && alg === 'RS256' ? 'type' : undefined
+    if ((client.profile ?? profile) !== 'fapi2') return undefined
+    if (aud !== audiences[0]) return 'audience'
+    return FAPI_ALGORITHMS.some((each) => each === alg) ? undefined : 'type'
   }
 
   async function createUse({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {

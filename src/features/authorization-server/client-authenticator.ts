@@ -62,11 +62,7 @@ export function createClientAuthenticator({
 }: Pick<AuthorizationServerOptions, 'issuer' | 'logins' | 'publicClients' | 'profile' | 'now'>) {
   // RFC 7523 section 3, RFC 9126 section 2.
   const audiences = [issuer, issuer + TOKEN_PATH, issuer + PUSHED_REQUEST_PATH]
-  const verifyAssertion = createClientAssertionVerifier({
-    audiences,
-    strictAudience: profile === 'fapi2',
-    now,
-  })
+  const verifyAssertion = createClientAssertionVerifier({ audiences, profile, now })
 
   return async function authenticate({
     authorization,

@@ -106,12 +106,12 @@ export function mayActFor(
 
 /**
  * Reports whether a client must authenticate by `private_key_jwt`, push its requests, and use bound tokens
- * (FAPI 2.0). The profile of the server leaves out clients that act for no user, such as the command line
- * of operators, which has a secret.
+ * (FAPI 2.0). The profile of the server leaves out clients that can act for no user, such as the command
+ * line of operators, which has a secret.
  */
 export function followsFapi(client: Client, profile: SecurityProfile | undefined): boolean {
   if (client.profile === 'fapi2') return true
-  return profile === 'fapi2' && client.grants.includes('authorization_code')
+  return profile === 'fapi2' && client.grants.some((grant) => grant !== 'client_credentials')
 }
 
 /** Returns the principal of a client for the audit trail, before any token exists. */

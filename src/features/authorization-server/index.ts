@@ -23,9 +23,10 @@ import { routesAt } from './target.ts'
 /** The authorization server as a user configures it. */
 export interface AuthorizationServerDefinition {
   /**
-   * `fapi2`: the rules of the FAPI 2.0 security profile. Clients that act for users must push their
+   * `fapi2`: the rules of the FAPI 2.0 security profile. Clients that can act for users must push their
    * requests, authenticate by `private_key_jwt`, and bind their tokens with DPoP; `aud` of every client
-   * assertion is the issuer. A client can have the profile alone. Default: none.
+   * assertion is the issuer, and none is signed with RS256. A client can have the profile alone.
+   * Default: none.
    */
   readonly profile?: SecurityProfile
 }

@@ -1,7 +1,7 @@
 /** The metadata of the authorization server (RFC 8414 section 2). */
 import { DPOP_ALGORITHMS } from '../../crypto/dpop-algorithms.ts'
 import { GRANT_TYPES } from './client.ts'
-import { ASSERTION_ALGORITHMS, type SecurityProfile } from './schemas/client.ts'
+import { ASSERTION_ALGORITHMS, FAPI_ALGORITHMS, type SecurityProfile } from './schemas/client.ts'
 
 export const TOKEN_PATH = '/oauth/token'
 export const REVOCATION_PATH = '/oauth/revoke'
@@ -18,8 +18,18 @@ const OWN_GRANTS = GRANT_TYPES.slice(0, 3)
 
 /** Returns the members of a server with the profile FAPI 2.0, which replace others. */
 export function profileMetadata(profile: SecurityProfile | undefined, hasCodeFlow: boolean) {
-  return profile === 'fapi2' && hasCodeFlow ? { require_pushed_authorization_requests: true } : {}
+  if (profile !== 'fapi2') return {}
+  return {
+    ...assertionAlgorithms(FAPI_ALGORITHMS),
+    ...(hasCodeFlow && { require_pushed_authorization_requests: true }),
+  }
 }
+
+const assertionAlgorithms = (algorithms: readonly string[]) => ({
+  token_endpoint_auth_signing_alg_values_supported: algorithms,
+  revocation_endpoint_auth_signing_alg_values_supported: algorithms,
+  introspection_endpoint_auth_signing_alg_values_supported: algorithms,
+})
 
 /**
  * Returns the metadata document without an authorization endpoint: users log in at their identity
@@ -36,11 +46,9 @@ export function authorizationServerMetadata(issuer: string) {
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     grant_types_supported: OWN_GRANTS,
     token_endpoint_auth_methods_supported: CLIENT_METHODS,
-    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     revocation_endpoint_auth_methods_supported: CLIENT_METHODS,
-    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     introspection_endpoint_auth_methods_supported: CLIENT_METHODS,
-    introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    ...assertionAlgorithms(ASSERTION_ALGORITHMS),
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
   }
 }

@@ -29,14 +29,14 @@ type Claims = Readonly<Record<string, unknown>>
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 /** Registers a confidential client with a key, and signs for it. */
-async function createBank(on = gateway, described: Partial<Described> = {}) {
-  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
+async function createBank(on = gateway, described: Partial<Described> = {}, alg = 'ES256') {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
   const { client } = await on.registry.create({
     name: 'bank',
     grants: ['authorization_code', 'refresh_token', 'client_credentials'],
     redirectUris: [REDIRECT_URI],
     roles: ['reader'],
-    jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256' }] } as never,
+    jwks: { keys: [{ ...(await exportJWK(publicKey)), alg }] } as never,
     ...described,
   })
   const { proof, thumbprint } = await createProver()
@@ -51,7 +51,7 @@ async function createBank(on = gateway, described: Partial<Described> = {}) {
       ...{ iat: nowSeconds(), exp: nowSeconds() + 60 },
       ...claims,
     })
-      .setProtectedHeader({ alg: 'ES256' })
+      .setProtectedHeader({ alg })
       .sign(privateKey)
   const authenticated = async (claims?: Claims) => ({
     client_id: client.id,
@@ -227,6 +227,21 @@ describe.each(['of the server', 'of the client'] as const)('the profile %s', (of
     expect(body.access_token).toBeUndefined()
   })
 
+  test('an assertion with RS256 is refused, and one with PS256 is valid', async () => {
+    const form = { grant_type: 'client_credentials' }
+    const codes: unknown[] = []
+    for (const alg of ['RS256', 'PS256']) {
+      const bank = await createBank(fapi, described, alg)
+      const proof = await bank.proofFor('/oauth/token')
+      const { status, body } = await bank.token(form, { proof })
+      codes.push([alg, status, body.error])
+    }
+    expect(codes).toEqual([
+      ['RS256', 401, 'invalid_client'],
+      ['PS256', 200, undefined],
+    ])
+  })
+
   test('an assertion is used once', async () => {
     const bank = await bankOf()
     const assertion = { jti: crypto.randomUUID() }
@@ -264,6 +279,10 @@ describe('the profile of the server', () => {
     try {
       const { body } = await fapi.send('/.well-known/oauth-authorization-server')
       expect(body.require_pushed_authorization_requests).toBe(true)
+      for (const endpoint of ['token', 'revocation', 'introspection'])
+        expect(body[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual([
+          ...['ES256', 'Ed25519', 'EdDSA', 'PS256'],
+        ])
       const described = { grants: ['authorization_code' as const], redirectUris: [REDIRECT_URI] }
       const { client, secret } = await fapi.registry.create({ name: 'web', ...described })
       const open = await fapi.createClient()
@@ -274,6 +293,18 @@ describe('the profile of the server', () => {
           body: new URLSearchParams(request as Record<string, string>),
         })
         expect([pushed.status, pushed.body.error]).toEqual([401, 'invalid_client'])
+      }
+      for (const grant of ['token-exchange', 'jwt-bearer'] as const) {
+        const grantType = `urn:ietf:params:oauth:grant-type:${grant}` as const
+        const grants = ['client_credentials' as const, grantType]
+        const agent = await fapi.registry.create({ name: 'agent', grants })
+        const secretly = await fapi.token({
+          ...{ grant_type: grantType, client_id: agent.client.id, client_secret: agent.secret },
+        })
+        expect([secretly.status, secretly.body.error]).toEqual([401, 'invalid_client'])
+        const bank = await createBank(fapi, { grants, redirectUris: undefined })
+        const unbound = await bank.token({ grant_type: 'client_credentials' })
+        expect([unbound.status, unbound.body.error]).toEqual([400, 'invalid_dpop_proof'])
       }
       // The command line of operators has a secret, and acts for no user.
       const operator = await fapi.registry.create({

@@ -28,6 +28,9 @@ export const GRANT_TYPES = [
 /** Signature algorithms of `private_key_jwt` assertions (RFC 7523), asymmetric only. */
 export const ASSERTION_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
 
+/** Those of FAPI 2.0, section 5.4.1. */
+export const FAPI_ALGORITHMS = ASSERTION_ALGORITHMS.filter((alg) => alg !== 'RS256')
+
 /** Security profiles of the OpenID Foundation. */
 export const PROFILES = ['fapi2'] as const
 export type SecurityProfile = (typeof PROFILES)[number]
