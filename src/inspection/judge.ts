@@ -18,8 +18,8 @@ export interface SignatureJudge extends Feature<'signatures'> {
   readonly mode: Mode
   /** Hits and misses of the verdict cache, which all routes share. */
   readonly tally: Tally
-  /** Starts with the path of the URL. */
-  begin(url: string): RequestScan
+  /** Starts with the path of the URL and the headers, by lower-case name. */
+  begin(url: string, headers: ReadonlyMap<string, string>): RequestScan
   /** Returns the denials (403) for a verdict: one for each category that reaches the threshold. */
   denialsOf(verdict: Verdict): readonly Denial[]
 }

@@ -22,6 +22,7 @@ import { inEnglish } from '../validators/english.ts'
 import { inspectSchema, permissionsIn } from '../validators/inspect.ts'
 import { type BodyVariables, bodyOf, callerOf, observe } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
+import { receivedHeaders } from './request-headers.ts'
 import { isEncoded, readBodyText, readJsonText } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
@@ -53,7 +54,7 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  *
  * In observe mode it refuses only an incomplete body, and an anonymous caller of a call that needs
  * a permission (401). Needs `limitBody` before it, and `authenticate` and `admit` for permissions.
- * Does NOT inspect headers or responses.
+ * Inspects headers only for signatures, and no responses.
  *
  * @example
  * ```ts
@@ -89,7 +90,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   }
 
   return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
-    const scan = judge?.begin(c.req.url)
+    const scan = judge?.begin(c.req.url, receivedHeaders(c))
     try {
       await guardForm(c, scan)
     } catch (error) {

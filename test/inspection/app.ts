@@ -45,8 +45,14 @@ export function inspected(options: InspectOptions, principal: Principal | null =
   })
 
   /** Sends a request. `query` may start with further path segments. */
-  async function send(query: string, body?: BodyInit, type?: string, encoding?: string) {
-    const headers = new Headers()
+  async function send(
+    query: string,
+    body?: BodyInit,
+    type?: string,
+    encoding?: string,
+    others: Readonly<Record<string, string>> = {},
+  ) {
+    const headers = new Headers(others)
     if (type !== undefined) headers.set('Content-Type', type)
     if (encoding !== undefined) headers.set('Content-Encoding', encoding)
     const response = await app.request(`/anything${query}`, {

@@ -1,6 +1,7 @@
 import { pathOf } from '../../http/path.ts'
 import type { RequestScan, SignatureJudge, Verdict } from '../../inspection/judge.ts'
 import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
+import { createHeaderSearch } from './headers.ts'
 import { createVerdictReader, scan } from './scanner.ts'
 import { createVerdictCache } from './verdict-cache.ts'
 
@@ -9,14 +10,15 @@ const verdicts = createVerdictCache()
 
 /** Creates the judge of a route. */
 export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {
-  const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
+  const { mode, headers, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
+  const verdictOfHeaders = createHeaderSearch(headers, verdicts)
   const signaturesIn = createVerdictReader(scoring)
   return {
     feature: 'signatures',
     mode,
     tally: verdicts.tally,
-    begin(url) {
-      let verdict: Verdict = 0
+    begin(url, received) {
+      let verdict: Verdict = verdictOfHeaders(received)
       const requestScan = {
         add(text: string) {
           verdict |= scan(text, verdicts)
