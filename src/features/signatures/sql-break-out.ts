@@ -206,7 +206,8 @@ function isSelected(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   if (kind === 'word' && !LITERALS.has(text)) {
     const next = at(index + 1)
-    return text.startsWith('@') || next.kind === 'comma' || next.text === 'from'
+    if (next.text === 'from' || next.text === '||') return true
+    return text.startsWith('@') || next.kind === 'comma'
   }
   return text === '*' || isOperand(at(index))
 }
