@@ -1,6 +1,6 @@
 /** `portcullis explain`: why a request is allowed or refused, stage by stage. */
 import type { Command } from 'commander'
-import { repeated } from '../arguments.ts'
+import { repeated, seconds } from '../arguments.ts'
 import { offlineCommand } from '../command.ts'
 import type { ExplainOptions } from '../policy/explain.ts'
 
@@ -43,6 +43,8 @@ export function addExplainCommand(program: Command): void {
     .option('--client <id>', 'client of the caller')
     .option('--tenant <tenant>', 'tenant of the caller')
     .option('--issuer <issuer>', 'issuer of the caller (default: the first that the policy names)')
+    .option('--acr <class>', 'authentication context class of the login of the caller')
+    .option('--login-age <time>', 'time since that login, such as 90s or 15m', seconds)
     .option('--token-stdin', 'read a token from standard input, in place of these options')
     .option('--host <host>', 'host of the request, for routes with a host')
     .option('--header <header>', 'a header, such as "Accept: text/html"; repeatable', repeated)

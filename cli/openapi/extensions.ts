@@ -8,6 +8,7 @@ const PREFIX = 'x-portcullis-'
 const FIELDS: ReadonlyMap<string, string> = new Map(
   [
     'anonymous',
+    'authentication',
     'coalesce',
     'dpop',
     'forwardAuthorization',

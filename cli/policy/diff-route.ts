@@ -12,7 +12,7 @@ import {
 import { changesInServer } from './diff-calls.ts'
 import { changesInSchema } from './diff-schema.ts'
 import { roleCaller } from './matrix.ts'
-import { limitInWords } from './words.ts'
+import { authenticationInWords, limitInWords } from './words.ts'
 
 /** The caller and the path for which two relations are compared. */
 const PROBE = { ...roleCaller([]), subject: '{subject}', client: '{client}', tenant: '{tenant}' }
@@ -26,7 +26,7 @@ const PARTS = ['params', 'query', 'headers', 'body'] as const
 const COMPARED = new Set([
   ...['method', 'host', 'path', 'permission', 'permissionMode', 'relation', 'limits', 'input'],
   ...['maxBodyBytes', 'originTimeoutMs', 'dpop', 'forwardAuthorization', 'forwardCookies'],
-  ...['webSocketOrigins', 'coalesce', 'inspect', 'cors', 'originSpelling', 'mcp'],
+  ...['webSocketOrigins', 'coalesce', 'inspect', 'cors', 'originSpelling', 'mcp', 'authentication'],
 ])
 
 export function* changesInRoute(
@@ -44,6 +44,7 @@ export function* changesInRoute(
     const text = `${route}: a DPoP proof is required ${after.dpop ? 'now' : 'no longer'}`
     yield changeOf(after.dpop ? 'narrowing' : 'widening', route, text)
   }
+  yield* changesInAuthentication(route, before, after)
   yield* changeOfSwitch(route, 'forwardCookies is on', before.forwardCookies, after.forwardCookies)
   yield* changesInList(
     route,
@@ -95,6 +96,20 @@ const withoutCalls = (inspect: PolicyRoute['inspect']) =>
     ...inspect,
     jsonRpc: inspect.jsonRpc && { maxBatch: inspect.jsonRpc.maxBatch },
   }
+
+function* changesInAuthentication(
+  route: string,
+  before: PolicyRoute,
+  after: PolicyRoute,
+): Generator<Change> {
+  const [was, is] = [before, after].map(authenticationInWords)
+  if (was === undefined && is !== undefined)
+    yield changeOf('narrowing', route, `${route}: requires a ${is} now`)
+  else if (was !== undefined && is === undefined)
+    yield changeOf('widening', route, `${route}: no longer requires a ${was}`)
+  else if (was !== is)
+    yield changeOf('widening', route, `${route}: requires a ${is} instead of a ${was}`)
+}
 
 /** Roles are compared elsewhere. Scopes of tokens without roles name permissions too. */
 function* changesInPermission(route: string, before: PolicyRoute, after: PolicyRoute) {

@@ -24,6 +24,9 @@ export interface ExplainOptions extends CommonOptions {
   readonly client?: string
   readonly tenant?: string
   readonly issuer?: string
+  readonly acr?: string
+  /** Seconds. */
+  readonly loginAge?: number
   readonly tokenStdin?: boolean
   readonly host?: string
   readonly header?: readonly string[]
@@ -57,6 +60,9 @@ interface Caller {
   readonly tenant?: string | undefined
   readonly roles: readonly string[]
   readonly scopes: readonly string[]
+  readonly acr?: string | undefined
+  /** Seconds since the epoch. */
+  readonly authTime?: number | undefined
 }
 
 const DEFAULT_ISSUER = 'https://issuer.test'
@@ -155,7 +161,7 @@ async function questionOf(
   options: ExplainOptions,
   event: AuditEvent | undefined,
 ): Promise<Question> {
-  const { as, role, scope, client, tenant, issuer, tokenStdin = false } = options
+  const { as, role, scope, client, tenant, issuer, acr, loginAge, tokenStdin = false } = options
   const host = options.host ?? event?.host?.replace('*', 'sample')
   const recordedPath = event?.route == null ? undefined : samplePath(event.route, event.grants)
   const known = { method: method ?? event?.method, path: path ?? recordedPath }
@@ -168,10 +174,10 @@ async function questionOf(
   const actor = event?.actor.subject == null ? undefined : event.actor
   // Of another caller, the recorded roles say nothing.
   const granted = as === undefined ? wholeGrants(event?.grants) : undefined
-  const names = [as, role, scope, client, tenant, issuer]
+  const names = [as, role, scope, client, tenant, issuer, acr, loginAge]
   if (tokenStdin && names.some((value) => value !== undefined))
     throw usage(
-      '--token-stdin cannot be combined with --as, --role, --scope, --client, --tenant or --issuer',
+      '--token-stdin cannot be combined with --as, --role, --scope, --client, --tenant, --issuer, --acr or --login-age',
     )
   const isNamed = names.some((value) => value !== undefined) || actor !== undefined
   return {
@@ -187,6 +193,8 @@ async function questionOf(
             tenant: tenant ?? actor?.tenant ?? undefined,
             roles: role ?? granted?.roles ?? [],
             scopes: scope ?? granted?.scopes ?? [],
+            acr,
+            authTime: loginAge === undefined ? undefined : Math.floor(Date.now() / 1000) - loginAge,
           }
         : undefined,
     headers: {
@@ -276,8 +284,8 @@ function testedRequestOf({
   }
   if (token !== undefined) return { ...parts, ...claimsOf(token) }
   if (caller === undefined) return { ...parts, issuer: undefined }
-  const { subject: sub, issuer, client, tenant, roles, scopes: scope } = caller
-  const claims = { client_id: client }
+  const { subject: sub, issuer, client, tenant, roles, scopes: scope, acr, authTime } = caller
+  const claims = { client_id: client, acr, auth_time: authTime }
   const as = { sub, roles, claims, ...(scope.length > 0 && { scope }), ...(tenant && { tenant }) }
   return { ...parts, as, issuer }
 }

@@ -262,11 +262,11 @@ export const RULES = {
     reason: 'Only a provider that sends auth_time can show that a sign-in is recent.',
     *find({ routes }, variables) {
       for (const [index, route] of routes.entries())
-        if (route.session?.maxAgeSeconds !== undefined)
+        if (route.authentication?.maxAgeSeconds !== undefined)
           yield {
-            path: ['routes', index, 'session'],
-            message: `${nameOfRoute(route)}: session.maxAgeSeconds needs auth_time in ID tokens; ${sendersOfAuthTime(variables)}`,
-            suggestion: 'sign in at each provider and open the route, then silence this rule here',
+            path: ['routes', index, route.session === undefined ? 'authentication' : 'session'],
+            message: `${nameOfRoute(route)}: authentication.maxAgeSeconds needs auth_time in ID tokens and access tokens; ${sendersOfAuthTime(variables)}`,
+            suggestion: 'sign in at each provider and call the route, then silence this rule here',
           }
     },
   },

@@ -1,6 +1,6 @@
 /** The matrix as one HTML page, without scripts, images or other files. */
 import { visible } from '../text.ts'
-import type { Matrix, MatrixRow } from './matrix.ts'
+import { headingOf, loginColumns, type Matrix, type MatrixRow } from './matrix.ts'
 
 const STYLE = `
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem; color: #1b1b1b; background: #fff }
@@ -30,13 +30,13 @@ const escaped = (text: string) => visible(text).replace(/[&<>"']/g, (char) => EN
 
 /** Returns the page. Its words, not its colors, say what is allowed. */
 export function htmlOf({ callers, rows }: Matrix): string {
-  const hasSessions = rows.some(({ session }) => session !== null)
+  const logins = loginColumns({ rows })
   const headings = [
     ...['Route', ...callers, 'Permission', 'Relation', 'Limits'],
-    ...(hasSessions ? ['Session'] : []),
+    ...logins.map(headingOf),
   ]
   const head = headings.map((text) => `<th scope="col">${escaped(text)}</th>`).join('')
-  const body = rows.map((row) => `<tr>${rowOf(row, callers, hasSessions)}</tr>`).join('\n')
+  const body = rows.map((row) => `<tr>${rowOf(row, callers, logins)}</tr>`).join('\n')
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -65,10 +65,11 @@ ${body}
 }
 
 function rowOf(
-  { route, permission, admits, relation, observed, limits, session }: MatrixRow,
+  row: MatrixRow,
   callers: readonly string[],
-  hasSessions: boolean,
+  logins: ReturnType<typeof loginColumns>,
 ) {
+  const { route, permission, admits, relation, observed, limits } = row
   const cells = callers.map((caller) =>
     admits[caller] ? '<td class="yes">allowed</td>' : '<td class="no">refused</td>',
   )
@@ -77,7 +78,7 @@ function rowOf(
     permission === null ? 'none' : permission + isObserved('permission'),
     relation === null ? 'none' : relation + isObserved('relation'),
     limits.length === 0 ? 'none' : limits.join('; '),
-    ...(hasSessions ? [session ?? 'none'] : []),
+    ...logins.map((name) => row[name] ?? 'none'),
   ].map((text) => `<td>${escaped(text)}</td>`)
   return [`<th scope="row">${escaped(route)}</th>`, ...cells, ...notes].join('')
 }

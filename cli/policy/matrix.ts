@@ -7,7 +7,7 @@ import { limitsNamed } from '../../src/policy/limits.ts'
 import type { Policy, PolicyRoute } from '../../src/policy/policy.ts'
 import { nameOfRoute } from '../../src/policy/route.ts'
 import { type Call, callsOf, nameOfCall } from './calls.ts'
-import { limitInWords, sessionInWords } from './words.ts'
+import { authenticationInWords, limitInWords } from './words.ts'
 
 export interface MatrixRow {
   /** `GET /orders/:id`, or a call of a route: `tool search_books of POST /mcp`. */
@@ -17,8 +17,10 @@ export interface MatrixRow {
   readonly admits: Readonly<Record<string, boolean>>
   /** The relation that the caller needs as well: `order#viewer`. */
   readonly relation: string | null
-  /** What a route demands of a browser session. Null: it accepts none. */
+  /** Credentials of a route with browser sessions. Null: it accepts no session. */
   readonly session: string | null
+  /** What a route demands of the login of a caller, who then cannot have an API key. Null: nothing. */
+  readonly authentication: string | null
   /** Rules that only observe: `permission`, `relation`. */
   readonly observed: readonly string[]
   readonly limits: readonly string[]
@@ -28,6 +30,18 @@ export interface Matrix {
   readonly callers: readonly string[]
   readonly rows: readonly MatrixRow[]
 }
+
+/** Columns that only some policies need. */
+const LOGIN_COLUMNS = ['session', 'authentication'] as const
+type LoginColumn = (typeof LOGIN_COLUMNS)[number]
+
+/** Returns the columns about sessions and logins that a matrix needs. */
+export const loginColumns = ({ rows }: Pick<Matrix, 'rows'>): readonly LoginColumn[] =>
+  LOGIN_COLUMNS.filter((name) => rows.some((row) => row[name] !== null))
+
+/** Returns the heading of such a column. */
+export const headingOf = (column: LoginColumn): string =>
+  column.charAt(0).toUpperCase() + column.slice(1)
 
 export const ANONYMOUS = 'anonymous'
 export const NO_ROLE = 'no role'
@@ -115,7 +129,8 @@ export function matrixOf(policy: Policy): Matrix {
       permission: permissions.length === 0 ? null : permissions.join(' and '),
       admits: Object.fromEntries([...callers].map(([name, caller]) => [name, isAdmitted(caller)])),
       relation: relationOf(call?.relation) ?? route.relation?.name ?? null,
-      session: sessionInWords(route) ?? null,
+      session: route.session === undefined ? null : 'session or token',
+      authentication: authenticationInWords(route) ?? null,
       observed: [
         ...(route.permissionMode === 'observe' ? ['permission'] : []),
         ...((call?.relation ?? route.relation)?.mode === 'observe' ? ['relation'] : []),

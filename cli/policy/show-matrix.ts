@@ -4,7 +4,7 @@ import { requireProject } from '../project.ts'
 import { table } from '../text.ts'
 import { policyFile } from './load.ts'
 import { markdownCell } from './markdown.ts'
-import { type Matrix, type MatrixRow, matrixOf } from './matrix.ts'
+import { headingOf, loginColumns, type Matrix, type MatrixRow, matrixOf } from './matrix.ts'
 import { htmlOf } from './matrix-html.ts'
 import { openRevisions } from './revisions.ts'
 
@@ -31,11 +31,12 @@ export async function showMatrix(
     ...cellsOf(row, matrix),
     ...notesOf(row),
     session: row.session ?? '',
+    authentication: row.authentication ?? '',
   }))
-  const sessions = matrix.rows.some(({ session }) => session !== null) ? ['session'] : []
+  const logins = loginColumns(matrix)
   const text = {
     table: () =>
-      table(rows, ['route', ...matrix.callers, 'relation', 'limits', ...sessions], output.style),
+      table(rows, ['route', ...matrix.callers, 'relation', 'limits', ...logins], output.style),
     markdown: () => markdownMatrix(matrix),
     html: () => htmlOf(matrix),
   }[format]
@@ -51,19 +52,13 @@ const notesOf = ({ relation, observed, limits }: MatrixRow) => ({
 })
 
 export function markdownMatrix(matrix: Matrix): string {
-  const hasSessions = matrix.rows.some(({ session }) => session !== null)
-  const headings = [
-    'Route',
-    ...matrix.callers,
-    'Relation',
-    'Limits',
-    ...(hasSessions ? ['Session'] : []),
-  ]
+  const logins = loginColumns(matrix)
+  const headings = ['Route', ...matrix.callers, 'Relation', 'Limits', ...logins.map(headingOf)]
   const lines = matrix.rows.map((row) => {
     const { relation, limits } = notesOf(row)
     const cells = Object.values(cellsOf(row, matrix))
-    const session = hasSessions ? [row.session ?? ''] : []
-    return [row.route, ...cells, relation, limits, ...session].map(markdownCell)
+    const ofLogin = logins.map((name) => row[name] ?? '')
+    return [row.route, ...cells, relation, limits, ...ofLogin].map(markdownCell)
   })
   return [headings.map(markdownCell), headings.map(() => '---'), ...lines]
     .map((cells) => `| ${cells.join(' | ')} |`)

@@ -1,4 +1,4 @@
-/** Limits in words. */
+/** Limits and demands in words. */
 import type { PolicyLimit, PolicyRoute } from '../../src/policy/policy.ts'
 import { duration } from '../text.ts'
 
@@ -11,13 +11,14 @@ export function limitInWords({ limit, windowSeconds, by, mode, cost = 1 }: Polic
   ].join(', ')
 }
 
-/** Returns what a route demands of a browser session. Undefined: it accepts none. */
-export function sessionInWords({ session }: Pick<PolicyRoute, 'session'>): string | undefined {
-  if (session === undefined) return undefined
-  const { acr, maxAgeSeconds } = session
-  const demands = [
+/** Returns what a route demands of the login of a caller. Undefined: nothing. */
+export function authenticationInWords({
+  authentication,
+}: Pick<PolicyRoute, 'authentication'>): string | undefined {
+  if (authentication === undefined) return undefined
+  const { acr, maxAgeSeconds } = authentication
+  return [
     ...(acr === undefined ? [] : [`login of kind ${acr.join(' or ')}`]),
     ...(maxAgeSeconds === undefined ? [] : [`login in the last ${duration(maxAgeSeconds)}`]),
-  ]
-  return demands.length === 0 ? 'session or token' : `session only, ${demands.join(', ')}`
+  ].join(', ')
 }

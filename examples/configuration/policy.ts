@@ -105,6 +105,12 @@ export default definePolicy({
     },
     {
       method: 'POST',
+      path: '/transfers',
+      permission: 'orders:write',
+      authentication: { acr: ['phr', 'mfa'], maxAgeSeconds: 300 },
+    },
+    {
+      method: 'POST',
       path: '/orders/:id/approval',
       permission: 'orders:write',
       relation: {

@@ -48,16 +48,30 @@ export interface Principal {
   readonly expiresAtSeconds: number
   /** Present if the caller is a browser with a session. `tokenId` is then the session's id. */
   readonly signIn?: SignInFacts | undefined
+  /** What the token says about the login of its user. See `loginOf` for both kinds of callers. */
+  readonly login?: LoginFacts | undefined
 }
 
+/** How and when a user authenticated (OpenID Connect Core section 2, RFC 9068 section 2.2.1). */
+export interface LoginFacts {
+  /** `acr`: the authentication context class. */
+  readonly acr?: string | undefined
+  /** `amr`: the methods of the authentication (RFC 8176). */
+  readonly amr?: readonly string[] | undefined
+  /**
+   * `auth_time` in whole seconds since the epoch, never later than the verification of the token.
+   * Absent: the issuer does not say when the user authenticated.
+   */
+  readonly authTimeSeconds?: number | undefined
+}
+
+/** Returns what is known of the login of a caller. Undefined: nothing, as for an API key. */
+export const loginOf = ({ signIn, login }: Principal): LoginFacts | undefined => signIn ?? login
+
 /** How and when the user of a browser session signed in. Times are seconds since the epoch. */
-export interface SignInFacts {
+export interface SignInFacts extends LoginFacts {
   /** The `sub` of the ID token, which the issuer's `subjectClaim` may replace in `subject`. */
   readonly providerSubject: string
-  /** `acr` of the ID token. */
-  readonly acr?: string | undefined
-  /** `auth_time` of the ID token. Absent: the provider does not say when the user authenticated. */
-  readonly authTimeSeconds?: number | undefined
   /** From then on, a request renews the session's reference. */
   readonly renewAtSeconds: number
   /** The end of the session, which no renewal changes. */

@@ -43,6 +43,7 @@ export function reasonOfDenial(denial: Denial): string {
     case 'ambiguous_credentials':
     case 'cross_origin_request':
     case 'sign_in_required':
+    case 'insufficient_user_authentication':
     case 'sign_in_refused':
     case 'ambiguous_path':
     case 'malformed_request':

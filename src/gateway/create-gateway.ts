@@ -140,6 +140,7 @@ export function createGateway(services: Services, policy: Policy, watch?: StageW
       maxBodyBytes,
       anonymous,
       dpop,
+      authentication: route.authentication,
       sendNonces,
       strict,
       relation,

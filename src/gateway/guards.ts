@@ -11,9 +11,11 @@ import { limitBody } from '../middleware/limit-body.ts'
 import { type ReadmitOptions, readmit } from '../middleware/readmit.ts'
 import type { RelationOptions } from '../middleware/relation.ts'
 import { serverTiming } from '../middleware/server-timing.ts'
+import { stepUp } from '../middleware/step-up.ts'
 import { throttle } from '../middleware/throttle.ts'
 import { type ValidateOptions, validate } from '../middleware/validate.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
+import type { LoginDemand } from '../problems/step-up.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { RouteStages } from './feature.ts'
 import type { GuardServices } from './guard-services.ts'
@@ -39,6 +41,8 @@ export interface CallerDemand {
   readonly anonymous: boolean
   /** Requires a proof of possession. Default false. */
   readonly dpop?: boolean
+  /** What the login of the caller must be. Default: any. */
+  readonly authentication?: LoginDemand | undefined
   /** Default false. */
   readonly sendNonces?: boolean
   /** A revocation is in force at once, whatever `maxStalenessMs` allows. Default false. */
@@ -56,7 +60,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
   const { verifier, references, proofs, sources, maxTokenBytes } = parts
   const { admission, authorizer, failures, violations, now } = parts
   const { limits, maxBodyBytes, ofRequest = false, strict = false, relation } = demand
-  const { admitBy = admit, identify = (guard) => guard } = demand
+  const { admitBy = admit, identify = (guard) => guard, authentication: demanded } = demand
   const credentials = {
     verifier,
     references,
@@ -75,6 +79,7 @@ export function callerGuards(parts: GuardParts, demand: CallerDemand): Middlewar
     stage('authenticate', identify(authenticate(credentials), sources)),
     stage('admit', admitBy({ admission, limits, strict, relation, now })),
     serverTiming({ authorizer, now }),
+    demanded && stage('stepUp', stepUp({ demand: demanded, dpop: demand.dpop, now })),
   ])
 }
 

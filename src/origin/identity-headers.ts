@@ -1,5 +1,5 @@
 /** Headers that carry the verified identity to an origin. */
-import type { Principal } from '../access/principal.ts'
+import { loginOf, type Principal } from '../access/principal.ts'
 
 /** Visible ASCII without the percent sign: needs no encoding in a header. */
 const PLAIN = /^[!-$&-~]*$/
@@ -28,4 +28,10 @@ export function setIdentity(
     headers.set('x-auth-roles', principal.roles.map(listWord).join(','))
   if (principal.scopes.length > 0)
     headers.set('x-auth-scope', principal.scopes.map(headerWord).join(' '))
+  const login = loginOf(principal)
+  if (login === undefined) return
+  const { acr, amr, authTimeSeconds } = login
+  if (acr !== undefined) headers.set('x-auth-acr', headerWord(acr))
+  if (amr !== undefined) headers.set('x-auth-amr', amr.map(listWord).join(','))
+  if (authTimeSeconds !== undefined) headers.set('x-auth-time', String(authTimeSeconds))
 }

@@ -5,6 +5,7 @@ import { issuesOf, mistakeOf } from '../validators/configuration.ts'
 import { policySchema } from '../validators/policy.ts'
 import { mistakesInBounds } from '../validators/protection.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
+import { authenticationOf } from './authentication.ts'
 import { DEFAULT_REVOCATION } from './defaults.ts'
 import type {
   NamedLimit,
@@ -159,7 +160,8 @@ function complete(
     permission: demand?.name,
     permissionMode: demand?.mode,
     relation: relations && relation ? relations.ruleOf(relation) : undefined,
-    ...(session !== undefined && { session: session === 'browser' ? {} : session }),
+    authentication: authenticationOf(route),
+    ...(session !== undefined && { session: 'browser' as const }),
     limits: names.flatMap((name) => limitsNamed(limits, name)),
   })
 }

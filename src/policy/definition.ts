@@ -129,10 +129,15 @@ export interface RouteDefinition<
   /** Origins (`https://app.test`) with pages that may open a WebSocket here. Default none. */
   readonly webSocketOrigins?: readonly string[]
   /**
-   * Accepts browser sessions in addition to tokens: `'browser'`, or what the login of the user must
-   * be. Needs `signIn()` from `portcullis/sign-in`. Default: only tokens.
+   * Accepts browser sessions in addition to tokens. Needs `signIn()` from `portcullis/sign-in`. An
+   * object is `'browser'` with the field `authentication`. Default: only tokens.
    */
-  readonly session?: 'browser' | BrowserSessionDemand
+  readonly session?: 'browser' | AuthenticationDemand
+  /**
+   * What the login of the user must be, for tokens and for browser sessions (RFC 9470). A token meets it
+   * with its claims `acr` and `auth_time`; an API key never does. Default: any login, or none.
+   */
+  readonly authentication?: AuthenticationDemand
   /** Requires a token that is bound to a key, with a DPoP proof (RFC 9449). Default false. */
   readonly dpop?: boolean
   /** Lets concurrent identical GET requests of one caller share one call. Default false. */
@@ -156,10 +161,16 @@ export interface RouteDefinition<
 }
 
 /** What the login of the user must be; otherwise, the user signs in again. */
-export interface BrowserSessionDemand {
-  /** Accepted authentication context classes (`acr`), the preferred one first. Default: any. */
+export interface AuthenticationDemand {
+  /**
+   * Accepted authentication context classes (`acr`), 1 to 8, compared exactly, the preferred one first.
+   * Default: any.
+   */
   readonly acr?: readonly string[] | undefined
-  /** The longest time since the login at the provider, in seconds. Default: any. */
+  /**
+   * The longest time since the login at the provider, in seconds, 0 to 31,536,000. The login of a browser
+   * session may be 5 s older. Default: any.
+   */
   readonly maxAgeSeconds?: number | undefined
 }
 

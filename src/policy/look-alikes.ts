@@ -90,17 +90,16 @@ function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
     route.maxBodyBytes <= other.maxBodyBytes &&
     (route.dpop || !other.dpop) &&
     requiresSession(route, other) &&
+    (other.authentication === undefined || isEqual(route.authentication, other.authentication)) &&
     route.webSocketOrigins.every((origin) => other.webSocketOrigins.includes(origin)) &&
     forwardsAsMuch(other.forwardAuthorization, route.forwardAuthorization) &&
     (other.forwardCookies || !route.forwardCookies)
   )
 }
 
-/** A route with sessions also accepts tokens, unless it demands something of the login. */
-function requiresSession({ session }: PolicyRoute, other: PolicyRoute): boolean {
-  if (other.permission === undefined || isEqual(session, other.session)) return true
-  return session === undefined && isEqual({}, other.session)
-}
+/** A route without sessions accepts only tokens, which a route with sessions accepts too. */
+const requiresSession = ({ session }: PolicyRoute, other: PolicyRoute): boolean =>
+  other.permission === undefined || session === other.session || session === undefined
 
 /** Reports whether a route forwards every credential that another one forwards. */
 function forwardsAsMuch(

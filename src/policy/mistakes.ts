@@ -14,6 +14,7 @@ import { missingFeatures, unusedSetting } from '../validators/feature.ts'
 import { permissionsIn } from '../validators/inspect.ts'
 import { originRouting } from '../validators/policy.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
+import { mistakesInAuthentication } from './authentication.ts'
 import type {
   LimitDefinition,
   NamedLimit,
@@ -153,6 +154,7 @@ export function* mistakesOfRoute(
       'inspect.jsonRpc',
       'inspect.jsonRpc requires a permission, and anonymous callers have none',
     )
+  yield* mistakesInAuthentication(route)
   yield* route.mcp?.mistakesIn(route, { names, relations }) ?? []
   for (const mistake of mistakesInRelation(route, relations))
     yield mistakeWithin(['relation'], 'relation', mistake)

@@ -8,7 +8,7 @@ import type { Mode } from '../validators/mode.ts'
 import type { Method } from '../validators/policy.ts'
 import type { CorsFeature } from './cors.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from './defaults.ts'
-import type { BrowserSessionDemand, LimitBy, RouteDefinition } from './definition.ts'
+import type { AuthenticationDemand, LimitBy, RouteDefinition } from './definition.ts'
 import type { McpFeature } from './mcp.ts'
 
 /** A limit with its name, as `admit` uses it. */
@@ -45,7 +45,9 @@ export interface PolicyRoute extends Required<Pick<RouteDefinition, Defaulted>>,
   /** Undefined: pages of other origins may not read responses. */
   readonly cors?: CorsFeature | undefined
   /** Undefined: browser sessions are not accepted. */
-  readonly session?: BrowserSessionDemand | undefined
+  readonly session?: 'browser' | undefined
+  /** Undefined: any login, or none. */
+  readonly authentication?: AuthenticationDemand | undefined
   /** Undefined: no inspection. */
   readonly inspect?: InspectDefinition | undefined
   /** Undefined: no MCP server. */

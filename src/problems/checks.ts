@@ -28,6 +28,7 @@ export interface Checks {
     | 'step_up'
     | `token_rejected:${TokenCheck | OwnCheck}`
     | `token_revoked:${RevokedBy}`
+  readonly insufficient_user_authentication: 'acr' | 'auth_time' | 'auth_time_old'
   readonly sign_in_refused: SignInCheck
   readonly oauth_refused: OAuthCheck
   readonly ambiguous_path:

@@ -4,6 +4,7 @@ import type { Check } from './checks.ts'
 import { type Problem, problem, problemOfFeature } from './problem.ts'
 import type { Denial, Dependency, Fault } from './reasons.ts'
 import { retryAfter } from './retry-after.ts'
+import { loginInWords, stepUpParameters } from './step-up.ts'
 
 const BEARER = 'Bearer realm="portcullis"'
 /** A DPoP challenge (RFC 9449 section 7.1) has no `error` if the request has no credentials. */
@@ -52,8 +53,14 @@ export function problemOfDenial(denial: Denial): Problem {
       return problem('cross_origin_request', 'A page of another origin may not send this request.')
     case 'sign_in_required':
       return problem('sign_in_required', 'This resource needs a signed-in user.', {
-        challenge: BEARER + (denial.stepUp ?? ''),
+        challenge: denial.demand ? `${BEARER}, ${stepUpParameters(denial.demand)}` : BEARER,
       })
+    case 'insufficient_user_authentication':
+      return problem(
+        'insufficient_user_authentication',
+        `This request needs a login ${loginInWords(denial.demand)}.`,
+        { challenge: `${denial.proof ? DPOP : BEARER}, ${stepUpParameters(denial.demand)}` },
+      )
     case 'sign_in_refused':
       return problem('sign_in_refused', 'The sign-in could not be completed.')
     case 'oauth_refused':

@@ -10,6 +10,7 @@ const PROBLEMS = {
   ambiguous_credentials: { status: 400, title: 'Ambiguous credentials' },
   cross_origin_request: { status: 403, title: 'Cross-origin request' },
   sign_in_required: { status: 401, title: 'Sign-in required' },
+  insufficient_user_authentication: { status: 401, title: 'Stronger login required' },
   sign_in_refused: { status: 400, title: 'Sign-in refused' },
   oauth_error: { status: 400, title: 'OAuth error' },
   insufficient_permission: { status: 403, title: 'Insufficient permission' },

@@ -1,6 +1,7 @@
 /** Why a request was refused, completely, for the audit trail. Responses have fewer details. */
 import type { Signer } from '../access/principal.ts'
 import type { Check, RevokedBy } from './checks.ts'
+import type { LoginDemand } from './step-up.ts'
 
 /** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
 export interface InputError {
@@ -99,8 +100,16 @@ export type Denial =
   | {
       readonly code: 'sign_in_required'
       readonly check: Check<'sign_in_required'>
-      /** What the login must be, if there is a valid session: parameters of the challenge. */
-      readonly stepUp?: string
+      /** What the login must be, if there is a valid session. */
+      readonly demand?: LoginDemand
+    }
+  /** The login of the token's user is not of the kind, or not as recent, as the route demands. */
+  | {
+      readonly code: 'insufficient_user_authentication'
+      readonly check: Check<'insufficient_user_authentication'>
+      readonly demand: LoginDemand
+      /** A proof of possession is required: the challenge is for DPoP. */
+      readonly proof?: true
     }
   /** A login failed, or another request of the sign-in was not valid. */
   | { readonly code: 'sign_in_refused'; readonly check: Check<'sign_in_refused'> }

@@ -6,6 +6,7 @@ import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
 import type { OriginRouting } from '../origin/definition.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
+import { authenticationSchema } from './authentication.ts'
 import { featureSchema, listedFeature } from './feature.ts'
 import { inspectSchema } from './inspect.ts'
 import { limitsSchema, limitWindow } from './limit.ts'
@@ -95,6 +96,7 @@ const routeSchema = z
     forwardCookies: z.optional(z.boolean()),
     webSocketOrigins: z.optional(z.array(webOrigin)),
     session: unchecked,
+    authentication: z.optional(authenticationSchema),
     dpop: z.optional(z.boolean()),
     coalesce: z.optional(z.boolean()),
     recheckSeconds: z.optional(recheckSecondsSchema),

@@ -5,6 +5,7 @@ import type { Revocations } from '../../src/access/revocation/revocation.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices, type GatewayEnv } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
+import type { AuthenticationDemand } from '../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { credentialHeader } from '../../src/testing/request.ts'
@@ -44,6 +45,8 @@ export interface ProviderGateway {
 interface ProviderGatewayOptions {
   /** Default: none. */
   readonly features?: Policy['features']
+  /** What the route demands of a login. Default: nothing. */
+  readonly authentication?: AuthenticationDemand
   /** Variables in addition. */
   readonly environment?: Partial<GatewayEnv>
 }
@@ -51,7 +54,7 @@ interface ProviderGatewayOptions {
 /** Starts a gateway over a real Redis. `issuers` are the entries of `ISSUERS`. */
 export async function startProviderGateway(
   issuers: readonly object[],
-  { features = [], environment: more }: ProviderGatewayOptions = {},
+  { features = [], environment: more, authentication }: ProviderGatewayOptions = {},
 ): Promise<ProviderGateway> {
   const redis = await startTestRedis()
   await redis.direct.flushall()
@@ -61,7 +64,8 @@ export async function startProviderGateway(
     response.end('[]')
   })
   const environment = { ...redisVars(redis), PUBLIC_URL, ORIGIN_URL: origin.url, ...more }
-  const policy = { ...basePolicy, features }
+  const routes = basePolicy.routes.map((route) => ({ ...route, authentication }))
+  const policy = { ...basePolicy, features, routes }
   const services = composeServices({ ...environment, ISSUERS: JSON.stringify(issuers) }, policy)
   const events: AuditEvent[] = []
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }

@@ -16,6 +16,7 @@ const CODES: Readonly<Record<Exclude<keyof Checks, 'oauth_refused'> | OAuthError
   ambiguous_credentials: true,
   cross_origin_request: true,
   sign_in_required: true,
+  insufficient_user_authentication: true,
   sign_in_refused: true,
   ambiguous_path: true,
   malformed_request: true,

@@ -1,6 +1,7 @@
 /** Signs the principal of a request for the origin, so that the origin can verify the caller. */
 import { SignJWT } from 'jose'
-import type { Principal } from '../principal.ts'
+import { loginOf, type Principal } from '../principal.ts'
+import { loginClaims } from './login.ts'
 import { activeSigningKey, type SigningJwk } from './signing-keys.ts'
 
 /** Not `at+jwt`: the gateway refuses a leaked assertion (RFC 8725 section 3.11). */
@@ -52,6 +53,7 @@ export function createAssertionSigner({
       scope: principal.scopes.length > 0 ? principal.scopes.join(' ') : undefined,
       roles: principal.roles.length > 0 ? principal.roles : undefined,
       tenant: principal.tenant,
+      ...loginClaims(loginOf(principal)),
     })
       .setProtectedHeader({ alg, kid, typ: ASSERTION_TYPE })
       .setIssuer(issuer)

@@ -7,6 +7,7 @@ import type { Principal } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
 import type { IssuerRules } from './issuer-rules.ts'
 import { readOwnMember } from './jws.ts'
+import { readLogin } from './login.ts'
 import { rejected, rejectedFor } from './rejection.ts'
 
 export interface ClaimsOptions {
@@ -73,6 +74,7 @@ export async function principalFrom(
     confirmation: claims.cnf?.jkt,
     issuedAtSeconds: Math.floor(iat),
     expiresAtSeconds: exp,
+    login: readLogin(payload, nowMs / 1000, config.clockTolerance),
   }
 }
 

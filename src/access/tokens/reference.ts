@@ -12,6 +12,7 @@ import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../../validators/issuer.ts'
 import { integer } from '../../validators/schema-parts.ts'
 import type { Principal, SignInFacts } from '../principal.ts'
 import { tokenIdHash } from '../token-id.ts'
+import { loginSchema } from './access-grant.ts'
 
 /** References that callers present as bearer tokens. */
 export type BearerReferenceKind = 'opaque' | 'api_key'
@@ -54,6 +55,8 @@ const referenceRecordSchema = z.strictObject({
   revokedAtSeconds: z.optional(integer()),
   /** `cnf.jkt`. */
   confirmation: z.optional(z.string()),
+  /** Of the user of an opaque token. */
+  login: z.optional(loginSchema),
   /** Of a session. */
   signIn: z.optional(z.custom<SignInFacts>((value) => typeof value === 'object')),
 })
@@ -157,6 +160,7 @@ export async function principalOfRecord(record: ReferenceRecord): Promise<Princi
     confirmation: record.confirmation,
     issuedAtSeconds: record.issuedAtSeconds,
     expiresAtSeconds: record.expiresAtSeconds ?? Number.POSITIVE_INFINITY,
+    ...(record.login !== undefined && { login: record.login }),
     ...(record.signIn !== undefined && { signIn: record.signIn }),
   }
 }

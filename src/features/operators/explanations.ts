@@ -48,6 +48,10 @@ const explainedRequestSchema = z.strictObject({
         tenant: z.optional(name(255)),
         roles: z.optional(roleNames),
         scopes: z.optional(scopeNames),
+        acr: z.optional(name(256)).check(describe('authentication context class of the login')),
+        authTime: z
+          .optional(integer())
+          .check(describe('when the user authenticated, in seconds since the epoch')),
       }),
     )
     .check(describe('a caller to assume, in place of a token')),
@@ -89,7 +93,7 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
 
   function createPrincipal(
     scope: TenantScope,
-    { issuer = publicUrl, roles, scopes, ...caller }: AssumedCaller,
+    { issuer = publicUrl, roles, scopes, acr, authTime, ...caller }: AssumedCaller,
   ): Principal {
     ownersWithin(scope, selectIssuers(issuer, issuers))
     const nowSeconds = Math.floor(now() / 1000)
@@ -108,6 +112,7 @@ export function explanationCalls(context: AdminContext): AdminCall[] {
       confirmation: undefined,
       issuedAtSeconds: nowSeconds,
       expiresAtSeconds: nowSeconds + 1,
+      login: { acr, authTimeSeconds: authTime },
     }
   }
 

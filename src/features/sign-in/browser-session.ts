@@ -12,11 +12,11 @@ import { NO_STORE, writeHeaders } from '../../http/response-headers.ts'
 import { fieldsOf, makePrivate, varyBy } from '../../http/shared-caches.ts'
 import { callerOf, type GatewayVariables, waitUntilOf } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
-import type { BrowserSessionDemand } from '../../policy/definition.ts'
 import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
+import type { LoginDemand } from '../../problems/step-up.ts'
 import { signInPath } from './return-path.ts'
-import { isRecent, readSession, SESSION_COOKIE, setCookie } from './session.ts'
+import { readSession, SESSION_COOKIE, setCookie } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface SessionRenewal {
@@ -32,8 +32,8 @@ export interface BrowserSessionOptions {
   readonly renewal: SessionRenewal | undefined
   /** The gateway's URL: pages of its origin may send requests with unsafe methods. */
   readonly publicUrl: string
-  /** What the login of the user must be. Default: any login. */
-  readonly demand?: BrowserSessionDemand
+  /** What the login of the user must be, which `stepUp` checks. Default: any login. */
+  readonly demand?: LoginDemand | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -47,7 +47,7 @@ export interface SessionStages {
    * of `authenticate`.
    */
   identify(authenticate: MiddlewareHandler, sources?: TokenSources): MiddlewareHandler
-  /** After `admit`: requires a login as demanded, and renews the session. */
+  /** After `admit` and `stepUp`: renew the session. */
   readonly admitted: readonly MiddlewareHandler[]
 }
 
@@ -61,8 +61,8 @@ const SIGN_IN_FIELDS = ['Cookie', 'Sec-Fetch-Mode', 'Accept']
  *
  * A session is a reference, which `admit` resolves in its call to Redis. Throws `Denied`:
  *
- * - `sign_in_required` without a valid session or token, and if the login is not as demanded. A
- *   navigation is redirected to the sign-in instead, and comes back afterwards.
+ * - `sign_in_required` without a valid session or token. A navigation is redirected to the sign-in
+ *   instead, and comes back afterwards; so it is if a later stage throws it.
  * - `ambiguous_credentials` for a session and a token in any source together, or for two sessions.
  * - `cross_origin_request` for an unsafe method with a session, unless the browser says that a page of
  *   this gateway sent it.
@@ -84,7 +84,6 @@ export function browserSession({
 }: BrowserSessionOptions): SessionStages {
   const ownOrigin = new URL(publicUrl).origin
   const pages = { ownOrigin, others: [], acceptsOtherClients: false }
-  const hasDemand = demand.acr !== undefined || demand.maxAgeSeconds !== undefined
 
   async function useSession(c: BrowserContext, text: string, next: Next) {
     const principal = references.recall(text)
@@ -124,12 +123,6 @@ export function browserSession({
   async function renew(c: BrowserContext, next: Next) {
     const principal = callerOf(c, 'renew')
     const { signIn } = principal ?? {}
-    if (hasDemand && (signIn === undefined || !isRecent(signIn, demand, now())))
-      throw new Denied({
-        code: 'sign_in_required',
-        check: 'step_up',
-        stepUp: formatChallenge(demand),
-      })
     const received = receivedHeaders(c)
     const text = readSession(received)
     if (principal === null || signIn === undefined || text === undefined) return next()
@@ -171,15 +164,6 @@ export function browserSession({
       },
     admitted: [renew],
   }
-}
-
-/** RFC 9470 section 3. The policy's check allows only values without quotation marks. */
-function formatChallenge({ acr, maxAgeSeconds }: BrowserSessionDemand): string {
-  return [
-    ', error="insufficient_user_authentication"',
-    ...(acr === undefined ? [] : [`acr_values="${acr.join(' ')}"`]),
-    ...(maxAgeSeconds === undefined ? [] : [`max_age=${maxAgeSeconds}`]),
-  ].join(', ')
 }
 
 const signInRequired = (check: Check<'sign_in_required'>) =>

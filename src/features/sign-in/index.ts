@@ -63,8 +63,8 @@ export function signIn(definition: SignInDefinition = {}): Feature {
 
 /** The stages of routes with sessions. There are no pages, and sessions are not renewed. */
 const rehearse = ({ core: { publicUrl, now } }: GuardParts): Contribution => ({
-  stagesOf: ({ session: demand }, { references }) =>
-    demand && browserSession({ references, renewal: undefined, publicUrl, demand, now }),
+  stagesOf: ({ session, authentication: demand }, { references }) =>
+    session && browserSession({ references, renewal: undefined, publicUrl, demand, now }),
   cookies: [SESSION_COOKIE],
 })
 
@@ -130,8 +130,8 @@ function createContribution(definition: SignInDefinition, parts: FeatureParts): 
     apps: () => [{ at: '/', app: routes }],
     operations: signInOperations,
     cookies,
-    stagesOf: ({ session: demand }, { references, explains }) => ({
-      ...(demand &&
+    stagesOf: ({ session, authentication: demand }, { references, explains }) => ({
+      ...(session &&
         browserSession({
           references,
           renewal: explains ? undefined : { sessions, refresh },

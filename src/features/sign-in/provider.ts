@@ -1,8 +1,9 @@
 /** An OpenID Provider: the gateway as its client, through `oauth4webapi`. */
 import * as oauth from 'oauth4webapi'
-import type { Principal, WaitUntil } from '../../access/principal.ts'
+import type { LoginFacts, Principal, WaitUntil } from '../../access/principal.ts'
 import { isAcceptable } from '../../access/tokens/discovery.ts'
 import { readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
+import { isWithinAge, unmetBy } from '../../access/tokens/login.ts'
 import { present } from '../../access/tokens/present.ts'
 import { rejected } from '../../access/tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../../access/tokens/remote-key-set.ts'
@@ -14,7 +15,6 @@ import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
 import { createIdTokenVerifier } from './id-token.ts'
-import { authTimeIn, isWithinAge } from './login-age.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { boundedFetch, classifyFailure, unavailable } from './provider-call.ts'
 import { signInRefused } from './refused.ts'
@@ -52,9 +52,8 @@ export interface Login {
   readonly providerSubject: string
   /** `sid`. */
   readonly providerSession: string | undefined
-  readonly acr: string | undefined
-  /** `auth_time`. Undefined: the provider does not say when the user authenticated. */
-  readonly authTimeSeconds: number | undefined
+  /** How and when the user authenticated. */
+  readonly facts: LoginFacts
 }
 
 export interface LoginSecrets {
@@ -206,7 +205,11 @@ export function createProvider({
   let isAuthTimeReported = false
 
   /** Throws `Denied` (`sign_in_refused`) unless the login is at most so old. */
-  function refuseOldLogin(payload: Payload, { authTimeSeconds }: Login, maxAgeSeconds: number) {
+  function refuseOldLogin(
+    payload: Payload,
+    { facts: { authTimeSeconds } }: Login,
+    maxAgeSeconds: number,
+  ) {
     if (isWithinAge(authTimeSeconds, maxAgeSeconds, now())) return
     if (authTimeSeconds !== undefined) throw signInRefused('auth_time_old')
     const isStated = present(payload, 'auth_time') !== undefined
@@ -287,13 +290,11 @@ export function createProvider({
         providerSubject: textIn(payload, 'sub') ?? '',
         // A logout token names `sid`, whatever claim the issuer is configured with.
         providerSession: textIn(payload, 'sid') ?? principal.session,
-        acr: textIn(payload, 'acr'),
-        authTimeSeconds: authTimeIn(payload, now() / 1000, config.clockTolerance),
+        facts: principal.login ?? {},
       }
       if (maxAgeSeconds !== undefined) refuseOldLogin(payload, login, maxAgeSeconds)
       // Otherwise the browser would be sent to the provider again and again.
-      if (acr !== undefined && (login.acr === undefined || !acr.includes(login.acr)))
-        throw signInRefused('acr')
+      if (unmetBy(login.facts, { acr }, now()) !== undefined) throw signInRefused('acr')
       return login
     },
 

@@ -1,5 +1,6 @@
 /** Schema of the sign-in of a policy. */
 import * as z from 'zod/mini'
+import { authenticationSchema } from '../../validators/authentication.ts'
 import { superRefine } from '../../validators/checks.ts'
 import { requirements } from '../../validators/claim-requirements.ts'
 import { roleNames } from '../../validators/names.ts'
@@ -23,20 +24,8 @@ const theme = z.partial(
   }),
 )
 
-/** Safe in a query and in quotation marks of a challenge; a space separates values. */
-const acrValue = z
-  .string()
-  .check(z.maxLength(256), z.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be visible ASCII'))
-
 /** The field `session` of a route. */
-export const sessionDemandSchema = withShorthand(
-  'browser',
-  {},
-  z.strictObject({
-    acr: z.optional(z.array(acrValue).check(z.minLength(1), z.maxLength(8))),
-    maxAgeSeconds: z.optional(wholeNumber(0, 31_536_000)),
-  }),
-)
+export const sessionDemandSchema = withShorthand('browser', {}, authenticationSchema)
 
 /** Parameters of an authorization request that the sign-in sets itself, or that change its response. */
 const OWN_PARAMETERS: readonly string[] = [

@@ -1,10 +1,7 @@
 /** Browser sessions: the reference in the cookie, and what the session says about the login. */
 import { base64url } from 'jose'
-import type { SignInFacts } from '../../access/principal.ts'
 import { createCookieReader, type Received } from '../../access/tokens/token-cookie.ts'
 import { type RandomBytes, randomBytes } from '../../crypto/random.ts'
-import { isWithinAge } from './login-age.ts'
-import type { SignInDemand } from './return-path.ts'
 
 /**
  * The prefix makes browsers accept the cookie only from this host, over TLS and for all paths. Other
@@ -39,14 +36,3 @@ export const setCookie = (name: string, value: string): string =>
 
 /** Returns the value of `Set-Cookie` that removes a cookie. */
 export const removeCookie = (name: string): string => `${setCookie(name, '')}; Max-Age=0`
-
-/** Reports whether a login meets a demand for an authentication context class and an age. */
-export function isRecent(
-  { acr, authTimeSeconds }: SignInFacts,
-  { acr: accepted, maxAgeSeconds }: Pick<SignInDemand, 'acr' | 'maxAgeSeconds'>,
-  nowMs: number,
-): boolean {
-  if (maxAgeSeconds !== undefined && !isWithinAge(authTimeSeconds, maxAgeSeconds, nowMs))
-    return false
-  return accepted === undefined || (acr !== undefined && accepted.includes(acr))
-}

@@ -96,12 +96,11 @@ export function createSessions({
       const reference = newSessionReference(random)
       const atSeconds = nowSeconds()
       const endsAtSeconds = atSeconds + absoluteSeconds
-      const { principal, providerSubject, acr, authTimeSeconds, refreshAtSeconds } = login
+      const { principal, providerSubject, facts: known, refreshAtSeconds } = login
       const { issuer } = principal
       const facts = {
         providerSubject,
-        acr,
-        authTimeSeconds,
+        ...known,
         endsAtSeconds,
         refreshAtSeconds,
       }

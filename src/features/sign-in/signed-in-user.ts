@@ -2,8 +2,9 @@
  * The user of a browser, for pages of the gateway that need one, such as an authorization endpoint.
  */
 import type { Principal } from '../../access/principal.ts'
+import { unmetByCaller } from '../../access/tokens/login.ts'
 import { type SignInDemand, signInPath } from './return-path.ts'
-import { isRecent, readSession } from './session.ts'
+import { readSession } from './session.ts'
 import type { SessionReader } from './session-reader.ts'
 
 /** A user with a valid session, which is neither revoked nor banned. */
@@ -66,7 +67,7 @@ export function createSignedInUsers({ readUser, now }: SignedInUsersOptions): Si
         signIn === undefined ||
         tokenIdHash === undefined ||
         isForced ||
-        !isRecent(signIn, demand, now())
+        unmetByCaller(principal, demand, now()) !== undefined
       )
         return { signInPath: signInPath(demand) }
       return {

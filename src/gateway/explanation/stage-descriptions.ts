@@ -1,13 +1,14 @@
 /** Says in plain words what each stage of the pipeline read, and why it passed or refused. */
 import type { Context } from 'hono'
 import { permissionSet } from '../../access/permissions.ts'
-import type { Principal } from '../../access/principal.ts'
+import { loginOf, type Principal } from '../../access/principal.ts'
 import { reasonOfDenial } from '../../audit/reason.ts'
 import type { GatewayVariables } from '../../middleware/context.ts'
 import { receivedHeaders } from '../../middleware/request-headers.ts'
 import type { Policy, PolicyRoute } from '../../policy/policy.ts'
 import type { Check } from '../../problems/checks.ts'
 import type { Denial } from '../../problems/reasons.ts'
+import { loginInWords } from '../../problems/step-up.ts'
 
 type Watched = Context<{ Variables: GatewayVariables }>
 type Read = Readonly<Record<string, unknown>>
@@ -33,6 +34,8 @@ export function readBy(stage: string, c: Watched, policy: Policy): Read {
       return callerIn(c.get('portcullis.principal'))
     case 'admit':
       return admissionIn(c)
+    case 'stepUp':
+      return { ...describeLoginDemand(route), ...loginIn(c.get('portcullis.principal')) }
     case 'authorize':
       return describeDemand(c, route, policy)
     case 'validate':
@@ -72,6 +75,8 @@ export function whyPassed(stage: string, c: Watched, policy: Policy): string {
       return whyAuthenticated(c)
     case 'admit':
       return 'the caller is not revoked, not banned and within its limits'
+    case 'stepUp':
+      return 'the login of the caller is of the kind and the age that the route demands'
     case 'authorize':
       return whyAuthorized(c, route, policy)
     case 'inspect':
@@ -99,6 +104,8 @@ export function whyRefused(denial: Denial, c: Watched, policy: Policy): string {
       return 'the route is not open to anonymous callers, and the request has no credential'
     case 'sign_in_required':
       return `${whySignIn(denial.check, reason)}; a page in a window is redirected to the login, other requests get 401`
+    case 'insufficient_user_authentication':
+      return whyNotAuthenticated(denial.check, loginInWords(denial.demand))
     case 'permission_missing': {
       const granting = rolesWith(denial.permission, policy)
       const roles = granting.length === 0 ? 'no role grants it' : `it is of ${granting.join(', ')}`
@@ -131,6 +138,18 @@ function whySignIn(check: Check<'sign_in_required'>, reason: string): string {
   return `the session has ended, or the token is not valid (${reason})`
 }
 
+function whyNotAuthenticated(
+  check: Check<'insufficient_user_authentication'>,
+  demand: string,
+): string {
+  const why = {
+    acr: 'the acr of the token is none of these',
+    auth_time: 'the token has no usable auth_time',
+    auth_time_old: 'the login is older',
+  }
+  return `the route demands a login ${demand}; ${check in why ? why[check as keyof typeof why] : check}`
+}
+
 /** The variable has the matched row of the policy. Operators' calls are not among its rows. */
 function findRoute(c: Watched, { routes }: Policy): PolicyRoute | undefined {
   const matched = c.get('portcullis.route')
@@ -158,10 +177,22 @@ function callerIn(principal: Principal | null | undefined): Read {
     session,
     roles,
     scopes,
+    ...loginIn(principal),
     boundToKey: confirmation !== undefined,
     expires: expiryOf(principal),
   }
 }
+
+/** What is known of the login, by the names of its claims. Nothing for most tokens. */
+function loginIn(principal: Principal | null | undefined): Read {
+  const { acr, amr, authTimeSeconds } = (principal && loginOf(principal)) ?? {}
+  return { acr, amr, auth_time: authTimeSeconds }
+}
+
+const describeLoginDemand = (route: PolicyRoute | undefined): Read => ({
+  accepted: route?.authentication?.acr,
+  maxAgeSeconds: route?.authentication?.maxAgeSeconds,
+})
 
 /** RFC 3339; null for a credential that does not expire. */
 function expiryOf({ expiresAtSeconds }: Principal): string | null {

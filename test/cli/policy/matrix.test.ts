@@ -11,23 +11,31 @@ const row = { method: 'GET', permission: 'a:b' } as const
 const matrixWith = (...routes: readonly RouteDefinition<never>[]) =>
   matrixOf(definePolicy({ roles: { reader: ['a:b'] }, limits: {}, features: [signIn()], routes }))
 
-test('says which routes accept a session, and what the login must be', () => {
+test('says which routes accept a session, and what the login must be, for tokens too', () => {
   const matrix = matrixWith(
     { ...row, path: '/page', session: 'browser' },
     { ...row, path: '/admin', session: { acr: ['mfa', 'hw'], maxAgeSeconds: 600 } },
     { ...row, path: '/api' },
+    { ...row, path: '/pay', authentication: { acr: ['mfa'] } },
   )
-  expect(Object.fromEntries(matrix.rows.map(({ route, session }) => [route, session]))).toEqual({
-    'GET /page': 'session or token',
-    'GET /admin': 'session only, login of kind mfa or hw, login in the last 10 min',
-    'GET /api': null,
-  })
-  expect(markdownMatrix(matrix)).toContain('| Session |\n')
-  expect(htmlOf(matrix)).toContain('<th scope="col">Session</th>')
+  expect(matrix.rows).toMatchObject([
+    { route: 'GET /page', session: 'session or token', authentication: null },
+    {
+      route: 'GET /admin',
+      session: 'session or token',
+      authentication: 'login of kind mfa or hw, login in the last 10 min',
+    },
+    { route: 'GET /api', session: null, authentication: null },
+    { route: 'GET /pay', session: null, authentication: 'login of kind mfa' },
+  ])
+  expect(markdownMatrix(matrix)).toContain('| Session | Authentication |\n')
+  expect(htmlOf(matrix)).toContain(
+    '<th scope="col">Session</th><th scope="col">Authentication</th>',
+  )
 })
 
 test('has no column for sessions if no route accepts them', () => {
   const matrix = matrixWith({ ...row, path: '/api' })
-  expect(markdownMatrix(matrix)).not.toContain('Session')
+  expect(markdownMatrix(matrix)).not.toMatch(/Session|Authentication/)
   expect(htmlOf(matrix)).not.toContain('Session')
 })

@@ -1,6 +1,7 @@
 /** Opaque tokens of a real OpenID Provider, by introspection and by userinfo. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { introspection } from '../../../src/features/introspection/index.ts'
+import type { AuthenticationDemand } from '../../../src/policy/definition.ts'
 import {
   JWT_RESOURCE,
   type OidcProvider,
@@ -20,11 +21,21 @@ afterEach(async () => {
   await provider.close()
 })
 
-async function start(entry: object = {}, client: object = {}): Promise<void> {
-  provider = await startOidcProvider({ claims: { roles: ['reader'] } })
+interface StartOptions {
+  readonly claims?: object
+  readonly authentication?: AuthenticationDemand
+}
+
+async function start(
+  entry: object = {},
+  client: object = {},
+  { claims, ...options }: StartOptions = {},
+): Promise<void> {
+  provider = await startOidcProvider({ claims: { roles: ['reader'], ...claims } })
   const { issuer } = provider
   const fields = { audience: OPAQUE_RESOURCE, introspection: {}, ...entry }
   gateway = await startProviderGateway([{ issuer, ...fields }], {
+    ...options,
     features: [introspection()],
     environment: {
       ISSUER_CLIENTS: JSON.stringify([{ issuer, ...provider.client, ...client }]),
@@ -55,6 +66,20 @@ test('with form "jwt", the JWTs of the issuer are introspected, and opaque token
   // This provider responds with an error to the introspection of its JWTs.
   expect(await gateway.outcomeOf(jwt)).toBe('401 token_rejected:inactive')
   expect(introspections()).toBe(1)
+})
+
+test('a route that demands a login reads it from the response of the introspection', async () => {
+  const authTime = Math.floor(Date.now() / 1000) - 60
+  const authentication = { acr: ['mfa'], maxAgeSeconds: 300 }
+  await start({}, {}, { claims: { acr: 'mfa', auth_time: authTime }, authentication })
+  const { accessToken } = await provider.logIn(OPAQUE_RESOURCE)
+  expect(await gateway.outcomeOf(accessToken)).toBe('200')
+  await gateway.close()
+  await provider.close()
+  // With milliseconds, the provider states no time.
+  await start({}, {}, { claims: { acr: 'mfa', auth_time: authTime * 1000 }, authentication })
+  const { accessToken: other } = await provider.logIn(OPAQUE_RESOURCE)
+  expect(await gateway.outcomeOf(other)).toBe('401 insufficient_user_authentication:auth_time')
 })
 
 test('a token for another audience is refused', async () => {

@@ -161,6 +161,5 @@ const login = (issuer: string): Login => ({
   refreshAtSeconds: undefined,
   providerSubject: 'alice',
   providerSession: undefined,
-  acr: undefined,
-  authTimeSeconds: nowSeconds(),
+  facts: { authTimeSeconds: nowSeconds() },
 })

@@ -1,11 +1,11 @@
 /** A demand of a login cannot be avoided by another spelling of the path. */
 import { expect, test } from 'vitest'
 import { signIn } from '../../../src/features/sign-in/index.ts'
-import type { BrowserSessionDemand } from '../../../src/policy/definition.ts'
+import type { AuthenticationDemand } from '../../../src/policy/definition.ts'
 import { findLookAlikes } from '../../../src/policy/look-alikes.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 
-type Session = 'browser' | BrowserSessionDemand | undefined
+type Session = 'browser' | AuthenticationDemand | undefined
 
 /** Whether spellings of `/admin` that match `/:page` are refused. */
 function refuses(ofAdmin: Session, ofPage: Session): boolean {

@@ -63,8 +63,7 @@ const login: Login = {
   refreshAtSeconds: undefined,
   providerSubject: 'alice',
   providerSession: 'sid-1',
-  acr: 'pwd',
-  authTimeSeconds: Math.floor(startMs / 1000) - 10,
+  facts: { acr: 'pwd', authTimeSeconds: Math.floor(startMs / 1000) - 10 },
 }
 const open = () => gateway().open(login, provider, 'Browser')
 async function found(reference: string) {

@@ -236,8 +236,7 @@ async function openSession(): Promise<string> {
     refreshAtSeconds: nowSeconds + 60,
     providerSubject: 'sara',
     providerSession: undefined,
-    acr: undefined,
-    authTimeSeconds: nowSeconds,
+    facts: { authTimeSeconds: nowSeconds },
   }
   const seal = { close: async () => 'sealed', open: async () => undefined }
   return sessions.open(login, { seal }, 'browser')

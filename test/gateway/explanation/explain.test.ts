@@ -131,12 +131,20 @@ describe('explain', () => {
       reason: 'sign_in_required:no_session',
     })
     expect(await tester.explain('GET /page', { as: reader })).toMatchObject({ decision: 'allow' })
-    // A token says nothing about a login.
-    expect(await tester.explain('GET /admin', { as: reader })).toMatchObject({
+    const explained = await tester.explain('GET /admin', { as: reader })
+    expect(explained).toMatchObject({
       status: 401,
-      reason: 'sign_in_required:step_up',
+      reason: 'insufficient_user_authentication:acr',
       origin: null,
     })
+    expect(explained.stages.at(-1)).toMatchObject({
+      stage: 'stepUp',
+      outcome: 'refused',
+      read: { accepted: ['mfa'] },
+      why: 'the route demands a login of the kind mfa; the acr of the token is none of these',
+    })
+    const strong = { as: { ...reader, claims: { acr: 'mfa' } } }
+    expect(await tester.explain('GET /admin', strong)).toMatchObject({ decision: 'allow' })
   })
 
   test('a request counts, and the explanation names the limit that is used up', async () => {

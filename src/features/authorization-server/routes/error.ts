@@ -102,6 +102,7 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'ambiguous_credentials':
     case 'cross_origin_request':
     case 'sign_in_required':
+    case 'insufficient_user_authentication':
     case 'sign_in_refused':
     case 'ambiguous_path':
     case 'malformed_request':
