@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from './settings.ts'
@@ -74,14 +75,13 @@ export function startWrangler(
   })
   const kept: string[] = []
   const listeners: ((line: string) => void)[] = []
-  function keep(text: string): void {
-    const line = stripVTControlCharacters(text)
+  function keep(line: string): void {
     kept.push(line)
     if (kept.length > KEPT_LINES) kept.shift()
     for (const listener of listeners) listener(line)
   }
   for (const stream of [child.stdout, child.stderr]) {
-    if (stream) createInterface({ input: stream }).on('line', keep)
+    if (stream) readOutput(stream, keep)
   }
   let stopped: Promise<void> | undefined
   const stop = () => {
@@ -94,6 +94,19 @@ export function startWrangler(
     return code as number | null
   })
   return { ended, lines: () => kept, follow: (listener) => void listeners.push(listener), stop }
+}
+
+/**
+ * Calls `listener` with each line, without colors. Omits the goroutines that esbuild prints if wrangler ends
+ * during a build: hundreds of lines, which would replace the error that wrangler has printed before.
+ */
+function readOutput(stream: Readable, listener: (line: string) => void): void {
+  let isDump = false
+  createInterface({ input: stream }).on('line', (text) => {
+    const line = stripVTControlCharacters(text)
+    isDump = GOROUTINES.test(line) || (isDump && line === '')
+    if (!isDump) listener(line)
+  })
 }
 
 /** Returns the error message from wrangler's last lines. Omits warnings and other output. */
@@ -130,6 +143,9 @@ const WORKER = 'service core:user:'
 const ERROR_MARK = '✘ [ERROR] '
 /** The message of the project's own error `Misconfigured`. */
 const MISCONFIGURED = /\w+ \w+ is not valid:\n(?:\s+- .*\n?)+/
+/** A line of Go's report of a deadlock: its first line, a goroutine, a function with its arguments, or a place. */
+const GOROUTINES =
+  /^(fatal error: all goroutines are asleep|goroutine \d+ |created by \S+ in goroutine \d|[\w.]+[/.][^\s()]*\S*\([\w{}?,. ]*\)$|\t\S+\.go:\d+)/
 const CHATTER =
   /Logs were written to|If you think this is a bug|runtime failed to start|^\s+(Runtime stderr:|\{?"timestamp")/
 
