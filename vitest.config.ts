@@ -89,6 +89,7 @@ export default defineConfig(({ mode }) => {
             name: 'bench',
             include: isLong ? LONG.filter((path) => path.startsWith('test/bench/')) : BENCH,
             fileParallelism: false,
+            sequence: { groupOrder: 2 },
           },
         },
         // The same files against each runtime. `global-setup.ts` starts the gateways.
