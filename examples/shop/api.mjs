@@ -1,14 +1,14 @@
 /**
- * The APIs of a shop to put behind one gateway: `node examples/shop/api.mjs [first port]`. They check
- * nothing themselves. Each answers with its name, and with what it received.
+ * The APIs of a shop to put behind one gateway: `node examples/shop/api.mjs [ports...]`, a port for each
+ * API. They check nothing themselves. Each answers with its name, and with what it received.
  */
 import { createServer } from 'node:http'
 
-const DEFAULT_PORT = 9101
+const DEFAULT_PORTS = [9101, 9102, 9103, 9104]
 const HOST = '127.0.0.1'
 const NAMES = ['orders', 'catalog', 'catalog-next', 'customers']
 
-const first = Number(process.argv[2] ?? DEFAULT_PORT)
+const ports = DEFAULT_PORTS.map((port, at) => Number(process.argv[2 + at] ?? port))
 const servers = NAMES.map((api) =>
   createServer((request, response) => {
     const { method, url: path, headers } = request
@@ -19,7 +19,7 @@ const servers = NAMES.map((api) =>
 )
 await Promise.all(
   servers.map(
-    (server, at) => new Promise((resolve) => server.listen(first + at, HOST, () => resolve(at))),
+    (server, at) => new Promise((resolve) => server.listen(ports[at], HOST, () => resolve(at))),
   ),
 )
-console.log(`The APIs of the shop listen on ${HOST}:${first} to ${first + servers.length - 1}`)
+console.log(`The APIs of the shop listen on ${HOST}, ports ${ports.join(', ')}`)

@@ -15,6 +15,10 @@ import { openTerminal, type Proven, type Terminal } from './terminal.ts'
 
 const GATEWAY_PORT = '8787'
 const BOOKS_PORT = '9000'
+/** The variables of the APIs of `examples/shop`, in the order of their ports. */
+const SHOP_VARIABLES = ['ORDERS', 'CATALOG', 'CATALOG_NEXT', 'CUSTOMERS'].map(
+  (name) => `ORIGIN_URL_${name}`,
+)
 const IDP = 'https://idp.example.com'
 const UPSTASH_URL = 'https://example-12345.upstash.io'
 const UPSTASH_TOKEN = 'AbCdEfGhIjKlMnOpQrStUvWxYz'
@@ -83,6 +87,8 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
 
   async function open(): Promise<Opened> {
     const port = String(await freePort())
+    const shopPorts: string[] = []
+    for (const _ of SHOP_VARIABLES) shopPorts.push(String(await freePort()))
     const terminal = await openTerminal(
       [
         [GATEWAY_PORT, port],
@@ -90,8 +96,9 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
         [IDP, provider.url],
         [UPSTASH_URL, redis.url],
         [UPSTASH_TOKEN, redis.token],
-        // Its default port may be in use.
+        // Their default ports may be in use.
         ['npx portcullis redis', 'npx portcullis redis --port 0'],
+        ['node examples/shop/api.mjs', `node examples/shop/api.mjs ${shopPorts.join(' ')}`],
       ],
       {
         PORT: port,
@@ -101,6 +108,9 @@ export function testCommandsOf(guides: readonly Guide[], isNpxProven = false): v
         CI: 'true',
         NO_COLOR: '1',
         WRANGLER_SEND_METRICS: 'false',
+        ...Object.fromEntries(
+          SHOP_VARIABLES.map((name, at) => [name, `http://127.0.0.1:${shopPorts[at]}`]),
+        ),
       },
       proven,
     )

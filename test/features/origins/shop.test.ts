@@ -21,11 +21,12 @@ let token: string
 beforeAll(async () => {
   redis = await startTestRedis()
   await redis.direct.flushall()
-  const first = await freePort()
-  apis = await run([process.execPath, 'examples/shop/api.mjs', String(first)], {}, /listen on/)
+  const ports: string[] = []
+  for (const _ of ORIGINS) ports.push(String(await freePort()))
+  apis = await run([process.execPath, 'examples/shop/api.mjs', ...ports], {}, /listen on/)
   const key = await createKey('idp')
   const issuer = { issuer: ISSUER, audience: ISSUER, jwks: { keys: [key.publicJwk] } }
-  const urls = ORIGINS.map((name, at) => [`ORIGIN_URL_${name}`, `http://127.0.0.1:${first + at}`])
+  const urls = ORIGINS.map((name, at) => [`ORIGIN_URL_${name}`, `http://127.0.0.1:${ports[at]}`])
   gateway = await serve({
     policy,
     port: 0,
