@@ -14,19 +14,19 @@ sync.runtime_SemacquireWaitGroup(0x2a2443853890?, 0xc0?)
 sync.(*WaitGroup).Wait(0x2a244430e300)
 \tsync/waitgroup.go:206 +0x85
 main.runService(0x1)
-\tgithub.com/evanw/esbuild/cmd/esbuild/service.go:160 +0x637
+\tgithub.com/x/esbuild/cmd/esbuild/service.go:160 +0x637
 main.(*serviceType).convertPlugins.func2.2()
-\tgithub.com/evanw/esbuild/cmd/esbuild/service.go:968 +0x117
-github.com/evanw/esbuild/internal/helpers.(*ThreadSafeWaitGroup).Wait(...)
-\tgithub.com/evanw/esbuild/internal/helpers/waitgroup.go:36
-github.com/evanw/esbuild/internal/bundler.ScanBundle(_, {_, _, _, _, _, _}, {_, _}, 0x2a2442fec240, ...)
-\tgithub.com/evanw/esbuild/internal/bundler/bundler.go:1489 +0xccc
-github.com/evanw/esbuild/pkg/api.rebuildImpl({0x2a2442fec240, {0x2a244340e7b0, 0x1, 0x1}, {0x0, ...}, ...}, ...)
-\tgithub.com/evanw/esbuild/pkg/api/api_impl.go:1512 +0x338
-github.com/evanw/esbuild/pkg/api.(*pluginImpl).onStart-fm.(*pluginImpl).onStart.func1()
-\tgithub.com/evanw/esbuild/pkg/api/api_impl.go:1888 +0x36
-created by github.com/evanw/esbuild/pkg/api.(*watcher).start in goroutine 28
-\tgithub.com/evanw/esbuild/pkg/api/watcher.go:98 +0x65
+\tgithub.com/x/esbuild/cmd/esbuild/service.go:968 +0x117
+github.com/x/esbuild/internal/helpers.(*ThreadSafeWaitGroup).Wait(...)
+\tgithub.com/x/esbuild/internal/helpers/wait.go:36
+github.com/x/esbuild/internal/bundler.ScanBundle(_, {_, _, _, _, _, _}, {_, _}, 0x2a2442fec240, ...)
+\tgithub.com/x/esbuild/internal/bundler/bundler.go:1489 +0xccc
+github.com/x/esbuild/pkg/api.rebuildImpl({0x2a2442fec240, {0x2a244340e7b0, 0x1, 0x1}, {0x0, ...}, ...}, ...)
+\tgithub.com/x/esbuild/pkg/api/api_impl.go:1512 +0x338
+github.com/x/esbuild/pkg/api.(*pluginImpl).onStart-fm.(*pluginImpl).onStart.func1()
+\tgithub.com/x/esbuild/pkg/api/api_impl.go:1888 +0x36
+created by github.com/x/esbuild/pkg/api.(*watcher).start in goroutine 28
+\tgithub.com/x/esbuild/pkg/api/watcher.go:98 +0x65
 `
 const DUMP = `fatal error: all goroutines are asleep - deadlock!\n${GOROUTINE.repeat(20)}`
 
