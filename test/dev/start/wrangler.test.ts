@@ -9,10 +9,10 @@ const MISTAKE = 'Uncaught Error: routes[0].path: must be a path pattern'
 /** What esbuild prints if its parent ends during a build. */
 const GOROUTINE = `
 goroutine 59 [sync.WaitGroup.Wait]:
-sync.runtime_SemacquireWaitGroup(0x2a2443853890?, 0xc0?)
-\truntime/sema.go:114 +0x2e
+sync.runtime_WaitForGroup(0x2a2443853890?, 0xc0?)
+\truntime/wait.go:114 +0x2e
 sync.(*WaitGroup).Wait(0x2a244430e300)
-\tsync/waitgroup.go:206 +0x85
+\tsync/group.go:206 +0x85
 main.runService(0x1)
 \tgithub.com/x/esbuild/cmd/esbuild/service.go:160 +0x637
 main.(*serviceType).convertPlugins.func2.2()
