@@ -16,7 +16,7 @@ import { OriginResponse } from './origin-response.ts'
 import { type StallWatch, watchStalls } from './stalled-clients.ts'
 import { oncePerTurn } from './system/once-per-turn.ts'
 import { type Relays, UpgradedResponse } from './upgraded-response.ts'
-import type { OnConnection } from './upgrades.ts'
+import type { LatestResponse, OnConnection } from './upgrades.ts'
 
 /** After a response, a client may send the rest of its request for this long. */
 const REST_MS = 500
@@ -37,7 +37,7 @@ export interface Listeners {
   /** Returns the number of requests and responses in progress, and of open WebSockets. */
   open(): number
   /** Ends connections on which nothing passes for `ms` milliseconds although something waits. */
-  watchStalls(server: Server, ms: number): void
+  watchStalls(server: Server, ms: number, latest: LatestResponse): void
   /** Closes all WebSockets, and those that origins accept later: the server stops. */
   closeWebSockets(): void
 }
@@ -127,8 +127,8 @@ export function createListeners(
       })
     },
     open: () => open + relays.size,
-    watchStalls(server, ms) {
-      stalls = watchStalls(server, ms)
+    watchStalls(server, ms, latest) {
+      stalls = watchStalls(server, ms, latest)
     },
     closeWebSockets,
   }

@@ -107,7 +107,7 @@ export async function serve({
   const latest = latestResponses(http)
   onHandedOver(http, latest, listeners)
   refuseUnreadable(http, latest)
-  listeners.watchStalls(http, policy.clientStallSeconds * 1_000)
+  listeners.watchStalls(http, policy.clientStallSeconds * 1_000, latest)
   const end = orderlyEnd(http)
   // By default, Node silently drops headers above a number. Their size is limited.
   http.maxHeadersCount = 0

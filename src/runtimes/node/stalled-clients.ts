@@ -1,7 +1,8 @@
 /** Ends connections whose other end neither reads nor sends what is expected of it. */
-import type { IncomingMessage, Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { LatestResponse } from './upgrades.ts'
 
 /** A stall is noticed at most this share of its time late, and no later than after {@link MAX_STEP_MS}. */
 const STEPS = 10
@@ -17,8 +18,6 @@ interface Watched {
   /** Bytes that have passed so far. Undefined: nothing was waiting. */
   progress: string | undefined
   sinceMs: number
-  /** The request whose body may still arrive. */
-  incoming: IncomingMessage | undefined
 }
 
 /**
@@ -26,21 +25,24 @@ interface Watched {
  * reads none of them for `stallMs`; or the gateway waits for bytes of a request's body, and none arrive
  * for `stallMs`. Each byte restarts this time. A connection on which no bytes wait stays open, however
  * old it is: a silent event stream, a long poll, an idle WebSocket.
+ *
+ * `latest` returns the latest response of a connection. Keeping the latest request here as well would cost a
+ * quarter of the CPU of a request: an old object that refers to a young one keeps it alive in a collection.
  */
-export function watchStalls(server: Server, stallMs: number): StallWatch {
+export function watchStalls(server: Server, stallMs: number, latest: LatestResponse): StallWatch {
   const open = new Map<Duplex, Watched>()
 
   function add(socket: Duplex): void {
     // A connection is announced again after an upgrade that the server ignores.
     if (open.has(socket)) return
-    open.set(socket, { progress: undefined, sinceMs: 0, incoming: undefined })
+    open.set(socket, { progress: undefined, sinceMs: 0 })
     socket.once('close', () => open.delete(socket))
   }
 
   function look(): void {
     const nowMs = performance.now()
     for (const [socket, watched] of open) {
-      const progress = describeProgress(socket as Socket, watched)
+      const progress = describeProgress(socket as Socket, latest(socket))
       if (progress !== watched.progress) {
         watched.progress = progress
         watched.sinceMs = nowMs
@@ -49,22 +51,17 @@ export function watchStalls(server: Server, stallMs: number): StallWatch {
   }
 
   server.on('connection', add).on('secureConnection', add)
-  server.prependListener('request', (incoming) => {
-    const watched = open.get(incoming.socket)
-    if (watched !== undefined) watched.incoming = incoming
-  })
   const timer = setInterval(look, Math.min(stallMs / STEPS, MAX_STEP_MS)).unref()
   server.once('close', () => clearInterval(timer))
   return { add }
 }
 
 /** Returns a text that changes when a byte passes, or undefined if neither end waits for one. */
-function describeProgress(socket: Socket, watched: Watched): string | undefined {
-  const { incoming } = watched
-  if (incoming?.complete) watched.incoming = undefined
+function describeProgress(socket: Socket, latest: ServerResponse | undefined): string | undefined {
   if (socket.writableLength > 0)
     return `out ${socket.bytesWritten - socket.writableLength} ${queuedIn(socket)}`
   // The body flows while a reader waits for it.
+  const incoming = latest?.req
   if (incoming?.readableFlowing && !incoming.complete) return `in ${socket.bytesRead}`
   return undefined
 }

@@ -12,8 +12,10 @@ export interface ConnectionListeners {
   readonly connect: OnConnection
 }
 
-/** Returns a function that returns the latest response of a connection of the server. */
-export function latestResponses(server: Server): (socket: Duplex) => ServerResponse | undefined {
+/** Returns the latest response of a connection of the server. */
+export type LatestResponse = (socket: Duplex) => ServerResponse | undefined
+
+export function latestResponses(server: Server): LatestResponse {
   const responses = new WeakMap<Duplex, ServerResponse>()
   server.prependListener('request', (incoming, outgoing) => {
     responses.set(incoming.socket, outgoing)
@@ -28,7 +30,7 @@ export function latestResponses(server: Server): (socket: Duplex) => ServerRespo
  */
 export function onHandedOver(
   server: Server,
-  latest: (socket: Duplex) => ServerResponse | undefined,
+  latest: LatestResponse,
   { upgrade, connect }: ConnectionListeners,
 ): void {
   const inTurn =

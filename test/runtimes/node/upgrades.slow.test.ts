@@ -23,7 +23,8 @@ test('requests of one connection arrive whole and in order', async () => {
   })
   const release = Promise.withResolvers<void>()
   let upgrades = 0
-  onHandedOver(server, latestResponses(server), {
+  const latest = latestResponses(server)
+  onHandedOver(server, latest, {
     upgrade(_request, socket) {
       upgrades += 1
       socket.destroy()
@@ -31,7 +32,7 @@ test('requests of one connection arrive whole and in order', async () => {
     connect: (_request, socket) => void socket.destroy(),
   })
   // It watches each connection once, although Node announces it for each of these requests.
-  watchStalls(server, 60_000)
+  watchStalls(server, 60_000, latest)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
