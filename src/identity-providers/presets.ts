@@ -31,6 +31,8 @@ export interface Preset {
   readonly require?: Readonly<Record<string, Value | readonly Value[]>>
   readonly refuse?: readonly string[]
   readonly logoutTokenExp?: 'optional'
+  /** Of ID tokens and logout tokens, unless it is RS256. */
+  readonly idTokenAlgorithm?: string
   /** The entry must restrict one of these claims in `require`: anybody can get a token. */
   readonly restrict?: readonly string[]
 }
@@ -174,6 +176,7 @@ export const PRESETS = {
   },
   logto: {
     algorithms: ['ES384', 'ES256', 'RS256'],
+    idTokenAlgorithm: 'ES384',
     typ: 'at+jwt',
     tenantClaim: 'organization_id',
   },

@@ -65,6 +65,8 @@ const issuer = z
     algorithms: z._default(z.array(z.enum(ALGORITHMS)).check(z.minLength(1)), [
       ...DEFAULT_ALGORITHMS,
     ]),
+    /** Of ID tokens and logout tokens. Default: the only entry of `algorithms`, or RS256. */
+    idTokenAlgorithm: z.optional(z.enum(ALGORITHMS)),
     typ: z._default(z.union([nonEmpty, list(nonEmpty)]), DEFAULT_TOKEN_TYPE),
     clockTolerance: z._default(
       z.number().check(z.minimum(0), z.maximum(MAX_CLOCK_TOLERANCE_SECONDS)),
@@ -152,6 +154,17 @@ export function listRefusedClaims({ refuse, tokenUse, typ }: IssuerConfig): read
   // The type alone identifies an access token (RFC 9068 section 2.1).
   const isTyped = [typ].flat().every((one) => mediaType(one) === DEFAULT_TOKEN_TYPE)
   return isTyped ? [] : MARKS_OF_OTHER_TOKENS
+}
+
+/**
+ * Returns the one algorithm of an issuer's ID tokens and logout tokens. RS256 is the default of OpenID
+ * Connect Dynamic Client Registration 1.0 section 2 (`id_token_signed_response_alg`).
+ */
+export function idTokenAlgorithmOf({
+  idTokenAlgorithm,
+  algorithms: [first, ...others],
+}: Pick<IssuerConfig, 'idTokenAlgorithm' | 'algorithms'>) {
+  return idTokenAlgorithm ?? (others.length === 0 && first !== undefined ? first : 'RS256')
 }
 
 /** Normalizes a media type (RFC 7515 section 4.1.9). */

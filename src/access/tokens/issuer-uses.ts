@@ -1,6 +1,11 @@
 /** The rules of an issuer for each use of its tokens. All code that verifies a token gets them here. */
 import { PRESETS } from '../../identity-providers/presets.ts'
-import { type IssuerConfig, MARKS_OF_OTHER_TOKENS, NO_TYPE } from '../../validators/issuer.ts'
+import {
+  type IssuerConfig,
+  idTokenAlgorithmOf,
+  MARKS_OF_OTHER_TOKENS,
+  NO_TYPE,
+} from '../../validators/issuer.ts'
 import { KIND_CLAIMS } from './issuer-rules.ts'
 
 /** What a token is verified for, other than access. */
@@ -17,16 +22,24 @@ export type TokenUse =
 
 /** Rules for every use. */
 type Kept =
-  | ('issuer' | 'tenants' | 'jwksUri' | 'jwks' | 'algorithms' | 'clockTolerance')
+  | ('issuer' | 'tenants' | 'jwksUri' | 'jwks' | 'clockTolerance')
   | ('subjectClaim' | 'tenantClaim' | 'planClaim' | 'sessionClaim')
   | ('rolesClaim' | 'rolesSeparator' | 'rolesMap' | 'scopeClaim' | 'scopesMap' | 'scopes')
   // These apply to access tokens, or to logout tokens, only, and nothing else reads them.
-  | ('tokenSources' | 'introspection' | 'userinfo' | 'logoutTokenExp')
+  | ('tokenSources' | 'introspection' | 'userinfo' | 'logoutTokenExp' | 'idTokenAlgorithm')
 
 /** Rules that {@link issuerFor} decides about for each use. */
 type Decided = Pick<
   IssuerConfig,
-  | ('typ' | 'tokenUse' | 'maxTokenAge' | 'audience' | 'audienceClaim' | 'clientClaim')
+  | (
+      | 'algorithms'
+      | 'typ'
+      | 'tokenUse'
+      | 'maxTokenAge'
+      | 'audience'
+      | 'audienceClaim'
+      | 'clientClaim'
+    )
   | ('tokenIdClaim' | 'clients' | 'refuse' | 'require')
 >
 
@@ -59,6 +72,7 @@ function forLogin(
 ): Rules {
   const { refuse = [] } = config
   return {
+    algorithms: [idTokenAlgorithmOf(config)],
     typ: ID_TOKEN_TYPES,
     tokenUse: 'id',
     maxTokenAge: ANY_AGE_SECONDS,
@@ -82,6 +96,7 @@ function forGrant(
 ): Rules {
   const { audienceClaim } = config
   return {
+    algorithms: config.algorithms,
     typ: ASSERTION_TYPE,
     tokenUse: undefined,
     maxTokenAge: Math.min(MAX_ASSERTION_SECONDS, config.maxTokenAge),

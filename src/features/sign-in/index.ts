@@ -9,6 +9,7 @@ import type { RouteDefinition } from '../../policy/definition.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { type Mistake, mistakeAt, withPath } from '../../problems/mistake.ts'
 import { issuesOf, mistakeOf, parseConfiguration } from '../../validators/configuration.ts'
+import { type IssuerConfig, idTokenAlgorithmOf } from '../../validators/issuer.ts'
 import { issuerClientsOf, issuerClientVariables } from '../../validators/issuer-client.ts'
 import { browserSession } from './browser-session.ts'
 import { callbackNameOf } from './callback.ts'
@@ -167,6 +168,7 @@ function createProviders({ config, watch, now }: FeatureParts): readonly Provide
     const settings = parseConfiguration('The environment', signInClientSchema, client.signIn, place)
     return [{ client, settings, issuer }]
   })
+  for (const { issuer } of entries) reportAlgorithm(issuer)
   const names = entries.map(({ issuer: { issuer } }) => callbackNameOf(issuer))
   if (new Set(names).size < names.length)
     throw new Misconfigured('The environment', [
@@ -184,6 +186,16 @@ function createProviders({ config, watch, now }: FeatureParts): readonly Provide
   throw new Misconfigured('The environment', [
     mistakeAt('missing', ['ISSUER_CLIENTS'], 'no client has signIn, but the policy has signIn()'),
   ])
+}
+
+/** Names the one algorithm of ID tokens, where access tokens may have others and no setting selects it. */
+function reportAlgorithm(config: IssuerConfig): void {
+  const { issuer, algorithms, idTokenAlgorithm } = config
+  if (idTokenAlgorithm !== undefined || algorithms.length === 1) return
+  console.warn(
+    `sign-in: ${issuer} must sign ID tokens and logout tokens with ${idTokenAlgorithmOf(config)}; ` +
+      'otherwise set idTokenAlgorithm in its entry of ISSUERS',
+  )
 }
 
 /** Yields the mistakes of routes with sessions, and of routes with the paths of the sign-in. */

@@ -5,12 +5,12 @@ import { isAcceptable } from '../../access/tokens/discovery.ts'
 import { readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import { isWithinAge, unmetBy } from '../../access/tokens/login.ts'
 import { present } from '../../access/tokens/present.ts'
-import { rejected } from '../../access/tokens/rejection.ts'
+import { rejected, rejectedFor } from '../../access/tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../../access/tokens/remote-key-set.ts'
 import { createKeySet } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
 import { createSharedReading } from '../../isolate/shared-reading.ts'
-import { type IssuerConfig, mediaType } from '../../validators/issuer.ts'
+import { type IssuerConfig, idTokenAlgorithmOf, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
@@ -150,7 +150,8 @@ export function createProvider({
 }: ProviderOptions): Provider {
   const { issuer } = config
   const issuerUrl = new URL(issuer)
-  const keySet = createKeySet(config, now, { watch })
+  const algorithm = idTokenAlgorithmOf(config)
+  const keySet = createKeySet({ ...config, algorithms: [algorithm] }, now, { watch })
   const idTokens = createIdTokenVerifier({ config, keySet, settings, client: credentials.id, now })
   const client: oauth.Client = {
     client_id: credentials.id,
@@ -351,7 +352,7 @@ export function createProvider({
     async logoutToken(text, waitUntil) {
       try {
         const header = readHeader(text)
-        if (!config.algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
+        if (header.alg !== algorithm) throw rejectedFor('alg', header.alg, [algorithm])
         if (header.typ !== undefined && !LOGOUT_TOKEN_TYPES.includes(mediaType(header.typ)))
           throw rejected('typ')
         await verifySignature(text, await keySet.find(header, waitUntil))

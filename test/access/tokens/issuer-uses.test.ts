@@ -23,7 +23,13 @@ beforeAll(async () => {
 const now = () => Date.now()
 const configOf = (rules: object): IssuerConfig => {
   const [config] = issuers.parse([
-    { issuer: ISSUER, audience: API, jwks: { keys: [key.publicJwk] }, ...rules },
+    {
+      issuer: ISSUER,
+      audience: API,
+      jwks: { keys: [key.publicJwk] },
+      idTokenAlgorithm: 'ES256',
+      ...rules,
+    },
   ])
   if (config === undefined) throw new Error('no issuer')
   return config

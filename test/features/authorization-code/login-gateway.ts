@@ -29,7 +29,7 @@ export async function startLoginGateway<Provider extends LoginProvider>(
     PUBLIC_URL: url,
     ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
     SIGNING_KEYS: JSON.stringify({ keys: [privateJwk('es', 'ES256', 'ec')] }),
-    ISSUERS: JSON.stringify([{ issuer: provider.issuer, audience: url }]),
+    ISSUERS: JSON.stringify([{ issuer: provider.issuer, audience: url, algorithms: ['ES256'] }]),
     ISSUER_CLIENTS: JSON.stringify([
       {
         issuer: provider.issuer,

@@ -214,7 +214,13 @@ export async function startLogin(at: 'the provider' | 'the gateway') {
       PUBLIC_URL: publicUrl,
       ORIGIN_URL: server.url,
       SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
-      ISSUERS: JSON.stringify([{ issuer, audience: own === undefined ? resource : publicUrl }]),
+      ISSUERS: JSON.stringify([
+        {
+          issuer,
+          audience: own === undefined ? resource : publicUrl,
+          idTokenAlgorithm: 'ES256',
+        },
+      ]),
       ...(own !== undefined && {
         ISSUER_CLIENTS: JSON.stringify([
           {

@@ -81,7 +81,12 @@ export async function startGatewayFor(
     PUBLIC_URL: url,
     ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
     ISSUERS: JSON.stringify(
-      all.map(({ provider: { issuer }, entry }) => ({ issuer, audience: url, ...entry })),
+      all.map(({ provider: { issuer }, entry }) => ({
+        issuer,
+        audience: url,
+        algorithms: ['ES256'],
+        ...entry,
+      })),
     ),
     ISSUER_CLIENTS: JSON.stringify(
       all.map(({ provider: { issuer, client }, name, signIn }) => ({

@@ -187,6 +187,7 @@ beforeAll(async () => {
         issuer: server.url + path,
         jwksUri: `${server.url}/keys`,
         algorithms: ['ES256'],
+        idTokenAlgorithm: 'ES256',
       })),
     ),
     ISSUER_CLIENTS: JSON.stringify(

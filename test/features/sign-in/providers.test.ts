@@ -118,7 +118,9 @@ describe('an ID token', () => {
           }),
         )
     })
-    const [issuer] = issuers.parse([{ issuer: server.url, audience: 'api', require: { hd: 'a' } }])
+    const [issuer] = issuers.parse([
+      { issuer: server.url, audience: 'api', algorithms: ['ES256'], require: { hd: 'a' } },
+    ])
     if (issuer === undefined) throw new Error('no issuer')
     provider = createProvider({
       client: { issuer: server.url, id: 'gateway', secret: 's', method: 'client_secret_basic' },

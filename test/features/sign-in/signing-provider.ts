@@ -35,6 +35,8 @@ export async function startSigningProvider() {
   const key = await createKey('idp')
   const { publicKey } = await generateKeyPair('RS256', { extractable: true })
   const other = await exportJWK(publicKey)
+  const rsa = await generateKeyPair('RS256', { extractable: true })
+  const rsaJwk = { ...(await exportJWK(rsa.publicKey)), kid: 'rsa', alg: 'RS256', use: 'sig' }
   const answer: ProviderAnswer = {
     idToken: {},
     header: {},
@@ -43,7 +45,7 @@ export async function startSigningProvider() {
     metadata: {},
     response: { status: 200 },
     // As some providers publish them: the same key twice, and a key of another type with its `kid`.
-    keys: [key.publicJwk, { ...other, kid: 'idp' }, key.publicJwk],
+    keys: [key.publicJwk, { ...other, kid: 'idp' }, key.publicJwk, rsaJwk],
   }
   const initial = { ...answer }
   /** Queries of the authorization requests so far. */
@@ -52,10 +54,13 @@ export async function startSigningProvider() {
   const nonces = new Map<string, string>()
 
   const nowSeconds = () => Math.floor(Date.now() / 1000)
-  const sign = async (claims: Members, header: Members = {}) =>
-    new SignJWT(JSON.parse(JSON.stringify(claims)))
-      .setProtectedHeader({ alg: 'ES256', kid: 'idp', ...header })
-      .sign(await importJWK(key.privateJwk, 'ES256'))
+  /** Signs with ES256, or with RS256 if the header says so. */
+  const sign = async (claims: Members, header: Members = {}) => {
+    const isRsa = header.alg === 'RS256'
+    return new SignJWT(JSON.parse(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: 'ES256', kid: isRsa ? 'rsa' : 'idp', ...header })
+      .sign(isRsa ? rsa.privateKey : await importJWK(key.privateJwk, 'ES256'))
+  }
 
   function authorize(url: URL, response: ServerResponse) {
     requests.push(url.searchParams)
