@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from 'node:tls'
+import { type ConnectionOptions, connect } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { followCertificate, readCertificate } from '../../../src/runtimes/node/certificate.ts'
 import { writeAuthority, writeCertificate } from '../../harness/certificate.ts'
@@ -57,6 +57,36 @@ beforeAll(async () => {
 afterAll(() => {
   server?.close()
   rmSync(folder, { recursive: true })
+})
+
+/** Returns the protocol and the cipher of a handshake, or `refused`. */
+function handshake(options: ConnectionOptions): Promise<string> {
+  const { port } = server.address() as AddressInfo
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
+  socket.once('secureConnect', () => resolve(`${socket.getProtocol()} ${socket.getCipher().name}`))
+  socket.once('error', () => resolve('refused'))
+  return promise.finally(() => socket.destroy())
+}
+
+test.each([
+  'ECDHE-RSA-AES128-SHA256',
+  'ECDHE-RSA-AES256-SHA',
+  'AES128-GCM-SHA256',
+  'AES256-SHA',
+  'DHE-RSA-AES128-GCM-SHA256',
+])('a client whose only cipher is %s is refused (RFC 9325 section 4.2)', async (ciphers) => {
+  expect(await handshake({ maxVersion: 'TLSv1.2', ciphers })).toBe('refused')
+})
+
+test.each([
+  ['TLSv1.2', 'ECDHE-RSA-AES128-GCM-SHA256'],
+  ['TLSv1.2', 'ECDHE-RSA-AES256-GCM-SHA384'],
+  ['TLSv1.2', 'ECDHE-RSA-CHACHA20-POLY1305'],
+  ['TLSv1.3', 'TLS_AES_128_GCM_SHA256'],
+  ['TLSv1.3', 'TLS_AES_256_GCM_SHA384'],
+] as const)('a client with %s and %s is served', async (maxVersion, ciphers) => {
+  expect(await handshake({ maxVersion, ciphers })).toBe(`${maxVersion} ${ciphers}`)
 })
 
 test.each<[string, () => readonly [string, string]]>([
