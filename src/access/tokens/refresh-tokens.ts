@@ -23,6 +23,12 @@ export interface RefreshTokensOptions {
   readonly now?: () => number
 }
 
+/** How a token is used. */
+export interface UseOptions {
+  /** Whether the token stays valid after the use, without a successor. */
+  readonly keepsToken: boolean
+}
+
 export interface FoundSession {
   readonly session: Session
   /** Whether the token is the current one, or the previous one in its grace period. */
@@ -41,10 +47,10 @@ export interface Rotation {
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 /**
- * Creates the refresh tokens. A refresh token is valid for one use. A retry within the grace period
- * gets the same successor, although only hashes are stored (see `deriveSuccessor`). A later reuse means
- * that two parties have the token, so the session ends for both. A session ends when either the
- * gateway's clock or the store's clock reaches its end.
+ * Creates the refresh tokens. A refresh token is valid for one use, unless the caller keeps it. A retry
+ * within the grace period gets the same successor, although only hashes are stored (see
+ * `deriveSuccessor`). A later reuse means that two parties have the token, so the session ends for both.
+ * A session ends when either the gateway's clock or the store's clock reaches its end.
  *
  * `inspect` and `rotate` throw `Denied` with `oauth_refused` / `invalid_grant`. All methods throw
  * `Unavailable` if the store is not available.
@@ -102,14 +108,20 @@ export function createRefreshTokens({
     /**
      * Uses a token and returns its successor, in one atomic step. Refuses if a revocation cutoff
      * covers the session. Reuse ends the family and, by a cutoff of the session, its access tokens.
-     * Does NOT check the client: `inspect` does.
+     * With `keepsToken`, the current token is its own successor. Does NOT check the client: `inspect`
+     * does.
      */
-    async rotate(refreshToken: string, session: Session): Promise<Rotation> {
+    async rotate(
+      refreshToken: string,
+      session: Session,
+      { keepsToken }: UseOptions = { keepsToken: false },
+    ): Promise<Rotation> {
       const token = await read(refreshToken)
       const nowMs = now()
       if (isExpired(session, nowMs)) throw refused('expired')
       const nonce = newNonce(randomBytes)
-      const own = await deriveSuccessor(token, nonce)
+      const derived = await deriveSuccessor(token, nonce)
+      const own = keepsToken ? { ...derived, refreshToken: token } : derived
       const { id, grant, startedAtSeconds } = session
       const reply = await store.rotate({
         familyHash: token.familyHash,

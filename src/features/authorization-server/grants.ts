@@ -5,7 +5,7 @@ import {
   principalOfGrant,
 } from '../../access/tokens/access-grant.ts'
 import { oauthRefused } from '../../access/tokens/rejection.ts'
-import { mayActFor } from './client.ts'
+import { followsFapi, mayActFor } from './client.ts'
 import { decideGrant } from './decide-grant.ts'
 import { issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import type { AuthorizationServerOptions } from './options.ts'
@@ -46,7 +46,7 @@ export function clientCredentialsGrant(options: AuthorizationServerOptions): Gra
  * request with the same token.
  */
 export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHandler {
-  const { issuer, tokens, refreshTokens, store, tenantIssuers, now } = options
+  const { issuer, tokens, refreshTokens, store, tenantIssuers, profile, now } = options
   return async function grantRefresh({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')
     if (refreshToken === undefined) throw oauthRefused('invalid_request', 'refresh_token_missing')
@@ -68,7 +68,9 @@ export function refreshTokenGrant(options: AuthorizationServerOptions): GrantHan
       confirmation: proof?.thumbprint,
     }
     refuseReplay(await store.consult({ keys: [], proof }))
-    const rotation = await refreshTokens.rotate(refreshToken, session)
+    // FAPI 2.0, section 5.3.2.1: no rotation. The key of the client protects its refresh tokens.
+    const keepsToken = followsFapi(client, profile)
+    const rotation = await refreshTokens.rotate(refreshToken, session, { keepsToken })
     const issued = await tokens.issue(grant, {
       ...issueOptionsOf(client),
       seed: rotation.seed,

@@ -54,6 +54,37 @@ describe('parallel refreshes', () => {
     )
   })
 
+  it('50 that keep the token all get it back, with 50 seeds', async () => {
+    const clock = newClock()
+    const gateways = [gateway(redis, { clock }), gateway(redis, { clock })]
+    const session = newSession()
+    const token = (await gateways[0]?.tokens.open(session)) ?? ''
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        gateways[index % 2]?.tokens.rotate(token, session, { keepsToken: true }),
+      ),
+    )
+    expect(new Set(answers.map((answer) => answer?.refreshToken))).toEqual(new Set([token]))
+    expect(new Set(answers.map((answer) => answer?.seed.toString())).size).toBe(50)
+    clock.advance(GRACE_SECONDS + 1)
+    const later = await gateways[1]?.tokens.rotate(token, session, { keepsToken: true })
+    expect(later?.refreshToken).toBe(token)
+  })
+
+  it('a client that keeps tokens from now on gets the successor of a token that was used before', async () => {
+    const { tokens, clock } = gateway(redis)
+    const session = newSession()
+    const token = await tokens.open(session)
+    const { refreshToken } = await tokens.rotate(token, session)
+    const retried = await tokens.rotate(token, session, { keepsToken: true })
+    expect(retried.refreshToken).toBe(refreshToken)
+    clock.advance(GRACE_SECONDS + 1)
+    const kept = await tokens.rotate(refreshToken, session, { keepsToken: true })
+    expect(kept.refreshToken).toBe(refreshToken)
+    expect(await checkOf(tokens.rotate(token, session, { keepsToken: true }))).toBe('reused')
+    expect(await checkOf(tokens.rotate(refreshToken, session, { keepsToken: true }))).toBe('ended')
+  })
+
   it('50 with one token after the grace period all fail [S35]', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()

@@ -207,6 +207,39 @@ describe.each(['of the server', 'of the client'] as const)('the profile %s', (of
     expect(second.body.error).toBe('invalid_grant')
   })
 
+  test('a refresh token stays the same, and each use gets another access token', async () => {
+    const bank = await bankOf()
+    const verifier = newVerifier()
+    const { body } = await bank.push(verifier)
+    const query = { client_id: bank.id, request_uri: body.request_uri }
+    const code = await fapi.codeFor(query, fapi.signIn({ subject: crypto.randomUUID() }))
+    const use = async (form: object) =>
+      bank.token(form, { proof: await bank.proofFor('/oauth/token') })
+    const { body: first } = await use({
+      ...{ grant_type: 'authorization_code', code, code_verifier: verifier },
+      redirect_uri: REDIRECT_URI,
+    })
+    const refresh = { grant_type: 'refresh_token', refresh_token: first.refresh_token }
+    const replies = [await use(refresh), ...(await Promise.all([use(refresh), use(refresh)]))]
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(replies.map(({ body }) => body.refresh_token))).toEqual(
+      new Set([first.refresh_token]),
+    )
+    const tokens = [first, ...replies.map(({ body }) => body)].map((body) => body.access_token)
+    expect(new Set(tokens).size).toBe(4)
+    // Long after the grace period of a rotation, it is still no reuse.
+    const [family = ''] = await fapi.redis.direct.keys('pc:refresh:*')
+    expect(family).not.toBe('')
+    for (const key of await fapi.redis.direct.keys('pc:refresh:*'))
+      await fapi.redis.direct.hset(key, 'rotated_ms', '1')
+    expect((await use(refresh)).status).toBe(200)
+    // Another token of the family is a forgery: it ends the session.
+    const [name] = first.refresh_token.split('.')
+    const forged = { ...refresh, refresh_token: `${name}.${'A'.repeat(43)}` }
+    expect((await use(forged)).body.error).toBe('invalid_grant')
+    expect((await use(refresh)).body.error).toBe('invalid_grant')
+  })
+
   test.each([
     ['the token endpoint', { aud: `${PUBLIC_URL}/oauth/token` }],
     ['the pushed requests', { aud: `${PUBLIC_URL}/oauth/par` }],
