@@ -41,6 +41,7 @@ const LONG = [
   'test/audit/chain.slow.test.ts',
   'test/audit/erasure.slow.test.ts',
   'test/bench/soak.test.ts',
+  'test/cli/deploy/deploy.slow.test.ts',
   'test/runtimes/node/transport-fuzz.slow.test.ts',
   'test/package/consumers.slow.test.ts',
 ]
@@ -60,8 +61,9 @@ export default defineConfig(({ mode }) => {
   const env = { ...shared.env, ...(isLong && { LONG: '1' }) }
   return {
     test: {
-      // Many tests wait for processes. More workers would only compete for two cores.
-      maxWorkers: 3,
+      // Tests wait for processes and timers most of the time: on two cores, four files run at once, beside
+      // one file of another process of `npm run test:all`.
+      maxWorkers: 4,
       sequence: { sequencer: SlowFirst },
       projects: [
         {

@@ -1,8 +1,9 @@
 /**
- * `npm run test:all`: every test, in processes of vitest side by side. Black-box tests of both runtimes, each
- * with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
- * time; in one process, they would begin when all others have ended. Their output follows the other output.
- * Exits with 1 if a process fails.
+ * `npm run test:all`: every test, in two processes of vitest side by side. Black-box tests of both runtimes,
+ * each with a stack of its own, and then tests of `bench/` run one file after the other and wait most of the
+ * time; in one process, they would begin when all others have ended. They take as long as the other tests,
+ * so that the same number of files runs all the time. Their output follows the other output. Exits with 1 if a
+ * process fails.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,8 +11,7 @@ import { ROOT } from './start/settings.ts'
 
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const PARTS = ['parts', 'heap']
-const BLACKBOX = [['blackbox'], ['blackbox-node']]
-const BENCH = ['bench']
+const ONE_BY_ONE = [['blackbox'], ['blackbox-node'], ['bench']]
 
 interface Ended {
   readonly failed: boolean
@@ -34,12 +34,12 @@ async function run(projects: readonly string[], shows: boolean): Promise<Ended> 
   return { failed: code !== 0, output }
 }
 
-/** Black-box tests of both runtimes, and then those of `bench/`. */
-async function runOthers(): Promise<readonly Ended[]> {
-  const blackbox = await Promise.all(BLACKBOX.map((projects) => run(projects, false)))
-  return [...blackbox, await run(BENCH, false)]
+async function runOneByOne(): Promise<readonly Ended[]> {
+  const ended: Ended[] = []
+  for (const projects of ONE_BY_ONE) ended.push(await run(projects, false))
+  return ended
 }
 
-const [parts, others] = await Promise.all([run(PARTS, true), runOthers()])
+const [parts, others] = await Promise.all([run(PARTS, true), runOneByOne()])
 for (const { output } of others) process.stdout.write(output)
 if ([parts, ...others].some(({ failed }) => failed)) process.exitCode = 1

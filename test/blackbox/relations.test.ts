@@ -39,12 +39,14 @@ async function start(policy: string): Promise<string> {
 
 beforeAll(async () => {
   const own = 'relations-policy.ts'
-  strict = [await start(own), await start(own)]
   const remembered = 'remembered-relations-policy.ts'
-  remembering = [await start(remembered), await start(remembered)]
+  ;[strict, remembering] = await Promise.all([
+    Promise.all([start(own), start(own)]),
+    Promise.all([start(remembered), start(remembered)]),
+  ])
 })
 afterAll(async () => {
-  for (const gateway of gateways) await gateway.stop()
+  await Promise.all(gateways.map((gateway) => gateway.stop()))
   redis.disconnect()
 })
 afterEach(async () => {

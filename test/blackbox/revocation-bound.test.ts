@@ -20,25 +20,28 @@ const AT_ONCE = 3
 let proxy: FaultProxy
 const gateways: Running[] = []
 const urls: string[] = []
+
+async function start(): Promise<void> {
+  const port = String(await freePort())
+  const env = {
+    ...stack.env,
+    PORTCULLIS_CONFIG: 'test/harness/bounded-policy.ts',
+    UPSTASH_REDIS_REST_URL: proxy.url,
+    // The default deadline.
+    REDIS_TIMEOUT_MS: '',
+    PORT: port,
+  }
+  gateways.push(await run(stack.command, env, 'Portcullis is ready on'))
+  urls.push(`http://127.0.0.1:${port}`)
+}
+
 beforeAll(async () => {
   const { hostname: host, port } = new URL(stack.rest.url)
   proxy = await startFaultProxy({ target: { host, port: Number(port) } })
-  for (let number = 0; number < 2; number++) {
-    const own = String(await freePort())
-    const env = {
-      ...stack.env,
-      PORTCULLIS_CONFIG: 'test/harness/bounded-policy.ts',
-      UPSTASH_REDIS_REST_URL: proxy.url,
-      // The default deadline.
-      REDIS_TIMEOUT_MS: '',
-      PORT: own,
-    }
-    gateways.push(await run(stack.command, env, 'Portcullis is ready on'))
-    urls.push(`http://127.0.0.1:${own}`)
-  }
+  await Promise.all([start(), start()])
 })
 afterAll(async () => {
-  for (const gateway of gateways) await gateway.stop()
+  await Promise.all(gateways.map((gateway) => gateway.stop()))
   await proxy?.close()
 })
 

@@ -11,7 +11,7 @@ import { startRedis } from '../../dev/redis.ts'
 import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
 import { type Controlled, type Recorded, type Reply, startControlled } from './control.ts'
 import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
-import { freePort, ROOT, type Running, run } from './process.ts'
+import { freePort, ROOT, run } from './process.ts'
 import { redisVars } from './redis.ts'
 
 /** What tests need, as plain data that can be sent to other processes. */
@@ -93,10 +93,9 @@ export async function startStack(runtime: StackRuntime = 'workerd'): Promise<Run
       { issuer: REMOTE_ISSUER, audience: AUDIENCE, jwksUri: `${keySet.url}/jwks.json` },
     ]),
   }
-  const gateways: Running[] = []
-  for (const port of ports) {
-    gateways.push(await run(COMMANDS[runtime], { ...env, PORT: String(port) }, READY))
-  }
+  const gateways = await Promise.all(
+    ports.map((port) => run(COMMANDS[runtime], { ...env, PORT: String(port) }, READY)),
+  )
   return {
     runtime,
     gateways: [urls[0] ?? '', urls[1] ?? ''],

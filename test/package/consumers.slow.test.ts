@@ -282,7 +282,8 @@ describe('versions', () => {
   test('the oldest hono and zod', () =>
     table.row(
       `hono ${OLDEST.hono} and zod ${OLDEST.zod}`,
-      steps(() => oldest, {}),
+      // TypeScript 5.6 has compiled these before.
+      steps(() => oldest, { version: usualOrLong<Compiler>('5.6', '5') }),
     ))
 
   test.each(NODES)('Node %s', (version) =>
