@@ -1,21 +1,25 @@
 /** The conformance suite of MCP, directly and through the gateway, and what its clients show of refusals. */
 import { execFile } from 'node:child_process'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  failuresIn,
+  installSuite,
+  REVISIONS,
+  type Results,
+  type Suite,
+  worseThan,
+} from '../../../dev/mcp-conformance/suite.ts'
+import { startTokenFront } from '../../../dev/mcp-conformance/token-front.ts'
 import { serve } from '../../../src/runtimes/node/index.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { startWorkerd } from '../../origin/workerd.ts'
 import { policy } from './conformance/policy.ts'
 import { startServer } from './conformance/server.ts'
-import { installSuite, type Suite } from './conformance/suite.ts'
 import { installPython, PYTHON } from './python.ts'
 import { SDKS } from './sdk-clients.ts'
-
-const REVISIONS = ['2025-11-25', '2026-07-28']
 
 /** The SDK answers with a result where the suite expects an error for a capability of the client. */
 const OF_THE_SDK = [
@@ -27,7 +31,7 @@ let suite: Suite | undefined
 let redis: TestRedis
 let key: TestKey
 let server: Awaited<ReturnType<typeof startServer>>
-const direct = new Map<string, ReadonlyMap<string, readonly string[]>>()
+const direct = new Map<string, Results>()
 
 beforeAll(async () => {
   suite = installSuite()
@@ -35,8 +39,7 @@ beforeAll(async () => {
   redis = await startTestRedis()
   server = await startServer()
   for (const revision of REVISIONS)
-    if (suite !== undefined)
-      direct.set(revision, await suite.failuresOf(`${server.url}/mcp`, revision))
+    if (suite !== undefined) direct.set(revision, await suite.run(`${server.url}/mcp`, revision))
 }, 400_000)
 afterAll(async () => {
   suite?.remove()
@@ -44,37 +47,9 @@ afterAll(async () => {
   await redis?.close()
 })
 
-/** Starts a server that adds a token to each request: the suite sends none. */
-async function startFront(token: string) {
-  let port = 0
-  const front = createServer((incoming, response) => {
-    const headers = { ...incoming.headers, authorization: `Bearer ${token}` }
-    const forwarded = request({ port, method: incoming.method, path: incoming.url, headers })
-    forwarded.on('response', (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers)
-      response.flushHeaders()
-      answer.pipe(response)
-    })
-    forwarded.on('error', () => response.destroy())
-    response.on('close', () => forwarded.destroy())
-    incoming.pipe(forwarded)
-  })
-  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://localhost:${(front.address() as AddressInfo).port}`,
-    to(url: string) {
-      port = Number(new URL(url).port)
-    },
-    close() {
-      front.closeAllConnections()
-      front.close()
-    },
-  }
-}
-
 async function startOn(runtime: 'Node' | 'workerd') {
   const token = await mint(key, { claims: { sub: runtime, aud: ISSUER, roles: ['user'] } })
-  const front = await startFront(token)
+  const front = await startTokenFront(token)
   const vars = {
     PUBLIC_URL: front.url,
     ORIGIN_URL: server.url,
@@ -107,18 +82,13 @@ describe.each(['Node', 'workerd'] as const)('the gateway on %s', (runtime) => {
     'passes each check of the set %s that passes directly',
     async (revision) => {
       if (suite === undefined) return
-      const expected = direct.get(revision) ?? new Map<string, readonly string[]>()
+      const before = direct.get(revision) ?? new Map<string, never>()
+      const [scenario, expected] =
+        revision === REVISIONS[0] ? ['server-initialize', []] : ['server-stateless', OF_THE_SDK]
       // Otherwise this test shows nothing.
-      expect(
-        expected.get(revision === REVISIONS[0] ? 'server-initialize' : 'server-stateless'),
-      ).toEqual(revision === REVISIONS[0] ? [] : OF_THE_SDK)
-      const through = await suite.failuresOf(gateway.url, revision)
-      const worse = [...expected].flatMap(([name, failures]) =>
-        (through.get(name) ?? ['no result'])
-          .filter((failure) => !failures.includes(failure))
-          .map((failure) => `${name}: ${failure}`),
-      )
-      expect(worse).toEqual([])
+      expect(failuresIn(before.get(scenario) ?? [])).toEqual(expected)
+      expect(before.get(scenario)?.length).toBeGreaterThan(0)
+      expect(worseThan(before, await suite.run(gateway.url, revision))).toEqual([])
     },
     150_000,
   )
