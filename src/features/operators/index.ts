@@ -9,7 +9,6 @@ import {
 import { createRedisAdmissionStore } from '../../access/admission/redis/store.ts'
 import { createRevocationLog } from '../../access/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../access/revocation/redis/revocations.ts'
-import { REVOCATION_MARGIN_SECONDS } from '../../access/revocation/revocation.ts'
 import { createApiKeys } from '../../access/tokens/redis/api-keys.ts'
 import { createReferenceStore } from '../../access/tokens/redis/references.ts'
 import { createTokenIssuer } from '../../access/tokens/token-issuer.ts'
@@ -20,12 +19,12 @@ import { createAuditUsage } from '../../audit/d1/usage.ts'
 import { createOverflowRedaction } from '../../audit/redis/overflow.ts'
 import { createExplainer } from '../../gateway/explainer.ts'
 import { type Feature, type FeatureParts, listFeatures } from '../../gateway/feature.ts'
+import { longestLifeSeconds } from '../../gateway/longest-life.ts'
 import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
 import { createReadmission } from '../../middleware/readmit.ts'
 import { OPERATORS_LIMIT } from '../../policy/route.ts'
 import type { AdminCall } from '../../routes/admin/call.ts'
 import { OPERATOR_PERMISSIONS } from '../../routes/admin/permissions.ts'
-import { MAX_ACCESS_TOKEN_SECONDS } from '../../validators/access-token.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { DEFAULT_SCOPE_USE } from '../../validators/issuer.ts'
 import { wholeNumber } from '../../validators/schema-parts.ts'
@@ -103,10 +102,7 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
   const clients = clientsOf(config)
   const signingKeys = config.signingKeys?.keys ?? []
   const operatorLimit = policy.limits.get(OPERATORS_LIMIT)
-  const longestToken = Math.max(
-    MAX_ACCESS_TOKEN_SECONDS,
-    ...config.issuers.map(({ maxTokenAge }) => maxTokenAge),
-  )
+  const life = longestLifeSeconds(policy, config)
   return {
     publicUrl,
     authorizer,
@@ -156,13 +152,8 @@ function createContext(parts: FeatureParts, endedSeconds: number): AdminContext 
             now,
           }),
     signingKeys,
-    revokedBeforeSeconds:
-      Math.max(
-        longestToken,
-        policy.tokens.sessionSeconds ?? 0,
-        ...listFeatures(policy).map(({ sessionSeconds = 0 }) => sessionSeconds),
-      ) + REVOCATION_MARGIN_SECONDS,
-    revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
+    revokedBeforeSeconds: life.access,
+    revokedTokenSeconds: life.token,
     now,
   }
 }

@@ -56,6 +56,7 @@ export function signIn(definition: SignInDefinition = {}): Feature {
   return {
     name: 'signIn',
     variables: issuerClientVariables,
+    sessionSeconds: definition.absoluteSeconds ?? DEFAULT_TERMS.absoluteSeconds,
     mistakesIn,
     rehearse,
     create: (parts) => createContribution(definition, parts),
