@@ -86,23 +86,28 @@ export function isAcceptable(uri: string, issuer: string): boolean {
 const UNNAMED_HOST = /^\[|^\d+(\.\d+){3}$|(^|\.)localhost\.?$/
 
 /**
- * Creates the locator of an issuer's key set, or of an endpoint. The location is cached for a minute.
+ * Creates the locator of an issuer's key set, or of an endpoint, in the metadata at `urls` (default:
+ * {@link metadataUrlsOf}). The location is cached for a minute.
  * While the metadata is not available or not correct, the last location is used for a day. Calls must
  * not overlap: a remote key set makes one at a time.
  */
-export function createDiscovery(issuer: string, member: MetadataUri = 'jwks_uri'): Locator {
+export function createDiscovery(
+  issuer: string,
+  member: MetadataUri = 'jwks_uri',
+  urls: readonly string[] = metadataUrlsOf(issuer),
+): Locator {
   let found: { readonly uri: string; readonly atMs: number } | undefined
   return {
     async locate(nowMs, timeoutMs) {
       const last = found
       if (last === undefined) {
-        found = { uri: await discover(issuer, member, timeoutMs), atMs: nowMs }
+        found = { uri: await discover(issuer, member, urls, timeoutMs), atMs: nowMs }
         return found.uri
       }
       if (nowMs - last.atMs < FRESH_MS) return last.uri
       try {
         // The rest of the time is for the download of the key set from the last location.
-        found = { uri: await discover(issuer, member, timeoutMs / 2), atMs: nowMs }
+        found = { uri: await discover(issuer, member, urls, timeoutMs / 2), atMs: nowMs }
         return found.uri
       } catch (error) {
         if (nowMs - last.atMs >= MAX_STALE_MS) throw error
@@ -113,10 +118,15 @@ export function createDiscovery(issuer: string, member: MetadataUri = 'jwks_uri'
 }
 
 /** Throws the `Unavailable` of the first URL if no URL has the metadata. */
-async function discover(issuer: string, member: MetadataUri, timeoutMs: number): Promise<string> {
+async function discover(
+  issuer: string,
+  member: MetadataUri,
+  urls: readonly string[],
+  timeoutMs: number,
+): Promise<string> {
   const signal = AbortSignal.timeout(timeoutMs)
   let failure: Unavailable | undefined
-  for (const url of metadataUrlsOf(issuer)) {
+  for (const url of urls) {
     try {
       return await uriAt(url, issuer, member, signal)
     } catch (error) {

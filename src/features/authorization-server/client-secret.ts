@@ -1,6 +1,7 @@
 /** Secrets of clients: 256 random bits. Only their SHA-256 is stored. */
 import { base64url } from 'jose'
 import { credentialHash } from '../../access/tokens/reference.ts'
+import { equalHashes } from '../../crypto/equal-hashes.ts'
 import type { Client, ClientSecretHash } from './client.ts'
 
 const SECRET_BYTES = 32
@@ -34,15 +35,8 @@ export async function isClientSecret(
   const known = client === undefined || client.disabled ? [] : client.secrets
   let isValid = false
   for (const { hash, untilSeconds } of known.length > 0 ? known : [NO_SECRET]) {
-    const same = isEqual(presented, hash)
+    const same = equalHashes(presented, hash)
     if (same && (untilSeconds === null || nowMs < untilSeconds * 1000)) isValid = true
   }
   return isValid
-}
-
-/** Compares two hashes of the same length in constant time. */
-function isEqual(a: string, b: string): boolean {
-  let difference = a.length ^ b.length
-  for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)
-  return difference === 0
 }
