@@ -34,7 +34,10 @@ const PAGES = [
       'self-hosting',
     ],
   ],
-  ['Control access', ['tokens', 'authorization-server', 'api-keys', 'relations', 'abuse']],
+  [
+    'Control access',
+    ['tokens', 'authorization-server', 'api-keys', 'relations', 'abuse', 'signals'],
+  ],
   ['Operate', ['operate', 'audit', 'errors']],
   [
     'Reference',

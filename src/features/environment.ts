@@ -15,12 +15,14 @@ import {
 import { issuerClientsOf, issuerClientVariables } from '../validators/issuer-client.ts'
 import { clientsOf, clientVariables } from './authorization-server/schemas/client.ts'
 import { readTraces, traceVariables } from './otlp/schema.ts'
+import { signalVariables } from './signals/schema.ts'
 
 export const EVERY_FEATURE = [
   issuerClientVariables,
   clientVariables,
   traceVariables,
   decisionPointVariables,
+  signalVariables,
 ] as const
 
 /** The environment on Workers. */

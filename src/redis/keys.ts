@@ -156,6 +156,14 @@ export const signInKeys = ({ prefix }: Prefix) => ({
   logoutToken: `${prefix}logout-token:`,
 })
 
+/** Returns the names of shared signals. */
+export const signalKeys = ({ prefix }: Prefix) => ({
+  /** Exists if a security event has been applied; a hash follows. */
+  signalEvent: `${prefix}signal-event:`,
+  /** The last event that disabled or enabled a subject. Issuer and subject follow. */
+  signalAccount: `${prefix}signal-account:`,
+})
+
 /** Returns the names of the relations of a tenant; `tenant` is a part of a key. */
 export const relationKeys = ({ prefix }: Prefix, tenant: string) => ({
   tuples: `${prefix}tuples:${tenant}:`,

@@ -40,6 +40,7 @@ const SOURCES = [
     ],
   ],
   ['docs/sign-in.md', 1, ['examples/sign-in/policy.ts']],
+  ['docs/signals.md', 1, ['examples/signals/policy.ts']],
   ['docs/authorization-server.md', 4, ['examples/agents/policy.ts']],
   [
     'docs/configuration.md',

@@ -1,0 +1,112 @@
+/** Shared signals: `import { signals } from 'portcullis/signals'`. */
+import type { Contribution, Feature, FeatureParts } from '../../gateway/feature.ts'
+import { longestLifeSeconds } from '../../gateway/longest-life.ts'
+import { admit } from '../../middleware/admit.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
+import { parseConfiguration } from '../../validators/configuration.ts'
+import {
+  DEFAULT_MAX_AGE_SECONDS,
+  DEFAULT_REQUESTS_PER_MINUTE,
+  type SignalsDefinition,
+} from './definition.ts'
+import { createReceiver, OUTCOMES } from './receiver.ts'
+import { createSignalStore } from './redis/signal-store.ts'
+import { SIGNAL_REFUSED } from './refused.ts'
+import { signalOperations, signalRoutes } from './routes.ts'
+import {
+  signalsSchema,
+  signalVariables,
+  type TransmitterInput,
+  transmitterSecretsOf,
+} from './schema.ts'
+import { createTransmitters } from './transmitter.ts'
+
+export type { SignalAction } from './action.ts'
+export type { SignalsDefinition, TransmitterDefinition } from './definition.ts'
+
+const METRIC = 'portcullis_signals_total'
+/** The label of an event whose transmitter is not known. */
+const UNKNOWN = 'unknown'
+
+/**
+ * Returns the receiver of shared signals, for the policy's `features`: an identity provider reports that
+ * a session was revoked or an account disabled, and the next request of that subject is refused at
+ * every gateway. Events arrive at `POST /-/signals/events` (RFC 8935).
+ *
+ * A transmitter affects only subjects of its own issuer, or of those in `subjectsOf`. Throws
+ * `Misconfigured` for a mistake in the definition.
+ *
+ * @example
+ * ```ts
+ * features: [
+ *   signals({
+ *     transmitters: [{ issuer: 'https://idp.example', audience: 'https://api.example' }],
+ *   }),
+ * ]
+ * ```
+ */
+export function signals(definition: SignalsDefinition): Feature {
+  const { transmitters, requestsPerMinute = DEFAULT_REQUESTS_PER_MINUTE } = parseConfiguration(
+    'The policy',
+    signalsSchema,
+    definition,
+    ['signals'],
+  )
+  const series = [...transmitters.map(({ issuer }) => issuer), UNKNOWN].flatMap((issuer) =>
+    (issuer === UNKNOWN ? ['refused'] : OUTCOMES).map((outcome) => [issuer, outcome]),
+  )
+  return {
+    name: 'signals',
+    variables: signalVariables,
+    problems: { [SIGNAL_REFUSED.code]: SIGNAL_REFUSED },
+    metrics: {
+      [METRIC]: {
+        kind: 'counter',
+        labels: ['transmitter', 'outcome'],
+        help: 'Security events by transmitter and by what became of them.',
+        series,
+      },
+    },
+    create: (parts) => createContribution(transmitters, requestsPerMinute, parts),
+  }
+}
+
+function createContribution(
+  definitions: readonly TransmitterInput[],
+  requestsPerMinute: number,
+  parts: FeatureParts,
+): Contribution {
+  const { config, policy, redis, admission, watch, now } = parts
+  const { issuers, publicUrl } = config
+  const secrets = transmitterSecretsOf(config)
+  const transmitters = createTransmitters({ definitions, issuers, publicUrl, secrets, watch, now })
+  const store = createSignalStore({
+    redis,
+    cutoffLifeSeconds: longestLifeSeconds(policy, config).access,
+    eventLifeSeconds: Math.max(
+      ...definitions.map(({ maxAgeSeconds }) => maxAgeSeconds ?? DEFAULT_MAX_AGE_SECONDS),
+    ),
+    now,
+  })
+  const limit: PolicyLimit = {
+    name: 'signals',
+    limit: requestsPerMinute,
+    windowSeconds: 60,
+    by: 'address',
+    onUnavailable: 'deny',
+  }
+  const counters = new Map<string, (amount: number) => void>()
+  function count(transmitter = UNKNOWN, outcome: string): void {
+    const series = `${transmitter} ${outcome}`
+    const add = counters.get(series) ?? parts.counter(METRIC, [transmitter, outcome])
+    counters.set(series, add)
+    add(1)
+  }
+  const app = signalRoutes({
+    receiver: createReceiver({ transmitters, store, now }),
+    admitTransmitter: admit({ admission, limits: [limit], now }),
+    limits: [limit],
+    count,
+  })
+  return { apps: () => [{ at: '/', app }], operations: signalOperations }
+}

@@ -1,0 +1,25 @@
+/** The port of the store for applied events. */
+import type { SignalEffect } from './effects.ts'
+
+export interface AppliedEvent {
+  readonly transmitter: string
+  /** `jti`. */
+  readonly id: string
+  /** How long it must be known that the event was applied: as long as it is accepted. */
+  readonly lifeSeconds: number
+  /** Cutoffs refuse what was issued until then. */
+  readonly cutoffSeconds: number
+  readonly effects: readonly SignalEffect[]
+}
+
+/** `stale`: a later event has disabled or enabled the account. */
+export type EffectOutcome = 'applied' | 'stale'
+
+/** Port. Throws `Unavailable` if the effects may not have been stored: the event can be sent again. */
+export interface SignalStore {
+  /**
+   * Applies all effects in one step, and returns the outcome of each. They are in force in every isolate
+   * from the next request on. Undefined: the event was applied before.
+   */
+  apply(event: AppliedEvent): Promise<readonly EffectOutcome[] | undefined>
+}
