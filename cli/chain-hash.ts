@@ -116,3 +116,71 @@ function isCommitted(row: StoredRow, { salt, commitment, erased }: (typeof GROUP
 /** Reports whether the row's hash is correct for position `seq`. */
 export const wasAt = (row: StoredRow, seq: number): boolean =>
   row.seq !== seq && hashOf({ ...row, seq }) === row.hash
+
+/** A block of the chain: consecutive events with one hash. */
+export interface StoredBlock {
+  readonly first_seq: number
+  readonly last_seq: number
+  readonly previous_hash: string
+  readonly hash: string
+  /** Fields separated by tabs: the public part, then for each personal part its salt and its values. */
+  readonly lines: readonly string[]
+  /** The digest of what searches of the gateway read of the block. An exported block has none. */
+  readonly search?: string
+}
+
+/** What replaces the values of an erased part. Its salt is empty. */
+interface ErasedValues {
+  readonly commitment: string
+  readonly erasure: string
+}
+
+const FIELDS_OF_LINE = new Set([3, 5])
+
+function erasedValues(values: string): ErasedValues {
+  const { commitment, erasure, ...others } = JSON.parse(values) as Record<string, unknown>
+  const isValid = typeof commitment === 'string' && typeof erasure === 'string'
+  if (!isValid || Object.keys(others).length > 0) throw new Error('no commitment')
+  return { commitment, erasure }
+}
+
+function coveredBy(line: string): string {
+  const fields = line.split('\t')
+  if (!FIELDS_OF_LINE.has(fields.length)) throw new Error('a line has other fields')
+  const covered = [fields[0]]
+  for (let at = 1; at < fields.length; at += 2) {
+    const [salt = '', values = ''] = fields.slice(at, at + 2)
+    covered.push(salt === '' ? erasedValues(values).commitment : digest(`${salt}\n${values}`))
+  }
+  return covered.join('\t')
+}
+
+/** Reports whether the hash of a block is that of its place and its events. */
+export function isWholeBlock(block: StoredBlock): boolean {
+  const { first_seq, last_seq, previous_hash, hash, lines } = block
+  if (lines.length !== last_seq - first_seq + 1) return false
+  try {
+    return digest([previous_hash, first_seq, ...lines.map(coveredBy)].join('\n')) === hash
+  } catch {
+    return false
+  }
+}
+
+/** Returns the events of a whole block as far as erasures are concerned: a row for each erasure. */
+export function rowsOfBlock({
+  first_seq,
+  lines,
+}: StoredBlock): readonly (readonly [StoredRow, RowState])[] {
+  return lines.flatMap((line, index): (readonly [StoredRow, RowState])[] => {
+    const [open = '', ...fields] = line.split('\t')
+    const seq = first_seq + index
+    const erasures = new Set(
+      [0, 2].flatMap((at) =>
+        fields[at] === '' ? [erasedValues(fields[at + 1] ?? '').erasure] : [],
+      ),
+    )
+    if (erasures.size > 0) return [...erasures].map((erasure) => [{ seq, erasure }, 'erased'])
+    const { reason } = JSON.parse(open) as { readonly reason: string }
+    return [[{ seq, reason, change: fields[3] ?? null }, 'whole']]
+  })
+}

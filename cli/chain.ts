@@ -1,7 +1,15 @@
 /**
  * Verifies the hash chain of the audit trail. Computes every hash instead of trusting the gateway.
  */
-import { isOfFirstFormat, type RowState, type StoredRow, stateOf, wasAt } from './chain-hash.ts'
+import {
+  isOfFirstFormat,
+  isWholeBlock,
+  type RowState,
+  type StoredBlock,
+  type StoredRow,
+  stateOf,
+  wasAt,
+} from './chain-hash.ts'
 
 /** One inconsistency in a chain. */
 export interface ChainFinding {
@@ -11,7 +19,7 @@ export interface ChainFinding {
    * `head`: the end of the chain differs from the recorded end. `erasure`: more rows were erased
    * than the trail records.
    */
-  readonly kind: 'changed' | 'missing' | 'moved' | 'checkpoint' | 'head' | 'erasure'
+  readonly kind: 'changed' | 'missing' | 'moved' | 'checkpoint' | 'head' | 'erasure' | 'search'
   /** Position of the row or checkpoint. The first one if the finding covers several. */
   readonly seq: number
   readonly detail: string
@@ -30,6 +38,8 @@ export interface Gap {
 export interface ChainRows {
   /** Adds the next row in `seq` order. Returns its state, without its links to other rows. */
   row(row: StoredRow): RowState
+  /** Adds the next block in the order of `first_seq`. Reports whether it is unchanged. */
+  block(block: StoredBlock): boolean
   /**
    * Returns the last row; `seq` is 0 before the first row. `hash` is undefined if the row is
    * invalid.
@@ -52,6 +62,7 @@ const MAX_SUSPECTS = 200
 export function createChainRows(): ChainRows {
   const gaps: Gap[] = []
   const broken: StoredRow[] = []
+  const brokenBlocks: StoredBlock[] = []
   /** Rows with a correct hash that differs from the hash that their successor records. */
   let replaced: number[] = []
   let lastSeq = 0
@@ -87,6 +98,22 @@ export function createChainRows(): ChainRows {
     return state
   }
 
+  function block(block: StoredBlock): boolean {
+    const { first_seq, last_seq, previous_hash, hash } = block
+    if (first_seq > lastSeq + 1) {
+      gaps.push({ from: lastSeq + 1, to: first_seq - 1, previousHash: previous_hash })
+      link = undefined
+    }
+    seenCommitments = true
+    const whole = first_seq > lastSeq && isWholeBlock(block)
+    if (!whole) brokenBlocks.push(block)
+    else if (link !== undefined && previous_hash !== link)
+      replaced = [...replaced, Math.max(first_seq - 1, 1)]
+    link = whole ? hash : undefined
+    lastSeq = Math.max(lastSeq, last_seq)
+    return whole
+  }
+
   function whereFrom(row: StoredRow): number | undefined {
     const places = [
       ...broken.map(({ seq }) => Number(seq)),
@@ -97,6 +124,7 @@ export function createChainRows(): ChainRows {
 
   return {
     row,
+    block,
     last: () => ({ seq: lastSeq, hash: link }),
     gaps: () => gaps,
     findings: () => [
@@ -115,6 +143,13 @@ export function createChainRows(): ChainRows {
           kind: 'changed',
           seq: Number(seq),
           detail: 'it claims the first format, but no intact row of that format follows it',
+        }),
+      ),
+      ...brokenBlocks.map(
+        ({ first_seq, last_seq }): ChainFinding => ({
+          kind: 'changed',
+          seq: first_seq,
+          detail: `the hash of the block of events ${first_seq} to ${last_seq} does not match`,
         }),
       ),
       ...broken.map((row, index): ChainFinding => {

@@ -1,7 +1,8 @@
 /** Reads exported files of the audit chain as pages. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { StoredRow } from './chain-hash.ts'
+import * as z from 'zod/mini'
+import type { StoredBlock, StoredRow } from './chain-hash.ts'
 import { Failure, REFUSED, usage } from './failure.ts'
 import type { ChainPage, Extent } from './verify.ts'
 
@@ -24,7 +25,9 @@ interface ExportFile {
   readonly last: number
 }
 
-type FileRows = Pick<ChainPage, 'rows' | 'checkpoints'>
+type FileRows = Pick<ChainPage, 'rows' | 'checkpoints'> & {
+  readonly blocks: readonly StoredBlock[]
+}
 
 /**
  * Finds exported files (`*.ndjson`) in the given files and folders, subfolders included, and sorts
@@ -69,10 +72,12 @@ async function filesOf(path: string): Promise<readonly string[]> {
 async function fileOf(path: string): Promise<ExportFile> {
   const [, first, last] = RANGE.exec(basename(path)) ?? []
   if (first !== undefined) return { path, first: Number(first), last: Number(last) }
-  const { rows } = await rowsOf(path)
-  if (rows.length === 0)
+  const { rows, blocks } = await rowsOf(path)
+  if (rows.length + blocks.length === 0)
     throw new Failure(REFUSED, 'unreadable_export', `${path}: the file contains no row`)
-  return { path, first: Number(rows[0]?.seq), last: Number(rows.at(-1)?.seq) }
+  const begin = Math.min(Number(rows[0]?.seq ?? Infinity), blocks[0]?.first_seq ?? Infinity)
+  const end = Math.max(Number(rows.at(-1)?.seq ?? 0), blocks.at(-1)?.last_seq ?? 0)
+  return { path, first: begin, last: end }
 }
 
 async function rowsOf(path: string): Promise<FileRows> {
@@ -80,24 +85,47 @@ async function rowsOf(path: string): Promise<FileRows> {
     throw usage(`--file: ${path} cannot be read`)
   })
   const [rows, checkpoints]: [StoredRow[], StoredRow[]] = [[], []]
+  const blocks: (Omit<StoredBlock, 'lines'> & { readonly lines: string[] })[] = []
   for (const [index, line] of text.split('\n').entries()) {
     if (line === '') continue
-    const { event, checkpoint } = lineOf(line)
+    const { event, checkpoint, block, entry } = lineOf(line)
+    const open = blocks.at(-1)
     if (event) rows.push(event)
     else if (checkpoint) checkpoints.push(checkpoint)
+    else if (block) blocks.push({ ...block, lines: [] })
+    // Entries follow their block, in their order.
+    else if (entry && open && entry.seq === open.first_seq + open.lines.length)
+      open.lines.push(entry.text)
     else {
       const detail = `${path}: line ${index + 1} is not a row of the audit trail`
       throw new Failure(REFUSED, 'unreadable_export', detail)
     }
   }
-  return { rows, checkpoints }
+  return { rows, checkpoints, blocks }
 }
 
-function lineOf(line: string): { readonly event?: StoredRow; readonly checkpoint?: StoredRow } {
+interface ExportLine {
+  readonly event?: StoredRow
+  readonly checkpoint?: StoredRow
+  readonly block?: Omit<StoredBlock, 'lines'>
+  readonly entry?: { readonly seq: number; readonly text: string }
+}
+
+const blockSchema = z.strictObject({
+  first_seq: z.number(),
+  last_seq: z.number(),
+  previous_hash: z.string(),
+  hash: z.string(),
+})
+const entrySchema = z.strictObject({ seq: z.number(), text: z.string() })
+
+function lineOf(line: string): ExportLine {
   try {
-    const { event, checkpoint } = JSON.parse(line) as Record<string, unknown>
+    const { event, checkpoint, block, entry } = JSON.parse(line) as Record<string, unknown>
     if (isRow(event)) return { event }
-    return isRow(checkpoint) ? { checkpoint } : {}
+    if (isRow(checkpoint)) return { checkpoint }
+    if (block !== undefined) return { block: blockSchema.parse(block) }
+    return { entry: entrySchema.parse(entry) }
   } catch {
     return {}
   }

@@ -2,14 +2,17 @@
  * Verifies the chain of the audit trail page by page, and reports changed, missing and moved rows.
  */
 import type { JSONWebKeySet } from 'jose'
+import { eventOfLine } from '../src/audit/blocks/line.ts'
+import { searchColumnsOf, searchDigest } from '../src/audit/blocks/search-columns.ts'
 import { type ChainFinding, createChainRows, type Gap } from './chain.ts'
-import type { StoredRow } from './chain-hash.ts'
+import { rowsOfBlock, type StoredBlock, type StoredRow } from './chain-hash.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { createErasures } from './erasures.ts'
 
 /** A page of `GET /-/admin/audit/chain`. */
 export interface ChainPage {
   readonly rows: readonly StoredRow[]
+  readonly blocks?: readonly StoredBlock[]
   readonly checkpoints: readonly StoredRow[]
   readonly head: { readonly seq: number; readonly hash: string } | null
   readonly unchained?: number
@@ -58,6 +61,7 @@ export async function verifyChain(
   const rows = createChainRows()
   const checkpoints = createCheckpoints(keys)
   const erasures = createErasures()
+  const unsearchable: ChainFinding[] = []
   let [events, unchained] = [0, 0]
   let first: number | null = null
   let after: number | undefined = 0
@@ -65,13 +69,22 @@ export async function verifyChain(
   while (after !== undefined) {
     const page: ChainPage = await read(after)
     const hashes = new Map<unknown, unknown>()
-    for (const row of page.rows) {
-      erasures.row(row, rows.row(row))
-      hashes.set(row.seq, row.hash)
-      first ??= Number(row.seq)
+    for (const { seq, row, block } of inOrder(page)) {
+      first ??= seq
+      if (row !== undefined) {
+        erasures.row(row, rows.row(row))
+        hashes.set(row.seq, row.hash)
+      }
+      if (block !== undefined) {
+        if (rows.block(block)) {
+          for (const one of rowsOfBlock(block)) erasures.row(...one)
+          unsearchable.push(...(await searchFindings(block)))
+        }
+        hashes.set(block.last_seq, block.hash)
+      }
+      events += block?.lines.length ?? 1
     }
     for (const one of page.checkpoints) await checkpoints.checkpoint(one, hashes.get(one.seq))
-    events += page.rows.length
     unchained += page.unchained ?? 0
     head = page.head
     after = page.next
@@ -88,6 +101,7 @@ export async function verifyChain(
   const findings = [
     ...gaps.flatMap((gap) => gapFindings(gap, gone, pruned)),
     ...rows.findings(),
+    ...unsearchable,
     ...checkpoints.findings(),
     ...checkpoints
       .orphans()
@@ -110,6 +124,30 @@ export async function verifyChain(
     ...erasures.counts(),
     findings,
   }
+}
+
+/** Compares what searches read of a block with its events. */
+async function searchFindings(block: StoredBlock): Promise<readonly ChainFinding[]> {
+  const { first_seq: seq, last_seq, lines, search } = block
+  const events = search === undefined ? [] : lines.map(eventOfLine)
+  if (search === undefined || search === (await searchDigest(searchColumnsOf(events)))) return []
+  const detail = `what queries read of the events ${seq} to ${last_seq} does not match the events`
+  return [{ kind: 'search', seq, detail }]
+}
+
+interface ChainPart {
+  readonly seq: number
+  readonly row?: StoredRow
+  readonly block?: StoredBlock
+}
+
+/** Returns the rows and blocks of a page in the order of the chain. */
+function inOrder({ rows, blocks = [] }: ChainPage): readonly ChainPart[] {
+  const parts: ChainPart[] = [
+    ...rows.map((row) => ({ seq: Number(row.seq), row })),
+    ...blocks.map((block) => ({ seq: block.first_seq, block })),
+  ]
+  return parts.sort((a, b) => a.seq - b.seq)
 }
 
 /** Returns the findings for one gap. Rows up to `gone` may be missing. */

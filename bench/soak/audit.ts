@@ -2,7 +2,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { inflateRawSync } from 'node:zlib'
 import { ROOT } from '../../dev/start/settings.ts'
+import { eventOfLine } from '../../src/audit/blocks/line.ts'
 import type { Answered } from '../chaos/ledger.ts'
 
 export interface AuditRow {
@@ -22,12 +24,19 @@ export const auditFileOnNode = (port: number): string =>
   join(ROOT, '.wrangler', `soak-${port}`, 'audit.db')
 
 export function auditRows(port: number): readonly AuditRow[] {
-  return query(port, 'SELECT request_id, status, reason, lost FROM audit_events') as AuditRow[]
+  const blocks = query(port, 'SELECT events FROM audit_blocks') as { events: Uint8Array }[]
+  return blocks.flatMap(({ events }) => inflateRawSync(events).toString().split('\n').map(rowOf))
 }
 
 export function auditCount(port: number): number {
-  const rows = query(port, 'SELECT count(*) AS count FROM audit_events') as { count: number }[]
-  return rows.reduce((sum, { count }) => sum + count, 0)
+  // The number of the last event. The soak deletes none.
+  const heads = query(port, 'SELECT seq FROM audit_heads') as { seq: number }[]
+  return heads.reduce((sum, { seq }) => sum + seq, 0)
+}
+
+function rowOf(line: string): AuditRow {
+  const { requestId, status, reason, lost = null } = eventOfLine(line)
+  return { request_id: requestId, status, reason, lost }
 }
 
 function query(port: number, sql: string): unknown[] {

@@ -76,8 +76,12 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
 async function startOf(gateway: Gateway, options: TailOptions): Promise<number> {
   if (options.since !== undefined) return Date.parse(options.since)
   const query = { ...filterQuery(options), limit: 1 }
-  const { events } = await gateway.get<EventPage>('/audit', query)
-  return events[0] === undefined ? 0 : Date.parse(events[0].time) + 1
+  const { events, cursor } = await gateway.get<EventPage>('/audit', query)
+  const [newest] = events
+  if (newest !== undefined) return Date.parse(newest.time) + 1
+  // The newest events, as many as one query reads, do not match.
+  if (cursor !== undefined) return Number.parseInt(cursor, 10)
+  return 0
 }
 
 /** Reports whether a failure is temporary. Any other failure would repeat on the next call. */

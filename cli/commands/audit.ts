@@ -9,6 +9,7 @@ import {
   pageQuery,
   workWith,
 } from '../command.ts'
+import type { Gateway } from '../gateway.ts'
 import type { EventPage } from '../tail.ts'
 import { addErase } from './audit-erase.ts'
 import { EVENT_COLUMNS, type EventFilter, filtered, filterQuery } from './audit-filter.ts'
@@ -38,7 +39,7 @@ export function addAuditCommands(program: Command): void {
     .option('--until <time>', 'end, in the same form', instant)
     .action(async (options: QueryOptions) => {
       const { gateway, output } = workWith(options)
-      const page = await gateway.get<EventPage>('/audit', {
+      const page = await wholePage(gateway, {
         ...filterQuery(options),
         requestId: options.requestId,
         until: options.until,
@@ -53,6 +54,29 @@ export function addAuditCommands(program: Command): void {
   addTail(audit)
   addVerify(audit)
   addErase(audit)
+}
+
+const DEFAULT_LIMIT = 50
+/** A query reads a bounded part of the trail, so a page may be shorter than its limit. */
+const MAX_PAGES = 100
+
+/** Returns as many events as the limit permits, or those of the first 100 pages, with a cursor. */
+async function wholePage(
+  gateway: Pick<Gateway, 'get'>,
+  query: NonNullable<Parameters<Gateway['get']>[1]>,
+): Promise<EventPage> {
+  const wanted = Number(query.limit ?? DEFAULT_LIMIT)
+  const page = await gateway.get<EventPage>('/audit', query)
+  const events = [...page.events]
+  let { cursor } = page
+  for (let pages = 1; pages < MAX_PAGES; pages += 1) {
+    if (cursor === undefined || !(events.length < wanted)) break
+    const limit = String(wanted - events.length)
+    const next = await gateway.get<EventPage>('/audit', { ...query, limit, cursor })
+    events.push(...next.events)
+    cursor = next.cursor
+  }
+  return { events, ...(cursor !== undefined && { cursor }) }
 }
 
 /** Describes what the check of a refused token found and expected. */

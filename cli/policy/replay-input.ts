@@ -2,6 +2,7 @@
 import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod/mini'
+import { eventOfLine } from '../../src/audit/blocks/line.ts'
 import { DECISIONS } from '../../src/audit/event.ts'
 import { STREAM_ENDED } from '../../src/audit/reason.ts'
 
@@ -54,20 +55,25 @@ const rowSchema = z.object({
     time_ms: z.number(),
   }),
 })
-const checkpointSchema = z.object({ checkpoint: z.record(z.string(), z.unknown()) })
+/** An event of a block. Its block and the checkpoints have lines of their own. */
+const entrySchema = z.object({ entry: z.object({ text: z.string() }) })
+const other = z.record(z.string(), z.unknown())
+const otherSchema = z.union([z.object({ checkpoint: other }), z.object({ block: other })])
 
 /** Parses a line of `audit tail --json`, or of an export of the audit Worker. */
 export function parseLine(line: string): ReplayLine {
   let value: unknown
   try {
     value = JSON.parse(line)
+    const entry = entrySchema.safeParse(value).data?.entry
+    if (entry !== undefined) value = eventOfLine(entry.text)
   } catch {
     return 'malformed'
   }
   const event = eventSchema.safeParse(value)
   if (event.success) return isAboutEnd(event.data) ? 'skipped' : event.data
   const row = rowSchema.safeParse(value)
-  if (!row.success) return checkpointSchema.safeParse(value).success ? 'skipped' : 'malformed'
+  if (!row.success) return otherSchema.safeParse(value).success ? 'skipped' : 'malformed'
   const { issuer, subject, client, request_id: requestId, time_ms, ...columns } = row.data.event
   if (isAboutEnd(columns)) return 'skipped'
   const { host, origin, grants: text, ...rest } = columns

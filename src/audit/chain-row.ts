@@ -16,17 +16,3 @@ export function canonicalJson(row: ChainRow): string {
     .map((name) => `${JSON.stringify(name)}:${JSON.stringify(row[name])}`)
   return `{${members.join(',')}}`
 }
-
-/**
- * Returns the canonical JSON of the named columns that are not null. Null columns are omitted, so that
- * a column that is added later does not change earlier hashes. `names` are sorted.
- */
-export function canonicalColumns(row: ChainRow, names: readonly string[]): string {
-  let members = ''
-  for (const name of names) {
-    const value = row[name] ?? null
-    // No name of a column has a character that JSON escapes.
-    if (value !== null) members += `,"${name}":${JSON.stringify(value)}`
-  }
-  return `{${members.slice(1)}}`
-}

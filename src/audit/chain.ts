@@ -1,12 +1,10 @@
 /**
- * The hash chain of the audit trail. The hash of a row covers the row and the hash of its
- * predecessor, so a changed, removed or moved row is detected. Pure: no I/O, no clock.
+ * The hash chain of the audit trail. The hash of a block covers its events and the hash of its
+ * predecessor, so a changed, removed or moved event is detected. Pure: no I/O, no clock.
  */
 import { CompactSign } from 'jose'
 import { activeKey, importSigningKey, type SigningJwk } from '../access/tokens/signing-keys.ts'
-import { type Digest, sha256 } from '../crypto/sha256.ts'
-import { type ChainRow, canonicalColumns, canonicalJson } from './chain-row.ts'
-import { committed, PERSONAL_GROUPS } from './personal.ts'
+import { canonicalJson } from './chain-row.ts'
 
 /** A place in a chain: the number of a row, from 1, and the row's hash. */
 export interface ChainPlace {
@@ -14,53 +12,21 @@ export interface ChainPlace {
   readonly hash: string
 }
 
+/** A block of the chain: consecutive events with one hash. */
+export interface Block {
+  readonly first_seq: number
+  readonly last_seq: number
+  readonly previous_hash: string
+  readonly hash: string
+  /** The events, in their order. */
+  readonly lines: readonly string[]
+}
+
 /** There is one chain. */
 export const PARTITION = '0'
 
 /** The place before the first row: 32 zero bytes, base64url. */
 export const GENESIS: ChainPlace = { seq: 0, hash: 'A'.repeat(43) }
-
-/** Version of the hash format. Earlier rows have null there, and their hash covers all columns. */
-const ROW_VERSION = 2
-
-/** Columns that a hash does not cover directly: the hashes, and what commitments cover. */
-const UNCOVERED = new Set([
-  ...['previous_hash', 'hash', 'erasure'],
-  ...PERSONAL_GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
-])
-
-/** Returns the columns that the hash of a row covers directly, in the order of canonical JSON. */
-function coveredColumns(row: ChainRow): readonly string[] {
-  return Object.keys(row)
-    .filter((name) => !UNCOVERED.has(name))
-    .sort()
-}
-
-/**
- * Chains rows after a place, in their order. Returns them and the place of the last one. All rows have
- * the columns of the first one. The hash of a row is the SHA-256 of the previous row's hash, a line feed,
- * and the canonical JSON of the covered columns that are not null.
- */
-export async function chainBehind(
-  head: ChainPlace,
-  rows: readonly ChainRow[],
-  digest: Digest = sha256,
-): Promise<{ readonly rows: readonly ChainRow[]; readonly head: ChainPlace }> {
-  const chained: ChainRow[] = []
-  let { seq, hash } = head
-  let names: readonly string[] | undefined
-  for (const row of rows) {
-    seq += 1
-    const place = { v: ROW_VERSION, partition: PARTITION, seq, previous_hash: hash, hash }
-    const placed = Object.assign(await committed(row, digest), place)
-    names ??= coveredColumns(placed)
-    const given = digest(`${hash}\n${canonicalColumns(placed, names)}`)
-    hash = typeof given === 'string' ? given : await given
-    placed.hash = hash
-    chained.push(placed)
-  }
-  return { rows: chained, head: { seq, hash } }
-}
 
 /**
  * `sealed`: the chain ended with this row, and the row had this hash. `pruned`: this was the last

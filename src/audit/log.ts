@@ -89,10 +89,24 @@ export const chainQuerySchema = z.strictObject({
   ),
 })
 
+/** A block of the chain, as the API and exported files have it. */
+export const blockSchema = z.strictObject({
+  first_seq: integer(),
+  last_seq: integer(),
+  previous_hash: z.string(),
+  hash: z.string(),
+  /** The text of each event; see `docs/audit.md`. */
+  lines: z.array(z.string()),
+  /** The digest of what searches read of the block, to compare with its events. */
+  search: z.optional(z.string()),
+})
+
 /** A page of the API. Columns have their names in D1; no column is omitted or added. */
 export const chainPageSchema = z.strictObject({
   /** In the order of `seq`. */
   rows: z.array(chainRowSchema),
+  /** In the order of `first_seq`. Absent: none. */
+  blocks: z.optional(z.array(blockSchema)),
   /** The checkpoints of the page's rows. The last page also contains those after the last row. */
   checkpoints: z.array(chainRowSchema),
   /** The end of the chain as the audit Worker recorded it; null before the first event. */

@@ -3,8 +3,7 @@
  * that an erasure can remove values and salt and the chain stays valid.
  */
 import { base64url } from 'jose'
-import { type Digest, sha256 } from '../crypto/sha256.ts'
-import { type ChainRow, canonicalColumns } from './chain-row.ts'
+import type { ChainRow } from './chain-row.ts'
 
 export const ERASED_ADDRESS = 'erased'
 
@@ -58,27 +57,6 @@ export function newSalt(): string {
   const salt = base64url.encode(pool.subarray(0, SALT_BYTES))
   pool = pool.subarray(SALT_BYTES)
   return salt
-}
-
-/** The columns of each group in the order of canonical JSON. */
-const SORTED: ReadonlyMap<PersonalGroup, readonly string[]> = new Map(
-  PERSONAL_GROUPS.map((group) => [group, Object.keys(group.erased).sort()]),
-)
-
-/**
- * Adds a salt and a commitment for each group that has a value. The commitment is the SHA-256 of the
- * salt, a line feed, and the canonical JSON of the columns that are not null.
- */
-export async function committed(row: ChainRow, digest: Digest = sha256): Promise<ChainRow> {
-  const columns: Record<string, ChainRow[string]> = { ...row }
-  for (const [group, names] of SORTED) {
-    const isEmpty = names.every((name) => (row[name] ?? null) === null)
-    const salt = isEmpty ? null : newSalt()
-    columns[group.salt] = salt
-    const given = salt && digest(`${salt}\n${canonicalColumns(row, names)}`)
-    columns[group.commitment] = typeof given === 'object' ? await given : given
-  }
-  return columns
 }
 
 /** Returns the row without the values and the salt of a group, and with the id of the erasure. */

@@ -6,6 +6,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import type { AuditStores } from './harness.ts'
 import { startNodeAudit } from './node-harness.ts'
+import { storedIds as idsIn } from './stored.ts'
 
 /** Longer than several retries of the consumer. */
 const PATIENCE = { timeout: 40_000, interval: 100 }
@@ -32,7 +33,7 @@ async function column(sql: string): Promise<readonly unknown[]> {
   const { results } = await stores.db.prepare(sql).all()
   return results.flatMap((row) => Object.values(row))
 }
-const storedIds = () => column('SELECT id FROM audit_events ORDER BY id')
+const storedIds = async () => (await idsIn(stores.db)).toSorted()
 const verify = () => verifyChain((after) => stores.chainPage(after), undefined)
 
 describe('the consumer [R21]', () => {

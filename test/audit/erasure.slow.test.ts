@@ -13,8 +13,10 @@ import { carryOutErasures, endRetention, exportDue } from '../../src/runtimes/au
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { usualOrLong } from '../harness/long.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { rowsIn } from './stored.ts'
 import { randomTampering, seeded } from './tampering.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
@@ -54,7 +56,7 @@ describeStores((start, isFirst) => {
   const sql = (text: string) => harness.db.prepare(text)
   const names = async () => (await harness.bucket.list()).objects.map(({ key }) => key)
   async function empty() {
-    const tables = ['events', 'heads', 'checkpoints', 'exports', 'erasures']
+    const tables = ['events', 'blocks', 'usage', 'heads', 'checkpoints', 'exports', 'erasures']
     await harness.db.batch([
       ...tables.map((table) => sql(`DELETE FROM audit_${table}`)),
       sql('DELETE FROM dead_letters'),
@@ -69,10 +71,16 @@ describeStores((start, isFirst) => {
       address: subject === ALICE ? '203.0.113.99' : '192.0.2.1',
       ...different,
     })
-  async function append(events: readonly AuditEvent[], nowMs = T0) {
+  async function append(
+    events: readonly AuditEvent[],
+    nowMs = T0,
+    insert: typeof insertEarlierRows = insertAuditEvents,
+  ) {
     for (let from = 0; from < events.length; from += 250)
-      await insertAuditEvents(harness.db, events.slice(from, from + 250), { seal, nowMs })
+      await insert(harness.db, events.slice(from, from + 250), { seal, nowMs })
   }
+  /** As a version before the blocks. */
+  const appendRows = (events: readonly AuditEvent[]) => append(events, T0, insertEarlierRows)
   const upkeep = (nowMs: number, bucket: ExportBucket | undefined = harness.bucket) => ({
     db: harness.db,
     seal,
@@ -87,11 +95,13 @@ describeStores((start, isFirst) => {
     const found: StoredRow[] = []
     for (let after: number | undefined = 0; after !== undefined; ) {
       const one: ChainPage = await page(after)
-      found.push(...one.rows)
+      found.push(...rowsIn(one))
       after = one.next
     }
     return found
   }
+  /** Returns an object of the export as a page of the chain. */
+  const pageOf = (text: string) => partOf(text) as Pick<ChainPage, 'rows' | 'blocks'>
   /** Returns everything stored in the database and in the bucket, as text. */
   async function everything(): Promise<string> {
     const texts = await Promise.all(
@@ -140,7 +150,7 @@ describeStores((start, isFirst) => {
       await Promise.all(
         (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
       )
-    ).flatMap((text) => partOf(text).rows)
+    ).flatMap((text) => rowsIn(pageOf(text)))
     const tenantsOf = (some: readonly object[]) =>
       some.flatMap((row) => {
         const { subject, tenant } = row as { subject: unknown; tenant: unknown }
@@ -235,7 +245,7 @@ describeStores((start, isFirst) => {
           observed: ['rate_limited:a'],
         })
       })
-      await append(events)
+      await appendRows(events)
       for (let run = 0; run < 2; run += 1) await exportDue(upkeep(T0, harness.bucket))
       await endRetention(upkeep(T0), T0 + PRUNED)
     })
@@ -294,10 +304,11 @@ describeStores((start, isFirst) => {
 
     test(`each of ${tamperings} random tamperings after it is found, and its row is named`, async () => {
       const random = seeded(SEED)
-      const all = await rows()
+      const all = (await rows()).filter(({ salt }) => salt !== undefined)
       const first = Number(all[0]?.seq)
       const last = Number(all.at(-1)?.seq)
-      const { head } = await page(last - 1)
+      // The begin and the end of the erasure are in blocks.
+      const { head, blocks = [] } = await page(last)
       const pruned = (await page(0)).checkpoints.filter(({ kind }) => kind === 'pruned')
       const forgotten = new Set(all.filter(({ salt }) => salt === null).map(({ seq }) => seq))
       await harness.db.batch([
@@ -319,7 +330,7 @@ describeStores((start, isFirst) => {
         const changed = [...all.filter(({ seq }) => !seqs.includes(Number(seq))), ...now]
         changed.sort((a, b) => Number(a.seq) - Number(b.seq))
         const { ok, findings } = await verifyChain(
-          async () => ({ rows: changed, checkpoints: pruned, head }),
+          async () => ({ rows: changed, blocks, checkpoints: pruned, head }),
           undefined,
         )
         const named = findings.map(({ seq }) => seq)
@@ -340,7 +351,7 @@ describeStores((start, isFirst) => {
     beforeEach(empty)
 
     test('that is forged is found, with an unknown id and with the id of another erasure', async () => {
-      await append([by(ALICE), by('bob'), by('carol')])
+      await appendRows([by(ALICE), by('bob'), by('carol')])
       const anonymous =
         'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, api_key = NULL, ' +
         'grants = NULL, fields = NULL, ' +
@@ -351,7 +362,7 @@ describeStores((start, isFirst) => {
         { kind: 'erasure', seq: 2 },
       ])
       await empty()
-      await append([by(ALICE), by('bob'), by('carol')])
+      await appendRows([by(ALICE), by('bob'), by('carol')])
       const { id } = await order()
       await carryOut()
       expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 1 })
@@ -362,7 +373,7 @@ describeStores((start, isFirst) => {
     })
 
     test('does not allow a later change of the decision in an erased row', async () => {
-      await append([by(ALICE), by('bob')])
+      await appendRows([by(ALICE), by('bob')])
       await order()
       await carryOut()
       expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 1 })
@@ -394,7 +405,7 @@ describeStores((start, isFirst) => {
       expect(changes.slice(0, 6)).toEqual(actions)
       expect(changes.slice(-2)).toEqual(['ban.create', null])
       const [name = ''] = await names()
-      const exported = partOf((await (await harness.bucket.get(name))?.text()) ?? '').rows
+      const exported = rowsIn(pageOf((await (await harness.bucket.get(name))?.text()) ?? ''))
       expect(exported.map(({ change }) => change === null)).toEqual(
         actions.map((action) => action === null),
       )
@@ -434,7 +445,7 @@ describeStores((start, isFirst) => {
         ...others,
       ])
       const [name = ''] = await names()
-      const exported = partOf((await (await harness.bucket.get(name))?.text()) ?? '').rows
+      const exported = rowsIn(pageOf((await (await harness.bucket.get(name))?.text()) ?? ''))
       expect(targets(exported)).toEqual(others)
       expect(await sql('SELECT * FROM dead_letters').all()).toMatchObject({ results: [] })
       expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
@@ -603,7 +614,7 @@ describeStores((start, isFirst) => {
     })
 
     test('of rows written before commitments existed keeps them in the chain', async () => {
-      await append([by('bob'), by(ALICE), by('carol')])
+      await appendRows([by('bob'), by(ALICE), by('carol')])
       // The format of that time.
       const { canonicalJson } = await import('../../src/audit/chain-row.ts')
       const { sha256 } = await import('../../src/crypto/sha256.ts')

@@ -16,6 +16,7 @@ import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
+import { rowsIn } from './stored.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -39,8 +40,8 @@ describeStores((start) => {
     await redis?.close()
   })
   beforeEach(async () => {
-    const tables = ['audit_events', 'audit_heads', 'audit_checkpoints', 'audit_exports']
-    await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM ${table}`)))
+    const tables = ['events', 'blocks', 'usage', 'heads', 'checkpoints', 'exports']
+    await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM audit_${table}`)))
     await harness.bucket.delete(await names())
     folder = await mkdtemp(join(tmpdir(), 'portcullis-export-'))
   })
@@ -78,12 +79,13 @@ describeStores((start) => {
     return verifyChain(reader(then), keys, then ? { from: extent.from } : extent)
   }
   const page = (after: number) => harness.chainPage(after)
+  const firstSeq = async () => rowsIn(await page(0))[0]?.seq
   /** Returns the `seq` of all rows of all objects, in the order of their names. */
   async function exported(): Promise<readonly number[]> {
     const texts = await Promise.all(
       (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
     )
-    return texts.flatMap((text) => partOf(text).rows.map(({ seq }) => Number(seq)))
+    return texts.flatMap((text) => rowsIn(partOf(text) as ChainPage).map(({ seq }) => Number(seq)))
   }
   const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
@@ -179,10 +181,10 @@ describeStores((start) => {
       await download()
       expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, first: 1 })
       await endRetention(upkeep(T0 + 12 * HOUR_MS), T0 + HOUR_MS)
-      expect((await page(0)).rows[0]?.seq).toBe(1_501)
+      expect(await firstSeq()).toBe(1_501)
       expect(await verifyFiles(page)).toMatchObject({ ok: true, events: 2_200, last: 2_200 })
       const changed = harness.db.prepare(
-        'UPDATE audit_events SET previous_hash = ? WHERE seq = 1801',
+        'UPDATE audit_blocks SET previous_hash = ? WHERE first_seq = 1801',
       )
       await changed.bind('B'.repeat(43)).run()
       expect((await verifyFiles(page)).findings).toMatchObject([{ kind: 'changed', seq: 1_801 }])
@@ -192,14 +194,14 @@ describeStores((start) => {
       await append(1_200, T0)
       const far = T0 + 400 * HOUR_MS
       await endRetention(upkeep(far), far)
-      expect((await page(0)).rows[0]?.seq).toBe(1)
+      expect(await firstSeq()).toBe(1)
       await run(T0)
       await endRetention(upkeep(far), far)
       const through = (await exported()).length
       expect(through).toBeGreaterThan(0)
-      expect((await page(0)).rows[0]?.seq).toBe(through + 1)
+      expect(await firstSeq()).toBe(through + 1)
       await endRetention({ ...upkeep(far), bucket: undefined }, far)
-      expect((await page(0)).rows).toEqual([])
+      expect(await firstSeq()).toBeUndefined()
     })
 
     test('any change in a file is found: a value, a line, the beginning, the end', async () => {
@@ -211,12 +213,14 @@ describeStores((start) => {
       const text = (await (await harness.bucket.get(name))?.text()) ?? ''
       const lines = text.split('\n')
       const verdicts: [string, string, number][] = [
-        ['a value', text.replace('"subject":"alice"', '"subject":"mallory"'), 1],
-        // A salt may begin with any character of base64url.
-        ['a salt', text.replace(/"salt":"./, (begin) => begin.replace(/.$/, otherThan)), 1],
-        ['a line', lines.toSpliced(499, 1).join('\n'), 500],
-        ['the beginning', lines.slice(10).join('\n'), 1],
-        ['the end', lines.slice(0, 900).join('\n'), 901],
+        ['a value', text.replace('alice', 'mallory'), 1],
+        // A salt, which follows a tab, may begin with any character of base64url.
+        ['a salt', text.replace(/\\t[\w-]/, (begin) => begin.replace(/.$/, otherThan)), 1],
+        // Each block has 100 events in as many lines after its own.
+        ['the last line of a block', lines.toSpliced(100, 1).join('\n'), 1],
+        ['a block', lines.toSpliced(101, 101).join('\n'), 101],
+        ['the beginning', lines.slice(101).join('\n'), 1],
+        ['the end', lines.slice(0, 909).join('\n'), 901],
       ]
       for (const [what, changed, seq] of verdicts) {
         await writeFile(file, changed)
@@ -224,7 +228,7 @@ describeStores((start) => {
         expect(ok, what).toBe(false)
         expect(findings.find((finding) => finding.seq > 0)?.seq, what).toBe(seq)
       }
-      await truncate(file, text.length / 2)
+      await truncate(file, Math.floor(text.length / 2))
       const { code, stderr } = await runCli(['audit', 'verify', '--file', file])
       expect(code).toBe(1)
       expect(stderr).toMatch(

@@ -1,13 +1,14 @@
 /** What features record in an event: bounded texts, stored, and removed by an erasure. */
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import { eventOfRow, rowOf } from '../../src/audit/d1/audit-row.ts'
+import { eventOfRow } from '../../src/audit/d1/audit-row.ts'
 import { forgetting } from '../../src/audit/erasure.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
-import { CALLER, committed, erased } from '../../src/audit/personal.ts'
+import { CALLER, erased } from '../../src/audit/personal.ts'
 import { MAX_EVENT_BYTES, serializeEvent, utf8Length } from '../../src/audit/truncate.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { recordField } from '../../src/middleware/context.ts'
+import { committed, rowOf } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 
 async function eventWith(fields: readonly (readonly [string, string])[]): Promise<AuditEvent> {
@@ -32,7 +33,7 @@ test('the last value of a field is recorded, stored as one column, and accepted 
   ])
   expect(event.fields).toEqual({ ticket: 'A-2', zone: 'north' })
   expect(auditEventSchema.parse(JSON.parse(serializeEvent(event)))).toEqual(event)
-  expect(eventOfRow(rowOf(event) as Parameters<typeof eventOfRow>[0])).toEqual(event)
+  expect(eventOfRow(rowOf(event))).toEqual(event)
   expect((await eventWith([])).fields).toBeUndefined()
 })
 

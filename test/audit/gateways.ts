@@ -13,6 +13,7 @@ import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { ROOT, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { storedEvents } from './stored.ts'
 
 /** The Node of the project, which may be newer than that of the machine. */
 export const NODE = `${ROOT}/node_modules/node/bin/node`
@@ -32,7 +33,7 @@ export interface Gateways {
   /** Returns the status of a request. */
   status(url: string): Promise<number>
   withDatabase<Value>(work: (db: AuditDatabase) => Promise<Value>): Promise<Value>
-  /** Ids of requests, one for each event in the database. */
+  /** Ids of requests, one for each event in the database, in the order of the chain. */
   storedRequests(): Promise<readonly string[]>
   /** Returns the number of requests of which the database has no event. */
   missing(ids: readonly (string | undefined)[]): Promise<number>
@@ -95,10 +96,9 @@ export async function prepareGateways(auditDatabase?: string): Promise<Gateways>
       }
     },
     storedRequests: () =>
-      gateways.withDatabase(async (db) => {
-        const found = db.prepare('SELECT request_id AS id FROM audit_events').all<{ id: string }>()
-        return (await found).results.map(({ id }) => id)
-      }),
+      gateways.withDatabase(async (db) =>
+        (await storedEvents(db)).map(({ requestId }) => requestId),
+      ),
     async missing(ids) {
       const stored = new Set(await gateways.storedRequests())
       return ids.filter((id) => id === undefined || !stored.has(id)).length

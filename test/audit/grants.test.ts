@@ -1,6 +1,6 @@
 /** What an event records about the caller: enough to explain and to replay the decision. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventOfRow, rowOf } from '../../src/audit/d1/audit-row.ts'
+import { eventOfRow } from '../../src/audit/d1/audit-row.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { serializeEvent } from '../../src/audit/truncate.ts'
 import { operators } from '../../src/features/operators/index.ts'
@@ -9,6 +9,7 @@ import { relations } from '../../src/features/relations/index.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { ISSUER, startGateway, type TestGateway } from '../features/operators/gateway.ts'
 import { MODEL } from '../features/operators/relation-model.ts'
+import { rowOf } from './earlier-rows.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -41,7 +42,7 @@ async function grantsOf(path: string, token?: string): Promise<AuditEvent['grant
   const event = gateway.events.at(-1)
   if (event === undefined) throw new Error('no event')
   expect(auditEventSchema.parse(JSON.parse(serializeEvent(event)))).toEqual(event)
-  expect(eventOfRow(rowOf(event) as Parameters<typeof eventOfRow>[0])).toEqual(event)
+  expect(eventOfRow(rowOf(event))).toEqual(event)
   return event.grants
 }
 

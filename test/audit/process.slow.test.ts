@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { DEFAULT_KEYS } from '../../src/redis/keys.ts'
 import { directTo, hasRedisServer, startRealServer } from '../harness/resp-server.ts'
 import { type Gateways, prepareGateways } from './gateways.ts'
+import { storedEvents } from './stored.ts'
 
 /** Longer than a consumer needs to take over the entries of another one. */
 const PATIENCE = { timeout: 50_000, interval: 200 }
@@ -117,15 +118,14 @@ test.skipIf(!hasRedisServer)(
     expect(ids.every((id) => id !== undefined)).toBe(true)
     await direct.config('SET', 'maxmemory', '0')
     const lost = () =>
-      gateways.withDatabase((db) => {
-        const sql = 'SELECT coalesce(sum(lost), 0) AS lost FROM audit_events'
-        return db.prepare(sql).first<number>('lost')
-      })
+      gateways.withDatabase(async (db) =>
+        (await storedEvents(db)).reduce((sum, { lost = 0 }) => sum + lost, 0),
+      )
     // A later batch finds that the queue works again.
     await expect
       .poll(async () => {
         await gateways.request(gateway.url)
-        return (await gateways.missing(ids)) - ((await lost()) ?? 0)
+        return (await gateways.missing(ids)) - (await lost())
       }, PATIENCE)
       .toBe(0)
   },

@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { createTokenVerifier } from '../../src/access/tokens/verifier.ts'
-import { eventOfRow, rowOf } from '../../src/audit/d1/audit-row.ts'
+import { eventOfRow } from '../../src/audit/d1/audit-row.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { serializeEvent } from '../../src/audit/truncate.ts'
 import { audit } from '../../src/middleware/audit.ts'
@@ -17,6 +17,7 @@ import {
   issuerOf,
   NOW_MS,
 } from '../access/tokens/signer.ts'
+import { rowOf } from './earlier-rows.ts'
 
 const signer = await createSigner('ES256')
 const events: AuditEvent[] = []
@@ -110,7 +111,7 @@ describe('the audit event of a refused token', () => {
 
   test('is stored and read unchanged', async () => {
     const { event } = await send(forged({ typ: 'JWT' }, {}))
-    expect(eventOfRow(rowOf(event) as never)).toEqual(event)
+    expect(eventOfRow(rowOf(event))).toEqual(event)
     const long = { ...event, rejected: { seen: 'x'.repeat(9_000), expected: 'y', verified: false } }
     expect(auditEventSchema.parse(JSON.parse(serializeEvent(long))).rejected?.seen).toMatch(/…\[\+/)
   })

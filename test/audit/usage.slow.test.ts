@@ -8,6 +8,7 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import type { AuditUsage, UsageDay, UsageRoute } from '../../src/audit/usage.ts'
 import { startGateway } from '../features/operators/gateway.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { insertEarlierRows } from './earlier-rows.ts'
 import { anEvent } from './event.ts'
 import { type AuditStores, describeStores } from './harness.ts'
 import { seeded } from './tampering.ts'
@@ -69,9 +70,14 @@ describeStores((start) => {
     stores = await start({ originUrl: 'http://127.0.0.1:9', redis })
     await stores.migrate()
     usage = createAuditUsage(stores.db)
-    const seal = createCheckpointSealer([])
+    const options = { seal: createCheckpointSealer([]), nowMs: T0 }
+    // A quarter is in rows of a version before the blocks.
     for (let at = 0; at < events.length; at += 500)
-      await insertAuditEvents(stores.db, events.slice(at, at + 500), { seal, nowMs: T0 })
+      await (at === 0 ? insertEarlierRows : insertAuditEvents)(
+        stores.db,
+        events.slice(at, at + 500),
+        options,
+      )
   })
   afterAll(async () => {
     await stores?.close()

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { chainBehind, GENESIS } from '../../src/audit/chain.ts'
+import { GENESIS } from '../../src/audit/chain.ts'
 import { exportName, ndjsonOf } from '../../src/audit/chain-export.ts'
-import { rowOf } from '../../src/audit/d1/audit-row.ts'
 import { chainPageSchema } from '../../src/audit/log.ts'
+import { chainBehind, rowOf } from '../audit/earlier-rows.ts'
 import { anEvent } from '../audit/event.ts'
 import { generateSigningJwk } from '../features/operators/signing-jwk.ts'
 import { ROOT } from '../harness/process.ts'
@@ -98,7 +98,7 @@ test('audit verify reports keys that signed no checkpoint', async () => {
 test('audit verify verifies files without a gateway, and together with the rest of the chain', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
   try {
-    const exported = { rows: rows.slice(0, 3), checkpoints: [] }
+    const exported = { rows: rows.slice(0, 3), blocks: [], checkpoints: [] }
     await writeFile(join(folder, exportName(1, 3).replaceAll('/', '-')), ndjsonOf(exported))
     const offline = await runCli(['audit', 'verify', '--file', folder])
     expect(offline).toMatchObject({ code: 0, stderr: '' })

@@ -2,6 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { inflateRawSync } from 'node:zlib'
+import { eventOfLine } from '../../src/audit/blocks/line.ts'
 import { ROOT } from './process.ts'
 
 export interface StoredEvent {
@@ -20,12 +22,9 @@ export function storedEvents(requestIds: ReadonlySet<string>): StoredEvent[] {
   for (const file of databaseFiles()) {
     const database = new DatabaseSync(file, { readOnly: true })
     try {
-      const rows = database
-        .prepare(
-          'SELECT id, request_id, decision, reason, status, route, subject FROM audit_events',
-        )
-        .all() as unknown as StoredEvent[]
-      found.push(...rows.filter((row) => requestIds.has(row.request_id)))
+      const blocks = database.prepare('SELECT events FROM audit_blocks').all()
+      const events = blocks.flatMap(({ events }) => eventsOf(events as Uint8Array))
+      found.push(...events.filter(({ request_id }) => requestIds.has(request_id)))
     } catch (error) {
       if (!/no such table/.test(String(error))) throw error
     } finally {
@@ -33,6 +32,15 @@ export function storedEvents(requestIds: ReadonlySet<string>): StoredEvent[] {
     }
   }
   return found
+}
+
+function eventsOf(block: Uint8Array): StoredEvent[] {
+  const events = inflateRawSync(block).toString().split('\n').map(eventOfLine)
+  return events.map(({ requestId, actor, ...event }) => ({
+    ...event,
+    request_id: requestId,
+    subject: actor.subject,
+  }))
 }
 
 function databaseFiles(): string[] {

@@ -18,8 +18,10 @@ const TEMPLATE = 'packages/create-portcullis/templates/gateway'
 /** The tests may run on a Node without SQLite. */
 const READ_TRAIL = `
   const { DatabaseSync } = require('node:sqlite')
-  const events = new DatabaseSync(process.env.FILE).prepare('SELECT status FROM audit_events').all()
-  console.log(JSON.stringify(events.map(({ status }) => status)))`
+  const { inflateRawSync } = require('node:zlib')
+  const blocks = new DatabaseSync(process.env.FILE).prepare('SELECT events FROM audit_blocks').all()
+  const lines = blocks.flatMap(({ events }) => inflateRawSync(events).toString().split('\\n'))
+  console.log(JSON.stringify(lines.map((line) => JSON.parse(line.split('\\t', 1)[0]).status)))`
 const SECRET = 'a-secret-of-the-project'
 
 const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))

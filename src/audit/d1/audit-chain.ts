@@ -2,19 +2,18 @@
 
 import type { Digest } from '../../crypto/sha256.ts'
 import { sleep } from '../../isolate/timers.ts'
+import { chainBlocks, intoBlocks } from '../blocks/block.ts'
 import {
   type ChainPlace,
   type Checkpoint,
   type CheckpointSealer,
-  chainBehind,
   GENESIS,
   PARTITION,
 } from '../chain.ts'
 import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
-import { CHAIN_COLUMNS, INTEGER_COLUMNS, rowOf } from './audit-row.ts'
+import { idsAround, knownIds as idsOfBlocks, insertBlock } from './block-rows.ts'
 import type { AuditDatabase, AuditStatement } from './database.ts'
-import { insertRows } from './insert-rows.ts'
 import { within } from './schema.ts'
 
 export interface AppendOptions {
@@ -39,6 +38,7 @@ const HEAD = 'SELECT seq, hash, sealed_seq, sealed_ms FROM audit_heads WHERE par
 const LAST =
   "SELECT seq, coalesce(hash, '') AS hash FROM audit_events " +
   'WHERE partition = ? AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1'
+const LAST_BLOCK = 'SELECT last_seq AS seq, hash FROM audit_blocks ORDER BY first_seq DESC LIMIT 1'
 const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value ->> 0 FROM json_each(?))'
 const FORGOTTEN =
   'SELECT salt, caller_digest, name_digest, ordered_ms, tenant FROM audit_erasures ' +
@@ -87,53 +87,71 @@ const isOvertaken = (error: unknown): boolean =>
 async function append(
   db: AuditDatabase,
   events: ReadonlyMap<string, AuditEvent>,
-  { seal, nowMs, digest }: AppendOptions,
+  options: AppendOptions,
 ): Promise<void> {
-  const [heads, lasts, known, forgotten] = await within(
+  const { seal, nowMs } = options
+  const [heads, lastRows, lastBlocks, rows, forgotten, ...blocks] = await within(
     db.batch([
       db.prepare(HEAD).bind(PARTITION),
       db.prepare(LAST).bind(PARTITION),
+      db.prepare(LAST_BLOCK),
       db.prepare(KNOWN).bind(JSON.stringify([...events.keys()].map((id) => [id]))),
       db.prepare(FORGOTTEN),
+      ...idsAround(db, [...events.values()]),
     ]),
   )
   const head = heads?.results[0] as HeadRow | undefined
   if (head === undefined) {
     const begin = db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs)
     await within(begin.run())
-    return append(db, events, { seal, nowMs, digest })
+    return append(db, events, options)
   }
-  const last = lasts?.results[0] as ChainPlace | undefined
   const persons = (forgotten?.results ?? []) as Forgotten[]
-  const knownIds = new Set(((known?.results ?? []) as { id: string }[]).map(({ id }) => id))
-  const fresh = [...events.values()].filter(({ id }) => !knownIds.has(id))
+  const rowIds = ((rows?.results ?? []) as { id: string }[]).map(({ id }) => id)
+  const knownIds = new Set([...rowIds, ...blocks.flatMap(({ results }) => idsOfBlocks(results))])
+  const fresh = [...events.values()].filter(
+    ({ id }) => !knownIds.has(id) && !knownIds.has(id.toLowerCase()),
+  )
   const left =
     persons.length === 0
       ? fresh
       : await Promise.all(fresh.map((event) => forgettingLate(event, persons)))
-  const rows = left.map(rowOf)
-  // Appends to the last row, even if the stored head was set back.
-  const chained = await chainBehind(
-    last !== undefined && last.seq > head.seq ? last : head,
-    rows,
-    digest,
+  // Appends to the last row or block, even if the stored head was set back.
+  const lasts = [lastRows, lastBlocks].map((found) => found?.results[0] as ChainPlace | undefined)
+  const last = lasts.reduce<ChainPlace>(
+    (most, one) => (one !== undefined && one.seq > most.seq ? one : most),
+    head,
   )
+  const chained = await blocksBehind(db, last, left, options)
   const end = chained.head
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
-  if (rows.length === 0 && checkpoint === undefined) return
-  const insert = {
-    table: 'audit_events',
-    columns: CHAIN_COLUMNS,
-    integers: INTEGER_COLUMNS,
-    rows: chained.rows.map((row) => CHAIN_COLUMNS.map((column) => row[column] ?? null)),
-  }
+  if (fresh.length === 0 && checkpoint === undefined) return
   await within(
     db.batch([
       moveHead(db, head, end, checkpoint),
-      ...insertRows(db, insert),
+      ...chained.statements,
       ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
     ]),
   )
+}
+
+interface Chained {
+  readonly head: ChainPlace
+  readonly statements: readonly AuditStatement[]
+}
+
+async function blocksBehind(
+  db: AuditDatabase,
+  place: ChainPlace,
+  events: readonly AuditEvent[],
+  { digest }: AppendOptions,
+): Promise<Chained> {
+  const groups = intoBlocks(events)
+  const { head, blocks } = await chainBlocks(place, groups, digest)
+  const statements: AuditStatement[] = []
+  for (const [index, block] of blocks.entries())
+    statements.push(...(await insertBlock(db, block, groups[index]?.events ?? [])))
+  return { head, statements }
 }
 
 function isSealDue({ sealed_seq, sealed_ms }: HeadRow, seq: number, nowMs: number): boolean {

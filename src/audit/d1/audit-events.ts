@@ -4,8 +4,9 @@ import { withDeadline } from '../../isolate/timers.ts'
 import type { AuditLog, AuditPage, AuditQuery, TenantOfIssuers } from '../log.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
+import { type BlockEventsFound, type BlockSearch, searchBlocks } from './block-search.ts'
 import type { AuditDatabase } from './database.ts'
-import { withinQuery } from './schema.ts'
+import { isMissing, withinQuery } from './schema.ts'
 
 /**
  * A request id contains the start time of the request (RFC 9562 section 5.7), and the event has the
@@ -61,11 +62,39 @@ export function createAuditLog(db: AuditDatabase): AuditLog {
     async query(query, tenant) {
       const selection = selectionOf(query, tenant)
       const isOneRequest = query.requestId !== undefined && query.cursor === undefined
+      const found = await withinQuery<BlockEventsFound>(
+        () => searchBlocks(db, blockSearchOf(query, tenant)),
+        { events: [] },
+      )
+      // A database has rows and blocks while it changes from one to the other.
+      if (isOneRequest && found.events.length > 0)
+        return { events: found.events.slice(0, query.limit) }
       const rows = isOneRequest
         ? await rowsOfRequest(selection, query.limit)
         : await rowsOf(pageSelection(selection, query.limit))
-      return pageOf(rows, query.limit)
+      return pageOf(rows, found, query.limit)
     },
+  }
+}
+
+function blockSearchOf(query: AuditQuery, within: TenantOfIssuers | undefined): BlockSearch {
+  const { since, until, cursor, requestId } = query
+  const startedMs = startOf(requestId)
+  const [begin, end] =
+    requestId === undefined
+      ? [0, Number.MAX_SAFE_INTEGER]
+      : [startedMs - MAX_CLOCK_STEP_MS, startedMs + MAX_REQUEST_MS]
+  const [ms = '', id = ''] = cursor?.split('.') ?? []
+  return {
+    query,
+    within,
+    period: {
+      sinceMs: Math.max(begin, since === undefined ? begin : Date.parse(since)),
+      untilMs: Math.min(end, until === undefined ? end : Date.parse(until)),
+    },
+    before: cursor === undefined ? undefined : { ms: Number(ms), id },
+    // One event more than the page shows whether a next page exists.
+    limit: query.limit + 1,
   }
 }
 
@@ -184,11 +213,34 @@ function listedAs(reason: string): readonly string[] {
   return reason.includes(':') ? [element] : [element, `${element.slice(0, -1)}:`]
 }
 
-function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {
-  const events = rows.slice(0, limit).map(eventOfRow)
-  const last = rows[limit - 1]
-  if (rows.length <= limit || last === undefined) return { events }
-  return { events, cursor: `${last.time_ms}.${last.id}` }
+/** Merges rows and events of blocks into a page, newest first. */
+function pageOf(
+  rows: readonly AuditRow[],
+  { events, onlyAfterMs }: BlockEventsFound,
+  limit: number,
+): AuditPage {
+  const all = [
+    ...rows.map((row) => ({ ms: row.time_ms, event: eventOfRow(row) })),
+    ...events.map((event) => ({ ms: Date.parse(event.time), event })),
+  ]
+  const certain = onlyAfterMs === undefined ? all : all.filter(({ ms }) => ms > onlyAfterMs)
+  certain.sort((a, b) => b.ms - a.ms || (a.event.id < b.event.id ? 1 : -1))
+  const page = certain.slice(0, limit)
+  const last = page.at(-1)
+  if (certain.length > limit && last !== undefined)
+    return { events: page.map(({ event }) => event), cursor: `${last.ms}.${last.event.id}` }
+  // The search ended early. Events of this millisecond and earlier ones are on the next page.
+  const rest = onlyAfterMs === undefined ? {} : { cursor: `${onlyAfterMs + 1}.${FIRST_ID}` }
+  return { events: page.map(({ event }) => event), ...rest }
+}
+
+/** Precedes every id. */
+const FIRST_ID = '00000000-0000-0000-0000-000000000000'
+
+/** A database of before, which a consumer has not migrated yet. */
+function whenMissing(error: unknown): null {
+  if (isMissing(error)) return null
+  throw error
 }
 
 /** The value is at the end of an index, so reading it is fast. */
@@ -200,10 +252,14 @@ const NEWEST_TIMEOUT_MS = 2_000
  */
 export async function newestEventMs(db: AuditDatabase): Promise<number | undefined> {
   try {
-    const newest = db
-      .prepare('SELECT time_ms FROM audit_events ORDER BY time_ms DESC LIMIT 1')
-      .first<number>('time_ms')
-    return (await withDeadline(newest, NEWEST_TIMEOUT_MS)) ?? undefined
+    const newest = Promise.all(
+      [
+        'SELECT time_ms FROM audit_events ORDER BY time_ms DESC LIMIT 1',
+        'SELECT max_ms AS time_ms FROM audit_blocks ORDER BY max_ms DESC LIMIT 1',
+      ].map((sql) => db.prepare(sql).first<number>('time_ms').catch(whenMissing)),
+    )
+    const times = (await withDeadline(newest, NEWEST_TIMEOUT_MS)).filter((ms) => ms !== null)
+    return times.length === 0 ? undefined : Math.max(...times)
   } catch {
     return undefined
   }

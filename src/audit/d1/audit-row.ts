@@ -1,57 +1,38 @@
-/** Converts audit events to rows of D1 and back. */
-import type { ChainRow } from '../chain-row.ts'
-import { type AuditEvent, lostEvent } from '../event.ts'
-
-/** Returns the columns of an event. */
-const columnsOf = (event: AuditEvent) => ({
-  id: event.id,
-  time_ms: Date.parse(event.time),
-  request_id: event.requestId,
-  trace_id: event.traceId,
-  issuer: event.actor.issuer,
-  subject: event.actor.subject,
-  client: event.actor.client,
-  tenant: event.actor.tenant,
-  token_id_hash: event.actor.tokenIdHash,
-  method: event.method,
-  route: event.route,
-  decision: event.decision,
-  reason: event.reason,
-  status: event.status,
-  limits: JSON.stringify(event.limits),
-  durations_ms: JSON.stringify(event.durationsMs),
-  address: event.address,
-  colo: event.colo,
-  lost: event.lost ?? null,
-  change: event.change && JSON.stringify(event.change),
-  observed: event.observed && JSON.stringify(event.observed),
-  rejected: event.rejected && JSON.stringify(event.rejected),
-  host: event.host,
-  origin: event.origin,
-  call: event.call && JSON.stringify(event.call),
-  api_key: event.actor.key,
-  grants: event.grants && JSON.stringify(event.grants),
-  fields: event.fields && JSON.stringify(event.fields),
-})
+/** Rows of `audit_events`: events of before the chain had blocks. They are read, and never written. */
+import type { AuditDecision, AuditEvent } from '../event.ts'
 
 /** Columns of later migrations are undefined in a database that does not have them yet. */
-export type AuditRow = ReturnType<typeof columnsOf>
-
-/** Names of all columns of a row in the chain: of any event, its commitments, and its place. */
-export const CHAIN_COLUMNS: readonly string[] = [
-  ...Object.keys(columnsOf(lostEvent(1, '', 0))),
-  ...['salt', 'commitment', 'change_salt', 'change_commitment'],
-  ...['v', 'partition', 'seq', 'previous_hash', 'hash'],
-]
-
-/** Names of the columns that are integers. The others are text. */
-export const INTEGER_COLUMNS: ReadonlySet<string> = new Set([
-  'time_ms',
-  'status',
-  'lost',
-  'v',
-  'seq',
-])
+export interface AuditRow {
+  readonly id: string
+  readonly time_ms: number
+  readonly request_id: string
+  readonly trace_id: string
+  readonly issuer: string | null
+  readonly subject: string | null
+  readonly client: string | null
+  readonly tenant: string | null
+  readonly token_id_hash: string | null
+  readonly api_key?: string | null
+  readonly method: string
+  readonly route: string | null
+  readonly host?: string | null
+  readonly origin?: string | null
+  readonly decision: AuditDecision
+  readonly reason: string
+  readonly status: number
+  readonly lost: number | null
+  readonly address: string
+  readonly colo: string | null
+  /** JSON, as are the following ones. */
+  readonly limits: string
+  readonly durations_ms: string
+  readonly change?: string | null
+  readonly observed?: string | null
+  readonly rejected?: string | null
+  readonly call?: string | null
+  readonly grants?: string | null
+  readonly fields?: string | null
+}
 
 /**
  * Returns a value that the database stores unchanged: without lone surrogates and NUL. Otherwise the row
@@ -60,13 +41,6 @@ export const INTEGER_COLUMNS: ReadonlySet<string> = new Set([
 export function storable<Value>(value: Value): Value | string {
   if (typeof value !== 'string' || (value.isWellFormed() && !value.includes('\0'))) return value
   return value.toWellFormed().replaceAll('\0', '\ufffd')
-}
-
-/** Returns the columns of an event's row, before it has a place in the chain. */
-export function rowOf(event: AuditEvent): ChainRow {
-  const columns: Record<string, string | number | null | undefined> = columnsOf(event)
-  for (const name in columns) columns[name] = storable(columns[name] ?? null)
-  return columns as ChainRow
 }
 
 /** Returns the event of a row. Its time is in UTC with milliseconds. */

@@ -1,8 +1,10 @@
 /** Plans the parts of the chain for its export, and reads their rows. */
 
+import type { Block } from '../chain.ts'
 import { PARTITION } from '../chain.ts'
 import { type ChainPart, exportName } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
+import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import type { AuditDatabase } from './database.ts'
 import { within } from './schema.ts'
 
@@ -33,13 +35,18 @@ const PENDING =
 const EXTENT =
   'WITH start AS (SELECT coalesce(max(seq), 0) AS seq FROM (' +
   'SELECT max(last_seq) AS seq FROM audit_exports WHERE partition = ?1 UNION ALL ' +
-  'SELECT min(seq) - 1 FROM audit_events WHERE partition = ?1) AS ends) ' +
+  // Retention deletes from the begin of the chain, so the lowest place of both is the begin.
+  'SELECT min(seq) - 1 FROM (SELECT min(seq) AS seq FROM audit_events WHERE partition = ?1 UNION ALL ' +
+  'SELECT min(first_seq) FROM audit_blocks) AS begins) AS ends) ' +
   'SELECT start.seq AS start, ' +
   '(SELECT max(planned_ms) FROM audit_exports WHERE partition = ?1) AS planned_ms, ' +
   "(SELECT max(seq) FROM audit_checkpoints WHERE partition = ?1 AND kind = 'sealed' " +
   'AND seq > start.seq AND seq <= start.seq + ?2) AS sealed, ' +
   "(SELECT max(seq) FROM audit_checkpoints WHERE partition = ?1 AND kind = 'sealed' " +
-  'AND seq > start.seq) AS last_sealed FROM start'
+  'AND seq > start.seq) AS last_sealed, ' +
+  // An object has whole blocks.
+  '(SELECT last_seq FROM audit_blocks WHERE first_seq <= start.seq + ?2 ' +
+  'ORDER BY first_seq DESC LIMIT 1) AS block FROM start'
 const PLAN =
   'INSERT INTO audit_exports (partition, first_seq, last_seq, name, planned_ms) ' +
   'VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
@@ -51,6 +58,10 @@ const ROWS =
 const CHECKPOINTS =
   'SELECT * FROM audit_checkpoints WHERE partition = ?1 AND seq <= ?3 ' +
   "AND (seq >= ?2 OR (seq = ?2 - 1 AND kind = 'pruned')) ORDER BY seq, kind"
+const BLOCKS =
+  `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq > ? AND first_seq <= ? ` +
+  'ORDER BY first_seq LIMIT ?'
+const BLOCKS_PER_QUERY = 20
 const BEHIND =
   'SELECT * FROM audit_exports WHERE partition = ? AND last_seq > ? ORDER BY first_seq LIMIT ?'
 
@@ -59,6 +70,8 @@ interface Extent {
   readonly planned_ms: number | null
   readonly sealed: number | null
   readonly last_sealed: number | null
+  /** The end of the block that contains the last row that fits, or of one before. */
+  readonly block: number | null
 }
 
 /**
@@ -77,11 +90,11 @@ export async function nextPart(
   if (planned !== undefined) return planned
   const extent = extents?.results[0] as Extent | undefined
   if (extent === undefined || extent.last_sealed === null) return undefined
-  const { start, planned_ms, sealed, last_sealed } = extent
+  const { start, planned_ms, sealed, last_sealed, block } = extent
   const isDue = last_sealed - start >= DUE_ROWS || nowMs - (planned_ms ?? 0) >= DUE_MS
   if (!isDue && !isRequested) return undefined
   const first = start + 1
-  const last = sealed ?? start + MAX_ROWS
+  const last = sealed ?? Math.max(start + MAX_ROWS, block ?? 0)
   const values = [PARTITION, first, last, exportName(first, last), nowMs]
   const [, found] = await within(
     db.batch([db.prepare(PLAN).bind(...values), db.prepare(PENDING).bind(PARTITION)]),
@@ -100,9 +113,17 @@ export async function readPart(db: AuditDatabase, part: ExportRow): Promise<Chai
     if (results.length < ROWS_PER_QUERY) break
     after = Number(results.at(-1)?.seq)
   }
+  const blocks: Block[] = []
+  for (let after = first_seq - 1; ; ) {
+    const page = db.prepare(BLOCKS).bind(after, last_seq, BLOCKS_PER_QUERY)
+    const { results } = await within(page.all<BlockRow>())
+    for (const row of results) blocks.push(await blockOf(db, row))
+    if (results.length < BLOCKS_PER_QUERY) break
+    after = results.at(-1)?.first_seq ?? after
+  }
   const result = db.prepare(CHECKPOINTS).bind(PARTITION, first_seq, last_seq)
   const { results: checkpoints } = await within(result.all<ChainRow>())
-  return { rows, checkpoints }
+  return { rows, blocks, checkpoints }
 }
 
 export async function partIsExported(db: AuditDatabase, part: ExportRow, nowMs: number) {

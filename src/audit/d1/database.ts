@@ -1,3 +1,5 @@
+import type { Compression } from '../blocks/compression.ts'
+
 /**
  * The part of a D1 binding that is used. The types of `@cloudflare/workers-types` would have to be
  * installed by every consumer of the package.
@@ -11,9 +13,17 @@ export interface AuditDatabase {
    * have it: there, one statement parses the rows from JSON.
    */
   insertion?(rows: RowInsert): AuditStatement
+  /** Compresses blocks. Default: that of Web Streams. */
+  readonly compression?: Compression
 }
 
 export type Value = string | number | null
+
+/** A BLOB as a database returns it: D1 has a list of numbers. */
+export type Bytes = Uint8Array | readonly number[]
+
+export const bytesOf = (value: Bytes): Uint8Array =>
+  value instanceof Uint8Array ? value : Uint8Array.from(value)
 
 /** Rows to insert. A place or an id that is taken fails the transaction. */
 export interface RowInsert {

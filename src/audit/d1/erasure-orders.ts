@@ -23,6 +23,8 @@ export interface ErasureRow {
   /** Erased rows: while the erasure runs, only those that D1 no longer has; once done, all. */
   readonly rows: number
   readonly done_ms: number | null
+  /** The first event of the last block that was processed. Undefined before the migration. */
+  readonly block_seq?: number
   /** Null: the erasure covers every tenant. */
   readonly tenant: string | null
   /** `tenant`, or null for the platform. */

@@ -5,6 +5,7 @@ import { PARTITION } from '../chain.ts'
 import { erasureEvent, PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
 import { CALLER, CHANGE, type PersonalGroup } from '../personal.ts'
 import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
+import { eraseBlocks } from './block-erasure.ts'
 import type { AuditDatabase } from './database.ts'
 import type { ErasureRow } from './erasure-orders.ts'
 import { within } from './schema.ts'
@@ -20,10 +21,11 @@ const RECOGNIZED_MS = 8 * 86_400_000
 const NEXT = 'SELECT * FROM audit_erasures WHERE done_ms IS NULL ORDER BY ordered_ms LIMIT 1'
 const BEGIN =
   'UPDATE audit_erasures SET first_seq = coalesce(first_seq, ' +
-  '(SELECT min(seq) FROM audit_events WHERE partition = ?)) WHERE id = ? RETURNING first_seq'
+  '(SELECT min(seq) FROM (SELECT min(seq) AS seq FROM audit_events WHERE partition = ? UNION ALL ' +
+  'SELECT min(first_seq) FROM audit_blocks) AS begins)) WHERE id = ? RETURNING first_seq'
 /** Rows in D1 now, plus rows that were erased only in the export. */
 const COUNT =
-  'SELECT (SELECT count(*) FROM audit_events WHERE partition = ?1 AND erasure = ?2) + rows AS rows ' +
+  'SELECT (SELECT count(*) FROM audit_events WHERE partition = ?1 AND erasure = ?2) + rows + block_rows AS rows ' +
   'FROM audit_erasures WHERE id = ?2'
 const DONE =
   'UPDATE audit_erasures SET issuer = NULL, subject = NULL, rows = ?, done_ms = ? ' +
@@ -79,7 +81,11 @@ export async function beginErasure(
 }
 
 /** Erases rows and dead letters. Returns false if rows remain for the next run. */
-export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise<boolean> {
+export async function eraseRows(
+  db: AuditDatabase,
+  erasure: ErasureRow,
+  options: AppendOptions,
+): Promise<boolean> {
   const { tenant } = erasure
   const inTuples = idIn(erasure.subject ?? '')
   const areLettersErased = await eraseLetters(db, erasure, inTuples)
@@ -99,7 +105,7 @@ export async function eraseRows(db: AuditDatabase, erasure: ErasureRow): Promise
       changed = (await within(statement.run())).meta.changes
     }
   }
-  return areLettersErased
+  return (await eraseBlocks(db, erasure, options)) && areLettersErased
 }
 
 /** Erases dead letters. Returns false if letters remain for the next run. */

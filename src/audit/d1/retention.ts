@@ -14,6 +14,7 @@ interface RetentionOptions extends AppendOptions {
 export const DEFAULT_RETENTION_DAYS = 90
 /** A D1 statement may run 30 s, and it blocks other statements. */
 const ROWS_PER_STATEMENT = 5_000
+const BLOCKS_PER_STATEMENT = 200
 /** For each deletion: a million rows. The next run continues. */
 const MAX_STATEMENTS = 200
 
@@ -22,6 +23,17 @@ const LAST_BEFORE =
   'SELECT seq, hash FROM audit_events WHERE partition = ?1 AND seq < coalesce((' +
   'SELECT seq FROM audit_events WHERE partition = ?1 AND seq IS NOT NULL AND time_ms >= ?2 ' +
   'ORDER BY seq LIMIT 1), 9e15) AND seq <= ?3 ORDER BY seq DESC LIMIT 1'
+/** Finds the end of the first run of blocks of which all events are older than a given time. */
+const LAST_BLOCK_BEFORE =
+  'SELECT last_seq AS seq, hash FROM audit_blocks WHERE first_seq < coalesce((' +
+  'SELECT first_seq FROM audit_blocks WHERE max_ms >= ?1 ORDER BY first_seq LIMIT 1), 9e15) ' +
+  'AND last_seq <= ?2 ORDER BY first_seq DESC LIMIT 1'
+/** Finds the begin of the rows, and of the blocks, that must stay. */
+const KEPT_ROW =
+  'SELECT seq FROM audit_events WHERE partition = ?1 AND seq IS NOT NULL AND time_ms >= ?2 ' +
+  'ORDER BY seq LIMIT 1'
+const KEPT_BLOCK =
+  'SELECT first_seq AS seq FROM audit_blocks WHERE max_ms >= ? ORDER BY first_seq LIMIT 1'
 /** Finds the last row before the first row that is not exported. */
 const EXPORTED =
   'SELECT coalesce((SELECT min(first_seq) - 1 FROM audit_exports WHERE partition = ?1 AND ' +
@@ -57,13 +69,45 @@ async function prune(
     ? await within(db.prepare(EXPORTED).bind(PARTITION).first<{ seq: number }>())
     : undefined
   const until = exported?.seq ?? EVERYTHING
-  const found = db.prepare(LAST_BEFORE).bind(PARTITION, beforeMs, until)
-  const last = await within(found.first<ChainPlace>())
-  if (last === null) return
+  const last = await lastBefore(db, beforeMs, until)
+  if (last === undefined) return
   await within(keepCheckpoint(db, await seal('pruned', last, nowMs)).run())
   const place = [PARTITION, last.seq]
   await deleteAll(db, 'audit_events', 'partition = ? AND seq <= ? ORDER BY seq', place)
+  await deleteAll(db, 'audit_usage', 'first_seq <= ? ORDER BY first_seq', [last.seq])
+  await deleteAll(
+    db,
+    'audit_blocks',
+    'last_seq <= ? ORDER BY first_seq',
+    [last.seq],
+    BLOCKS_PER_STATEMENT,
+  )
   await deleteAll(db, 'audit_checkpoints', 'partition = ? AND seq < ?', place)
+}
+
+/** Returns the last row or block of the first run that is older than a given time. */
+async function lastBefore(
+  db: AuditDatabase,
+  beforeMs: number,
+  until: number,
+): Promise<ChainPlace | undefined> {
+  const [row, block] = (
+    await within(
+      db.batch<{ seq: number }>([
+        db.prepare(KEPT_ROW).bind(PARTITION, beforeMs),
+        db.prepare(KEPT_BLOCK).bind(beforeMs),
+      ]),
+    )
+  ).map(({ results }) => results[0]?.seq ?? EVERYTHING)
+  const end = Math.min(until, (row ?? EVERYTHING) - 1, (block ?? EVERYTHING) - 1)
+  const found = await within(
+    db.batch<ChainPlace>([
+      db.prepare(LAST_BEFORE).bind(PARTITION, beforeMs, end),
+      db.prepare(LAST_BLOCK_BEFORE).bind(beforeMs, end),
+    ]),
+  )
+  const lasts = found.flatMap(({ results }) => results)
+  return lasts.sort((a, b) => b.seq - a.seq)[0]
 }
 
 async function deleteAll(
@@ -71,8 +115,9 @@ async function deleteAll(
   table: string,
   which: string,
   values: readonly (string | number)[],
+  limit = ROWS_PER_STATEMENT,
 ) {
-  const rows = `SELECT rowid FROM ${table} WHERE ${which} LIMIT ${ROWS_PER_STATEMENT}`
+  const rows = `SELECT rowid FROM ${table} WHERE ${which} LIMIT ${limit}`
   const statement = db.prepare(`DELETE FROM ${table} WHERE rowid IN (${rows})`).bind(...values)
   for (let run = 0; run < MAX_STATEMENTS; run += 1) {
     const { meta } = await within(statement.run())

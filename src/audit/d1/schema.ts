@@ -22,6 +22,9 @@ const DUPLICATE_COLUMN = /duplicate column name/i
 const says = (error: unknown, pattern: RegExp): boolean =>
   error instanceof Error && pattern.test(error.message)
 
+/** Reports whether a database lacks a table or a column. */
+export const isMissing = (error: unknown): boolean => says(error, MISSING)
+
 /**
  * Runs `work`. If tables or columns are missing, applies the migrations in order and runs `work`
  * again. A migration that was applied before either has no effect or fails because its columns

@@ -1,4 +1,6 @@
 /** Computes the usage of API keys in the audit database. */
+import { eventOfLine } from '../blocks/line.ts'
+import type { AuditEvent } from '../event.ts'
 import { STREAM_ENDED } from '../reason.ts'
 import {
   type AuditUsage,
@@ -6,7 +8,9 @@ import {
   groupByRoute,
   type RouteCount,
   type UsageCount,
+  type UsagePeriod,
 } from '../usage.ts'
+import { BLOCK_COLUMNS, type BlockRow, blockOf } from './block-rows.ts'
 import type { AuditDatabase } from './database.ts'
 import { withinQuery } from './schema.ts'
 
@@ -28,23 +32,122 @@ const routeCounts = (keys: number) =>
   `AND reason NOT LIKE '${STREAM_ENDED}%' GROUP BY api_key, method, route, host, decision ` +
   'ORDER BY api_key, route, host, method, decision LIMIT ?'
 
-/** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */
-export const createAuditUsage = (db: AuditDatabase): AuditUsage => ({
-  async usageOf(key, { sinceMs, untilMs }) {
-    const counts = await withinQuery(async () => {
-      const statement = db.prepare(COUNTS).bind(key, sinceMs, untilMs, MAX_COUNTS + 1)
-      return (await statement.all<UsageCount>()).results
-    }, [])
-    return counts.length > MAX_COUNTS ? undefined : groupByDay(counts)
-  },
+const COUNTED =
+  'SELECT day, decision, reason, sum(requests) AS requests FROM audit_usage ' +
+  'WHERE api_key = ? AND max_ms < ? AND min_ms >= ? GROUP BY day, decision, reason ' +
+  'ORDER BY day, decision, reason LIMIT ?'
+const countedRoutes = (keys: number) =>
+  'SELECT api_key AS "key", method, route, host, decision, sum(requests) AS requests FROM audit_usage ' +
+  `WHERE api_key IN (${Array(keys).fill('?').join(', ')}) AND max_ms < ? AND min_ms >= ? ` +
+  'GROUP BY api_key, method, route, host, decision ORDER BY api_key, route, host, method, decision LIMIT ?'
+/** Blocks at an edge of the period, of which only a part of the events counts. */
+const edges = (keys: number) =>
+  `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq IN (SELECT first_seq FROM audit_usage ` +
+  `WHERE api_key IN (${Array(keys).fill('?').join(', ')}) AND ` +
+  '((min_ms < ? AND max_ms >= ?) OR (min_ms < ? AND max_ms >= ?)))'
 
-  async routesOf(keys, { sinceMs, untilMs }) {
-    if (keys.length === 0) return new Map()
-    const counts = await withinQuery(async () => {
-      const statement = db.prepare(routeCounts(keys.length))
-      const values = [...keys, sinceMs, untilMs, MAX_COUNTS + 1]
-      return (await statement.bind(...values).all<RouteCount>()).results
-    }, [])
-    return counts.length > MAX_COUNTS ? undefined : groupByRoute(counts)
-  },
-})
+const DAY_MS = 86_400_000
+
+/** Creates an {@link AuditUsage}. Fails as {@link withinQuery} does. */
+export function createAuditUsage(db: AuditDatabase): AuditUsage {
+  const all = <Row>(sql: string, values: readonly (string | number)[]): Promise<readonly Row[]> =>
+    withinQuery(
+      async () =>
+        (
+          await db
+            .prepare(sql)
+            .bind(...values)
+            .all<Row>()
+        ).results,
+      [],
+    )
+
+  /**
+   * Returns the events of keys that the counts of whole blocks leave out. A count is of the events with the
+   * same key, day, route, decision and reason, and its times are theirs.
+   */
+  async function atEdges(
+    keys: readonly string[],
+    { sinceMs, untilMs }: UsagePeriod,
+  ): Promise<readonly AuditEvent[]> {
+    const times = [sinceMs, sinceMs, untilMs, untilMs]
+    const rows = await all<BlockRow>(edges(keys.length), [...keys, ...times])
+    const found: AuditEvent[] = []
+    for (const row of rows) {
+      const events = (await blockOf(db, row)).lines.map(eventOfLine)
+      for (const group of groupsOf(events, keys)) {
+        const ms = group.map(({ time }) => Date.parse(time))
+        const isCounted = Math.min(...ms) >= sinceMs && Math.max(...ms) < untilMs
+        if (isCounted) continue
+        found.push(...group.filter((_, at) => isWithin(ms[at] ?? 0, sinceMs, untilMs)))
+      }
+    }
+    return found
+  }
+
+  return {
+    async usageOf(key, period) {
+      const { sinceMs, untilMs } = period
+      const rows = await all<UsageCount>(COUNTS, [key, sinceMs, untilMs, MAX_COUNTS + 1])
+      const counted = await all<UsageCount>(COUNTED, [key, untilMs, sinceMs, MAX_COUNTS + 1])
+      if (rows.length > MAX_COUNTS || counted.length > MAX_COUNTS) return undefined
+      const edge = (await atEdges([key], period)).map(({ time, decision, reason }) => ({
+        ...{ day: Math.floor(Date.parse(time) / DAY_MS), decision, reason },
+        requests: 1,
+      }))
+      return groupByDay([...rows, ...counted, ...edge].sort((a, b) => a.day - b.day))
+    },
+
+    async routesOf(keys, period) {
+      if (keys.length === 0) return new Map()
+      const { sinceMs, untilMs } = period
+      const [rows, counted] = [
+        await all<RouteCount>(routeCounts(keys.length), [
+          ...keys,
+          sinceMs,
+          untilMs,
+          MAX_COUNTS + 1,
+        ]),
+        await all<RouteCount>(countedRoutes(keys.length), [
+          ...keys,
+          untilMs,
+          sinceMs,
+          MAX_COUNTS + 1,
+        ]),
+      ]
+      if (rows.length > MAX_COUNTS || counted.length > MAX_COUNTS) return undefined
+      const edge = (await atEdges(keys, period)).map(
+        ({ actor, method, route, host = null, decision }): RouteCount => ({
+          ...{ key: actor.key ?? '', method, route, host, decision },
+          requests: 1,
+        }),
+      )
+      return groupByRoute([...rows, ...counted, ...edge].sort(inOrder))
+    },
+  }
+}
+
+const isWithin = (ms: number, sinceMs: number, untilMs: number) => ms >= sinceMs && ms < untilMs
+
+/** Groups the events of keys as the counts of a block do. */
+function groupsOf(events: readonly AuditEvent[], keys: readonly string[]): Iterable<AuditEvent[]> {
+  const groups = new Map<string, AuditEvent[]>()
+  for (const event of events) {
+    const { actor, time, decision, reason, method, route, host } = event
+    if (actor.key === undefined || !keys.includes(actor.key)) continue
+    if (reason.startsWith(STREAM_ENDED)) continue
+    const day = Math.floor(Date.parse(time) / DAY_MS)
+    const place = JSON.stringify([actor.key, day, decision, reason, method, route, host])
+    groups.set(place, [...(groups.get(place) ?? []), event])
+  }
+  return groups.values()
+}
+
+/** The order that {@link groupByRoute} needs: as that of the database, with null first. */
+function inOrder(one: RouteCount, other: RouteCount): number {
+  for (const name of ['key', 'route', 'host', 'method', 'decision'] as const) {
+    const [a, b] = [one[name] ?? '', other[name] ?? '']
+    if (a !== b) return a < b ? -1 : 1
+  }
+  return 0
+}

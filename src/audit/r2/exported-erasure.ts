@@ -2,6 +2,8 @@
 
 import { Misconfigured } from '../../errors.ts'
 import { mistakeAt } from '../../problems/mistake.ts'
+import { eraseLines } from '../blocks/erasing.ts'
+import type { Block } from '../chain.ts'
 import { ndjsonOf, partOf } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
 import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
@@ -66,13 +68,22 @@ async function erasePart(
     if (object === undefined) return 0
     const before = partOf(object.text)
     const rows = before.rows.map((row) => without(row, erasure))
-    const isChanged = rows.some((row, index) => row !== before.rows[index])
+    const blocks: Block[] = []
+    const first = erasure.first_seq ?? Number.POSITIVE_INFINITY
+    let isChanged = rows.some((row, index) => row !== before.rows[index])
+    let inBlocks = 0
+    for (const block of before.blocks) {
+      const { lines, erased: count, isChanged: isOther } = await eraseLines(block.lines, erasure)
+      blocks.push({ ...block, lines })
+      isChanged ||= isOther
+      if (block.first_seq < first) inBlocks += count
+    }
     if (isChanged) {
-      const text = ndjsonOf({ ...before, rows })
+      const text = ndjsonOf({ ...before, rows, blocks })
       if (!(await replaceObject(bucket, part.name, text, object.etag))) continue
     }
-    const first = erasure.first_seq ?? Number.POSITIVE_INFINITY
-    return rows.filter((row) => row.erasure === erasure.id && Number(row.seq) < first).length
+    const inRows = rows.filter((row) => row.erasure === erasure.id && Number(row.seq) < first)
+    return inRows.length + inBlocks
   }
   throw new Error(`${part.name} is written by somebody else all the time`)
 }

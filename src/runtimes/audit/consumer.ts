@@ -66,7 +66,10 @@ export function createAuditConsumer({
   const seal = sealerOf(signingKeys)
   let lookedAfterMs = 0
 
-  const upkeepNow = (): Upkeep => ({ db, bucket, seal, digest, nowMs: Date.now() })
+  const upkeepNow = (): Upkeep => ({
+    ...{ db, bucket, seal, digest },
+    nowMs: Date.now(),
+  })
   const inSchema = <Value>(work: () => Promise<Value>) => withSchema(db, MIGRATIONS, work)
   const append = (events: readonly AuditEvent[], options: Upkeep) =>
     inSchema(() => insertAuditEvents(db, events, options))

@@ -41,7 +41,7 @@ export async function carryOutErasures({ db, bucket, ...options }: Upkeep): Prom
     const next = await nextErasure(db)
     if (next === null) return
     const begun = await beginErasure(db, next, options)
-    if (!(await eraseRows(db, begun))) return
+    if (!(await eraseRows(db, begun, options))) return
     if (!(await eraseExported(db, bucket, begun, nowMs))) return
     await endErasure(db, begun, options)
   }

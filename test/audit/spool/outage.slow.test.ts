@@ -65,11 +65,7 @@ async function missingAfterRequest(url: string, ids: readonly string[]): Promise
 /** Returns those of the stored requests that are in `ids`, in the order of the chain. */
 async function storedOf(ids: readonly string[]): Promise<readonly string[]> {
   const wanted = new Set(ids)
-  const stored = await gateways.withDatabase(async (db) => {
-    const sql = 'SELECT request_id AS id FROM audit_events ORDER BY seq'
-    return (await db.prepare(sql).all<{ id: string }>()).results
-  })
-  return stored.map(({ id }) => id).filter((id) => wanted.has(id))
+  return (await gateways.storedRequests()).filter((id) => wanted.has(id))
 }
 
 describe.skipIf(!hasRedisServer)('while Redis is down', () => {

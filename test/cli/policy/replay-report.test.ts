@@ -18,12 +18,13 @@ import {
 } from '../../../cli/policy/replay-input.ts'
 import { createTally, reportText } from '../../../cli/policy/replay-report.ts'
 import { styleFor } from '../../../cli/terminal.ts'
-import { rowOf } from '../../../src/audit/d1/audit-row.ts'
+import { lineOf } from '../../../src/audit/blocks/line.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { ERASED_ADDRESS } from '../../../src/audit/personal.ts'
 import { origins } from '../../../src/features/origins/index.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { policyTester } from '../../../src/testing/index.ts'
+import { rowOf } from '../../audit/earlier-rows.ts'
 
 const EVENTS = Number(process.env.REPLAYED_EVENTS ?? 5_000)
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-replay-'))
@@ -238,15 +239,25 @@ describe('a line', () => {
     const { host: _, origin: __, ...row } = rowOf(event)
     expect(parseLine(JSON.stringify({ event: row }))).toEqual(expected)
     expect(parseLine(JSON.stringify({ event: rowOf(eventOf('alice')) }))).toEqual(expected)
+    const entry = { seq: 7, text: lineOf(event) }
+    expect(parseLine(JSON.stringify({ entry }))).toEqual({ ...expected, ...named })
+    const ended = { seq: 7, text: lineOf({ ...event, reason: 'stream_ended:expired' }) }
+    expect(parseLine(JSON.stringify({ entry: ended }))).toBe('skipped')
+    expect(parseLine('{"block":{"first_seq":1}}')).toBe('skipped')
     expect(parseLine('{"checkpoint":{"seq":1}}')).toBe('skipped')
   })
 
-  test.each(['', '{', 'null', '[]', '{"event":{}}', '{"method":"GET"}'])(
-    'that is %j is malformed',
-    (line) => {
-      expect(parseLine(line)).toBe('malformed')
-    },
-  )
+  test.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"entry":{"seq":1,"text":"x"}}',
+    '{"event":{}}',
+    '{"method":"GET"}',
+  ])('that is %j is malformed', (line) => {
+    expect(parseLine(line)).toBe('malformed')
+  })
 
   test('that is malformed or too long is counted, and the next one is read', async () => {
     const event = JSON.stringify(eventOf('alice'))

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { anEvent } from '../../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../../audit/harness.ts'
+import { storedEvents } from '../../audit/stored.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
@@ -24,8 +25,7 @@ afterAll(async () => {
   await redis?.close()
 })
 
-const recorded = async () =>
-  (await harness.db.prepare('SELECT * FROM audit_events').all<Record<string, unknown>>()).results
+const recorded = () => storedEvents(harness.db)
 const count = async () => (await recorded()).length
 
 test('an erased subject is removed from the trail and the overflow moments after the order [S66]', async () => {

@@ -5,6 +5,7 @@ import type {
   RowInsert,
   StatementResult,
 } from '../../../audit/d1/database.ts'
+import { deflateNow } from './digest.ts'
 
 /** A statement and the values of its parameters, in their order. */
 export interface PlainStatement {
@@ -58,6 +59,7 @@ export function databaseOver(run: RunStatements): AuditDatabase {
   }
 
   return {
+    compression: deflateNow,
     prepare: (sql) => plain(sql, []),
     insertion: (insert) =>
       statementOf(

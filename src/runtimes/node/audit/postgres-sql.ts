@@ -24,7 +24,9 @@ export function translated(statement: BoundStatement): PlainStatement {
   })
   return {
     // The place of a row on the disk.
-    sql: text.replaceAll(/\browid\b/g, 'ctid'),
+    sql: text
+      .replaceAll(/\browid\b/g, 'ctid')
+      .replaceAll(/X('[0-9a-f]*')/g, (_, bytes: string) => `'\\x${bytes.slice(1)}::bytea`),
     values: used.map((index) => values[index]),
   }
 }
@@ -43,6 +45,7 @@ function insertion({ table, columns, integers, rows }: RowInsert): PlainStatemen
 
 function typeOf(value: unknown): string {
   if (typeof value === 'number') return '::bigint'
+  if (value instanceof Uint8Array) return '::bytea'
   return typeof value === 'string' ? '::text' : ''
 }
 
@@ -56,6 +59,7 @@ const definition = (sql: string): string =>
     .replaceAll(/\bINTEGER PRIMARY KEY( AUTOINCREMENT)?/g, 'BIGINT GENERATED ALWAYS AS IDENTITY')
     .replaceAll(/\bINTEGER\b/g, 'BIGINT')
     .replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"')
+    .replaceAll(/\bBLOB\b/g, 'BYTEA')
     .replaceAll(/\) STRICT\b/g, ')')
 
 /**
@@ -70,6 +74,9 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT json_array_elements(list::json) $$;
 
 CREATE OR REPLACE FUNCTION instr(string text, part text) RETURNS integer
 LANGUAGE sql IMMUTABLE AS $$ SELECT strpos(string, part) $$;
+
+CREATE OR REPLACE FUNCTION instr(string bytea, part bytea) RETURNS integer
+LANGUAGE sql IMMUTABLE AS $$ SELECT position(part IN string) $$;
 
 CREATE OR REPLACE FUNCTION json_document(document text) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$

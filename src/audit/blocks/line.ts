@@ -1,0 +1,79 @@
+/**
+ * The text of an event in a block. Fields are separated by tabs, which JSON never contains: the public
+ * part, the salt and the caller, and with an operator's change its salt and the change. After an erasure,
+ * the salt is empty, and the commitment and the erasure replace the values.
+ */
+import { type Digest, sha256 } from '../../crypto/sha256.ts'
+import { type AuditEvent, NO_ACTOR } from '../event.ts'
+import { ERASED_ADDRESS, newSalt } from '../personal.ts'
+
+/** What replaces an erased part. */
+export interface ErasedPart {
+  readonly commitment: string
+  readonly erasure: string
+}
+
+/** The parts of an event that an erasure can remove. */
+export type PersonalPart = 'caller' | 'change'
+
+/** The place of each part's salt among the fields. Its values follow. */
+const SALT_AT = { caller: 1, change: 3 } as const satisfies Record<PersonalPart, number>
+const SEPARATOR = '\t'
+
+/** Returns the line of an event. */
+export function lineOf(event: AuditEvent): string {
+  const { requestId, traceId, actor, address, grants, fields, change, ...open } = event
+  const caller = { requestId, traceId, actor, address, grants, fields }
+  const line = [JSON.stringify(open), newSalt(), JSON.stringify(caller)]
+  if (change !== undefined) line.push(newSalt(), JSON.stringify(change))
+  return line.join(SEPARATOR)
+}
+
+/** Returns what the hash of a block covers of a line: the public part and a commitment for each other. */
+export async function coveredBy(line: string, digest: Digest = sha256): Promise<string> {
+  const fields = line.split(SEPARATOR)
+  let covered = fields[0] ?? ''
+  for (let at = 1; at < fields.length; at += 2) {
+    const given = commitmentOf(fields[at] ?? '', fields[at + 1] ?? '', digest)
+    covered += SEPARATOR + (typeof given === 'string' ? given : await given)
+  }
+  return covered
+}
+
+const commitmentOf = (salt: string, values: string, digest: Digest): string | Promise<string> =>
+  salt === '' ? (JSON.parse(values) as ErasedPart).commitment : digest(`${salt}\n${values}`)
+
+/** Returns the event of a line. Erased parts have the values of an erased row. */
+export function eventOfLine(line: string): AuditEvent {
+  const [open = '', salt = '', caller = '', changeSalt = '', change = ''] = line.split(SEPARATOR)
+  return {
+    ...(JSON.parse(open) as AuditEvent),
+    ...(salt === '' ? ERASED_CALLER : (JSON.parse(caller) as AuditEvent)),
+    ...(changeSalt !== '' && { change: JSON.parse(change) as AuditEvent['change'] }),
+  } as AuditEvent
+}
+
+const ERASED_CALLER = { requestId: '', traceId: '', actor: NO_ACTOR, address: ERASED_ADDRESS }
+
+/** Returns the line without a part; the same line if it does not have the part any more. */
+export async function withoutPart(
+  line: string,
+  part: PersonalPart,
+  erasure: string,
+  digest: Digest = sha256,
+): Promise<string> {
+  const fields = line.split(SEPARATOR)
+  const at = SALT_AT[part]
+  const [salt, values] = [fields[at] ?? '', fields[at + 1] ?? '']
+  if (salt === '') return line
+  const left: ErasedPart = { commitment: await digest(`${salt}\n${values}`), erasure }
+  fields.splice(at, 2, '', JSON.stringify(left))
+  return fields.join(SEPARATOR)
+}
+
+/** Returns the erasures that a line names. */
+export function erasuresIn(line: string): readonly string[] {
+  const fields = line.split(SEPARATOR)
+  const erased = [1, 3].filter((at) => fields[at] === '')
+  return erased.map((at) => (JSON.parse(fields[at + 1] ?? '') as ErasedPart).erasure)
+}

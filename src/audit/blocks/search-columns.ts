@@ -1,0 +1,116 @@
+/**
+ * What searches read of a block beside its events: times, ids, a filter, and the requests of API keys. They
+ * follow from the events, so that a verification can compute them again. Pure: no I/O, no clock.
+ */
+import { type Digest, sha256 } from '../../crypto/sha256.ts'
+import type { AuditEvent } from '../event.ts'
+import { STREAM_ENDED } from '../reason.ts'
+import { filterOf } from './terms.ts'
+
+export interface SearchColumns {
+  readonly min_ms: number
+  readonly max_ms: number
+  /** A Bloom filter; see {@link filterOf}. */
+  readonly terms: Uint8Array
+  /** 16 bytes for each event. */
+  readonly ids: Uint8Array
+  readonly usage: readonly UsageCount[]
+}
+
+/** Requests of an API key in a block with the same day, outcome and route. A row of `audit_usage`. */
+export interface UsageCount {
+  readonly api_key: string
+  readonly min_ms: number
+  readonly max_ms: number
+  /** Since the epoch. */
+  readonly day: number
+  readonly decision: string
+  readonly reason: string
+  readonly method: string
+  readonly route: string | null
+  readonly host: string | null
+  readonly requests: number
+}
+
+const BYTES_PER_ID = 16
+const DAY_MS = 86_400_000
+
+export function searchColumnsOf(events: readonly AuditEvent[]): SearchColumns {
+  const times = events.map(({ time }) => Date.parse(time))
+  return {
+    min_ms: Math.min(...times),
+    max_ms: Math.max(...times),
+    terms: filterOf(events),
+    ids: idsOf(events),
+    usage: usageOf(events),
+  }
+}
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/** Returns a digest of the columns as a database has them, whatever the order of the counts. */
+export async function searchDigest(
+  { min_ms, max_ms, terms, ids, usage }: SearchColumns,
+  digest: Digest = sha256,
+): Promise<string> {
+  const counts = usage.map((one) => JSON.stringify(USAGE_NAMES.map((name) => one[name]))).sort()
+  const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join('')
+  return digest([min_ms, max_ms, hex(terms), hex(ids), ...counts].join('\n'))
+}
+
+/** The columns of a count, in the order of the table. */
+export const USAGE_NAMES = [
+  ...(['api_key', 'min_ms', 'max_ms', 'day', 'decision', 'reason'] as const),
+  ...(['method', 'route', 'host', 'requests'] as const),
+]
+
+/** Bytes before which a UUID has a hyphen. */
+const HYPHENS = new Set([4, 6, 8, 10])
+
+/** Returns the ids that {@link SearchColumns.ids} contains. */
+export function idsIn(bytes: Uint8Array): readonly string[] {
+  const ids: string[] = []
+  for (let start = 0; start < bytes.length; start += BYTES_PER_ID) {
+    let text = ''
+    for (let at = 0; at < BYTES_PER_ID; at += 1)
+      text += (HYPHENS.has(at) ? '-' : '') + HEX[bytes[start + at] ?? 0]
+    ids.push(text)
+  }
+  return ids
+}
+
+function idsOf(events: readonly AuditEvent[]): Uint8Array {
+  const bytes = new Uint8Array(events.length * BYTES_PER_ID)
+  let at = 0
+  for (const { id } of events) {
+    const hex = id.replaceAll('-', '')
+    for (let digit = 0; digit < hex.length; digit += 2) {
+      bytes[at] = Number.parseInt(hex.slice(digit, digit + 2), 16)
+      at += 1
+    }
+  }
+  return bytes
+}
+
+/** Counts the requests of each API key. */
+function usageOf(events: readonly AuditEvent[]): readonly UsageCount[] {
+  const counts = new Map<string, UsageCount>()
+  for (const { actor, time, decision, reason, method, route, host = null } of events) {
+    // An ended stream has a second event. Its request is counted by the first one.
+    if (actor.key === undefined || reason.startsWith(STREAM_ENDED)) continue
+    const ms = Date.parse(time)
+    const what = {
+      ...{ api_key: actor.key, day: Math.floor(ms / DAY_MS), decision, reason },
+      ...{ method, route, host },
+    }
+    const place = JSON.stringify(Object.values(what))
+    const { min_ms, max_ms, requests } = counts.get(place) ?? {
+      min_ms: ms,
+      max_ms: ms,
+      requests: 0,
+    }
+    const times = { min_ms: Math.min(min_ms, ms), max_ms: Math.max(max_ms, ms) }
+    counts.set(place, { ...what, ...times, requests: requests + 1 })
+  }
+  return [...counts.values()]
+}

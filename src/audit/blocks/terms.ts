@@ -1,0 +1,98 @@
+/**
+ * A Bloom filter of what the events of a block are searched by. It never misses an event. A block without
+ * the term is read in one of a thousand cases.
+ */
+import type { AuditEvent } from '../event.ts'
+
+/** For one false answer in a thousand. */
+const BITS_PER_TERM = 15
+const PROBES = 6
+const MIN_BYTES = 32
+
+type Field = 'subject' | 'client' | 'tenant' | 'address' | 'status' | 'decision' | 'route'
+type Other = 'host' | 'origin' | 'key' | 'reason' | 'observed' | 'tool' | 'change' | 'requestId'
+
+/** Returns a term: a field and its value. */
+export const term = (field: Field | Other, value: string | number): string => `${field}\0${value}`
+
+/** Returns the part before the colon, or before the dot. */
+const beginning = (text: string, separator: string): string => {
+  const at = text.indexOf(separator)
+  return at === -1 ? text : text.slice(0, at)
+}
+
+/** Adds the terms of an event. Those of an erased part are not in the event any more. */
+function addTerms(event: AuditEvent, terms: Set<string>): void {
+  const { actor, call, change } = event
+  const add = (field: Field | Other, value: string | number | null | undefined) => {
+    if (value !== null && value !== undefined) terms.add(term(field, value))
+  }
+  const addReason = (field: 'reason' | 'observed', reason: string) => {
+    add(field, reason)
+    add(field, beginning(reason, ':'))
+  }
+  add('subject', actor.subject)
+  add('client', actor.client)
+  add('tenant', actor.tenant)
+  add('key', actor.key)
+  add('address', event.address)
+  add('status', event.status)
+  add('decision', event.decision)
+  add('route', event.route)
+  add('host', event.host)
+  add('origin', event.origin)
+  add('requestId', event.requestId)
+  add('tool', call?.name)
+  addReason('reason', event.reason)
+  for (const reason of event.observed ?? []) addReason('observed', reason)
+  add('change', change?.action)
+  add('change', change && beginning(change.action, '.'))
+}
+
+/** Returns the filter of the events of a block. */
+export function filterOf(events: readonly AuditEvent[]): Uint8Array {
+  const terms = new Set<string>()
+  for (const event of events) addTerms(event, terms)
+  const filter = new Uint8Array(Math.max(MIN_BYTES, Math.ceil((terms.size * BITS_PER_TERM) / 8)))
+  for (const one of terms)
+    for (const probe of probesOf(one)) {
+      const at = (probe >>> 3) % filter.length
+      filter[at] = (filter[at] ?? 0) | (1 << (probe & 7))
+    }
+  return filter
+}
+
+/** Returns SQL that reports whether the filter in the column `terms` may contain a term. */
+export const mayContain = (one: string): string =>
+  probesOf(one)
+    .map((probe) => `instr(${BYTES_WITH[probe & 7]}, ${byteAt(probe >>> 3)}) > 0`)
+    .join(' AND ')
+
+const byteAt = (place: number) => `substr(terms, 1 + ${place} % length(terms), 1)`
+
+/** For each bit, the bytes that have it, as a literal. */
+const BYTES_WITH = Array.from({ length: 8 }, (_, bit) => {
+  const bytes = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => byte & (1 << bit))
+  return `X'${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}'`
+})
+
+/** Returns unsigned integers of 32 bits from two FNV-1a hashes (double hashing). */
+function probesOf(text: string): readonly number[] {
+  let one = 0x811c9dc5
+  let other = 0x9747b28c
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    one = Math.imul(one ^ code, 0x01000193)
+    other = Math.imul(other ^ code, 0x85ebca6b)
+    other ^= other >>> 13
+  }
+  other |= 1
+  return Array.from({ length: PROBES }, (_, index) => mixed(one + index * other))
+}
+
+/** Spreads a hash over all bits. */
+function mixed(hash: number): number {
+  let spread = Math.imul(hash ^ (hash >>> 16), 0x7feb352d)
+  spread = Math.imul(spread ^ (spread >>> 15), 0x846ca68b)
+  return (spread ^ (spread >>> 16)) >>> 0
+}

@@ -1,0 +1,48 @@
+/** Erases a person from the blocks in the database, in steps that can be repeated. */
+import type { Digest } from '../../crypto/sha256.ts'
+import { eraseLines } from '../blocks/erasing.ts'
+import { mayContain, term } from '../blocks/terms.ts'
+import { PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
+import { BLOCK_COLUMNS, type BlockRow, blockOf, replaceBlock } from './block-rows.ts'
+import type { AuditDatabase } from './database.ts'
+import type { ErasureRow } from './erasure-orders.ts'
+import { within } from './schema.ts'
+
+/** In one run. The next run continues. */
+const MAX_BLOCKS = 200
+const BLOCKS_PER_READ = 10
+
+/** Blocks with an operator's change that can name a person. */
+const WITH_CHANGES = [...PERSONAL_ACTIONS, TUPLE_ACTIONS].map((action) =>
+  mayContain(term('change', action.slice(0, -1))),
+)
+const PROGRESS =
+  'UPDATE audit_erasures SET block_seq = ?1, block_rows = block_rows + ?2 WHERE id = ?3 AND block_seq < ?1'
+
+/** Returns false if blocks remain for the next run. */
+export async function eraseBlocks(
+  db: AuditDatabase,
+  erasure: ErasureRow,
+  { digest }: { readonly digest?: Digest | undefined },
+): Promise<boolean> {
+  const { id, subject, ordered_ms } = erasure
+  const candidates = [mayContain(term('subject', subject ?? '')), ...WITH_CHANGES]
+  const next = db.prepare(
+    `SELECT ${BLOCK_COLUMNS} FROM audit_blocks WHERE first_seq > ? AND min_ms <= ? AND ` +
+      `(${candidates.map((one) => `(${one})`).join(' OR ')}) ORDER BY first_seq LIMIT ${BLOCKS_PER_READ}`,
+  )
+  let after = erasure.block_seq ?? 0
+  for (let read = 0; read < MAX_BLOCKS; read += BLOCKS_PER_READ) {
+    const { results } = await within(next.bind(after, ordered_ms).all<BlockRow>())
+    for (const row of results) {
+      const block = await blockOf(db, row)
+      const { lines, erased, isChanged } = await eraseLines(block.lines, erasure, digest)
+      const progress = db.prepare(PROGRESS).bind(row.first_seq, erased, id)
+      const statements = isChanged ? await replaceBlock(db, row, lines) : []
+      await within(db.batch([...statements, progress]))
+      after = row.first_seq
+    }
+    if (results.length < BLOCKS_PER_READ) return true
+  }
+  return false
+}
