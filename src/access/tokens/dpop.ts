@@ -64,7 +64,7 @@ export const MAX_PROOF_AGE_SECONDS = 60
 /** For clients with a clock that is ahead (FAPI 2.0 section 5.3.2.1). */
 const MAX_PROOF_AHEAD_SECONDS = 10
 /** The largest difference between the clocks of two gateways. */
-const MAX_GATEWAY_SKEW_SECONDS = 15
+export const MAX_GATEWAY_SKEW_SECONDS = 15
 /** From the first moment at which a gateway accepts a proof to the last at which another does. */
 export const PROOF_REPLAY_TTL_SECONDS =
   MAX_PROOF_AHEAD_SECONDS + MAX_PROOF_AGE_SECONDS + MAX_GATEWAY_SKEW_SECONDS

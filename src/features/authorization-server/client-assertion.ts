@@ -1,5 +1,6 @@
 /** `private_key_jwt`: authenticates a client by a signed assertion (RFC 7523 section 2.2). */
 import { base64url, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { MAX_GATEWAY_SKEW_SECONDS } from '../../access/tokens/dpop.ts'
 import { readHeader, readPayload, verifySignature } from '../../access/tokens/jws.ts'
 import { importKeys } from '../../access/tokens/key-ring.ts'
 import { sha256 } from '../../crypto/sha256.ts'
@@ -135,8 +136,8 @@ export function createClientAssertionVerifier({ audiences, profile, now }: Clien
     const leftSeconds = Math.ceil(exp - now() / 1000)
     return {
       id: await sha256(JSON.stringify([sub, jti])),
-      // Twice the tolerance: once for the client's clock, once for that of another gateway.
-      ttlSeconds: Math.max(1, leftSeconds + 2 * ASSERTION_TOLERANCE_SECONDS),
+      // The last moment at which another gateway accepts it.
+      ttlSeconds: Math.max(1, leftSeconds + ASSERTION_TOLERANCE_SECONDS + MAX_GATEWAY_SKEW_SECONDS),
     }
   }
 }
