@@ -35,6 +35,8 @@ const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS
 
+export const isProblemCode = (text: string): boolean => Object.hasOwn(PROBLEMS, text)
+
 /** A problem without the details of the request. */
 export interface Problem {
   /** A {@link ProblemCode}, or the code of a feature's own problem. */

@@ -11,6 +11,7 @@ import { zodSchema } from '../../validators/strictness.ts'
 import type { Feature } from '../feature.ts'
 import type { Declared, FeatureCall, FeatureRoute } from './declaration.ts'
 import { FEATURE_NAME, isReserved, kebab, snake, sourceOf, upper } from './names.ts'
+import { isReservedCode } from './reserved-codes.ts'
 
 const MAX_SERIES = 100
 const MAX_MEMBERS = 32
@@ -147,9 +148,12 @@ function* mistakesInNames(definition: CheckableDefinition): Generator<Found> {
   for (const variable of Object.keys(variables))
     if (!variable.startsWith(upper(name)) || !/^[A-Z0-9_]{1,64}$/.test(variable))
       yield [['variables', variable], `must begin with ${upper(name)}, in upper case`]
-  for (const code of Object.keys(problems))
+  for (const code of Object.keys(problems)) {
     if (!code.startsWith(snake(name)) || !/^[a-z0-9_]{1,64}$/.test(code))
       yield [['problems', code], `must begin with ${snake(name)}, in lower case`]
+    else if (isReservedCode(code))
+      yield [['problems', code], 'is a code of the gateway; choose another']
+  }
   for (const metric of Object.keys(metrics))
     if (!metric.startsWith(snake(name)) || !/^[a-z0-9_]{1,64}_total$/.test(metric))
       yield [

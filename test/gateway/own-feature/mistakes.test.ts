@@ -67,6 +67,31 @@ test.each<[string, object, string]>([
     'features.door.problems.banned: must begin with door_',
   ],
   [
+    'a problem of the gateway that begins with the name',
+    { name: 'rate', problems: { rate_limited: { status: 403, title: 'X' } } },
+    'features.rate.problems.rate_limited: is a code of the gateway; choose another',
+  ],
+  [
+    'the reason of a refusal by the gateway',
+    { name: 'token', problems: { token_revoked: { status: 403, title: 'X' } } },
+    'features.token.problems.token_revoked: is a code of the gateway; choose another',
+  ],
+  [
+    'an error of OAuth',
+    { name: 'invalid', problems: { invalid_grant: { status: 403, title: 'X' } } },
+    'features.invalid.problems.invalid_grant: is a code of the gateway; choose another',
+  ],
+  [
+    'a dependency of the gateway',
+    { name: 'key', problems: { key_set: { status: 403, title: 'X' } } },
+    'features.key.problems.key_set: is a code of the gateway; choose another',
+  ],
+  [
+    'the end of a stream',
+    { name: 'stream', problems: { stream_ended: { status: 403, title: 'X' } } },
+    'features.stream.problems.stream_ended: is a code of the gateway; choose another',
+  ],
+  [
     'a metric of another name',
     { metrics: { door_opened: { help: 'X' } } },
     'features.door.metrics.door_opened: must begin with door_ and end with _total',
