@@ -27,7 +27,6 @@ import {
   handleHash,
   newHandle,
   OPENED_SECONDS,
-  type PushedRequest,
   REQUEST_URI_PREFIX,
   type WaitingRequests,
 } from './waiting-request.ts'
@@ -84,20 +83,6 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
   const { issuer, store, tenantIssuers, directory, registered, codes, consents, waiting } = options
   const { withdrawal, offer, sessionSeconds, profile, now } = options
 
-  /** Stores a request under a new handle. Returns the query that names it. */
-  async function opened(request: PushedRequest): Promise<string> {
-    const { text, hash } = await newHandle(randomBytes)
-    await waiting.put(hash, request, OPENED_SECONDS)
-    const query = { client_id: request.client, request_uri: REQUEST_URI_PREFIX + text }
-    return String(new URLSearchParams(query))
-  }
-
-  /** Throws `Denied` if a decision has used the request meanwhile. */
-  async function keepOpened(hash: string, request: PushedRequest): Promise<void> {
-    if (!(await waiting.replace(hash, request, OPENED_SECONDS)))
-      throw oauthRefused('invalid_request_uri', 'request_uri_used')
-  }
-
   return {
     /**
      * Returns the parameters of a query. The parameters of a stored request replace all others (RFC
@@ -118,8 +103,10 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       const found = hash && (await waiting.find(hash))
       if (!hash || !found || found.kind === 'undecided' || found.client !== clientId)
         throw oauthRefused('invalid_request_uri', 'request_uri')
-      // The client had a minute. From now on, the user has the time of a login.
-      if (found.kind === 'pushed') await keepOpened(hash, { ...found, kind: 'opened' })
+      // The client had a minute. From now on, the user has the time of a login, and no visit renews it.
+      const isOpened = found.kind === 'opened'
+      if (!isOpened && !(await waiting.replace(hash, { ...found, kind: 'opened' }, OPENED_SECONDS)))
+        throw oauthRefused('invalid_request_uri', 'request_uri_used')
       const { loginAfterSeconds } = found
       const pushed = loginAfterSeconds === undefined ? hash : found.pushed
       return { form: parseForm(found.parameters), clientId, pushed, loginAfterSeconds }
@@ -139,9 +126,10 @@ export function createAuthorizationEndpoint(options: AuthorizationEndpointOption
       if (exhausted !== undefined) throw new Denied({ code: 'rate_limited', ...exhausted })
       const parameters = formatParameters(form, form.one('dpop_jkt'))
       const request = { kind: 'opened', client: clientId, parameters } as const
-      // The login takes as long as the request was kept, and the request is used up only by a code.
-      if (pushed !== undefined) await keepOpened(pushed, request)
-      return opened({ ...request, loginAfterSeconds: atSeconds, pushed })
+      const { text, hash } = await newHandle(randomBytes)
+      await waiting.put(hash, { ...request, loginAfterSeconds: atSeconds, pushed }, OPENED_SECONDS)
+      const query = { client_id: clientId, request_uri: REQUEST_URI_PREFIX + text }
+      return String(new URLSearchParams(query))
     },
 
     /** Returns the client from what is stored or cached. Calls no other host. */

@@ -26,6 +26,7 @@ afterAll(() => gateway?.close())
 type Described = Parameters<CodeGateway['registry']['create']>[0]
 type Claims = Readonly<Record<string, unknown>>
 
+const REQUESTS = 'pc:authorization-request:*'
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 /** Registers a confidential client with a key, and signs for it. */
@@ -94,6 +95,30 @@ describe('without the profile', () => {
     const decided = await Promise.all(pages.map((page) => gateway.decide(page, cookie)))
     expect(decided.filter(({ answer }) => answer.has('code'))).toHaveLength(1)
     expect(await gateway.issuingNothing(open)).toMatchObject({ status: 400, location: null })
+  })
+
+  test('no visit of the login renews the life of a request_uri, which ends for good', async () => {
+    const bank = await createBank()
+    const cookie = gateway.signIn({ subject: 'logs-in-again' })
+    const requests = async () => new Set(await gateway.redis.direct.keys(REQUESTS))
+    const before = await requests()
+    const { body } = await bank.push(newVerifier(), { prompt: 'login' })
+    const [key = ''] = [...(await requests())].filter((name) => !before.has(name))
+    const query = { client_id: bank.id, request_uri: body.request_uri }
+    const visit = async () => (await gateway.authorize(query, cookie)).location ?? ''
+    expect(await visit()).toMatch(/^\/oauth\/sign-in\?/)
+    // Nine minutes later.
+    expect(await gateway.redis.direct.ttl(key)).toBeGreaterThan(590)
+    await gateway.redis.direct.expire(key, 60)
+    for (const _ of [1, 2]) expect(await visit()).toMatch(/^\/oauth\/sign-in\?/)
+    expect(await gateway.redis.direct.ttl(key)).toBeLessThanOrEqual(60)
+    // The handle with which the browser comes back outlives the request, and gets no code.
+    const returnTo = new URL(await visit(), PUBLIC_URL).searchParams.get('return_to') ?? ''
+    await gateway.redis.direct.del(key)
+    const page = await gateway.send(returnTo, { headers: { cookie } })
+    expect(page.status).toBe(200)
+    const { status, location } = await gateway.decide(page, cookie)
+    expect([status, location?.includes('code=')]).toEqual([303, false])
   })
 
   test('a request_uri is used up by a refusal of the user', async () => {
