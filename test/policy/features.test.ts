@@ -113,6 +113,19 @@ describe('the authorization server', () => {
     composeServices(env, withServer)
   })
 
+  test('with the profile fapi2, a configured client that acts for users by a secret is a mistake', () => {
+    const features = [operators(), authorizationServer({ profile: 'fapi2' })]
+    const compose = (grants: readonly string[]) => {
+      const id = '0190f8a0-7c3a-7000-8000-000000000001'
+      const CLIENTS = JSON.stringify([{ id, grants, secretSha256: 'A'.repeat(43) }])
+      return composeServices({ ...signing, CLIENTS }, policyWith({ features }))
+    }
+    compose(['client_credentials'])
+    expect(() => compose(['urn:ietf:params:oauth:grant-type:token-exchange'])).toThrow(
+      'CLIENTS[0].jwks: is missing; with the profile fapi2, clients that act for users authenticate by private_key_jwt',
+    )
+  })
+
   test('one error names the mistakes in the variables of features and in all others [R31]', () => {
     const env = { ...signing, CLIENTS: '[{}]', PUBLIC_URL: 'ftp://x' }
     const compose = () => composeServices(env, withServer)

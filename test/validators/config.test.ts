@@ -141,6 +141,22 @@ describe('the environment', () => {
     expect(mistakes(withClients(good, 'ES256'))).toHaveLength(1)
   })
 
+  it('a client with a profile needs keys: it could never authenticate by a secret, or without one', () => {
+    const withClient = (described: object) => ({
+      ...withKeys({ ...es256.privateJwk, kid: 'a' }),
+      CLIENTS: JSON.stringify([
+        { id: crypto.randomUUID(), grants: ['client_credentials'], profile: 'fapi2', ...described },
+      ]),
+    })
+    const { kty, crv, x, y } = es256.publicJwk
+    const jwks = { keys: [{ kty, crv, x, y, kid: 'a', alg: 'ES256' }] }
+    expect(mistakes(withClient({ jwks }))).toEqual([])
+    const mistake =
+      'CLIENTS[0].profile: fapi2 needs jwks: its clients authenticate by private_key_jwt'
+    expect(mistakes(withClient({ secretSha256: 'A'.repeat(43) }))).toEqual([mistake])
+    expect(mistakes(withClient({ public: true }))).toEqual([mistake])
+  })
+
   it('no error contains the value of a secret [S16, S47, R31]', () => {
     const value = 'c2VjcmV0LXZhbHVlLW5vYm9keS1tYXktc2Vl'
     const weak = { ...es256.privateJwk, kid: '', d: value, x: value }

@@ -109,7 +109,10 @@ export function mayActFor(
  * (FAPI 2.0). The profile of the server leaves out clients that can act for no user, such as the command
  * line of operators, which has a secret.
  */
-export function followsFapi(client: Client, profile: SecurityProfile | undefined): boolean {
+export function followsFapi(
+  client: Pick<Client, 'profile' | 'grants'>,
+  profile: SecurityProfile | undefined,
+): boolean {
   if (client.profile === 'fapi2') return true
   return profile === 'fapi2' && client.grants.some((grant) => grant !== 'client_credentials')
 }

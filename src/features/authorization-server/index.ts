@@ -7,17 +7,26 @@ import { createRefreshFamilies } from '../../access/tokens/redis/refresh-familie
 import { createRefreshTokens } from '../../access/tokens/refresh-tokens.ts'
 import type { SigningJwk } from '../../access/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../access/tokens/token-issuer.ts'
+import { Misconfigured } from '../../errors.ts'
 import type { Feature, FeatureParts, PlacedApp } from '../../gateway/feature.ts'
 import { listTenantIssuers } from '../../gateway/tenant-issuers.ts'
+import { mistakeAt } from '../../problems/mistake.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
 import { createAuthorizationServer } from './authorization-server.ts'
+import { followsFapi } from './client.ts'
 import { CODE_FLOW } from './code-flow.ts'
 import { profileMetadata } from './metadata.ts'
 import type { AuthorizationServerOptions } from './options.ts'
 import { createClientLogins } from './redis/client-logins.ts'
 import { createGrantStore } from './redis/grant-store.ts'
 import { metadataRoutes, oauthRoutes } from './routes/routes.ts'
-import { clientsOf, clientVariables, PROFILES, type SecurityProfile } from './schemas/client.ts'
+import {
+  type ConfiguredClient,
+  clientsOf,
+  clientVariables,
+  PROFILES,
+  type SecurityProfile,
+} from './schemas/client.ts'
 import { routesAt } from './target.ts'
 
 /** The authorization server as a user configures it. */
@@ -47,9 +56,27 @@ export function authorizationServer(definition: AuthorizationServerDefinition = 
     create(parts) {
       const { signingKeys } = parts.config
       if (signingKeys === undefined) return {}
+      refuseUnusable(clientsOf(parts.config), profile)
       return { apps: () => createApps(parts, signingKeys.keys, profile), issuesTokens: true }
     },
   }
+}
+
+/** Throws `Misconfigured` for clients that the profile would never let authenticate. */
+function refuseUnusable(
+  clients: readonly ConfiguredClient[],
+  profile: SecurityProfile | undefined,
+): void {
+  const mistakes = clients.flatMap((client, index) =>
+    client.jwks === undefined && followsFapi(client, profile)
+      ? mistakeAt(
+          'missing',
+          ['CLIENTS', index, 'jwks'],
+          `is missing; with the profile ${profile}, clients that act for users authenticate by private_key_jwt`,
+        )
+      : [],
+  )
+  if (mistakes.length > 0) throw new Misconfigured('The environment', mistakes)
 }
 
 function createApps(

@@ -70,6 +70,15 @@ export const clientMembers = {
   public: z.optional(z.boolean()),
 }
 
+/** What a client with a profile needs. */
+export const profileAgreement = superRefine<Pick<ConfiguredClient, 'profile' | 'jwks'>>(
+  ({ profile, jwks }, context) => {
+    if (profile === undefined || jwks !== undefined) return
+    const message = `${profile} needs jwks: its clients authenticate by private_key_jwt`
+    context.addIssue({ path: ['profile'], message })
+  },
+)
+
 const configuredClient = z
   .strictObject({
     ...clientMembers,
@@ -88,6 +97,7 @@ const configuredClient = z
         (client.secretSha256 === undefined) !== (client.jwks === undefined),
       { error: 'requires exactly one of secretSha256 and jwks' },
     ),
+    profileAgreement,
   )
 
 export type ConfiguredClient = z.output<typeof configuredClient>

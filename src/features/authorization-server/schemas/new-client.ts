@@ -1,7 +1,7 @@
 /** The description of a client as an operator gives it, and what only some clients may have. */
 import * as z from 'zod/mini'
 import { superRefine } from '../../../validators/checks.ts'
-import { clientMembers, type GRANT_TYPES } from './client.ts'
+import { clientMembers, type GRANT_TYPES, profileAgreement } from './client.ts'
 import { classifyRedirect, redirectUriMessage, schemeOf } from './redirect-uri.ts'
 
 type GrantName = (typeof GRANT_TYPES)[number]
@@ -13,7 +13,6 @@ interface Described {
   readonly grants: readonly GrantName[]
   readonly redirectUris?: readonly string[] | undefined
   readonly public?: boolean | undefined
-  readonly profile?: string | undefined
   readonly jwks?: unknown
   readonly secretSha256?: unknown
 }
@@ -28,8 +27,6 @@ export const clientAgreement = superRefine<Described>((client, context) => {
   for (const [index, uri] of (redirectUris ?? []).entries())
     if (classifyRedirect(uri, schemeOf(uri)) === undefined)
       add(['redirectUris', index], redirectUriMessage)
-  if (client.profile !== undefined && client.jwks === undefined)
-    add(['profile'], `${client.profile} needs jwks: its clients authenticate by private_key_jwt`)
   if (client.public !== true) return
   if (!grants.every((grant) => PUBLIC_GRANT_TYPES.includes(grant)))
     add(['grants'], `of a public client may only be ${PUBLIC_GRANT_TYPES.join(' and ')}`)
@@ -38,5 +35,7 @@ export const clientAgreement = superRefine<Described>((client, context) => {
 })
 
 /** The body of `POST /-/admin/clients`. */
-export const newClientSchema = z.strictObject(clientMembers).check(clientAgreement)
+export const newClientSchema = z
+  .strictObject(clientMembers)
+  .check(clientAgreement, profileAgreement)
 export type NewClient = z.infer<typeof newClientSchema>
