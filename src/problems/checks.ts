@@ -190,6 +190,7 @@ type SignInCheck =
   /** An error that the provider returned (RFC 6749 section 4.1.2.1). */
   | `provider_${string}`
   | ProviderCheck
+  | `user_info_${'missing' | 'refused' | 'signature' | 'sub'}`
   | `id_token_${TokenCheck | OwnCheck | 'azp' | 'missing' | 'nonce'}`
   | `logout_token_${TokenCheck | OwnCheck | 'claims' | 'events' | 'form' | 'nonce' | 'used'}`
 

@@ -9,7 +9,6 @@ import { rejected, rejectedFor } from '../../access/tokens/rejection.ts'
 import type { RemoteKeySetOptions } from '../../access/tokens/remote-key-set.ts'
 import { createKeySet } from '../../access/tokens/verifier.ts'
 import { Denied, Unavailable } from '../../errors.ts'
-import { createSharedReading } from '../../isolate/shared-reading.ts'
 import { type IssuerConfig, idTokenAlgorithmOf, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
@@ -17,11 +16,13 @@ import { callbackPathOf, namesItself } from './callback.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
 import { boundedFetch, classifyFailure, unavailable } from './provider-call.ts'
+import { createProviderMetadata } from './provider-metadata.ts'
 import { signInRefused } from './refused.ts'
 import { CALLBACK_PATH, type SignInDemand } from './return-path.ts'
 import type { SignInSettings } from './schema.ts'
 import { createSeal, type Seal } from './seal.ts'
 import { readTokenResponse, type TokenResponse } from './token-response.ts'
+import { createUserInfo } from './user-info.ts'
 
 /** The tokens that a session keeps, encrypted. */
 export interface ProviderTokens {
@@ -117,10 +118,6 @@ export interface ProviderOptions {
 
 /** Of one call to the provider. */
 const CALL_TIMEOUT_MS = 5_000
-/** A longer reading counts as dead. */
-const LEASE_MS = CALL_TIMEOUT_MS + 1_000
-/** A login begins only at a provider that responded in this time, and fails fast otherwise. */
-const METADATA_MS = 5_000
 /** Common servers accept addresses of 8 KB. */
 const MAX_HINT_CHARACTERS = 4_096
 /** Refreshed when this part of the access token's life has passed. */
@@ -153,6 +150,14 @@ export function createProvider({
   const algorithm = idTokenAlgorithmOf(config)
   const keySet = createKeySet({ ...config, algorithms: [algorithm] }, now, { watch })
   const idTokens = createIdTokenVerifier({ config, keySet, settings, client: credentials.id, now })
+  const userInfo = createUserInfo({
+    issuer,
+    client: credentials.id,
+    algorithm,
+    keySet,
+    mode: settings.userInfo,
+    timeoutMs: CALL_TIMEOUT_MS,
+  })
   const client: oauth.Client = {
     client_id: credentials.id,
     [oauth.clockTolerance]: config.clockTolerance,
@@ -170,32 +175,12 @@ export function createProvider({
     signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
   })
 
-  let known: oauth.AuthorizationServer | undefined
-
-  async function discover(): Promise<oauth.AuthorizationServer> {
-    try {
-      const response = await oauth.discoveryRequest(issuerUrl, options())
-      const found = await oauth.processDiscoveryResponse(issuerUrl, response)
-      for (const url of [found.authorization_endpoint, found.token_endpoint])
-        if (url === undefined || !isAcceptable(url, issuer))
-          throw new Unavailable('identity_provider', 'malformed')
-      // The library also accepts another spelling of the URL, and tokens would have that one.
-      if (found.issuer !== issuer) throw new Unavailable('identity_provider', 'malformed')
-      known = found
-      return found
-    } catch (error) {
-      throw unavailable(error)
-    }
-  }
-  const metadata = createSharedReading<void, oauth.AuthorizationServer>({
-    read: discover,
+  const metadata = createProviderMetadata({
+    issuer,
+    callOptions: options,
+    timeoutMs: CALL_TIMEOUT_MS,
     now,
-    memoryMs: METADATA_MS,
-    leaseMs: LEASE_MS,
   })
-
-  /** Returns the last metadata. A failure to read it again does not end a login or a refresh. */
-  const knownMetadata = async () => known ?? (await metadata())
 
   /** Returns the second in which tokens should be refreshed, before the access token expires. */
   function refreshTimeOf({ expiresIn: seconds }: TokenResponse): number {
@@ -228,14 +213,14 @@ export function createProvider({
 
     async callbackPath() {
       const { callback } = settings
-      const rules = { issuer, isOnly, callback, namesItself: namesItself(await metadata()) }
+      const rules = { issuer, isOnly, callback, namesItself: namesItself(await metadata.current()) }
       return callbackPathOf(rules)
     },
 
     async authorizationUrl(request) {
       const { state, nonce, verifier, prompt, maxAgeSeconds, acr, loginHint, callbackPath } =
         request
-      const { authorization_endpoint: endpoint = '' } = await metadata()
+      const { authorization_endpoint: endpoint = '' } = await metadata.current()
       const url = new URL(endpoint)
       const parameters = {
         response_type: 'code',
@@ -264,7 +249,7 @@ export function createProvider({
       const mustNameItself =
         !isOnly && settings.callback === undefined && callbackPath === CALLBACK_PATH
       if (mustNameItself && !response.has('iss')) throw signInRefused('callback')
-      const as = await knownMetadata()
+      const as = await metadata.last()
       let tokens: TokenResponse
       try {
         const parameters = oauth.validateAuthResponse(as, client, response, state)
@@ -281,9 +266,14 @@ export function createProvider({
       } catch (error) {
         throw classifyFailure(error, issuer)
       }
-      const { idToken, refreshToken } = tokens
+      const { idToken, accessToken, refreshToken } = tokens
       if (idToken === undefined) throw signInRefused('id_token_missing')
-      const { payload, principal } = await idTokens(idToken, nonce, waitUntil)
+      const { payload, principal } = await idTokens(idToken, {
+        nonce,
+        waitUntil,
+        findMore: (subject) =>
+          userInfo({ endpoint: endpointIn(as), accessToken, subject, waitUntil }),
+      })
       const login: Login = {
         principal,
         tokens: { idToken, refreshToken },
@@ -300,7 +290,7 @@ export function createProvider({
     },
 
     async refresh({ idToken, refreshToken = '' }) {
-      const as = await knownMetadata()
+      const as = await metadata.last()
       let tokens: TokenResponse
       try {
         const answer = await oauth.refreshTokenGrantRequest(
@@ -325,7 +315,18 @@ export function createProvider({
         },
         refreshAtSeconds: refreshTimeOf(tokens),
         principal: async () =>
-          fresh === undefined ? undefined : (await idTokens(fresh)).principal,
+          fresh === undefined
+            ? undefined
+            : (
+                await idTokens(fresh, {
+                  findMore: (subject) =>
+                    userInfo({
+                      endpoint: endpointIn(as),
+                      accessToken: tokens.accessToken,
+                      subject,
+                    }),
+                })
+              ).principal,
       }
     },
 
@@ -337,7 +338,7 @@ export function createProvider({
         url.searchParams.set(returnTo, signedOutUri)
         return url
       }
-      const as = await metadata().catch(withoutProvider)
+      const as = await metadata.current().catch(withoutProvider)
       const endpoint = as?.end_session_endpoint
       if (endpoint === undefined || !isAcceptable(endpoint, issuer)) return undefined
       const url = new URL(endpoint)
@@ -365,6 +366,8 @@ export function createProvider({
     },
   }
 }
+
+const endpointIn = ({ userinfo_endpoint: endpoint }: oauth.AuthorizationServer) => endpoint
 
 function withoutProvider(error: unknown): undefined {
   if (!(error instanceof Unavailable)) throw error

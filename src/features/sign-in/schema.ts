@@ -53,6 +53,7 @@ export const signInClientSchema = z.strictObject({
   ),
   signOut: z.optional(z.strictObject({ url: privateUrl, returnTo: text(64) })),
   callback: z.optional(z.enum(['shared', 'own'])),
+  userInfo: z.optional(z.enum(['auto', 'required', 'never'])),
 })
 
 /** How users sign in with a client of the gateway at an issuer. */
@@ -74,6 +75,11 @@ export interface SignInSettings {
    * provider, and for a provider that announces `iss` in its responses (RFC 9207); otherwise `own`.
    */
   readonly callback?: 'shared' | 'own' | undefined
+  /**
+   * Whether claims that the ID token lacks come from the UserInfo endpoint. `auto`: where the provider has
+   * one and accepts its access token there; `required`: a login fails without it. Default `auto`.
+   */
+  readonly userInfo?: 'auto' | 'required' | 'never' | undefined
 }
 
 const MAX_SECONDS = 2_592_000

@@ -5,6 +5,8 @@ import { present } from '../../access/tokens/present.ts'
 /** The members that the sign-in uses. Null and empty ones count as absent. */
 export interface TokenResponse {
   readonly idToken: string | undefined
+  /** For UserInfo. Undefined without one that can be sent as a bearer token (RFC 6750 section 2.1). */
+  readonly accessToken: string | undefined
   readonly refreshToken: string | undefined
   /** Seconds. Undefined: the provider does not say. */
   readonly expiresIn: number | undefined
@@ -12,7 +14,7 @@ export interface TokenResponse {
 
 /** A year. The time of the next refresh must be one that a record can have. */
 const MAX_LIFE_SECONDS = 31_536_000
-/** Members that the library demands, and that no login needs. Some providers omit them, or send another type. */
+/** Members that the library demands, and that a login may lack. Some providers omit them, or send another type. */
 const UNUSED = { access_token: 'unused', token_type: 'bearer' }
 
 /**
@@ -37,6 +39,7 @@ export async function readTokenResponse(
   await oauth.processGenericTokenEndpointResponse(as, client, read)
   return {
     idToken: textIn(members, 'id_token'),
+    accessToken: bearerTokenIn(members),
     refreshToken: textIn(members, 'refresh_token'),
     expiresIn: secondsIn(members),
   }
@@ -47,6 +50,17 @@ type Members = Readonly<Record<string, unknown>>
 function textIn(members: Members = {}, name: string): string | undefined {
   const value = present(members, name)
   return typeof value === 'string' ? value : undefined
+}
+
+/** RFC 6750 section 2.1. */
+const BEARER_TOKEN = /^[\w.~+/-]+=*$/
+
+function bearerTokenIn(members: Members | undefined): string | undefined {
+  const token = textIn(members, 'access_token')
+  const type = textIn(members, 'token_type') ?? 'bearer'
+  return token !== undefined && /^bearer$/i.test(type) && BEARER_TOKEN.test(token)
+    ? token
+    : undefined
 }
 
 /** A number, also as text. A life that is unknown or negative is not stated. */

@@ -17,6 +17,8 @@ export interface GatewayOptions {
   readonly runtime?: (typeof RUNTIMES)[number]
   readonly definition?: SignInDefinition
   readonly accessTokenSeconds?: number
+  /** Whether ID tokens have no claims about the user. Default false. */
+  readonly isThin?: boolean
   readonly scope?: string
   /** Starts further providers. */
   readonly more?: (url: string) => Promise<{ provider: TestProvider; name: string }[]>
@@ -25,12 +27,13 @@ export interface GatewayOptions {
 /** Starts everything. On Node, the gateway runs in this process. */
 export async function startGateway({
   accessTokenSeconds,
+  isThin,
   more = async () => [],
   ...options
 }: GatewayOptions = {}) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const provider = await startProvider(url, accessTokenSeconds)
+  const provider = await startProvider(url, accessTokenSeconds, isThin)
   const all = [{ provider, name: 'Example' }, ...(await more(url))]
   const gateway = await startGatewayFor(all, { ...options, port })
   return {

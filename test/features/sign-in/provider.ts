@@ -23,8 +23,15 @@ const LIFE_SECONDS = 600
 
 export type TestProvider = Awaited<ReturnType<typeof startProvider>>
 
-/** Starts a provider with one client, whose callback is at `gatewayUrl`. */
-export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIFE_SECONDS) {
+/**
+ * Starts a provider with one client, whose callback is at `gatewayUrl`. With `isThin`, ID tokens have no claims
+ * about the user but `sub`: UserInfo has them.
+ */
+export async function startProvider(
+  gatewayUrl: string,
+  accessTokenSeconds = LIFE_SECONDS,
+  isThin = false,
+) {
   const client = { id: 'gateway', secret: randomBytes(32).toString('base64url') }
   const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
   const user: UserAction = { subject: 'alice', roles: ['reader'] }
@@ -65,7 +72,7 @@ export async function startProvider(gatewayUrl: string, accessTokenSeconds = LIF
       auth_time: null,
       sid: null,
     },
-    conformIdTokenClaims: false,
+    conformIdTokenClaims: isThin,
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => LOGIN_PATH + uid },
     findAccount: (_context: unknown, accountId: string) => ({
       accountId,

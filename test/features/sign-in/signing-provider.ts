@@ -18,6 +18,8 @@ export interface ProviderAnswer {
   /** Of the authorization response, such as `{ error: 'invalid_scope' }`. */
   authorization: Members
   metadata: Members
+  /** Of the UserInfo endpoint. Undefined: the metadata names none. */
+  userInfo?: (request: IncomingMessage, response: ServerResponse) => unknown
   /** The keys of the key set. */
   keys: readonly object[]
   /** How the token endpoint sends its response. Default: 200, with the members of `token`. */
@@ -111,6 +113,7 @@ export async function startSigningProvider() {
     if (url.pathname === '/auth') return authorize(url, response)
     if (url.pathname === '/token') return void exchange(request, response)
     response.setHeader('content-type', 'application/json')
+    if (url.pathname === '/userinfo') return answer.userInfo?.(request, response)
     if (url.pathname === '/jwks') return response.end(JSON.stringify({ keys: answer.keys }))
     const metadata = {
       issuer: server.url,
@@ -119,6 +122,7 @@ export async function startSigningProvider() {
       jwks_uri: `${server.url}/jwks`,
       end_session_endpoint: `${server.url}/end`,
       id_token_signing_alg_values_supported: ['ES256'],
+      ...(answer.userInfo && { userinfo_endpoint: `${server.url}/userinfo` }),
       ...answer.metadata,
     }
     return response.end(JSON.stringify(metadata))
@@ -133,7 +137,10 @@ export async function startSigningProvider() {
     redirectUris,
     sign,
     /** Sends correct answers again. */
-    reset: () => Object.assign(answer, initial),
+    reset() {
+      delete answer.userInfo
+      Object.assign(answer, initial)
+    },
     close: () => server.close(),
   }
 }
