@@ -3,18 +3,15 @@ import { expect } from 'vitest'
 import { createRevocations } from '../../src/access/revocation/redis/revocations.ts'
 import type { Revocations } from '../../src/access/revocation/revocation.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { composeServices, type GatewayEnv } from '../../src/gateway/compose-services.ts'
-import { createGateway } from '../../src/gateway/create-gateway.ts'
+import type { GatewayEnv } from '../../src/gateway/compose-services.ts'
 import type { AuthenticationDemand } from '../../src/policy/definition.ts'
 import { definePolicy, type Policy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { credentialHeader } from '../../src/testing/request.ts'
 import type { TokenSource } from '../../src/validators/token-source.ts'
 import { newAddress } from '../harness/address.ts'
-import { startHttpServer } from '../harness/http-server.ts'
-import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
-
-const PUBLIC_URL = 'https://gateway.test'
+import { PUBLIC_URL, startGateway } from '../harness/gateway.ts'
+import type { TestRedis } from '../harness/redis.ts'
 
 const basePolicy = definePolicy({
   roles: { reader: ['orders:read'], deployer: ['orders:read'], admin: ['orders:*'] },
@@ -56,29 +53,23 @@ export async function startProviderGateway(
   issuers: readonly object[],
   { features = [], environment: more, authentication }: ProviderGatewayOptions = {},
 ): Promise<ProviderGateway> {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
-  let reached = 0
-  const origin = await startHttpServer((_request, response) => {
-    reached += 1
-    response.end('[]')
-  })
-  const environment = { ...redisVars(redis), PUBLIC_URL, ORIGIN_URL: origin.url, ...more }
   const routes = basePolicy.routes.map((route) => ({ ...route, authentication }))
   const policy = { ...basePolicy, features, routes }
-  const services = composeServices({ ...environment, ISSUERS: JSON.stringify(issuers) }, policy)
-  const events: AuditEvent[] = []
-  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-  const app = createGateway({ ...services, auditSink }, policy)
+  const { requests, events, ...gateway } = await startGateway({
+    issuers: () => issuers,
+    bindings: more ?? {},
+  })
+  const { redis } = gateway
+  const app = gateway.isolate(policy)
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   return {
     async outcomeOf(token, source) {
-      const before = reached
+      const before = requests.length
       const headers = { ...credentialHeader(token, source), 'cf-connecting-ip': newAddress() }
       const response = await app.fetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
       await response.text()
       const isAllowed = response.status === 200
-      expect(reached - before, 'requests that reached the origin').toBe(isAllowed ? 1 : 0)
+      expect(requests.length - before, 'requests that reached the origin').toBe(isAllowed ? 1 : 0)
       return isAllowed ? '200' : `${response.status} ${events.at(-1)?.reason}`
     },
     async send(token, scheme = 'Bearer') {
@@ -86,12 +77,9 @@ export async function startProviderGateway(
       return app.fetch(new Request(`${PUBLIC_URL}/orders`, { headers }))
     },
     events,
-    reached: () => reached,
+    reached: () => requests.length,
     redis,
     revocations: createRevocations(rest, Date.now),
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }

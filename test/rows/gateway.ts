@@ -1,14 +1,10 @@
 /** A gateway in this process, over a real Redis and a real origin that records its requests. */
 
-import { composeServices } from '../../src/gateway/compose-services.ts'
-import { createGateway } from '../../src/gateway/create-gateway.ts'
 import type { Origin } from '../../src/origin/origin.ts'
 import type { Policy } from '../../src/policy/policy.ts'
-import { startHttpServer } from '../harness/http-server.ts'
-import { createKey, ISSUER, mint } from '../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../harness/redis.ts'
+import { PUBLIC_URL, startGateway as startWith } from '../harness/gateway.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
+export { PUBLIC_URL }
 
 /**
  * One request; `address` is the client address that the platform reports, undefined if it reports
@@ -27,29 +23,15 @@ export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 
 /** `instead` replaces the recording origin. */
 export async function startGateway(policy: Policy, instead?: Origin) {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
   const reached: string[] = []
-  const origin = await startHttpServer((request, response) => {
-    reached.push(`${request.method} ${request.url}`)
-    request.resume().on('end', () => response.end('[]'))
-  })
-  const key = await createKey('idp')
-  const services = composeServices(
-    {
-      ...redisVars(redis),
-      PUBLIC_URL,
-      ORIGIN_URL: origin.url,
-      ISSUERS: JSON.stringify([
-        { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
-      ]),
+  const { isolate, ...gateway } = await startWith({
+    policy,
+    origin(request, response) {
+      reached.push(`${request.method} ${request.url}`)
+      request.resume().on('end', () => response.end('[]'))
     },
-    policy,
-  )
-  const app = createGateway(
-    { ...services, auditSink: { record: () => undefined }, origin: instead ?? services.origin },
-    policy,
-  )
+  })
+  const app = isolate(policy, {}, { services: instead ? { origin: instead } : {} })
 
   async function send(sent: Sent): Promise<number> {
     const { method = 'GET', path, token, address, headers = {}, body } = sent
@@ -69,16 +51,12 @@ export async function startGateway(policy: Policy, instead?: Origin) {
   }
 
   return {
-    redis,
+    redis: gateway.redis,
     /** Requests that reached the origin, as method and path. */
     reached,
     /** Resolves to the status. */
     send,
-    token: (claims: Record<string, unknown>) =>
-      mint(key, { claims: { aud: PUBLIC_URL, ...claims } }),
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    token: (claims: Record<string, unknown>) => gateway.token({ claims }),
+    close: gateway.close,
   }
 }

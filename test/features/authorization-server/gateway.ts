@@ -7,22 +7,17 @@ import {
   type ReferenceRecord,
   storedReference,
 } from '../../../src/access/tokens/reference.ts'
-import type { AuditEvent } from '../../../src/audit/event.ts'
 import type { NewClient } from '../../../src/features/authorization-server/client.ts'
 import { authorizationServer } from '../../../src/features/authorization-server/index.ts'
 import { createClientRegistry } from '../../../src/features/authorization-server/redis/clients.ts'
 import { operators } from '../../../src/features/operators/index.ts'
-import { composeServices } from '../../../src/gateway/compose-services.ts'
-import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import type { ExchangeLimits } from '../../../src/policy/tokens.ts'
 import { DEFAULT_KEYS } from '../../../src/redis/keys.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import { startHttpServer } from '../../harness/http-server.ts'
-import { createKey, ISSUER, mint, type TokenOptions } from '../../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../../harness/redis.ts'
+import { PUBLIC_URL, startGateway as startWith } from '../../harness/gateway.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
+export { PUBLIC_URL }
 export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
@@ -79,14 +74,6 @@ export interface GatewayOptions {
 
 export async function startGateway(options: GatewayOptions = {}) {
   const sessionSeconds = 'sessionSeconds' in options ? options.sessionSeconds : 2_592_000
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
-  let originCalls = 0
-  const origin = await startHttpServer((_request, response) => {
-    originCalls += 1
-    response.end('[]')
-  })
-  const idp = await createKey('idp')
   const keys = [
     privateJwk('es', 'ES256', 'ec'),
     privateJwk('rs', 'RS256', 'rsa'),
@@ -108,22 +95,22 @@ export async function startGateway(options: GatewayOptions = {}) {
       ...(options.exchangeLimits && { exchangeLimits: options.exchangeLimits }),
     },
   })
-  const env = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: origin.url,
-    ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },
-    ]),
-    ...(options.signs !== false && {
-      SIGNING_KEYS: JSON.stringify({ keys: options.signingKeys ?? keys }),
-    }),
-    ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
-  }
-  const events: AuditEvent[] = []
-  const sink = { record: (event: AuditEvent) => void events.push(event) }
-  /** Creates another isolate: it shares only Redis with the first. */
-  const isolate = () => createGateway({ ...composeServices(env, policy), auditSink: sink }, policy)
+  const {
+    redis,
+    requests,
+    events,
+    key: idp,
+    ...gateway
+  } = await startWith({
+    policy,
+    variables: {
+      ...(options.signs !== false && {
+        SIGNING_KEYS: JSON.stringify({ keys: options.signingKeys ?? keys }),
+      }),
+      ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
+    },
+  })
+  const isolate = () => gateway.isolate()
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
   const now = () => Date.now()
   const registry = createClientRegistry({ redis: rest, configured: [], publicUrl: PUBLIC_URL, now })
@@ -159,7 +146,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     isolate,
     send,
     post,
-    originCalls: () => originCalls,
+    originCalls: () => requests.length,
     /** Signs a token with a key of the gateway itself. */
     async sign(claims: object, header: object) {
       const [key] = keys
@@ -215,8 +202,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     introspect: (client: TestClient, token: string) =>
       post('/oauth/introspect', withClient(client, { token })),
     /** Mints a login token of the identity provider. */
-    login: (tokenOptions: TokenOptions = {}) =>
-      mint(idp, { ...tokenOptions, claims: { aud: PUBLIC_URL, ...tokenOptions.claims } }),
+    login: gateway.token,
     exchange(client: TestClient, subjectToken: string, params: Params = {}, more?: SendOptions) {
       return post(
         '/oauth/token',
@@ -236,10 +222,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     /** Calls the API with a token. */
     call: (token: string, headers: Record<string, string> = {}) =>
       send('/orders', { method: 'GET', headers: { Authorization: `Bearer ${token}`, ...headers } }),
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }
 

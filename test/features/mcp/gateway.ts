@@ -3,21 +3,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import { createRelationTuples } from '../../../src/access/relations/redis/tuples.ts'
 import { createRevocations } from '../../../src/access/revocation/redis/revocations.ts'
-import type { AuditEvent } from '../../../src/audit/event.ts'
 import { createClientRegistry } from '../../../src/features/authorization-server/redis/clients.ts'
 import { cors } from '../../../src/features/cors/index.ts'
 import { type McpOptions, mcp } from '../../../src/features/mcp/index.ts'
 import { relations } from '../../../src/features/relations/index.ts'
-import { composeServices } from '../../../src/gateway/compose-services.ts'
-import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import type { Feature } from '../../../src/gateway/feature.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
-import { startHttpServer } from '../../harness/http-server.ts'
-import { createKey, ISSUER, mint } from '../../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../../harness/redis.ts'
+import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
+import { ISSUER } from '../../harness/issuer.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
+export { PUBLIC_URL }
 export const PAGE = 'https://inspector.test'
 
 const SERVER: McpOptions<'standard' | 'costly'> = {
@@ -68,19 +64,9 @@ export async function startMcpGateway(
   options: Partial<McpOptions<'standard' | 'costly'>> = {},
   features: readonly Feature[] = [],
 ) {
-  const key = await createKey('idp')
-  const signing = await createKey('gateway')
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
   /** What reached the server. */
   const received: { method: string; headers: IncomingMessage['headers']; body: string }[] = []
   let respond: Respond = (_, response) => void response.writeHead(202).end()
-  const origin = await startHttpServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    received.push({ method: request.method ?? '', headers: request.headers, body })
-    await respond(request, response, body)
-  })
   const limit = { windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } as const
   const policy = definePolicy({
     roles: { reader: ['mcp:use', 'books:read'], librarian: ['mcp:use', 'books:*'], guest: [] },
@@ -90,30 +76,29 @@ export async function startMcpGateway(
     features: [...features],
     routes: [...mcp({ ...SERVER, ...options })],
   })
-  const env = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: origin.url,
-    SIGNING_KEYS: JSON.stringify({ keys: [signing.privateJwk] }),
-    ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
-    ]),
-  }
-  const events: AuditEvent[] = []
-  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
+  const { redis, events, ...gateway } = await startGateway({
+    policy,
+    signs: true,
+    async origin(request, response) {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      received.push({ method: request.method ?? '', headers: request.headers, body })
+      await respond(request, response, body)
+    },
+  })
   /** Creates another isolate: it shares only Redis and the environment with the first. */
-  const isolate = () => createGateway({ ...composeServices(env, policy), auditSink }, policy)
+  const isolate = () => gateway.isolate()
   const here = isolate()
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
 
   const token = (subject = 'alice', roles: readonly string[] = ['reader'], claims: object = {}) =>
-    mint(key, { claims: { sub: subject, aud: PUBLIC_URL, roles, ...claims } })
+    gateway.token({ claims: { sub: subject, roles, ...claims } })
 
   async function send(
     body: unknown,
     headers: Readonly<Record<string, string | undefined>> = {},
     method = 'POST',
-    gateway = here,
+    to = here,
   ): Promise<Response> {
     const fields = new Headers({ Authorization: `Bearer ${await token()}` })
     if (method === 'POST') fields.set('Content-Type', 'application/json')
@@ -122,7 +107,7 @@ export async function startMcpGateway(
       else fields.set(name, value)
     }
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return gateway.fetch(
+    return to.fetch(
       new Request(`${PUBLIC_URL}/mcp`, {
         method,
         headers: fields,
@@ -165,10 +150,7 @@ export async function startMcpGateway(
       received.length = 0
       events.length = 0
     },
-    async close() {
-      await origin.close()
-      await redis.close()
-    },
+    close: gateway.close,
   }
 }
 

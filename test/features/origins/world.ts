@@ -1,14 +1,12 @@
 /** Gateways in this process with several origins, over a real Redis. */
 import type { IncomingHttpHeaders, RequestListener } from 'node:http'
 import type { AuditEvent } from '../../../src/audit/event.ts'
-import { composeServices, type GatewayEnv } from '../../../src/gateway/compose-services.ts'
-import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import type { Policy } from '../../../src/policy/policy.ts'
+import { PUBLIC_URL, startGateway } from '../../harness/gateway.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
-import { createKey, ISSUER, mint } from '../../harness/issuer.ts'
-import { redisVars, startTestRedis } from '../../harness/redis.ts'
 
-export const PUBLIC_URL = 'https://gateway.test'
+export { PUBLIC_URL }
+
 const OTHER_AUDIENCE = 'https://orders.example.com'
 
 export interface Received {
@@ -47,25 +45,12 @@ export interface SendOptions {
 
 /** Starts a Redis and an issuer of tokens for two audiences. */
 export async function startWorld() {
-  const redis = await startTestRedis()
-  await redis.direct.flushall()
-  const key = await createKey('idp')
-  const own = await createKey('own')
-  const issuer = {
-    issuer: ISSUER,
-    audience: [PUBLIC_URL, OTHER_AUDIENCE],
-    jwks: { keys: [key.publicJwk] },
-  }
-  const environment: GatewayEnv = {
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ISSUERS: JSON.stringify([issuer]),
-    SIGNING_KEYS: JSON.stringify({ keys: [own.privateJwk] }),
-  }
+  const gateways = await startGateway({ audience: [PUBLIC_URL, OTHER_AUDIENCE], signs: true })
+  const { ORIGIN_URL: _, ...environment } = gateways.environment
   return {
     environment,
     token: (sub: string, claims: Readonly<Record<string, unknown>> = {}) =>
-      mint(key, { claims: { aud: PUBLIC_URL, sub, ...claims } }),
+      gateways.token({ claims: { sub, ...claims } }),
     /**
      * Returns the function that sends a request to a gateway: a URL without its scheme. `events` gets the
      * audit events.
@@ -75,9 +60,7 @@ export async function startWorld() {
       env: Readonly<Record<string, unknown>> = {},
       events: AuditEvent[] = [],
     ) {
-      const services = composeServices({ ...environment, ...env } as GatewayEnv, policy)
-      const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-      const app = createGateway({ ...services, auditSink }, policy)
+      const app = gateways.isolate(policy, { ORIGIN_URL: undefined, ...env }, { sink: events })
       return async function send(
         target: string,
         { method = 'GET', token, headers, address = '192.0.2.1' }: SendOptions = {},
@@ -96,7 +79,7 @@ export async function startWorld() {
         return await app.fetch(request, {}, context)
       }
     },
-    close: redis.close,
+    close: gateways.close,
   }
 }
 
