@@ -113,7 +113,10 @@ export const NO_ACTOR: AuditEvent['actor'] = {
 /** Creates an event that belongs to no request: status 0, no actor. */
 export const eventWithoutRequest = (
   nowMs: number,
-  fields: Pick<AuditEvent, 'id' | 'requestId' | 'decision' | 'reason' | 'change' | 'lost'>,
+  fields: Pick<
+    AuditEvent,
+    'id' | 'requestId' | 'decision' | 'reason' | 'change' | 'fields' | 'lost'
+  >,
 ): AuditEvent => ({
   ...fields,
   time: new Date(nowMs).toISOString(),

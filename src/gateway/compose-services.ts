@@ -44,6 +44,7 @@ import {
   type FeatureParts,
   listFeatures,
   type PlacedApp,
+  type Task,
 } from './feature.ts'
 import { guardServices, redisClients } from './guard-services.ts'
 import { metricsServices } from './metrics.ts'
@@ -237,6 +238,10 @@ export function composeServices(
     apps: contributions.flatMap(({ apps }) => apps?.() ?? []),
   }
 }
+
+/** Returns the work of features without a request. */
+export const tasksOf = ({ contributions = [] }: Services): readonly Task[] =>
+  contributions.flatMap(({ tasks = [] }) => tasks)
 
 /** Connects the origins of the policy, or that of the environment. */
 export function connectOrigins(

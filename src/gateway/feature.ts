@@ -1,5 +1,6 @@
 /** The one port of opt-in features. Nothing in a gateway knows a feature by its name. */
 import type { Hono, MiddlewareHandler } from 'hono'
+import type { WaitUntil } from '../access/principal.ts'
 import type { RelationChecker } from '../access/relations/checker.ts'
 import type { RelationCheck } from '../access/relations/redis/check.ts'
 import type { TokenSources } from '../access/tokens/token-sources.ts'
@@ -124,6 +125,8 @@ export interface Contribution {
   readonly operatorCalls?: readonly CallGroup[]
   /** Describes further paths for the description of the gateway. */
   readonly operations?: () => readonly Operation[]
+  /** Work without a request. A runtime without timers runs it when it is scheduled. */
+  readonly tasks?: readonly Task[]
   /** Whether the gateway issues tokens. Default false. */
   readonly issuesTokens?: boolean
   /** Exports the spans of requests. */
@@ -140,6 +143,14 @@ export interface Contribution {
   readonly connect?: (connections: Connections) => ConnectedOrigin
   /** Returns the app for all hosts. `appOf` creates an app of some routes of the policy. */
   readonly dispatch?: (appOf: (routes: readonly PolicyRoute[]) => App) => App
+}
+
+/** Work that a gateway repeats. */
+export interface Task {
+  /** The pause between two runs. */
+  readonly everySeconds: number
+  /** Must not reject, and must end in bounded time. Several gateways may run it at the same time. */
+  run(waitUntil: WaitUntil): Promise<void>
 }
 
 export type PlacedApp =

@@ -101,8 +101,8 @@ export function metricsServices({
       record(event, waitUntil) {
         // First, so that an error in the metrics costs a count and not an audit event.
         const recorded = sink.record(event, waitUntil)
-        // The request was counted when its response began.
-        if (!event.reason.startsWith(STREAM_ENDED)) count(event)
+        // An event with status 0 has no request. Another one was counted when its response began.
+        if (event.status !== 0 && !event.reason.startsWith(STREAM_ENDED)) count(event)
         scheduleReport(waitUntil)
         return recorded
       },

@@ -181,7 +181,8 @@ export function observe(c: Carrier, reason: string): void {
 }
 
 const MAX_FIELDS = 16
-const MAX_FIELD_CHARS = 256
+/** Of a field of an audit event. */
+export const MAX_FIELD_CHARS = 256
 
 /**
  * Records a field of a feature for the audit event. A longer value is cut to 256 characters. An event has

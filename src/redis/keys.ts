@@ -162,6 +162,8 @@ export const signalKeys = ({ prefix }: Prefix) => ({
   signalEvent: `${prefix}signal-event:`,
   /** The last event that disabled or enabled a subject. Issuer and subject follow. */
   signalAccount: `${prefix}signal-account:`,
+  /** Exists while a transmitter must not be polled again; a hash follows. */
+  signalPoll: `${prefix}signal-poll:`,
 })
 
 /** Returns the names of the relations of a tenant; `tenant` is a part of a key. */

@@ -23,6 +23,11 @@ export interface TransmitterDefinition {
   readonly algorithms?: readonly string[]
   /** An older event is refused: 60 to 2,592,000 seconds. Default 86,400 (one day). */
   readonly maxAgeSeconds?: number
+  /**
+   * Fetches events from the transmitter (RFC 8936), in addition to pushed ones. `url` is `endpoint_url` of
+   * the stream. All gateways together poll once in `everySeconds`, 5 to 3,600; default 30.
+   */
+  readonly poll?: { readonly url: string; readonly everySeconds?: number }
 }
 
 export interface SignalsDefinition {
@@ -32,6 +37,7 @@ export interface SignalsDefinition {
   readonly requestsPerMinute?: number
 }
 
+export const DEFAULT_POLL_SECONDS = 30
 export const DEFAULT_MAX_AGE_SECONDS = 86_400
 /** A transmitter may report the end of all sessions of a company at once. */
 export const DEFAULT_REQUESTS_PER_MINUTE = 6_000

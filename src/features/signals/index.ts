@@ -1,15 +1,25 @@
 /** Shared signals: `import { signals } from 'portcullis/signals'`. */
+import type { WaitUntil } from '../../access/principal.ts'
+import { eventWithoutRequest } from '../../audit/event.ts'
+import { reasonOf } from '../../audit/reason.ts'
+import { Denied } from '../../errors.ts'
 import type { Contribution, Feature, FeatureParts } from '../../gateway/feature.ts'
 import { longestLifeSeconds } from '../../gateway/longest-life.ts'
+import { uuidV7 } from '../../isolate/random-ids.ts'
 import { admit } from '../../middleware/admit.ts'
+import { MAX_FIELD_CHARS } from '../../middleware/context.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { parseConfiguration } from '../../validators/configuration.ts'
+import { createAccessToken } from './access-token.ts'
 import {
   DEFAULT_MAX_AGE_SECONDS,
+  DEFAULT_POLL_SECONDS,
   DEFAULT_REQUESTS_PER_MINUTE,
   type SignalsDefinition,
 } from './definition.ts'
-import { createReceiver, OUTCOMES } from './receiver.ts'
+import { eventFields } from './event-fields.ts'
+import { createPoll } from './poll.ts'
+import { createReceiver, OUTCOMES, type Reception } from './receiver.ts'
 import { createSignalStore } from './redis/signal-store.ts'
 import { SIGNAL_REFUSED } from './refused.ts'
 import { signalOperations, signalRoutes } from './routes.ts'
@@ -53,7 +63,10 @@ export function signals(definition: SignalsDefinition): Feature {
     ['signals'],
   )
   const series = [...transmitters.map(({ issuer }) => issuer), UNKNOWN].flatMap((issuer) =>
-    (issuer === UNKNOWN ? ['refused'] : OUTCOMES).map((outcome) => [issuer, outcome]),
+    (issuer === UNKNOWN ? ['refused'] : [...OUTCOMES, 'refused']).map((outcome) => [
+      issuer,
+      outcome,
+    ]),
   )
   return {
     name: 'signals',
@@ -102,11 +115,56 @@ function createContribution(
     counters.set(series, add)
     add(1)
   }
+  const receiver = createReceiver({ transmitters, store, now })
   const app = signalRoutes({
-    receiver: createReceiver({ transmitters, store, now }),
+    receiver,
     admitTransmitter: admit({ admission, limits: [limit], now }),
     limits: [limit],
     count,
   })
-  return { apps: () => [{ at: '/', app }], operations: signalOperations }
+  return {
+    apps: () => [{ at: '/', app }],
+    operations: signalOperations,
+    tasks: definitions.flatMap(({ issuer, poll }) => {
+      if (poll === undefined) return []
+      const { url, everySeconds = DEFAULT_POLL_SECONDS } = poll
+      const own = secrets.find((each) => each.issuer === issuer) ?? {}
+      return createPoll({
+        transmitter: issuer,
+        url,
+        everySeconds,
+        receiver,
+        store,
+        accessToken: createAccessToken(own, now),
+        recorded: (outcome, waitUntil) => recordPolled(issuer, outcome, waitUntil),
+        failed: ({ fault }) =>
+          console.error(JSON.stringify({ incident: 'signal_poll_failed', issuer, fault })),
+        now,
+      })
+    }),
+  }
+
+  /** An event that was not pushed has no request. */
+  function recordPolled(issuer: string, outcome: Reception | Denied, waitUntil: WaitUntil): void {
+    const isRefused = outcome instanceof Denied
+    if (isRefused) count(issuer, 'refused')
+    else for (const event of outcome.events) count(issuer, event.outcome)
+    const nowMs = now()
+    const id = uuidV7(nowMs)
+    const fields = isRefused ? { 'signals.transmitter': issuer } : eventFields(outcome)
+    const texts = Object.entries(fields).map(([name, text]) => [
+      name,
+      text.slice(0, MAX_FIELD_CHARS),
+    ])
+    void parts.auditSink.record(
+      eventWithoutRequest(nowMs, {
+        id,
+        requestId: id,
+        decision: isRefused ? 'deny' : 'allow',
+        reason: reasonOf(isRefused ? outcome : undefined),
+        fields: Object.fromEntries(texts),
+      }),
+      waitUntil,
+    )
+  }
 }

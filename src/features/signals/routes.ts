@@ -19,7 +19,8 @@ import { readWhole } from '../../middleware/validate.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { completeRoute } from '../../policy/route.ts'
 import type { Operation } from '../../routes/operation.ts'
-import type { Receiver, Reception } from './receiver.ts'
+import { eventFields } from './event-fields.ts'
+import type { Receiver } from './receiver.ts'
 import { setErrorOf, signalRefused } from './refused.ts'
 import { SECURITY_EVENT_TYPE } from './security-event.ts'
 import type { Transmitter } from './transmitter.ts'
@@ -79,7 +80,7 @@ export function signalRoutes({
       waitUntilOf(c),
     )
     for (const { outcome } of reception.events) count(reception.transmitter, outcome)
-    describe(c, reception)
+    for (const [name, value] of Object.entries(eventFields(reception))) recordField(c, name, value)
     return c.body(null, 202, NO_STORE)
   }
 
@@ -124,16 +125,6 @@ function statusOf(error: Error): number | undefined {
     default:
       return undefined
   }
-}
-
-/** The audit event names the transmitter, its event, and what became of it. */
-function describe(c: Context<Environment>, { transmitter, id, events }: Reception): void {
-  recordField(c, 'signals.transmitter', transmitter)
-  recordField(c, 'signals.id', id)
-  const list = (texts: readonly string[]) => texts.join(' ')
-  recordField(c, 'signals.type', list(events.map(({ type }) => type)))
-  recordField(c, 'signals.action', list(events.map(({ action }) => action ?? 'none')))
-  recordField(c, 'signals.outcome', list(events.map(({ outcome }) => outcome)))
 }
 
 /** Describes the receiver for the OpenAPI document. */

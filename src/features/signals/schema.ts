@@ -63,6 +63,12 @@ const transmitter = z.strictObject({
     z.array(z.enum(ALGORITHMS.filter((name) => name !== 'HS256'))).check(z.minLength(1)),
   ),
   maxAgeSeconds: z.optional(wholeNumber(60, MAX_AGE_SECONDS)),
+  poll: z.optional(
+    z.strictObject({
+      url: privateUrl,
+      everySeconds: z.optional(wholeNumber(5, 3_600)),
+    }),
+  ),
 })
 
 export const signalsSchema = z.strictObject({
@@ -84,7 +90,20 @@ const transmitterSecrets = z.strictObject({
   issuer: nonEmpty,
   /** The value of `Authorization` that each push must have. Default: any. */
   authorization: z.optional(text(4_096)),
+  /** The access token for polls. */
+  accessToken: z.optional(text(16_384)),
+  /** Gets access tokens for polls (RFC 6749 section 4.4). */
+  client: z.optional(
+    z.strictObject({
+      id: text(512),
+      secret: text(1_024),
+      tokenEndpoint: privateUrl,
+      scope: z.optional(text(1_024)),
+    }),
+  ),
 })
+
+export type TransmitterSecrets = z.output<typeof transmitterSecrets>
 
 export const signalVariables = {
   shape: {

@@ -22,4 +22,6 @@ export interface SignalStore {
    * from the next request on. Undefined: the event was applied before.
    */
   apply(event: AppliedEvent): Promise<readonly EffectOutcome[] | undefined>
+  /** Returns true to one of all gateways, once in `seconds`. */
+  reservePoll(transmitter: string, seconds: number): Promise<boolean>
 }

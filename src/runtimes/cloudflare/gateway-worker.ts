@@ -1,7 +1,8 @@
 /** The gateway Worker: runs the standard pipeline with one policy. */
 import type { ExecutionContext } from 'hono'
-import { composeServices, type GatewayEnv } from '../../gateway/compose-services.ts'
+import { composeServices, type GatewayEnv, tasksOf } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
+import type { Task } from '../../gateway/feature.ts'
 import { refuseAll } from '../../gateway/refuse-all.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 
@@ -13,6 +14,8 @@ export interface WorkerContext {
 
 export interface GatewayWorker {
   fetch(request: Request, env: GatewayEnv, context: WorkerContext): Response | Promise<Response>
+  /** Runs the work of features without a request. Needs a cron trigger; see docs/signals.md. */
+  scheduled(schedule: unknown, env: GatewayEnv, context: WorkerContext): Promise<void>
 }
 
 /**
@@ -31,19 +34,29 @@ export interface GatewayWorker {
 export function gatewayWorker(policy: Policy): GatewayWorker {
   requirePolicy(policy)
   /** Created on the first request of an isolate. The environment never changes within an isolate. */
-  let gateway: Pick<ReturnType<typeof refuseAll>, 'fetch'> | undefined
+  let gateway: Built | undefined
   return {
     fetch(request, env, context) {
       gateway ??= buildGateway(env, policy)
-      return gateway.fetch(request, env, context as ExecutionContext)
+      return gateway.app.fetch(request, env, context as ExecutionContext)
+    },
+    async scheduled(_, env, context) {
+      gateway ??= buildGateway(env, policy)
+      await Promise.all(gateway.tasks.map((task) => task.run((work) => context.waitUntil(work))))
     },
   }
 }
 
-function buildGateway(env: GatewayEnv, policy: Policy) {
+interface Built {
+  readonly app: Pick<ReturnType<typeof refuseAll>, 'fetch'>
+  readonly tasks: readonly Task[]
+}
+
+function buildGateway(env: GatewayEnv, policy: Policy): Built {
   try {
-    return createGateway(composeServices(env, policy), policy)
+    const services = composeServices(env, policy)
+    return { app: createGateway(services, policy), tasks: tasksOf(services) }
   } catch (error) {
-    return refuseAll(error)
+    return { app: refuseAll(error), tasks: [] }
   }
 }

@@ -4,13 +4,14 @@ import { createServer, type Server as HttpServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Misconfigured } from '../../errors.ts'
-import { composeServices, type GatewayEnv } from '../../gateway/compose-services.ts'
+import { composeServices, type GatewayEnv, tasksOf } from '../../gateway/compose-services.ts'
 import { createGateway } from '../../gateway/create-gateway.ts'
 import { type Policy, requirePolicy } from '../../policy/policy.ts'
 import type { Mistake } from '../../problems/mistake.ts'
 import { createBackgroundWork } from './background-work.ts'
 import { followCertificate, readCertificate } from './certificate.ts'
 import { orderlyEnd } from './orderly-end.ts'
+import { repeatTasks } from './repeated-tasks.ts'
 import { createListeners } from './request-listener.ts'
 import { nodeRuntime, type Variables } from './runtime.ts'
 import { serverSettings } from './schemas/server-environment.ts'
@@ -114,6 +115,7 @@ export async function serve({
   http.listen(port ?? settings.PORT ?? DEFAULT_PORT, host ?? settings.HOST ?? DEFAULT_HOST)
   await once(http, 'listening')
   runtime.start()
+  const endTasks = repeatTasks(tasksOf(services), work.context.waitUntil)
   const reloadCertificate =
     secure && certificate ? followCertificate(secure, settings, certificate) : async () => {}
   let closed: Promise<void> | undefined
@@ -122,6 +124,7 @@ export async function serve({
     reloadCertificate,
     close() {
       isClosing = true
+      endTasks()
       listeners.closeWebSockets()
       closed ??= end(graceMs)
         .then(() => {

@@ -1,6 +1,6 @@
 /** An isolate that receives signals, over a real Redis, with its audit events. */
 import type { AuditEvent } from '../../../src/audit/event.ts'
-import { composeServices } from '../../../src/gateway/compose-services.ts'
+import { composeServices, tasksOf } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../../harness/redis.ts'
@@ -44,10 +44,8 @@ export async function startWorld() {
     const policy = signalPolicy(transmitters)
     const events: AuditEvent[] = []
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
-    const app = createGateway(
-      { ...composeServices({ ...environment, ...vars }, policy), auditSink },
-      policy,
-    )
+    const services = composeServices({ ...environment, ...vars }, policy)
+    const app = createGateway({ ...services, auditSink }, policy)
     async function send(path: string, init: RequestInit & { readonly headers: object }) {
       const behind: Promise<unknown>[] = []
       const context = {
@@ -68,6 +66,10 @@ export async function startWorld() {
           body,
           headers: { 'content-type': 'application/secevent+jwt', ...headers },
         }),
+      /** Runs the work without a request once, as a timer does. */
+      async runTasks() {
+        for (const task of tasksOf(services)) await task.run((work) => void work)
+      },
       read: (token: string) => send('/orders', { headers: { authorization: `Bearer ${token}` } }),
       send,
     }

@@ -5,9 +5,9 @@ import type { Ban } from '../../../access/abuse/ban-record.ts'
 import { revokedBeforeKey, revokedTokenKey } from '../../../access/revocation/revocation.ts'
 import { tokenIdHash } from '../../../access/token-id.ts'
 import { sha256 } from '../../../crypto/sha256.ts'
-import type { RedisConnection } from '../../../redis/connection.ts'
+import { type RedisConnection, sentOnce } from '../../../redis/connection.ts'
 import { endsKey, signalKeys } from '../../../redis/keys.ts'
-import { malformed, readList } from '../../../redis/reply.ts'
+import { malformed, readList, sendCommand } from '../../../redis/reply.ts'
 import { runText } from '../../../redis/script.ts'
 import { BAN_SECONDS } from '../definition.ts'
 import type { SignalEffect } from '../effects.ts'
@@ -94,6 +94,12 @@ export function createSignalStore({
     names.signalAccount + (await memberPart(account))
 
   return {
+    async reservePoll(transmitter, seconds) {
+      const key = names.signalPoll + (await sha256(transmitter))
+      // Not repeated: the second call would find the reservation of the first.
+      return (await sendCommand(sentOnce(redis), ['SET', key, '1', 'NX', 'EX', seconds])) === 'OK'
+    },
+
     async apply({ transmitter, id, lifeSeconds, cutoffSeconds, effects }) {
       const event = { transmitter, cutoffSeconds }
       const calls = await Promise.all(effects.map((effect) => callOf(effect, event)))
