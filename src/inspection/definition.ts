@@ -1,6 +1,7 @@
 import type { $ZodType } from 'zod/v4/core'
 import type { Mode } from '../validators/mode.ts'
 import type { SignatureJudge } from './judge.ts'
+import type { InspectionLimits } from './limits.ts'
 
 export interface JsonRpcMethod {
   /** The caller needs it in addition to the route's permission. */
@@ -46,11 +47,6 @@ export interface InspectDefinition {
   /** If present, the body must be JSON-RPC 2.0. */
   readonly jsonRpc?: JsonRpcDefinition
 }
-
-/** The bounds of one request, with defaults. */
-export type InspectionLimits = Required<
-  Pick<InspectDefinition, 'maxDepth' | 'maxNames' | 'maxStringChars' | 'repeatable'>
->
 
 export const DEFAULT_INSPECTION: InspectionLimits = {
   maxDepth: 32,

@@ -1,8 +1,8 @@
 import { Denied } from '../errors.ts'
 import { findInexact } from '../http/exact-numbers.ts'
 import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
-import type { InspectionLimits } from './definition.ts'
 import type { RequestScan } from './judge.ts'
+import type { InspectionLimits } from './limits.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'
 
 /**

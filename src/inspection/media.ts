@@ -5,6 +5,9 @@ export type InspectedMedia = 'json' | 'form' | 'text'
 /** The accepted media types, for the `Accept` header of a refusal (RFC 9110 section 15.5.16). */
 export const INSPECTED_TYPES = 'application/json, application/x-www-form-urlencoded, text/plain'
 
+/** The accepted media types of a route with signatures. */
+export const TYPES_WITH_MULTIPART = `${INSPECTED_TYPES}, multipart/form-data`
+
 /** `+json`: RFC 6839 section 3.1. */
 const JSON_TYPE = /^application\/(?:.+\+)?json$/
 

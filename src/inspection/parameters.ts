@@ -1,16 +1,9 @@
-import type { InspectionLimits } from './definition.ts'
-import type { RequestScan } from './judge.ts'
+import type { ParametersSeen } from './judge.ts'
+import type { InspectionLimits } from './limits.ts'
 import { malformed, refuseLine, refusePrototypeStep, refuseText, type Where } from './text.ts'
 
 /** Characters that encode others. */
 const ENCODED = /[%+]/
-
-/** The parameters of a request so far, from its query and its form. */
-export interface ParametersSeen {
-  readonly names: Set<string>
-  count: number
-  readonly scan?: RequestScan | undefined
-}
 
 /**
  * Checks the parameters of a query (without its `?`) or of a form. Throws `Denied`
@@ -45,14 +38,23 @@ export function inspectParameters(
     refusePrototypeStep(name, where)
     if (where === 'query') refuseLine(value, where)
     else refuseText(value, where)
-    seen.count += 1
-    if (seen.count > limits.maxNames) throw malformed(where, 'names')
-    if (seen.names.has(name) && !limits.repeatable.includes(name))
-      throw malformed(where, 'repeated')
-    seen.names.add(name)
-    seen.scan?.add(name)
+    addName(name, where, limits, seen)
     seen.scan?.add(value)
   }
+}
+
+/** Adds a name to `seen`. Throws `Denied` if it is one too many, or repeated. */
+export function addName(
+  name: string,
+  where: Where,
+  limits: InspectionLimits,
+  seen: ParametersSeen,
+): void {
+  seen.count += 1
+  if (seen.count > limits.maxNames) throw malformed(where, 'names')
+  if (seen.names.has(name) && !limits.repeatable.includes(name)) throw malformed(where, 'repeated')
+  seen.names.add(name)
+  seen.scan?.add(name)
 }
 
 function decoded(text: string, where: Where): string {

@@ -9,13 +9,13 @@ import {
   DEFAULT_INSPECTION,
   DEFAULT_MAX_BATCH,
   type InspectDefinition,
-  type InspectionLimits,
 } from '../inspection/definition.ts'
 import { inspectJson } from '../inspection/json.ts'
 import { parseCalls } from '../inspection/json-rpc.ts'
-import type { RequestScan } from '../inspection/judge.ts'
-import { INSPECTED_TYPES, inspectedMedia } from '../inspection/media.ts'
-import { inspectParameters, type ParametersSeen } from '../inspection/parameters.ts'
+import type { ParametersSeen, RequestScan, SignatureJudge } from '../inspection/judge.ts'
+import type { InspectionLimits } from '../inspection/limits.ts'
+import { INSPECTED_TYPES, inspectedMedia, TYPES_WITH_MULTIPART } from '../inspection/media.ts'
+import { inspectParameters } from '../inspection/parameters.ts'
 import { refuseText } from '../inspection/text.ts'
 import type { Denial } from '../problems/reasons.ts'
 import { inEnglish } from '../validators/english.ts'
@@ -23,7 +23,7 @@ import { inspectSchema, permissionsIn } from '../validators/inspect.ts'
 import { type BodyVariables, bodyOf, callerOf, observe } from './context.ts'
 import { createMiddleware } from './create-middleware.ts'
 import { receivedHeaders } from './request-headers.ts'
-import { isEncoded, readBodyText, readJsonText } from './validate.ts'
+import { isEncoded, readBodyBytes, readBodyText, readJsonText } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
   /** Required if a call needs a permission. */
@@ -44,7 +44,8 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * Inspects the query and the body, and forwards exactly the inspected bytes. Throws `Denied`:
  * - `malformed_request`: broken encodings, control characters, repeated parameters or names, names
  *   of an object's prototype, too much depth, too many names, too long strings.
- * - `unsupported_media_type`: a body that it cannot inspect.
+ * - `unsupported_media_type`: a body that it cannot inspect. It inspects multipart bodies only with
+ *   `signatures`, which contain the parser.
  * - `signature_matched`: an attack signature, with `signatures({ mode: 'enforce' })`.
  *
  * With `jsonRpc` the body must be JSON-RPC 2.0. One bad message refuses its batch:
@@ -86,7 +87,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
     if (guardCalls !== undefined) {
       const body = inspectJson(await readJsonText(c), limits, scan)
       guardCalls(parseCalls(body, maxBatch), permittedTo(c, authorizer))
-    } else if (bodyOf(c, 'inspect') !== null) await inspectBody(c, limits, seen)
+    } else if (bodyOf(c, 'inspect') !== null) await inspectBody(c, limits, seen, judge)
   }
 
   return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
@@ -134,12 +135,16 @@ async function inspectBody(
   c: InspectedContext,
   limits: InspectionLimits,
   seen: ParametersSeen,
+  judge: SignatureJudge | undefined,
 ): Promise<void> {
-  const media = inspectedMedia(c.req.header('Content-Type'))
+  const contentType = c.req.header('Content-Type')
+  const inspectMultipart = isEncoded(c) ? undefined : judge?.multipartInspection(contentType)
+  if (inspectMultipart !== undefined) return inspectMultipart(await readBodyBytes(c), limits, seen)
+  const media = inspectedMedia(contentType)
   if (media === undefined || isEncoded(c))
     throw new Denied({
       code: 'unsupported_media_type',
-      expected: INSPECTED_TYPES,
+      expected: judge === undefined ? INSPECTED_TYPES : TYPES_WITH_MULTIPART,
       encoded: isEncoded(c),
     })
   const text = await readBodyText(c)

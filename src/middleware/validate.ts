@@ -170,13 +170,19 @@ export function readJsonText(c: Context<Environment>): Promise<string> {
   return readBodyText(c)
 }
 
-/** Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if not UTF-8. */
-export async function readBodyText(c: Context<Environment>): Promise<string> {
+/** Returns the whole body, and keeps its bytes to forward. */
+export async function readBodyBytes(c: Context<Environment>): Promise<Uint8Array> {
   const startMs = Date.now()
   const bytes = await readWhole(bodyOf(c, 'validate'))
   if (Date.now() - startMs > ADMITTED_FOR_MS)
     c.set('portcullis.heldUpSinceMs', c.get('portcullis.heldUpSinceMs') ?? startMs)
   c.set('portcullis.body', bytes)
+  return bytes
+}
+
+/** Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if not UTF-8. */
+export async function readBodyText(c: Context<Environment>): Promise<string> {
+  const bytes = await readBodyBytes(c)
   try {
     // Keeps a byte order mark, which is then invalid JSON: some origins skip it, some fail.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

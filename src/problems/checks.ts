@@ -140,6 +140,7 @@ type RequestCheck =
   // Values.
   | 'consistency_token'
   | 'body_incomplete'
+  | 'body_multipart'
   | `body_${JsonCheck}`
   | `${'body' | 'query'}_${TextCheck}`
   | `json_rpc_${JsonRpcCheck}`

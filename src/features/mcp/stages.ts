@@ -5,7 +5,7 @@ import type { Principal } from '../../access/principal.ts'
 import { Denied } from '../../errors.ts'
 import { isExactMember } from '../../http/exact-numbers.ts'
 import { writeHeaders } from '../../http/response-headers.ts'
-import { DEFAULT_INSPECTION, type InspectionLimits } from '../../inspection/definition.ts'
+import { DEFAULT_INSPECTION } from '../../inspection/definition.ts'
 import { inspectJson } from '../../inspection/json.ts'
 import {
   isId,
@@ -15,6 +15,7 @@ import {
   malformedCall,
   parseCalls,
 } from '../../inspection/json-rpc.ts'
+import type { InspectionLimits } from '../../inspection/limits.ts'
 import type { CallVariables } from '../../middleware/audit.ts'
 import {
   type BodyVariables,

@@ -2,6 +2,7 @@ import { pathOf } from '../../http/path.ts'
 import type { RequestScan, SignatureJudge, Verdict } from '../../inspection/judge.ts'
 import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
 import { createHeaderSearch } from './headers.ts'
+import { multipartInspection } from './multipart.ts'
 import { createVerdictReader, scan } from './scanner.ts'
 import { createVerdictCache } from './verdict-cache.ts'
 
@@ -17,6 +18,7 @@ export function createSignatureJudge(definition: SignaturesDefinition): Signatur
     feature: 'signatures',
     mode,
     tally: verdicts.tally,
+    multipartInspection,
     begin(url, received) {
       let verdict: Verdict = verdictOfHeaders(received)
       const requestScan = {

@@ -67,3 +67,16 @@ test('workerd matches signatures as Node does [S63]', async () => {
   for (const text of HARMLESS.filter((_, index) => index % 90 === 0))
     expect([text, await send('/enforced', JSON.stringify({ text }))]).toEqual([text, 'reached'])
 })
+
+test('workerd inspects multipart bodies as Node does [S62, S63]', async () => {
+  const type = 'multipart/form-data; boundary=b0'
+  const part = (name: string, value: string) =>
+    `--b0\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const harmless = `${part('a', '白鯨 🐋')}${part('b', 'x'.repeat(50_000))}--b0--\r\n`
+  expect(await send('/enforced', harmless, type)).toBe('reached')
+  const attack = `${part('a', 'x'.repeat(50_000))}${part('b', "x' or 1=1 -- ")}--b0--\r\n`
+  expect(await send('/enforced', attack, type)).toBe(403)
+  expect(await send('/enforced', harmless.replaceAll('\r\n', '\n'), type)).toBe(400)
+  expect(await send('/enforced', `${harmless}x`, type)).toBe(400)
+  expect(await send('/form', harmless, type)).toBe(415)
+})
