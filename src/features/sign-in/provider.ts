@@ -12,6 +12,7 @@ import { Denied, Unavailable } from '../../errors.ts'
 import { type IssuerConfig, idTokenAlgorithmOf, mediaType } from '../../validators/issuer.ts'
 import type { IssuerClient } from '../../validators/issuer-client.ts'
 import { authenticateRequest } from '../introspection/client-authentication.ts'
+import { authorizationUrl } from './authorization-request.ts'
 import { callbackPathOf, namesItself } from './callback.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { type LogoutToken, logoutIn } from './logout-token.ts'
@@ -220,8 +221,7 @@ export function createProvider({
     async authorizationUrl(request) {
       const { state, nonce, verifier, prompt, maxAgeSeconds, acr, loginHint, callbackPath } =
         request
-      const { authorization_endpoint: endpoint = '' } = await metadata.current()
-      const url = new URL(endpoint)
+      const as = await metadata.current()
       const parameters = {
         response_type: 'code',
         client_id: credentials.id,
@@ -236,10 +236,10 @@ export function createProvider({
         acr_values: acr?.join(' '),
         login_hint: loginHint,
       }
-      // Those of the sign-in come last, so that they replace the others.
-      for (const [name, value] of [settings.parameters ?? {}, parameters].flatMap(Object.entries))
-        if (value !== undefined) url.searchParams.set(name, value)
-      return url
+      return authorizationUrl({
+        ...{ as, client, authentication, parameters, settings },
+        callOptions: options,
+      })
     },
 
     async complete(response, expected, waitUntil) {

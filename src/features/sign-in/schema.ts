@@ -53,6 +53,7 @@ export const signInClientSchema = z.strictObject({
   ),
   signOut: z.optional(z.strictObject({ url: privateUrl, returnTo: text(64) })),
   callback: z.optional(z.enum(['shared', 'own'])),
+  pushedRequests: z.optional(z.boolean()),
   userInfo: z.optional(z.enum(['auto', 'required', 'never'])),
 })
 
@@ -75,6 +76,8 @@ export interface SignInSettings {
    * provider, and for a provider that announces `iss` in its responses (RFC 9207); otherwise `own`.
    */
   readonly callback?: 'shared' | 'own' | undefined
+  /** Whether requests are pushed (RFC 9126). Default: where the provider's metadata requires it. */
+  readonly pushedRequests?: boolean | undefined
   /**
    * Whether claims that the ID token lacks come from the UserInfo endpoint. `auto`: where the provider has
    * one and accepts its access token there; `required`: a login fails without it. Default `auto`.

@@ -7,7 +7,7 @@ import { redisVars, startTestRedis } from '../../harness/redis.ts'
 import { startHttpOrigin } from '../../origin/origin-server.ts'
 import { startWorkerd } from '../../origin/workerd.ts'
 import { policyFor } from './policy.ts'
-import { startProvider, type TestProvider } from './provider.ts'
+import { type ProviderKind, startProvider, type TestProvider } from './provider.ts'
 
 export const RUNTIMES = ['workerd', 'Node'] as const
 
@@ -17,8 +17,7 @@ export interface GatewayOptions {
   readonly runtime?: (typeof RUNTIMES)[number]
   readonly definition?: SignInDefinition
   readonly accessTokenSeconds?: number
-  /** Whether ID tokens have no claims about the user. Default false. */
-  readonly isThin?: boolean
+  readonly kind?: ProviderKind
   readonly scope?: string
   /** Starts further providers. */
   readonly more?: (url: string) => Promise<{ provider: TestProvider; name: string }[]>
@@ -27,13 +26,13 @@ export interface GatewayOptions {
 /** Starts everything. On Node, the gateway runs in this process. */
 export async function startGateway({
   accessTokenSeconds,
-  isThin,
+  kind,
   more = async () => [],
   ...options
 }: GatewayOptions = {}) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const provider = await startProvider(url, accessTokenSeconds, isThin)
+  const provider = await startProvider(url, accessTokenSeconds, kind)
   const all = [{ provider, name: 'Example' }, ...(await more(url))]
   const gateway = await startGatewayFor(all, { ...options, port })
   return {
@@ -46,7 +45,7 @@ export async function startGateway({
 }
 
 interface ListedProvider {
-  readonly provider: Pick<TestProvider, 'issuer' | 'client'>
+  readonly provider: Pick<TestProvider, 'issuer' | 'client'> & { readonly credentials?: object }
   readonly name: string
   /** Further fields of its entry in `ISSUERS`. */
   readonly entry?: Readonly<Record<string, unknown>>
@@ -92,9 +91,9 @@ export async function startGatewayFor(
       })),
     ),
     ISSUER_CLIENTS: JSON.stringify(
-      all.map(({ provider: { issuer, client }, name, signIn }) => ({
+      all.map(({ provider: { issuer, client, credentials = client }, name, signIn }) => ({
         issuer,
-        ...client,
+        ...credentials,
         signIn: { name, scope, ...signIn },
       })),
     ),

@@ -21,18 +21,24 @@ const LOGIN_PATH = '/log-in/'
 export const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 const LIFE_SECONDS = 600
 
+export interface ProviderKind {
+  /** ID tokens have no claims about the user but `sub`: UserInfo has them. */
+  readonly isThin?: boolean
+  /** Authorization requests must be pushed, and the client authenticates with its key. */
+  readonly isStrict?: boolean
+}
+
 export type TestProvider = Awaited<ReturnType<typeof startProvider>>
 
-/**
- * Starts a provider with one client, whose callback is at `gatewayUrl`. With `isThin`, ID tokens have no claims
- * about the user but `sub`: UserInfo has them.
- */
+/** Starts a provider with one client, whose callback is at `gatewayUrl`. */
 export async function startProvider(
   gatewayUrl: string,
   accessTokenSeconds = LIFE_SECONDS,
-  isThin = false,
+  { isThin = false, isStrict = false }: ProviderKind = {},
 ) {
+  const clientKey = await createKey('gateway')
   const client = { id: 'gateway', secret: randomBytes(32).toString('base64url') }
+  const credentials = isStrict ? { id: client.id, key: clientKey.privateJwk } : client
   const { privateJwk: key } = await createKey(randomBytes(8).toString('hex'))
   const user: UserAction = { subject: 'alice', roles: ['reader'] }
   const calls: string[] = []
@@ -52,7 +58,12 @@ export async function startProvider(
     clients: [
       {
         client_id: client.id,
-        client_secret: client.secret,
+        ...(isStrict
+          ? {
+              token_endpoint_auth_method: 'private_key_jwt',
+              jwks: { keys: [clientKey.publicJwk] },
+            }
+          : { client_secret: client.secret }),
         grant_types: ['authorization_code', 'refresh_token'],
         redirect_uris: [`${gatewayUrl}/oauth/callback`],
         post_logout_redirect_uris: [`${gatewayUrl}/oauth/signed-out`],
@@ -63,6 +74,7 @@ export async function startProvider(
     ],
     jwks: { keys: [key] },
     cookies: { keys: [randomBytes(32).toString('base64url')] },
+    clientAuthMethods: ['client_secret_basic', 'private_key_jwt'],
     acrValues: ['pwd', 'mfa'],
     scopes: ['openid', 'offline_access', 'profile'],
     claims: {
@@ -99,6 +111,10 @@ export async function startProvider(
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
       rpInitiatedLogout: { enabled: true },
+      pushedAuthorizationRequests: {
+        enabled: true,
+        requirePushedAuthorizationRequests: isStrict,
+      },
     },
     ttl: {
       AccessToken: accessTokenSeconds,
@@ -127,6 +143,8 @@ export async function startProvider(
   return {
     issuer: server.url,
     client,
+    /** For `ISSUER_CLIENTS`. */
+    credentials,
     /** What the user does in the next logins. */
     user,
     /** Method and path of each request so far. */

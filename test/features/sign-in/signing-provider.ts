@@ -18,6 +18,8 @@ export interface ProviderAnswer {
   /** Of the authorization response, such as `{ error: 'invalid_scope' }`. */
   authorization: Members
   metadata: Members
+  /** Of the endpoint for pushed requests. */
+  push?: (form: URLSearchParams, response: ServerResponse) => unknown
   /** Of the UserInfo endpoint. Undefined: the metadata names none. */
   userInfo?: (request: IncomingMessage, response: ServerResponse) => unknown
   /** The keys of the key set. */
@@ -53,6 +55,8 @@ export async function startSigningProvider() {
   /** Queries of the authorization requests so far. */
   const requests: URLSearchParams[] = []
   const redirectUris: string[] = []
+  /** The last pushed request. */
+  let pushed = new URLSearchParams()
   const nonces = new Map<string, string>()
 
   const nowSeconds = () => Math.floor(Date.now() / 1000)
@@ -67,17 +71,25 @@ export async function startSigningProvider() {
   function authorize(url: URL, response: ServerResponse) {
     requests.push(url.searchParams)
     const code = randomBytes(16).toString('hex')
-    nonces.set(code, url.searchParams.get('nonce') ?? '')
-    const back = new URL(url.searchParams.get('redirect_uri') ?? '')
+    const query = url.searchParams.has('request_uri') ? pushed : url.searchParams
+    nonces.set(code, query.get('nonce') ?? '')
+    const back = new URL(query.get('redirect_uri') ?? '')
     const isError = 'error' in answer.authorization
     const members = {
-      state: url.searchParams.get('state'),
+      state: query.get('state'),
       ...(isError ? {} : { code }),
       ...answer.authorization,
     }
     for (const [name, value] of Object.entries(members))
       if (typeof value === 'string') back.searchParams.set(name, value)
     response.writeHead(303, { location: back.href }).end()
+  }
+
+  async function push(request: IncomingMessage, response: ServerResponse) {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    pushed = new URLSearchParams(body)
+    await answer.push?.(pushed, response)
   }
 
   async function exchange(request: IncomingMessage, response: ServerResponse) {
@@ -113,6 +125,7 @@ export async function startSigningProvider() {
     if (url.pathname === '/auth') return authorize(url, response)
     if (url.pathname === '/token') return void exchange(request, response)
     response.setHeader('content-type', 'application/json')
+    if (url.pathname === '/par') return void push(request, response)
     if (url.pathname === '/userinfo') return answer.userInfo?.(request, response)
     if (url.pathname === '/jwks') return response.end(JSON.stringify({ keys: answer.keys }))
     const metadata = {
@@ -121,6 +134,7 @@ export async function startSigningProvider() {
       token_endpoint: `${server.url}/token`,
       jwks_uri: `${server.url}/jwks`,
       end_session_endpoint: `${server.url}/end`,
+      pushed_authorization_request_endpoint: `${server.url}/par`,
       id_token_signing_alg_values_supported: ['ES256'],
       ...(answer.userInfo && { userinfo_endpoint: `${server.url}/userinfo` }),
       ...answer.metadata,
@@ -139,6 +153,7 @@ export async function startSigningProvider() {
     /** Sends correct answers again. */
     reset() {
       delete answer.userInfo
+      delete answer.push
       Object.assign(answer, initial)
     },
     close: () => server.close(),

@@ -6,7 +6,7 @@ import { type SigningProvider, startSigningProvider } from './signing-provider.t
 import { createUserAgent } from './user-agent.ts'
 
 test('a real provider with thin ID tokens signs a user in with the roles of its UserInfo', async () => {
-  const gateway = await startGateway({ isThin: true })
+  const gateway = await startGateway({ kind: { isThin: true } })
   try {
     const visit = await createUserAgent().visit(`${gateway.url}/orders`)
     expect([visit.status, gateway.reached.length]).toEqual([200, 1])
