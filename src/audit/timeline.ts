@@ -21,7 +21,8 @@ export function createTimeline(now: () => number) {
     /** Returns milliseconds by stage, added up for a repeated stage. The last one ends at `endMs`. */
     durations(endMs: number) {
       const durationsMs: Record<string, number> = {}
-      for (const [index, stage] of stages.entries()) {
+      for (let index = 0; index < stages.length; index++) {
+        const stage = stages[index] ?? ''
         const tookMs = (enteredMs[index + 1] ?? endMs) - (enteredMs[index] ?? endMs)
         durationsMs[stage] = (durationsMs[stage] ?? 0) + tookMs
       }

@@ -95,24 +95,38 @@ export function isExactMember(value: object, name: string): boolean {
 }
 
 /**
- * Yields the paths of texts that a schema has read as numbers, and that an origin may read as others.
+ * Returns the paths of texts that a schema has read as numbers, and that an origin may read as others.
  * `output` is what the schema made of `input`. Of JSON, only values that {@link findInexact} has seen
  * are compared.
  */
-export function* textsReadAsOthers(
+export function textsReadAsOthers(
   input: unknown,
   output: unknown,
   isJson: boolean,
-  path: readonly string[] = [],
-): Generator<readonly string[]> {
+): (readonly string[])[] {
+  const found: (readonly string[])[] = []
+  addOthers(input, output, isJson, [], found)
+  return found
+}
+
+function addOthers(
+  input: unknown,
+  output: unknown,
+  isJson: boolean,
+  path: readonly string[],
+  found: (readonly string[])[],
+): void {
   if (typeof input === 'string') {
-    if (isReadAsOther(input, output)) yield path
+    if (isReadAsOther(input, output)) found.push(path)
     return
   }
   if (!isContainer(input) || !isContainer(output) || (isJson && !suspects.has(input))) return
-  for (const [name, part] of Object.entries(input))
-    if (Object.hasOwn(output, name))
-      yield* textsReadAsOthers(part, output[name], isJson, [...path, name])
+  for (const name of Object.keys(input)) {
+    if (!Object.hasOwn(output, name)) continue
+    // Nearly all values are texts that stay texts.
+    if (input[name] !== output[name])
+      addOthers(input[name], output[name], isJson, [...path, name], found)
+  }
 }
 
 function isReadAsOther(text: string, output: unknown): boolean {

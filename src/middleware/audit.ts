@@ -194,18 +194,25 @@ function describeLimits(c: Context<AuditEnvironment>): AuditEvent['limits'] {
 const MAX_GRANTS = 50
 const MAX_RELATION_CHARS = 512
 
+/** The grants of callers without a plan and a relation: each is described once. */
+const described = new WeakMap<Principal, AuditGrants>()
+
 function describeGrants(c: Context<AuditEnvironment>, principal: Principal): AuditGrants {
-  const { roles, scopes } = principal
+  let grants = described.get(principal)
+  if (grants === undefined) {
+    grants = { roles: bounded(principal.roles), scopes: bounded(principal.scopes) }
+    described.set(principal, grants)
+  }
   const plan = findPlan(c.get('portcullis.rateLimits') ?? [], principal)
-  const { query } = c.get('portcullis.relation') ?? {}
+  const query = c.get('portcullis.relation')?.query
+  const hasRelation = query !== undefined && !('code' in query)
+  if (plan === undefined && !hasRelation) return grants
   return {
-    roles: bounded(roles),
-    scopes: bounded(scopes),
+    ...grants,
     ...(plan !== undefined && { plan }),
-    ...(query !== undefined &&
-      !('code' in query) && {
-        relation: `${query.object}#${query.relation}`.slice(0, MAX_RELATION_CHARS),
-      }),
+    ...(hasRelation && {
+      relation: `${query.object}#${query.relation}`.slice(0, MAX_RELATION_CHARS),
+    }),
   }
 }
 
@@ -214,14 +221,15 @@ const bounded = (names: readonly string[]): string[] =>
     ? [...names]
     : [...names.slice(0, MAX_GRANTS), `…[+${names.length - MAX_GRANTS}]`]
 
+const plansOf = ({ rule }: RateLimit) => rule.meter?.plans?.units
+
 /** Returns the only plan that has all limits in force; else the plan that the token names. */
 function findPlan(limits: readonly RateLimit[], { plan }: Principal): string | undefined {
-  const tables = limits.flatMap(({ rule, limit }) =>
-    rule.meter?.plans === undefined ? [] : [{ limit, units: rule.meter.plans.units }],
-  )
-  const [first] = tables
-  const names = [...(first?.units.keys() ?? [])].filter((name) =>
-    tables.every(({ units, limit }) => units.get(name) === limit),
+  const metered = limits.filter((limit) => plansOf(limit) !== undefined)
+  const [first] = metered
+  if (first === undefined) return plan
+  const names = [...(plansOf(first)?.keys() ?? [])].filter((name) =>
+    metered.every((each) => plansOf(each)?.get(name) === each.limit),
   )
   return names.length === 1 ? names[0] : plan
 }

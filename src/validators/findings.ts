@@ -57,7 +57,7 @@ function pathsOfOthers(
   value: unknown,
   output: unknown,
 ): readonly (readonly PropertyKey[])[] {
-  const paths: (readonly PropertyKey[])[] = [...textsReadAsOthers(value, output, where === 'body')]
+  const paths: (readonly PropertyKey[])[] = textsReadAsOthers(value, output, where === 'body')
   const twin = twinOf(value)
   if (twin === undefined) return paths
   try {
